@@ -1,11 +1,11 @@
-"""What the examples share: torch or a sentence on how to get it, `--help`, and cases that are run and checked.
+"""Common code of the examples: torch or a hint to install it, `--help`, and cases that are run and checked.
 
-A case is (name, ours, rivals, flops, moved_bytes): two kinds of callables that compute the same, ours and those in the
-dict `rivals`; the floating-point operations that the problem needs, 0 where data is only moved; and the least bytes
-that must move, every input read and every output written once. Examples give them by generators, which check what the
-last runs left, in every element, when they are asked for the next case: whoever takes a case may run it as often as he
-likes, and `python -m benchmarks kernels` does, to time it. Where an example has `RIVALS`, names with functions that
-make such callables of the operands, others may be added there.
+A case is (name, ours, rivals, flops, moved_bytes). `ours` and those in the dict `rivals` are callables that compute the
+same. The floating-point operations are those that the problem needs, 0 if data is only moved. The bytes are the least
+that must move, every input read and every output written once. Examples yield cases from generators, which check every
+element of the last results when the caller asks for the next case. The caller may run a case any number of times, and
+`python -m benchmarks kernels` does, to time it. An example may have `RIVALS`, names with functions that make such
+callables of the operands; callers may add others.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 try:
     import torch
 except ModuleNotFoundError:
-    torch = None  # so that --help works, and what is missing can be said in a sentence
+    torch = None  # --help works, and an error can name the missing library
 
 
 def start(main, text):
@@ -25,7 +25,7 @@ def start(main, text):
 
 
 def start_cases(cases, small, large, text):
-    """Run what `cases` gives for the sizes `small` and `large` once, rivals too; with --small, the small ones alone."""
+    """Run the cases of the sizes `small` and `large` once, including rivals; with --small, only the small ones."""
     parser = _parser(text)
     parser.add_argument("--small", action="store_true", help="small sizes alone: a check in seconds, for a sanitizer")
     sizes = (small,) if parser.parse_args().small else (small, large)
@@ -40,12 +40,12 @@ def start_cases(cases, small, large, text):
 
 
 def dtype_of(map_type):
-    """The torch dtype of the elements that a kernel's map moves."""
+    """Return the torch dtype of the elements of a kernel's map."""
     return getattr(torch, map_type.data_type.name.lower())
 
 
 def short_name(dtype):
-    """As the names of cases have it: bf16, f16."""
+    """Return the dtype as in the names of cases: bf16, f16."""
     return str(dtype).removeprefix("torch.").replace("float", "f")
 
 

@@ -1,4 +1,4 @@
-"""What gemm_every_shape.py computes: its cases, small ones to be checked and large ones to be timed."""
+"""The cases of gemm_every_shape.py: small ones to check and large ones to time."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from _gemm_variants import Problem
 
 
 class Case(NamedTuple):
-    """What is computed; `activation` is None, relu, gelu or silu."""
+    """A computed case; `activation` is None, relu, gelu or silu."""
 
     problem: Problem
     dtype: str = "bfloat16"

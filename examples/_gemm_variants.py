@@ -1,17 +1,17 @@
-"""Which variant of the kernel of gemm_every_shape.py suits a product: a model of what each would take.
+"""The choice of a variant of gemm_every_shape.py's kernel for a product, by a model of each variant's time.
 
-Its constants were fitted to some 200 times of 24 products, on H200s; those near the best of a product it meets within
-3.3% in the mean. Among what was timed, the model's choice takes 0.6% longer than the best, in the mean.
+Its constants were fitted to some 200 times of 24 products, on H200s; it predicts those near a product's best within
+3.3% in the mean. The model's choice takes 0.6% longer than the best measured one, in the mean.
 """
 
 from typing import NamedTuple
 
-DEPTH = 64  # of a step of K, in elements, which are 16 bits
+DEPTH = 64  # elements in a step of K, of 16 bits
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 
 
 class Problem(NamedTuple):
-    """C (m, n) = A (m, k) @ B (n, k).T; of an operand that is not k_major, columns are contiguous."""
+    """C (m, n) = A (m, k) @ B (n, k).T; an operand that is not k_major has contiguous columns."""
 
     m: int
     n: int
@@ -21,7 +21,7 @@ class Problem(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The kernel's numbers, as its source explains them."""
+    """The kernel's numbers, explained in its source."""
 
     rows: int
     columns: int
@@ -35,23 +35,23 @@ class Variant(NamedTuple):
         return self.down * self.across * self.splits
 
     def grid(self, problem):
-        """Clusters' tiles (down, across) and the steps of K."""
+        """Return the clusters' tiles (down, across) and the steps of K."""
         rows, columns = (problem.n, problem.m) if self.is_turned else (problem.m, problem.n)
         return -(-rows // (self.rows * self.down)), -(-columns // (self.columns * self.across)), -(-problem.k // DEPTH)
 
     def suits(self, problem):
-        """Whether the kernel can be compiled so, and has something to do for each CTA."""
+        """Return whether the kernel can be compiled so, with work for each CTA."""
         right_is_k_major = problem.a_is_k_major if self.is_turned else problem.b_is_k_major
         return (
             self.cluster <= 8
-            and (right_is_k_major or self.columns % 64 == 0)  # it comes in boxes of 64 columns
+            and (right_is_k_major or self.columns % 64 == 0)  # boxes have 64 columns
             and self.columns % (8 * self.down) == 0  # each CTA loads a share of them
             and self.splits <= -(-problem.k // DEPTH)
         )
 
 
-# Who has few tiles divides K, and tiles are then small; who has many shares what is loaded. Clusters of 4 leave
-# multiprocessors idle, which pays where L2 is what takes longest. What was never the best is left out.
+# Products with few tiles divide K, and use small tiles; products with many tiles share loads. Clusters of 4 leave
+# multiprocessors idle, which pays if L2 is the bottleneck. Variants that were never the best are left out.
 VARIANTS = tuple(
     Variant(rows, columns, down, across, splits, is_turned)
     for rows, widths, some_clusters in (
@@ -67,28 +67,28 @@ VARIANTS = tuple(
     for down, across, splits in some_clusters
     for is_turned in (False, True)
 )
-AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}  # clusters of so many CTAs, on the 132 multiprocessors of an H200
+AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}  # concurrent clusters by their CTAs, on an H200
 
 
 def clusters_at_once(multiprocessors, cluster):
-    """How many clusters of so many CTAs there is room for: about, as each lies within one part of the GPU."""
+    """Return about how many such clusters fit, because each is within one part of the GPU."""
     return max(1, AT_ONCE[cluster] * multiprocessors // AT_ONCE[1])
 
 
-LAUNCH_US = 5.9  # from event to event, of which an empty kernel has 4.4
-TILE_US, STORE_US = 0.5, 0.6  # of each tile: what is not hidden behind the one before; of 128 rows, 256 columns of it
-STEP_US = 0.13  # of each step of K at least, as a wgmma waits for the one before
-MULTIPLY_US = 0.63  # of 128 rows and 256 columns in a step: the clock is then about 1.65 GHz
-ARRIVE_BYTES = 150e3  # in a microsecond, at one multiprocessor
-L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # in a microsecond, for all
-KEPT_BYTES = 45e6  # what moves less finds it in L2, from the launch before
-UNALIGNED = 1.38  # as much moves where rows do not begin with a line of L2
-SPLIT_US, SEND_BYTES = 0.22, 24e3  # sums on their way to the others of a split; in a microsecond, at one multiprocessor
-NORM = 5  # what takes longest decides, and what takes almost as long adds a little
+LAUNCH_US = 5.9  # between two events; an empty kernel takes 4.4
+TILE_US, STORE_US = 0.5, 0.6  # for each tile: the part that is not hidden; of 128 rows, for 256 columns
+STEP_US = 0.13  # for each step of K at least, because a wgmma waits for the preceding one
+MULTIPLY_US = 0.63  # for 128 rows and 256 columns in a step: the clock is then about 1.65 GHz
+ARRIVE_BYTES = 150e3  # per microsecond, at one multiprocessor
+L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # per microsecond, for all
+KEPT_BYTES = 45e6  # smaller data is still in L2, from the preceding launch
+UNALIGNED = 1.38  # factor of the moved bytes where rows do not begin with a line of L2
+SPLIT_US, SEND_BYTES = 0.22, 24e3  # transfer of accumulators in a split; per microsecond, at one multiprocessor
+NORM = 5  # the longest part dominates, and a part almost as long adds a little
 
 
 def microseconds(variant, problem, multiprocessors):
-    """What the product takes, about."""
+    """Return the approximate time of the product."""
     m, n, k = problem[:3]
     down, across, steps = variant.grid(problem)
     rounds = -(-down * across // clusters_at_once(multiprocessors, variant.cluster))
@@ -111,8 +111,8 @@ def microseconds(variant, problem, multiprocessors):
 
 
 def choose(problem, multiprocessors):
-    """The variant that takes least; of equals, if one side of C is much the longer, one by which few clusters load that
-    side's operand, and then one whose rows are along it."""
+    """Return the fastest variant. Among equals, if one side of C is much the longer, prefer one in which few clusters
+    load that side's operand, and then one whose rows are along it."""
     m, n = problem[:2]
 
     def cost(variant):

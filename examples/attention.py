@@ -1,11 +1,12 @@
 """Attention, forward, in bfloat16 or float16: softmax(scale * Q @ K.T) @ V, full or causal, with grouped heads.
 
-Q and the output are (batch, heads, queries, d), K and V (batch, kv heads, keys, d), with any strides but for a
-contiguous d of 64, 96, 128 or 256; any number of queries and keys. Each kv head serves as many heads as there are for
-it. Causal: the last query sees the last key, each query before it one key less. With the output comes, of each query,
-the logarithm of the sum of its exponentials, in float32, as a backward pass and whoever splits the keys want it.
+Q and the output are (batch, heads, queries, d), K and V (batch, kv heads, keys, d). d is contiguous and 64, 96, 128 or
+256; all other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of heads.
+Causal: the last query attends to the last key, each query before it to one key less. The kernel also returns, for each
+query, the logarithm of the sum of its exponentials, in float32, for a backward pass or a division of the keys.
 
-One CTA on each multiprocessor takes one task after the other: some queries of one head, and all keys that they see.
+One CTA on each multiprocessor takes one task after the other: some queries of one head, and all keys that they attend
+to.
 
     a thread                  loads Q, ahead of its task, and K and V into two rings, as far ahead as there is room
     two warpgroups, or three  have 64 queries each: Q @ K.T of the next keys is under way while the exponentials of the
@@ -30,7 +31,7 @@ SMALL = (
     (1, 3, 1, 200, 513, 96, True),
     (1, 2, 2, 129, 100, 256, True),
 )
-TOKENS = 16384  # in all, of each of the large cases, in heads that are 2048 wide together
+TOKENS = 16384  # in total, for each of the large cases, in heads that are together 2048 wide
 LARGE = tuple(
     (TOKENS // length, 2048 // d, 2048 // d, length, length, d, causal)
     for d in (64, 128)
@@ -46,21 +47,21 @@ SOURCE = r"""
 #include <cuda_tma/wgmma.cuh>
 using namespace cuda_tma;
 
-constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; sums and exponentials are floats
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; accumulators and exponentials are floats
 constexpr int STAGES = 2;             // of the rings of K and of V
 #define MASKED __int_as_float(0xFF800000)   // minus infinity
 
-// What registers and shared memory have room for.
+// As much as fits into registers and shared memory.
 __device__ constexpr int consumers(int d) { return d == 64 ? 3 : 2; }   // warpgroups
 __device__ constexpr int keys(int d) { return d == 256 ? 80 : 128; }    // in a tile of K or V
-__device__ constexpr int queues(int d) { return d == 256 ? 1 : 2; }     // of Q: this task's, and the next one's
+__device__ constexpr int queues(int d) { return d == 256 ? 1 : 2; }     // of Q: for this task and the next one
 
 template <int D, int Rows>
 using Rows_of = Tile<TYPE, Box<1, 1, Rows, D>, D % 64 == 0 ? SWIZZLE_128B : SWIZZLE_64B>;   // one head of one batch
 template <int D> using Queries = Rows_of<D, 64>;
 template <int D> using Keys = Rows_of<D, keys(D)>;
 
-struct alignas(16) Task { int batch, head, first_query, key_tiles; };   // 0 tiles: there is no more
+struct alignas(16) Task { int batch, head, first_query, key_tiles; };   // 0 tiles: the end of the list
 
 template <int D>
 struct Shared {
@@ -80,7 +81,7 @@ __device__ void load_next(Keys<D> (&tiles)[STAGES], Pipeline<STAGES>& ring, Stag
     at.next();
 }
 
-// K goes one tile ahead of V, from the last tile to the first: where a causal mask is, it is in the first ones.
+// K is one tile ahead of V, from the last tile to the first: a causal mask affects the first ones.
 template <int D>
 __device__ void produce(Shared<D>& shared, const TiledMap<Queries<D>>& q_map, const TiledMap<Keys<D>>& k_map,
                         const TiledMap<Keys<D>>& v_map, const Task* tasks, unsigned* drawn, int count,
@@ -103,17 +104,17 @@ __device__ void produce(Shared<D>& shared, const TiledMap<Queries<D>>& q_map, co
     }
 }
 
-// 2 ** x, within 2 units in the last place; 0 of -infinity.
+// 2 ** x, within 2 units in the last place; 0 for -infinity.
 __device__ inline float exp2_approx(float x) {
     asm("ex2.approx.ftz.f32 %0, %0;" : "+f"(x));
     return x;
 }
 
-// Of the two rows that a thread has a part of: four threads share a row, each with every fourth pair of columns.
+// The two rows of which a thread has a part: four threads share a row, each with every fourth pair of columns.
 struct Softmax {
-    float greatest[2] = {MASKED, MASKED}, sum[2] = {0, 0};   // greatest product so far; sum of exponentials, a part
+    float greatest[2] = {MASKED, MASKED}, sum[2] = {0, 0};   // greatest product so far; part of the sum of exponentials
 
-    // Scores become exponentials; what was summed with them before is to be multiplied by `correction`.
+    // Scores become exponentials; earlier sums must be multiplied by `correction`.
     template <int Count>
     __device__ void take(float (&scores)[Count], float scale, float (&correction)[2]) {
 #pragma unroll
@@ -146,7 +147,7 @@ __device__ inline unsigned rounded(float first, float second) {
     return TYPE == FLOAT16 ? f16x2(first, second) : bf16x2(first, second);
 }
 
-// Warpgroups take turns at the tensor cores, in a circle: each waits for its own barrier, and lets the next one pass.
+// Warpgroups take turns at the tensor cores, in a circle: each waits for its own barrier, then signals the next one.
 template <int Groups>
 struct Turns {
     int group = threadIdx.x / 128;
@@ -154,7 +155,7 @@ struct Turns {
     __device__ Turns() { if (group == Groups - 1) pass(); }
     __device__ void wait() const { named_barrier_sync(1 + group, 256); }
     __device__ void pass() const { named_barrier_arrive(1 + (group + 1) % Groups, 256); }
-    __device__ void finish() const { if (group == 0) wait(); }   // the last one's last
+    __device__ void finish() const { if (group == 0) wait(); }   // the last group's last turn
 };
 
 // 64 queries of a task.
@@ -198,10 +199,10 @@ struct Consumer {
         at.next();
     }
 
-    // What no query sees, or this one does not: keys past the last, and with `Causal` later ones.
+    // Masks keys that no query attends to (past the last), and with `Causal` the later ones of this query.
     __device__ void mask(const Task& task, int tile) {
         const int first_key = tile * keys(D), first_row = task.first_query + 64 * group;
-        const int later = problem.keys - problem.queries;   // the first query sees as many keys more than one
+        const int later = problem.keys - problem.queries;   // the first query attends to as many keys less
         if (first_key + keys(D) <= problem.keys && (!Causal || first_key + keys(D) - 1 <= first_row + later)) return;
 #pragma unroll
         for (int i = 0; i < keys(D) / 2; ++i) {
@@ -248,7 +249,7 @@ struct Consumer {
         return softmax;
     }
 
-    // Through the place of Q, which this warpgroup has read, and no other does.
+    // Writes through the stage of Q, which this warpgroup has read, and no other reads.
     __device__ void store_output(const Task& task, const Softmax& softmax, const TiledMap<Queries<D>>& map,
                                  float* lse) {
         Queries<D>& out = shared.q[at_q.index][group];
@@ -271,10 +272,10 @@ struct Consumer {
                 m[j] = rounded(output[i / 2 + 2 * j] * factor[j % 2], output[i / 2 + 2 * j + 1] * factor[j % 2]);
             store_matrices(out.address(0, 0, line, i + lane / 16 * 8), m[0], m[1], m[2], m[3]);
         }
-        fence_proxy_async();                              // each thread: what it wrote is for the TMA unit ...
+        fence_proxy_async();                              // each thread: makes its writes visible to the TMA unit ...
         named_barrier_sync(1 + consumers(D) + group, 128);   // ... which starts when all have written
         if (threadIdx.x % 128 == 0) {
-            store(map, Coordinates{0, first_row, task.head, task.batch}, out);   // drops what is past the last query
+            store(map, Coordinates{0, first_row, task.head, task.batch}, out);   // drops rows past the last query
             commit_group();
             wait_group_read();
         }
@@ -309,11 +310,11 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
 PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # as in the kernel
 RIVALS = {"torch, cuDNN": "CUDNN_ATTENTION", "torch, FlashAttention": "FLASH_ATTENTION"}
-L2_BYTES = {True: 32 << 20, False: 4 << 20}  # causal or not: for keys and values read again; docs/kernels.md
+L2_BYTES = {True: 32 << 20, False: 4 << 20}  # causal or not: bound on keys and values that L2 keeps; docs/kernels.md
 
 
 class Attention:
-    """The kernel for one d, and for what a query sees."""
+    """The kernel for one d, causal or full."""
 
     def __init__(self, device, d, causal):
         constants = {name: text.format(d) for name, text in CONSTANTS.items()}
@@ -323,9 +324,9 @@ class Attention:
         self.tiling, self.dtype = SimpleNamespace(**parameters.constants), dtype_of(parameters["k_map"].map_type)
 
     def schedule(self, q, k):
-        """(batch, head, first query, tiles of keys), in the order in which CTAs draw them.
+        """Return (batch, head, first query, tiles of keys), in the order in which CTAs take them.
 
-        Those that share keys are near each other, as far as L2 has room for them; of these the longest come first.
+        Tasks that share keys are near each other, as far as L2 has space for these; among them the longest come first.
         """
         (batches, heads, queries, _), (_, _, keys, _) = q.shape, k.shape
         size, every = self.tiling.queries, [*itertools.product(range(batches), range(heads))]
@@ -337,7 +338,7 @@ class Attention:
                 yield from ((*some, query, tiles) for some in every[first : first + together])
 
     def prepare(self, q, k, v, output, lse, scale=None):
-        """What launches output = softmax(scale * q @ k.T) @ v; scale is 1 / sqrt(d) if not given."""
+        """Return a launch of output = softmax(scale * q @ k.T) @ v; the default of scale is 1 / sqrt(d)."""
         ctas = self.device.properties.multiprocessor_count
         tasks = [*self.schedule(q, k), *ctas * [(0, 0, 0, 0)]]
         memory = [torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tasks, [0])]
@@ -349,7 +350,7 @@ class Attention:
 
 
 def check(q, k, v, output, lse, causal):
-    """Every element, against float32. Weights are rounded to 8 bits, or 11, before they are summed, and so are sums."""
+    """Compare every element with float32. Weights are rounded to 8 bits, or 11, before the sum, and so are sums."""
     unit, ratio = torch.finfo(output.dtype).eps, q.shape[1] // k.shape[1]
     for batch, head in itertools.product(*map(range, q.shape[:2])):
         scores = q[batch, head].float() @ k[batch, head // ratio].float().T * q.shape[3] ** -0.5
@@ -364,14 +365,14 @@ def check(q, k, v, output, lse, causal):
 
 
 def sdpa(kept, backend, q, k, v, causal):
-    """torch's own, by one of its backends; its output takes the place of the one before."""
+    """Return torch's attention by one of its backends; its output replaces the preceding one."""
     with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, backend)):
         attention = torch.nn.functional.scaled_dot_product_attention
         kept[backend] = attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
 
 
 def cases(problems):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel_for = cache(partial(Attention, device))

@@ -5,16 +5,16 @@ it: 128 output pixels by 64 channels of one tap, in the layout that the tensor c
 
     output (pixels, filters) = im2col(image) (pixels, taps * channels) @ weights (filters, taps * channels).T
 
-Tensors are bf16 and channels-last: the image lies in memory as (N, H, W, C), the weights as (K, R, S, C), and the
-output as (N, P, Q, K), which is a matrix of N * P * Q rows. C is a multiple of 64, K is 256.
+Tensors are bf16 and channels-last: the image is in memory as (N, H, W, C), the weights as (K, R, S, C), and the output
+as (N, P, Q, K), a matrix of N * P * Q rows. C is a multiple of 64, K is 256.
 
-What a load says: the tensor map has the convolution's stride, and a box of pixels that its windows can start at, from
--padding on. `Coordinates` are where the window of the first output pixel starts; the unit goes on to the next pixels by
-itself, across the ends of rows and of images. `Offsets` move all of them to one tap of the window. What is then outside
-the image reads as zero: padding needs no branch here, and neither does a tile that ends in another image.
+The tensor map contains the convolution's stride, and a box of pixels at which its windows can start, from -padding on.
+In a load, `Coordinates` are the start of the window of the first output pixel; the unit continues with the next pixels
+by itself, across the ends of rows and of images. `Offsets` move all of them to one tap of the window. Pixels outside
+the image read as zero, so neither padding nor a tile that ends in another image needs a branch.
 
 The kernel is that of gemm.py: pairs of CTAs that share the weights by multicast, and in each a thread that loads and
-two warpgroups that multiply. What that is worth is in docs/kernels.md.
+two warpgroups that multiply. docs/kernels.md lists the gain of each.
 """
 
 from functools import partial
@@ -34,10 +34,10 @@ SOURCE = r"""
 #include <cuda_tma/roles.cuh>
 using namespace cuda_tma;
 
-constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
-constexpr int PIXELS = 128, FILTERS = 256, CHANNELS = 64;   // of one step: a CTA's tile is 128 x 256
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
+constexpr int PIXELS = 128, FILTERS = 256, CHANNELS = 64;   // for one step: a CTA's tile is 128 x 256
 constexpr int STAGES = 4;      // steps in the ring
-constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // of a cluster; each loads its share of the weights, for both
+constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // of a cluster; each loads its share of the weights for both
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 pixels each
 
 using Image = Tile<TYPE, Box<PIXELS, CHANNELS>, SWIZZLE_128B>;
@@ -54,7 +54,7 @@ struct Shared {
     Pipeline<STAGES> ring;
 };
 
-struct Window { int height, width, kernel, stride, padding, dilation, channels; };   // height, width: of the output
+struct Window { int height, width, kernel, stride, padding, dilation, channels; };   // height and width of the output
 
 __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap& weights, Window window, int tiles) {
     const int rank = cluster_cta_rank();
@@ -66,7 +66,7 @@ __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap&
         for (int tap = 0; tap < window.kernel * window.kernel; ++tap) {
             const Offsets offsets{window.dilation * (tap % window.kernel), window.dilation * (tap / window.kernel)};
             for (int c = 0; c < window.channels; c += CHANNELS, at.next()) {
-                // Free means: released by the consumers of both CTAs, as this CTA's share of the weights goes to both.
+                // The consumers of both CTAs release a stage, because both receive this CTA's weights.
                 Barrier& full = shared.ring.acquire(at, shared.image[0], shared.weights[0]);
                 load_im2col(shared.image[at.index], image, full, Coordinates{c, left, top, n}, offsets);
                 load_multicast(shared.weights[at.index].rows<SHARE>(SHARE * rank), weights, full,
@@ -79,7 +79,7 @@ __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap&
 __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int tiles) {
     const int first_pixel = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<Out, FILTERS / Out::width()> out(shared.out[threadIdx.x / 32]);
-    float sums[FILTERS / 2] = {};   // of one tile after the other: the first step overwrites them
+    float sums[FILTERS / 2] = {};   // for one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto multiply = [&](int stage, int step) {
@@ -90,7 +90,7 @@ __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int
                 wgmma(sums, k_major(image, first_pixel, k), k_major(weights, 0, k), step + k > 0);
         };
         accumulate<CTAS>(sums, shared.ring, at, steps, multiply, [&] { out.store_next(); });
-        out.take(sums, map, Coordinates{0, PIXELS * tile + first_pixel});   // it leaves during the next
+        out.take(sums, map, Coordinates{0, PIXELS * tile + first_pixel});   // it is stored during the next tile
     }
     out.finish();
 }
@@ -102,7 +102,7 @@ convolution(const __grid_constant__ ImageMap image, const __grid_constant__ Weig
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CTAS * CONSUMERS);
     const Window window{height, width, kernel, stride, padding, dilation, channels};
-    // Registers: the consumers' 128 sums, 64 pairs and the rest are more than 65536 / 384.
+    // Registers: the consumers' 128 accumulators, 64 pairs and the rest are more than 65536 / 384.
     in_roles<CONSUMERS, 24, 240>([&] { produce(shared, image, weights, window, tiles); },
                                  [&] { consume(shared, output, kernel * kernel * (channels / CHANNELS), tiles); });
 }
@@ -111,15 +111,15 @@ CONSTANTS = {"ctas": "CTAS", "filters": "FILTERS", "threads": "128 * (CONSUMERS 
 
 
 def prepare(device, kernel, image, weights, output, window):
-    """What launches the convolution, of tensors (N, C, H, W) that lie channels-last."""
+    """Return a launch of the convolution, for tensors (N, C, H, W) that are channels-last."""
     geometry, parameters = cuda_tma.Convolution(*window), cuda_tma.parameters_of(kernel)
     column, (ctas, filters, threads) = parameters["image"].map_type, map(parameters.constants.get, CONSTANTS)
     image, weights, output = (tensor.permute(0, 2, 3, 1) for tensor in (image, weights, output))
-    # The kernel's type says how many pixels and channels a column has; where the windows lie, the convolution does.
+    # The kernel's type declares the pixels and channels of a column; the convolution gives the place of the windows.
     corners = geometry.pixel_box_lower_corner, geometry.pixel_box_upper_corner
     options = cuda_tma.TensorMapIm2colOptions(*corners, element_strides=geometry.element_strides, **column.keywords)
     tensors = device.create_tensor_map(image, options), weights.view(filters, -1), output.view(-1, filters)
-    clusters = -(-len(tensors[-1]) // (ctas * column.tile_dim[0]))  # a tile past the end is zeros, stored nowhere
+    clusters = -(-len(tensors[-1]) // (ctas * column.tile_dim[0]))  # a tile past the end is zeros, and is not stored
     grid = min(clusters, device.properties.multiprocessor_count // ctas)
     sizes = *output.shape[1:3], *window, image.shape[-1], clusters * ctas
     config = LaunchConfig(grid=grid, cluster=ctas, block=threads)
@@ -127,15 +127,15 @@ def prepare(device, kernel, image, weights, output, window):
 
 
 def by_torch(kept, *arguments):
-    """The rival: its output takes the place of the one before."""
+    """Return torch's convolution; its output replaces the preceding one."""
     kept["output"] = torch.nn.functional.conv2d(*arguments)
 
 
 def cases(sizes):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
-    torch.backends.cudnn.benchmark = sizes is LARGE  # torch times its kernels, all of them, and takes the fastest
+    torch.backends.cudnn.benchmark = sizes is LARGE  # torch times all of its kernels, and takes the fastest
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
     kernel = cuda_tma.compile(SOURCE, "convolution", constants=CONSTANTS)
@@ -154,7 +154,7 @@ def cases(sizes):
         case = f"{n} x {h} x {w}, {c} to {filters} channels, {side} x {side}, {short_name(dtype)}"
         moved_bytes = image.nbytes + weights.nbytes + output.nbytes
         yield case, run, rivals, 2 * output.numel() * c * side**2, moved_bytes
-        # Every element, against fp32: half a unit in bf16 is 2**-9, and the order of sums matters a little.
+        # Compare every element with fp32: half a unit in bf16 is 2**-9, and the order of sums has a small effect.
         expected = torch.nn.functional.conv2d(image.float(), weights.float(), *conv2d)
         torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
         torch.testing.assert_close(other["output"].float(), expected, rtol=2**-6, atol=2**-8)

@@ -1,7 +1,7 @@
 """Why does my kernel hang? Two descriptors that should be equal, compared without a GPU.
 
-A public bug report (NVIDIA/cutlass, issue 3236) has a compiler's descriptor for 4-bit elements on compute capability
-12.0 next to the driver's. Four bytes differ. This says what each of them means.
+A public bug report (NVIDIA/cutlass, issue 3236) contains a compiler's descriptor for 4-bit elements on compute
+capability 12.0 and the driver's. Four bytes differ. This script explains each of them.
 """
 
 import argparse
@@ -24,7 +24,7 @@ COMPILER_BYTES = {8: 0x92, 9: 0x05, 17: 0x00, 73: 0x00}
 
 
 def compiler_descriptor() -> bytes:
-    """The driver's 128 bytes with the four that the report lists."""
+    """Return the driver's 128 bytes with the four bytes of the report."""
     raw = bytearray(cuda_tma.encode(DRIVER, compute_capability=(12, 0)))
     for offset, byte in COMPILER_BYTES.items():
         raw[offset] = byte

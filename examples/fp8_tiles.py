@@ -1,7 +1,7 @@
 """fp8 tiles: a float8 tensor, which cuda.core cannot view, in swizzled 64 x 128 tiles.
 
-TMA copies without looking inside an element, so an 8-bit float travels as UINT8. SWIZZLE_128B permutes the 16-byte
-chunks of each 128-byte row, such that a column of chunks is spread over all banks; the tile finds them again.
+TMA copies elements without interpreting them, so an 8-bit float has the type UINT8. SWIZZLE_128B permutes the 16-byte
+chunks of each 128-byte row, so that a column of chunks spans all banks; the tile's type computes their places.
 """
 
 from _example import start, torch
@@ -28,7 +28,7 @@ extern "C" __global__ void copy_tiles(const __grid_constant__ TiledMap<Window> m
     }
     __syncthreads();
     full.wait(0);
-    constexpr int CHUNKS = Window::extent(1) / 16;   // of a row: the swizzle moves 16 bytes together
+    constexpr int CHUNKS = Window::extent(1) / 16;   // of a row: the swizzle keeps 16 bytes together
     for (int chunk = threadIdx.x; chunk < Window::extent(0) * CHUNKS; chunk += blockDim.x) {
         const int r = chunk / CHUNKS, byte = chunk % CHUNKS * 16;
         const uint4 bytes = tile.as<uint4>(r, byte);

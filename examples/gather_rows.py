@@ -1,11 +1,11 @@
 """Rows of a table gathered by index, as an embedding does, against torch.index_select.
 
 The tensor map's box is one row, so a load at Coordinates{0, index} fetches any row: each lane of a warp starts one. The
-rows of a tile arrive side by side, and one store writes them to the output. Compute capability 10 has an instruction
-for four rows at a time (not run on hardware here; the tests assemble it). TMA does not look inside an element: the
-table is viewed as int64, so that one box, at most 256 elements wide, holds a row of up to 2 KB of any type.
+rows of a tile are consecutive in shared memory, and one store writes them to the output. Compute capability 10 has an
+instruction for four rows at a time (not run on hardware here; the tests assemble it). TMA does not interpret elements:
+the table is viewed as int64, so that one box, at most 256 elements wide, contains a row of up to 2 KB of any type.
 
-An index outside the table costs no memory access and gives a row of zeros, which is what a padding index should do.
+An index outside the table costs no memory access and gives a row of zeros, as a padding index should.
 """
 
 from functools import partial
@@ -15,7 +15,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: the last tile is not full; 1 GiB each
+SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: the last tile is partial; 1 GiB each
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/sm100.cuh>
@@ -23,9 +23,9 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr int ROWS = 8, WIDTH = 128;        // one tile, 8 KB: a lane for each row of 1024 bytes
-using Row = Tile<INT64, Box<1, WIDTH>>;     // what a load moves
-using Rows = Tile<INT64, Box<ROWS, WIDTH>>; // what a store moves
-constexpr int STAGES = 3, STORES = 1;       // tiles in the ring; of which so many may be on their way out
+using Row = Tile<INT64, Box<1, WIDTH>>;     // the box of a load
+using Rows = Tile<INT64, Box<ROWS, WIDTH>>; // the box of a store
+constexpr int STAGES = 3, STORES = 1;       // tiles in the ring, and the number of them that may be stores in flight
 
 extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
                                   const __grid_constant__ TiledMap<Rows> target, const int* indices, int count,
@@ -33,7 +33,7 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
     __shared__ Rows ring[STAGES];
     __shared__ Barrier full[STAGES];
     const int lane = threadIdx.x;
-    const bool leader = lane == 0;   // announces the bytes, waits for them and stores them
+    const bool leader = lane == 0;   // expects the bytes, waits for them and stores them
     const int mine = (tiles - 1 - int(blockIdx.x) + int(gridDim.x)) / int(gridDim.x);
     const auto first_row = [&](int i) { return ROWS * int(blockIdx.x + i * gridDim.x); };
     const auto index_of = [&](int i) {
@@ -43,8 +43,8 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
     const auto start_load = [&](int i, int index) {
         if (i >= mine) return;
         if (leader) full[i % STAGES].arrive_expect_tx(ring[0]);
-        __syncwarp();   // bytes are announced before any arrives, and the leader has seen that the stage is free
-        const CachePolicy keep = evict_last();   // rows may be asked for again: L2 makes room with what is stored
+        __syncwarp();   // the expect_tx precedes the first bytes, and the leader has waited for the stage
+        const CachePolicy keep = evict_last();   // other loads may read these rows again: L2 evicts stored data
         if constexpr (has_gather4) {   // one instruction for the rows of four lanes
             const auto of = [&](int other) { return __shfl_sync(~0u, index, lane / 4 * 4 + other); };
             const FourRows four{of(0), of(1), of(2), of(3)};
@@ -59,33 +59,33 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
         for (Barrier& barrier : full) barrier.init(1);   // the leader's arrival
         fence_barrier_init();
     }
-    __syncwarp();   // the other lanes name the barriers in their loads
+    __syncwarp();   // the other lanes' loads refer to the barriers
 
     for (int i = 0; i < STAGES - STORES; ++i) start_load(i, index_of(i));
     int next = index_of(STAGES - STORES);
     for (int i = 0; i < mine; ++i) {
         const int index = next;
-        next = index_of(i + STAGES - STORES + 1);   // read one turn ahead: it arrives while the leader waits
+        next = index_of(i + STAGES - STORES + 1);   // read one iteration ahead: it arrives while the leader waits
         if (leader) {
             full[i % STAGES].wait(i / STAGES % 2);
-            store(target, Coordinates{0, first_row(i)}, ring[i % STAGES], evict_first());   // rows past the end drop
+            store(target, Coordinates{0, first_row(i)}, ring[i % STAGES], evict_first());   // drops rows past the end
             commit_group();
             wait_group_read<STORES>();   // store i - STORES has read the stage that the next load fills
         }
         start_load(i + STAGES - STORES, index);
     }
-    if (leader) wait_group_read();   // shared memory lives until the last stores have read it
+    if (leader) wait_group_read();   // shared memory must last until the last stores have read it
 }
 """
 
 
 def outputs_of(table, indices):
-    """Two places for the rows, full of NaN."""
+    """Return two outputs for the rows, full of NaN."""
     return (table.new_full((len(indices), table.shape[1]), torch.nan) for _ in range(2))
 
 
 def prepare(device, kernel, table, target, indices):
-    """What launches target = table[indices]."""
+    """Return a launch of target = table[indices]."""
     ctas = device.properties.multiprocessor_count * kernel.occupancy.max_active_blocks_per_multiprocessor(32, 0)
     moved = cuda_tma.parameters_of(kernel)["target"].map_type
     rows, _ = moved.tile_dim
@@ -96,7 +96,7 @@ def prepare(device, kernel, table, target, indices):
 
 
 def cases(sizes):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "gather")
@@ -112,12 +112,12 @@ def cases(sizes):
 
         drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
         target, other = outputs_of(table, drawn)
-        rivals = {  # torch's is a weak one: copying as many rows shows how fast gathering can be
+        rivals = {  # torch's is a weak rival: a copy of as many rows is the upper bound
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }
         case = f"{target.nbytes / 2**30:.3g} GiB of rows of {row_bytes} bytes"
-        # Rows that were drawn twice are counted twice.
+        # Rows that occur twice count twice.
         yield case, prepare(device, kernel, table, target, drawn), rivals, 0, 2 * target.nbytes
         expected = table[drawn.long()]
         assert torch.equal(target, expected) and torch.equal(other, expected)

@@ -1,7 +1,7 @@
 """C = A @ B.T in bfloat16, against torch.matmul (cuBLAS): TMA loads, tensor cores, TMA stores, all at once.
 
-A is (M, K), B is (N, K), C is (M, N), rows contiguous; K and N are multiples of 8, as TMA wants rows of a multiple of
-16 bytes. Otherwise any size: beyond the edges loads read zeros, and stores drop what they are given. Sums are float32.
+A is (M, K), B is (N, K), C is (M, N), with contiguous rows. K and N are multiples of 8, because TMA requires rows of a
+multiple of 16 bytes; M is free. Beyond the edges, loads read zeros and stores write nothing. Accumulators are float32.
 
 One CTA on each multiprocessor stays there, and computes one tile of C after the other:
 
@@ -9,7 +9,7 @@ One CTA on each multiprocessor stays there, and computes one tile of C after the
     two warpgroups    multiply what has arrived: each has half of the tile, 64 x 256 sums, in its registers ...
                       ... and meanwhile send the tile before away: rounded, swizzled in shared memory, by TMA
 
-What is worth how much, of this and of what else the kernel does, is in docs/kernels.md.
+docs/kernels.md lists the gain of these and the kernel's other optimizations.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # m, n, k
-LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # at 3072 the last round of tiles is half empty
+LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # at 3072 the last round is half empty
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -29,16 +29,16 @@ SOURCE = r"""
 #include <cuda_tma/schedule.cuh>
 using namespace cuda_tma;
 
-constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
 constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // of one CTA
-constexpr int CLUSTER = 2;     // CTAs, one below the other, that share B
+constexpr int CLUSTER = 2;     // CTAs, one above the other, that share B
 constexpr int STAGES = 4;      // of the ring, 48 KB each
 constexpr int CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows of the tile
-constexpr int PART = 64;       // C leaves in parts: a warp's 16 rows x 128 bytes, the span of the swizzle
+constexpr int PART = 64;       // C is stored in parts: a warp's 16 rows x 128 bytes, the span of the swizzle
 
 using A = Tile<TYPE, Box<TILE_M, TILE_K>, SWIZZLE_128B>;
 using B = Tile<TYPE, Box<TILE_N, TILE_K>, SWIZZLE_128B>;
-using BShare = Tile<TYPE, Box<TILE_N / CLUSTER, TILE_K>, SWIZZLE_128B>;   // which a CTA loads, into all
+using BShare = Tile<TYPE, Box<TILE_N / CLUSTER, TILE_K>, SWIZZLE_128B>;   // a CTA's loads, into all CTAs
 using C = Tile<TYPE, Box<16, PART>, SWIZZLE_128B>;
 using AMap = TiledMap<A, OOB_FILL_NONE, L2_PROMOTION_128B>;
 using BMap = TiledMap<BShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
@@ -46,11 +46,11 @@ using BMap = TiledMap<BShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
 struct Shared {
     A a[STAGES];
     B b[STAGES];
-    C c[CONSUMERS * 4][2];   // of each warp, two parts that may be on their way
+    C c[CONSUMERS * 4][2];   // for each warp, two parts that may be in flight
     Pipeline<STAGES> ring;
 };
 
-// The CTA's tiles of C: where the i-th of its cluster starts.
+// The CTA's tiles of C: the place where the i-th of its cluster starts.
 struct Corner { int m, n; };
 struct Tiles : Bands<8> {
     __device__ Corner operator[](int i) const {
@@ -61,7 +61,7 @@ struct Tiles : Bands<8> {
 
 __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Tiles tiles, int k_tiles) {
     const int share = BShare::extent(0) * cluster_cta_rank();
-    const CachePolicy keep = evict_last();    // in L2: other clusters load the same
+    const CachePolicy keep = evict_last();    // in L2: other clusters load the same data
     const int step = gridDim.x / CLUSTER;
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < tiles.count(); i += step) {
@@ -69,9 +69,9 @@ __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Ti
         const bool backwards = i / step % 2;
         for (int j = 0; j < k_tiles; ++j, at.next()) {
             const int k = (backwards ? k_tiles - 1 - j : j) * TILE_K;
-            // Waits until the consumers of both CTAs have released the stage, as this CTA's share of B goes to both.
-            // The other's share may arrive before the bytes are expected: the count is then below zero for a while,
-            // but the phase cannot end before this thread's arrival.
+            // Waits until the consumers of both CTAs have released the stage, because both receive this CTA's share of
+            // B. The other share may arrive before the expect_tx: the count is then below zero for a while, but the
+            // phase cannot end before this thread's arrival.
             Barrier& full = shared.ring.acquire(at, shared.a[0], shared.b[0]);
             load(shared.a[at.index], a_map, full, Coordinates{k, tile.m}, keep);
             load_multicast(shared.b[at.index].rows<TILE_N / CLUSTER>(share), b_map, full,
@@ -83,7 +83,7 @@ __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Ti
 __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {
     const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<C, TILE_N / PART> out(shared.c[threadIdx.x / 32]);
-    float sums[TILE_N / 2] = {};   // of one tile after the other: the first step overwrites them
+    float sums[TILE_N / 2] = {};   // for one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < tiles.count(); i += gridDim.x / CLUSTER) {
         const auto multiply = [&](int stage, int step) {
@@ -94,7 +94,7 @@ __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, i
         };
         accumulate<CLUSTER>(sums, shared.ring, at, k_tiles, multiply, [&] { out.store_next(); });
         const Corner tile = tiles[i];
-        out.take(sums, c_map, Coordinates{tile.n, tile.m + first_row});   // it leaves during the next
+        out.take(sums, c_map, Coordinates{tile.n, tile.m + first_row});   // it is stored during the next tile
     }
     out.finish();
 }
@@ -105,7 +105,7 @@ gemm(const __grid_constant__ AMap a_map, const __grid_constant__ BMap b_map, con
     Shared& shared = dynamic_shared<Shared>();
     if (threadIdx.x == 0) shared.ring.init(CONSUMERS * CLUSTER);
     const Tiles tiles{clusters_down, across};
-    // Registers: the consumers' 128 sums, 64 pairs and the rest are more than 65536 / 384.
+    // Registers: the consumers' 128 accumulators, 64 pairs and the rest are more than 65536 / 384.
     in_roles<CONSUMERS, 24, 240>([&] { produce(shared, a_map, b_map, tiles, k_tiles); },
                                  [&] { consume(shared, c_map, tiles, k_tiles); });
 }
@@ -113,33 +113,33 @@ gemm(const __grid_constant__ AMap a_map, const __grid_constant__ BMap b_map, con
 
 
 def compiled():
-    """The kernel, which knows its tiles and its shared memory, and what a launch needs beside."""
+    """Return the kernel, with its tiles and its shared memory, and the other values of a launch."""
     return cuda_tma.compile(SOURCE, "gemm", constants={"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"})
 
 
 def prepare(device, kernel, a, b, c):
-    """What launches c = a @ b.T."""
+    """Return a launch of c = a @ b.T."""
     parameters = cuda_tma.parameters_of(kernel)
     cluster, threads = (parameters.constants[name] for name in ("cluster", "threads"))
     (tile_m, tile_k), (share_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
     (m, k), (n, _) = a.shape, b.shape
     down, across, deep = -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
     rounds = -(-down * across // (device.properties.multiprocessor_count // cluster))
-    clusters = -(-down * across // rounds)  # no more: a multiprocessor that waits for the others draws power
+    clusters = -(-down * across // rounds)  # no more: a multiprocessor that waits for others draws power
     config = LaunchConfig(grid=clusters * cluster, block=threads)
     return partial(cuda_tma.prepare(kernel, config, a, b, c, down, across, deep), device.default_stream)
 
 
 def check(c, a, b, units=1):
-    """Every element, against float32: units of bfloat16's last place, and what the order of K sums may change."""
+    """Compare every element with float32: units of bfloat16's last place, and the effect of the order of K sums."""
     expected = a.float() @ b.float().T
     error = (c.float() - expected).abs()
     tolerance = units * (expected.abs() * 2**-8 + a.shape[1] ** 0.5 * 2**-15)
-    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # NaN fails too
+    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # also fails for NaN
 
 
 def matmul(a, b, out):
-    """torch's own: what computes out = a @ b."""
+    """Return torch's run of out = a @ b."""
     return partial(torch.matmul, a, b, out=out)
 
 
@@ -147,7 +147,7 @@ RIVALS = {"torch.matmul": matmul}
 
 
 def cases(sizes):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = compiled()
@@ -160,7 +160,7 @@ def cases(sizes):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b)
         for other in others:
-            check(other, a, b, units=4)  # cuBLAS may add up parts that it has rounded
+            check(other, a, b, units=4)  # cuBLAS may add parts that it has rounded
 
 
 if __name__ == "__main__":

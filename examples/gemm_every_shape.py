@@ -1,11 +1,11 @@
 """C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
 
-C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. What is contiguous is a
-multiple of 8, as TMA wants 16 bytes; otherwise any size. The bias is a row of N. Sums are float32.
+C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
+multiples of 8, because TMA requires 16 bytes; other extents are free. The bias is a row of N. Accumulators are float32.
 
-The kernel is that of gemm.py, with numbers in the place of its constants: how large a tile is, which CTAs share what
-they load, whether rows and columns of C change places, and how many CTAs divide K of one tile among themselves. Which
-numbers suit which sizes, _gemm_variants.py says.
+The kernel is that of gemm.py, with variables instead of its constants: the size of a tile, the CTAs that share loads,
+the exchange of rows and columns of C, and the number of CTAs that divide K of one tile. _gemm_variants.py chooses the
+numbers for a size.
 """
 
 from functools import cache, partial
@@ -26,25 +26,25 @@ SOURCE = r"""
 #include <cuda_tma/store_async.cuh>
 using namespace cuda_tma;
 
-#ifndef ROWS   // a variant, as _gemm_variants.py gives them
-#define TYPE BFLOAT16           // or FLOAT16; the sums are floats
+#ifndef ROWS   // a variant, from _gemm_variants.py
+#define TYPE BFLOAT16           // or FLOAT16; the accumulators are floats
 #define ROWS 128                // of a CTA's tile: 64 or 128
 #define COLUMNS 256             // ...: 8, 16, 32, ... 256
-#define DOWN 2                  // CTAs of a cluster, one below the other, that share the right operand
+#define DOWN 2                  // CTAs of a cluster, one above the other, that share the right operand
 #define ACROSS 1                // ... side by side, that share the left one
-#define SPLITS 1                // ... that have a part of K each, of the same tile
-#define TURNED 0                // 1: rows of the sums are columns of C
+#define SPLITS 1                // ... that have a part of K each, for the same tile
+#define TURNED 0                // 1: rows of the accumulators are columns of C
 #define LEFT_MAJOR Major::K     // or MN: its columns are contiguous
 #define RIGHT_MAJOR Major::K
 #define BIAS 0
 #define ACTIVATION none         // relu, gelu, silu
 #endif
 
-// Rows of the sums are those of the left operand, which is A; turned round it is B. Columns are those of the right one.
+// Rows of the accumulators are those of the left operand, which is A, or B if turned. Columns are the right operand's.
 constexpr int DEPTH = 64, CONSUMERS = ROWS / 64;   // warpgroups of 128 threads, each with 64 rows
 constexpr int SHARING = DOWN * ACROSS, CLUSTER = SHARING * SPLITS;   // its CTAs: down, across, splits
 
-// In the end as many CTAs of a split as can have a piece of the tile's columns, 16 * n each or all. It leaves in parts.
+// CTAs of a split store at most one piece of the tile each, 16 * n columns or all, in parts.
 __device__ constexpr int pieces(int most) { return most == 1 || COLUMNS % (16 * most) == 0 ? most : pieces(most - 1); }
 constexpr int PIECES = pieces(SPLITS), PIECE = COLUMNS / PIECES;
 constexpr int PART = PIECE % 64 == 0 ? 64 : PIECE % 32 == 0 ? 32 : PIECE % 16 == 0 ? 16 : 8;
@@ -54,7 +54,7 @@ constexpr bool IS_TURNED = TURNED;
 template <Major Innermost, int Extent, int Depth> struct BoxOf { using Type = Box<Extent, Depth>; };
 template <int Extent, int Depth> struct BoxOf<Major::MN, Extent, Depth> { using Type = Box<Depth, Extent>; };
 
-// An operand's tile, and the share of it that each of some CTAs loads for all: of what is outermost.
+// An operand's tile, and the share that each of some CTAs loads for all, along the outermost dimension.
 template <Major Innermost, int Extent, int Sharers>
 struct Operand {
     static constexpr bool is_k_major = Innermost == Major::K;
@@ -83,7 +83,7 @@ struct Operand {
             load(tile.template rows<share>(i * share), map, full, place(mn, k, i), policy);
     }
 
-    // What one wgmma takes, from row or column `mn` on.
+    // The matrix of one wgmma, from row or column `mn` on.
     __device__ static auto matrix(const Whole& tile, int mn, int k) {
         if constexpr (is_k_major) return k_major(tile, mn, k);
         else return mn_major(tile, k, mn);
@@ -92,7 +92,7 @@ struct Operand {
 using Left = Operand<LEFT_MAJOR, ROWS, ACROSS>;
 using Right = Operand<RIGHT_MAJOR, COLUMNS, DOWN>;
 
-// A warp's 16 rows; turned, a warpgroup's 64, which are contiguous in C.
+// A warp's 16 rows; if turned, a warpgroup's 64, which are contiguous in C.
 template <bool Turned> struct PartOf {
     using Type = Tile<TYPE, Box<16, PART>, SWIZZLE>;
     static constexpr int makers = 4 * CONSUMERS;
@@ -104,35 +104,35 @@ template <> struct PartOf<true> {
 using Part = PartOf<IS_TURNED>::Type;
 using Output = Epilogue<Part, PIECE / PART, IS_TURNED ? Turn::transposed : Turn::none>;
 
-struct Kept {   // beside the ring
+struct Kept {   // separate from the ring
     Part parts[PartOf<IS_TURNED>::makers][2];
-    float4 sums[SPLITS > 1 ? SPLITS - 1 : 1][SPLITS > 1 ? PIECE / 8 : 1][128 * CONSUMERS];   // of the other splits
+    float4 sums[SPLITS > 1 ? SPLITS - 1 : 1][SPLITS > 1 ? PIECE / 8 : 1][128 * CONSUMERS];   // from the other splits
 };
 constexpr int ROOM = 232448 - 1024 - sizeof(Kept), STAGE = sizeof(Left::Whole) + sizeof(Right::Whole);
 constexpr int STAGES = ROOM / STAGE < 12 ? ROOM / STAGE : 12;
-constexpr int EARLY = SHARING > 1 ? 1 : STAGES;   // stages that are loaded before the CTAs have met, and not shared
+constexpr int EARLY = SHARING > 1 ? 1 : STAGES;   // stages that are loaded before the cluster barrier, and not shared
 
 struct Shared {
     Left::Whole left[STAGES];
     Right::Whole right[STAGES];
     Kept kept;
     Pipeline<STAGES> ring;
-    Barrier added;   // the sums of the other splits are here
+    Barrier added;   // counts the sums of the other splits
 };
 
-// This CTA's place in its cluster; the masks of those that share an operand with it.
+// This CTA's place in its cluster; the masks of the CTAs that share an operand with it.
 struct Member {
     int rank = cluster_cta_rank(), down = rank % DOWN, across = rank / DOWN % ACROSS, split = rank / SHARING;
 
-    __device__ int first() const { return split * SHARING; }   // of those that share anything
+    __device__ int first() const { return split * SHARING; }   // of the CTAs that share any operand
     __device__ unsigned short column() const { return ((1 << DOWN) - 1) << (first() + across * DOWN); }
     __device__ unsigned short row() const { return ((1 << SHARING) - 1) / ((1 << DOWN) - 1) << (first() + down); }
 };
 
-// What there is to do: the clusters' tiles, and the steps of K.
+// The work: the clusters' tiles, and the steps of K.
 struct Corner { int row, column; };
 struct Work : Bands<8> {
-    int steps;   // of all of K
+    int steps;   // for all of K
 
     __device__ Corner corner(int i, Member cta) const {
         const Place cluster = Bands::operator[](i);
@@ -143,19 +143,19 @@ struct Work : Bands<8> {
 
 struct Maps { const Left::Map& left; const Right::Map& right; };
 
-// A CTA's loads: begin(), before the CTAs have met, and then go_on().
+// A CTA's loads: begin(), before the cluster barrier, and then go_on().
 struct Producer {
     Shared& shared;
     const Maps& maps;
     const Work& work;
     const Member cta{};
-    // In L2, if other clusters load the same.
+    // In L2, if other clusters load the same data.
     const CachePolicy left_policy = work.across > 1 ? evict_last() : evict_first();
     const CachePolicy right_policy = work.down > 1 ? evict_last() : evict_first();
     const int first = work.first_step(cta.split), steps = work.first_step(cta.split + 1) - first;
     const int begun = min(EARLY, steps);
 
-    // The barriers of others may not be initialised: it loads all that it needs by itself.
+    // Other CTAs' barriers may not be initialized yet: this CTA loads all that it needs by itself.
     __device__ void begin() {
         const Corner tile = work.corner(blockIdx.x / CLUSTER, cta);
         for (Stage<STAGES> at; at.index < begun; ++at.index) {
@@ -172,7 +172,7 @@ struct Producer {
         int step = begun;
         for (int i = blockIdx.x / CLUSTER; i < work.count(); i += stride, step = 0) {
             const Corner tile = work.corner(i, cta);
-            const bool backwards = i / stride % 2;   // L2 still has the end of K from the tile before
+            const bool backwards = i / stride % 2;   // L2 still contains the end of K from the preceding tile
             for (; step < steps; ++step, at.next()) {
                 const int k = (first + (backwards ? steps - 1 - step : step)) * DEPTH;
                 Barrier& full = shared.ring.acquire(at, shared.left[0], shared.right[0]);
@@ -186,10 +186,10 @@ struct Producer {
     }
 };
 
-// Each CTA of a split sends the others' pieces to them, and adds to its own, which then comes first, what it gets: in
-// the same order each time.
+// Each CTA of a split sends the others' pieces to them, and adds theirs to its own, which comes first, in a fixed
+// order.
 __device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
-    const Member cta;   // asked here: addresses that were known before the mainloop would take its registers
+    const Member cta;   // read here: addresses that were known before the mainloop would take its registers
 #pragma unroll
     for (int piece = 0; piece < PIECES; ++piece) {
         const float* from = sums + piece * PIECE / 2;
@@ -202,7 +202,7 @@ __device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
     }
     if (cta.split >= PIECES) return;
 #pragma unroll
-    for (int piece = 1; piece < PIECES; ++piece)   // in registers, which no variable can index
+    for (int piece = 1; piece < PIECES; ++piece)   // in registers, which a variable cannot index
 #pragma unroll
         for (int i = 0; i < PIECE / 2; ++i) sums[i] = piece == cta.split ? sums[piece * PIECE / 2 + i] : sums[i];
     shared.added.wait_cluster(0);
@@ -232,7 +232,7 @@ __device__ float widened(unsigned short bits) {
     return value;
 }
 
-// `n` is where in a row of C, which has `end`, the warpgroup's first sum lies. (wgmma.cuh says where the others do.)
+// `n` is the column of the warpgroup's first accumulator in C, which has `end`. (wgmma.cuh gives the others.)
 __device__ void complete(float (&sums)[PIECE / 2], const unsigned short* bias, int n, int end) {
     const int lane = threadIdx.x % 32;
     n += IS_TURNED ? threadIdx.x % 128 / 32 * 16 + lane / 4 : lane % 4 * 2;
@@ -248,13 +248,13 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
     const Member cta;
     const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
-    const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // who has a part of its own
+    const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // threads with a part of their own
     Output out(shared.kept.parts[maker]);
-    float sums[COLUMNS / 2] = {};   // of one tile after the other: the first step overwrites them
+    float sums[COLUMNS / 2] = {};   // for one tile after the other: the first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
         Corner tile = work.corner(i, cta);
-        pin(tile.row), pin(tile.column);   // now, while the first loads are on their way
+        pin(tile.row), pin(tile.column);   // now, while the first loads are in flight
         const auto multiply = [&](int stage, int step) {
 #pragma unroll
             for (int k = 0; k < DEPTH; k += 16)
@@ -268,15 +268,15 @@ __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& wo
         float (&piece)[PIECE / 2] = reinterpret_cast<float (&)[PIECE / 2]>(sums);
         const int row = tile.row + first_row, column = tile.column + cta.split * PIECE;
         if (BIAS || Activation::ACTIVATION != Activation::none) complete(piece, bias, IS_TURNED ? row : column, n);
-        out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // during the next
+        out.take(piece, c_map, IS_TURNED ? Coordinates{row, column} : Coordinates{column, row});   // in the next tile
     }
-    // In the end the ring is free: there the last tile's parts find room without waiting for each other.
+    // At the end the ring is free: the last tile's parts fit there without waiting for each other.
     fence_proxy_async();
     named_barrier_sync<CONSUMERS + 1>(128 * CONSUMERS);
     out.finish(reinterpret_cast<Part (*)[PIECE / PART]>(shared.left)[maker]);
 }
 
-// With splits each cluster has one tile: there is room for the sums of one.
+// With splits each cluster has one tile: there is space for the sums of one.
 extern "C" __global__ void __cluster_dims__(CLUSTER) __launch_bounds__((CONSUMERS + 1) * 128, 1)
 gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::Map right_map,
      const __grid_constant__ TiledMap<Part> c_map, const unsigned short* bias, int n, int down, int across, int steps) {
@@ -289,7 +289,7 @@ gemm(const __grid_constant__ Left::Map left_map, const __grid_constant__ Right::
         shared.added.init(1);
         shared.ring.init(CONSUMERS * SHARING);
         if (SPLITS > 1) shared.added.arrive_expect_tx((SPLITS - 1) * sizeof(shared.kept.sums[0]));
-        fence_proxy_async();   // loads may arrive before anyone else has looked
+        fence_proxy_async();   // loads may arrive before another thread has polled
     }
     in_roles<CONSUMERS, 40, 232>([&] { Producer{shared, maps, work}.begin(); },
                                  [&] { Producer{shared, maps, work}.go_on(); },
@@ -301,7 +301,7 @@ MAJORS = {True: "Major::K", False: "Major::MN"}
 
 @cache
 def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activation):
-    """The kernel, which knows its tiles and its shared memory."""
+    """Return the kernel, with its tiles and its shared memory."""
     numbers = dict(zip(("ROWS", "COLUMNS", "DOWN", "ACROSS", "SPLITS"), variant[:5], strict=True))
     words = {
         "TYPE": dtype,
@@ -316,7 +316,7 @@ def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activa
 
 
 def prepare(device, a, b, c, bias=None, activation=None, variant=None):
-    """What launches c = activation(a @ b.T + bias), by the given variant or the best one."""
+    """Return a launch of c = activation(a @ b.T + bias), by the given variant or the best one."""
     (m, k), (n, _) = a.shape, b.shape
     a_is_k_major, b_is_k_major = (operand.stride(1) == 1 for operand in (a, b))
     problem = Problem(m, n, k, a_is_k_major, b_is_k_major)
@@ -329,7 +329,7 @@ def prepare(device, a, b, c, bias=None, activation=None, variant=None):
     clusters = down * across
     if variant.splits == 1:
         at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
-        clusters = -(-clusters // -(-clusters // at_once))  # no more: who waits for the others draws power
+        clusters = -(-clusters // -(-clusters // at_once))  # no more: a waiting multiprocessor draws power
     config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
     left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
     arguments = left, right, c, 0 if bias is None else bias, n, down, across, steps
@@ -337,20 +337,20 @@ def prepare(device, a, b, c, bias=None, activation=None, variant=None):
 
 
 def as_it_lies(operand, is_k_major):
-    """With contiguous rows, as a tensor map has it."""
+    """Return the operand with contiguous rows, as in a tensor map."""
     return operand if is_k_major else operand.T
 
 
 def matmul(a, b, out):
-    """torch's own: what computes out = a @ b."""
+    """Return torch's run of out = a @ b."""
     return partial(torch.matmul, a, b, out=out)
 
 
-RIVALS = {"torch.matmul": matmul}  # of products alone
+RIVALS = {"torch.matmul": matmul}  # for products only
 
 
 def check(c, a, b, bias, activation, units=1):
-    """Every element, against float32: units of the last place, and what the order of K sums may change."""
+    """Compare every element with float32: units of the last place, and the effect of the order of K sums."""
     expected = a.float() @ b.float().T
     k = a.shape[1]
     slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # at each of K / 16 additions tensor cores cut off the last bits
@@ -369,7 +369,7 @@ def operand(rows, k, is_k_major, dtype):
 
 
 def cases(problems):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     for (m, n, k, a_is_k_major, b_is_k_major), dtype, has_bias, activation in problems:
@@ -383,7 +383,7 @@ def cases(problems):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b, bias, activation)
         for other in others:
-            check(other, a, b, None, None, units=4)  # cuBLAS may add up parts that it has rounded
+            check(other, a, b, None, None, units=4)  # cuBLAS may add parts that it has rounded
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
-"""Many uneven matrix products in one launch, as a mixture of experts needs, routed on the device.
+"""Many uneven matrix products in one launch, for a mixture of experts, routed on the device.
 
 Each expert has (N, K) weights; the tokens of all experts are rows of one packed matrix, those of expert 0 first, and so
 are the outputs. For each expert: output[its rows] = tokens[its rows] @ weights[expert].T
 
-How many tokens each expert got, stands in device memory alone: the router has just written it there, and the host does
-not wait for it. The kernel makes the schedule: each CTA counts where an expert's rows end and which tiles it has.
+Only device memory contains the number of tokens of each expert: the router has just written it there, and the host does
+not wait for it. The kernel makes the schedule: each CTA computes the end of an expert's rows and its tiles.
 
-There are three maps, made once, whatever the routing. Loads may reach into the next expert's rows: nothing comes of
-them. Stores must not: the output's map has each row 64 times, so that they may end anywhere (Rows).
+There are three maps, made once, for any routing. Loads may reach into the next expert's rows, without an effect. Stores
+must not: the output's map contains each row 64 times, so that they may end anywhere (Rows).
 
-The kernel is that of gemm.py, turned round: it multiplies weights by tokens, so that these, 1 or 2000, are the side of
-the tile that comes in 16 widths. Tiles that wait for memory and for the tensor cores are under way at any time.
+The kernel is that of gemm.py with exchanged operands: it multiplies weights by tokens, so that the tokens, 1 or 2000,
+are the side of the tile that has 16 widths. At any time, some tiles in flight wait for memory and others for the tensor
+cores.
 """
 
 import itertools
@@ -27,14 +28,15 @@ CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the fi
 
 
 def routed(experts, tokens, is_skewed):
-    """The tokens of each expert in four steps: as likely for each, or small numbers as likely as large ones."""
+    """Return the tokens of each expert in four steps: uniform, or skewed, with small numbers as likely as large
+    ones."""
     draw = random.Random(0)
     likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
     steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
     return tuple(tuple(step[expert] for expert in range(experts)) for step in steps)
 
 
-MODELS = {  # experts, N, K, and how many tokens they have together
+MODELS = {  # experts, N, K, and their total number of tokens
     "Mixtral 8x7B": (8, 14336, 4096, 8192, 2, 32, 512),
     "Qwen3 235B": (128, 3072, 4096, 32768, 8, 128, 2048),
     "DeepSeek-V3, an eighth": (32, 4096, 7168, 16384, 64),
@@ -54,44 +56,44 @@ SOURCE = r"""
 #include <cuda_tma/schedule.cuh>
 using namespace cuda_tma;
 
-constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the sums are floats
-constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, and tokens, in a part that leaves
+constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
+constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, and tokens, in a stored part
 constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
 constexpr unsigned short ALL = (1 << CTAS) - 1;
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA
-constexpr int OURS = SIDE * CONSUMERS, ROWS = OURS * CTAS;   // rows of the weights in a tile: a CTA's, all
+constexpr int OURS = SIDE * CONSUMERS, ROWS = OURS * CTAS;   // rows of the weights in a tile: of a CTA, of all CTAs
 constexpr int WIDEST = 256;    // tokens in a tile, at most
 constexpr int LOADED = 32;     // tokens in a box
-constexpr int GRAIN = 16;      // tokens: a tile is as wide as their next multiple
+constexpr int GRAIN = 16;      // tokens: a tile's width is a multiple of this
 constexpr int STAGES = 4;      // of the ring
 constexpr int EXPERTS = 256;   // at most: a power of two
-constexpr int BALANCE = 100;   // tokens: from about there on multiplying takes longer than reading the weights
+constexpr int BALANCE = 100;   // tokens: from about this number on, multiplying takes longer than reading the weights
 
 __device__ constexpr int parts_of(int amount, int part) { return (amount + part - 1) / part; }
 __device__ constexpr int rows_of(int tokens) { return OURS + LOADED * parts_of(tokens, LOADED); }   // of a step
 
 template <int Rows> using Rectangle = Tile<TYPE, Box<Rows, SIDE>, SWIZZLE_128B>;
-using Room = Rectangle<rows_of(WIDEST)>;   // for a step: rows of the weights, and behind them tokens
+using Room = Rectangle<rows_of(WIDEST)>;   // for a step: rows of the weights, followed by tokens
 using Square = Rectangle<SIDE>;
 using Repeated = Tile<TYPE, Box<1, SIDE, SIDE>, SWIZZLE_128B>;   // the same bytes
 template <int Rows> using Map = TiledMap<Rectangle<Rows>, OOB_FILL_NONE, L2_PROMOTION_256B>;
 using OutputMap = TiledMap<Repeated>;
 
-struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // ROWS rows; 0 tokens: there is no more
+struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // ROWS rows; 0 tokens: the end of the list
 
-// All tiles, in the order in which clusters draw them. Those that share rows of the weights are neighbours. Those that
+// All tiles, in the order in which clusters take them. Tiles that share rows of the weights are neighbors. Tiles that
 // keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list, the smallest
 // last, so that all clusters end together.
 struct Routing {
     int first_tile[EXPERTS];    // of the experts, the one with the most tokens first
-    short order[EXPERTS];       // which one that is, which the second, ...
-    int end[EXPERTS];           // behind each expert's tokens: a row
+    short order[EXPERTS];       // the index of that one, of the second, ...
+    int end[EXPERTS];           // the row after each expert's tokens
     int experts, count, large;  // count: of the tiles; large: of those that keep the tensor cores busy
 
-    // Of weights with so many `rows`. By all threads of the CTA, each of which has an expert; then a __syncthreads().
+    // For weights with this number of `rows`. All threads of the CTA call it, one per expert; then a __syncthreads().
     __device__ void make(const int* counts, int experts, int rows) {
         const int me = threadIdx.x, mine = me < experts ? counts[me] : 0, down = parts_of(rows, ROWS);
-        if (me < experts) end[me] = mine;   // for a while
+        if (me < experts) end[me] = mine;   // temporarily
         __syncthreads();
         int my_rank = 0, my_end = 0, before = 0, all = 0, of_large = 0;   // the last three: tiles with the same rows
         for (int other = 0; other < experts; ++other) {
@@ -104,7 +106,7 @@ struct Routing {
             of_large += tokens >= BALANCE ? across : 0;
         }
         __syncthreads();
-        this->experts = experts, count = all * down, large = of_large * down;   // all write the same
+        this->experts = experts, count = all * down, large = of_large * down;   // all threads write the same values
         if (me >= experts) return;
         end[me] = my_end;
         order[my_rank] = me;
@@ -115,7 +117,7 @@ struct Routing {
         if (i >= count) return {};
         const auto large_before = [&](int i) { return int(static_cast<unsigned long long>(i) * large / count); };
         const int before = large_before(i), tile = large_before(i + 1) > before ? before : large + i - before;
-        int at = 0;   // the last that begins here or before: any that have no tiles come last, and begin behind them
+        int at = 0;   // the last that begins here or before: experts without tiles come last, and begin after them
         for (int step = EXPERTS / 2; step > 0; step /= 2)
             if (at + step < experts && first_tile[at + step] <= tile) at += step;
         const int expert = order[at], first = expert > 0 ? end[expert - 1] : 0, tokens = end[expert] - first;
@@ -126,24 +128,25 @@ struct Routing {
     }
 };
 
-// Where sums go: to rows of the output up to `end`. Its map is that of a tensor (rows + 1, 64, N), where element
-// (i, j, n) is row i + j of memory in which the output begins in row 64: what would be beyond `end` is beyond j = 63.
+// The output: rows up to `end`. Its map is that of a tensor (rows + 1, 64, N), where element (i, j,
+// n) is row i + j of memory in which the output begins in row 64: rows beyond `end` are beyond j =
+// 63.
 struct Rows {
     const OutputMap* map;
     int end;
 
     __device__ void operator()(Coordinates<2> at, const Square& part) const {
-        const int left = min(end - at.value[1], SIDE);   // 1 or more: a tile has no box without tokens
+        const int left = min(end - at.value[1], SIDE);   // at least 1: a tile has no box without tokens
         store(*map, Coordinates{at.value[0], SIDE - left, at.value[1] + left}, reinterpret_cast<const Repeated&>(part));
     }
 };
 
-// Steps in a stage: two, if there is room. A tile that waits for its weights so asks for them sooner.
+// Steps in a stage: two, if they fit. A tile that waits for its weights requests them sooner this way.
 __device__ constexpr int depth(int tokens) { return 2 * rows_of(tokens) <= Room::extent(0) ? 2 : 1; }
 
 struct Shared {
     Room stages[STAGES];
-    Square out[CONSUMERS][2];   // on their way out
+    Square out[CONSUMERS][2];   // in flight
     Pipeline<STAGES> ring;
     TaskList<Task> tiles;
     Routing routing;
@@ -152,7 +155,7 @@ struct Shared {
 __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<OURS>& weights, unsigned* drawn, int rows,
                         int steps) {
     const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
-    const CachePolicy keep = evict_last();   // in L2, as every row of tiles loads the same tokens
+    const CachePolicy keep = evict_last();   // in L2, because every row of tiles loads the same tokens
     Stage<STAGES> at;
     for (Stage<2> turn;;) {
         const Task tile = shared.tiles.draw(turn, shared.routing, drawn, count);
@@ -160,8 +163,8 @@ __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<OUR
         const int row = tile.expert * rows + tile.first_row + OURS * rank, step_rows = rows_of(tile.tokens);
         const int deep = depth(tile.tokens), stages = parts_of(steps, deep);
         for (int stage = 0; stage < stages; ++stage, at.next()) {
-            // Waits for the consumers of all CTAs, as this one's share of the tokens goes to all. Others' shares may
-            // arrive before the bytes are expected: the count is then below zero for a while.
+            // Waits for the consumers of all CTAs, because all receive this CTA's tokens. Other shares may arrive
+            // before the expect_tx: the count is then below zero for a while.
             Barrier& full = shared.ring.acquire(at, deep * step_rows * Rectangle<1>::tx_bytes());
             for (int part = 0; part < deep; ++part) {
                 const int k = SIDE * (stage * deep + part), first = part * step_rows;
@@ -175,17 +178,18 @@ __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<OUR
     }
 }
 
-// A row of the weights is a row of the sums, and a column of the output: each warpgroup's leave transposed.
+// A row of the weights is a row of the accumulators and a column of the output, so stores are transposed.
 using Output = Epilogue<Square, WIDEST / SIDE, Turn::transposed, 2, Rows>;
 
-// The number of sums is part of the instruction, so there is a loop for each width of a tile. (To ask in each step
-// which instruction to take, makes it 5 to 9 % slower.)
+// The instruction contains the number of accumulators, so there is a loop for each width of a tile. (A choice of the
+// instruction in each step makes it 5 to 9 % slower.)
 template <int Width>
 __device__ __forceinline__ void multiply(Shared& shared, int tokens, float (&sums)[WIDEST / 2], int steps,
                                          Stage<STAGES>& at, Output& out) {
     if constexpr (Width > GRAIN)
         if (tokens <= Width - GRAIN) return multiply<Width - GRAIN>(shared, tokens, sums, steps, at, out);
-    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);   // ptxas sees: the same in all lanes, as descriptors are
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);   // ptxas detects: the same in all lanes, as in
+                                                                // descriptors
     const auto weights = k_major(shared.stages[0], SIDE * group), others = k_major(shared.stages[0], OURS);
     auto& used = reinterpret_cast<float (&)[Width / 2]>(sums);
     const auto multiply_stage = [&](int stage, int step) {
@@ -229,7 +233,8 @@ CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)",
 
 
 def prepare(device, kernel, tokens, weights, memory, counts, drawn):
-    """What launches output = tokens @ weights.T of experts with so many tokens; it begins in row `side` of `memory`."""
+    """Return a launch of output = tokens @ weights.T for experts with these counts; it begins in row `side` of
+    `memory`."""
     side, ctas, threads, most = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
@@ -240,7 +245,7 @@ def prepare(device, kernel, tokens, weights, memory, counts, drawn):
 
 
 def grouped_mm(tokens, weights, ends):
-    """torch's own: what returns the products, of experts whose rows end there."""
+    """Return torch's run of the products, for experts with these row ends."""
     return partial(torch._grouped_mm, tokens, weights.transpose(1, 2), offs=ends)
 
 
@@ -248,7 +253,7 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs that take turns, each with a routing: `sizes` and `left` are the last one's, and what it returned."""
+    """Runs in turns, each with its own routing: `sizes` and `left` are those of the last run, and its result."""
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -259,14 +264,15 @@ class Turns:
 
 
 def check(left, tokens, weights, sizes, units=1):
-    """Every element, against float32: half a unit in bf16 is 2**-9, and the order of sums matters a little."""
+    """Compare every element with float32: half a unit in bf16 is 2**-9, and the order of sums has a small effect."""
     for of_expert, some, weight in zip(left.split(sizes), tokens.split(sizes), weights, strict=True):
         expected = some.float() @ weight.float().T
         torch.testing.assert_close(of_expert.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)
 
 
 def cases(problems):
-    """As `_example` says; each run has another routing: ours is given the experts' counts, torch's where rows end."""
+    """Yield cases as `_example` describes; each run has its own routing: ours gets the experts' counts, torch's the row
+    ends."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)

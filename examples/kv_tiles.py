@@ -1,11 +1,11 @@
-"""Keys and values staged as attention kernels do: tiles of a (seq, d) matrix, swizzled, through a pipeline.
+"""Stage keys and values as attention kernels do: tiles of a (seq, d) matrix, swizzled, through a pipeline.
 
-A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits, so that a tile of 128 elements comes as two
-boxes, which lie apart in shared memory: the tile's type knows, and `load` issues both. A tile of 96 comes as two, too,
-of which the second reaches 32 elements past the matrix, and is filled with zeros there.
+A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits. So a tile of 128 elements consists of two
+boxes, which are separate in shared memory: the tile's type computes their places, and `load` issues both. A tile of 96
+also consists of two; the second reaches 32 elements past the matrix, and is filled with zeros there.
 
-The small cases load boxes at every legal coordinate, also around the matrix, and stream keys and values through the
-pipeline in every size, with 2 to 4 stages.
+The small cases load boxes at every legal coordinate, including those around the matrix, and stream keys and values
+through the pipeline in every size, with 2 to 4 stages.
 """
 
 import itertools
@@ -17,10 +17,10 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 HEAD_DIMS = (64, 96, 128)  # d
-# (d, stages, rows of a tile, type, tiles of each CTA, CTAs: None for as many as run at once)
+# (d, stages, rows of a tile, type, tiles of each CTA, CTAs: None for the number that run at once)
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
-THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}  # asked of the kernel
+THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}  # read from the kernel
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
@@ -29,8 +29,8 @@ using namespace cuda_tma;
 
 constexpr int CONSUMERS = 128;   // threads; one warp more is the producer
 
-// Copies a tile from shared memory to rows of `out`, 16 bytes a time: the swizzle moves them as one. Successive threads
-// write successive bytes, also where a row goes on in the next box, so that memory gets whole rows.
+// Copies a tile from shared memory to rows of `out`, 16 bytes at a time: the swizzle keeps them together. Successive
+// threads write successive bytes, also where a row continues in the next box, so that memory gets whole rows.
 template <typename TileType>
 __device__ void read_back(const TileType& tile, char* out, int thread) {
     constexpr int CHUNK = 16 / sizeof(typename TileType::Element), CHUNKS = TileType::width() / CHUNK;   // of a row
@@ -60,7 +60,7 @@ __global__ void sweep(const __grid_constant__ TiledMap<Swept<Type, Rows, Width>>
     read_back(tile, out + number * tile.tx_bytes(), threadIdx.x);
 }
 
-// Keys, or values: `Rows` of them.
+// Keys or values: `Rows` of them.
 template <DataType Type, int D, int Rows>
 using Staged = Tile<Type, Box<Rows, D>, SWIZZLE_128B>;
 template <DataType Type, int D, int Rows>
@@ -72,7 +72,7 @@ struct Shared {
     Pipeline<Stages> pipeline;
 };
 
-// A CTA stages a run of tiles, K and V in turn, and writes them to k_out and v_out: here attention would use them.
+// A CTA stages a run of tiles, K and V in turn, and writes them to k_out and v_out; attention would use them here.
 template <DataType Type, int D, int Rows, int Stages>
 __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_map,
                             const __grid_constant__ StagedMap<Type, D, Rows> v_map, char* k_out, char* v_out,
@@ -81,7 +81,7 @@ __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_m
     constexpr int ROWS = K::extent(0), ROW_BYTES = D * sizeof(typename K::Element);
     auto& [ring, pipeline] = dynamic_shared<Shared<K, Stages>>();
     if (threadIdx.x == 0) pipeline.init(CONSUMERS);
-    __syncthreads();   // nobody waits on a barrier that is not yet initialised
+    __syncthreads();   // no thread waits on a barrier that is not yet initialized
 
     const int first_seq = blockIdx.x * tiles * ROWS;
     Stage<Stages> at;
@@ -93,9 +93,9 @@ __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_m
             pipeline.release(at);
         }
     } else if (threadIdx.x == CONSUMERS) {
-        // What other CTAs read too, such as the heads that share K and V, is worth keeping in L2. (Observed on sm_90:
-        // even where nothing is read again, as here, since L2 then makes room with what is written, in its order; and
-        // evict_first() costs a fifth of the speed.)
+        // Keep data in L2 that other CTAs also read, such as heads that share K and V. (Observed on sm_90: this helps
+        // even if nothing is read again, as here, because L2 then evicts written data in its order; and evict_first()
+        // costs a fifth of the speed.)
         const CachePolicy policy = read_again ? evict_last() : evict_normal();
         for (int i = 0; i < 2 * tiles; ++i, at.next()) {
             auto& tile = ring[at.index];
@@ -108,12 +108,12 @@ __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_m
 
 
 def data_type_of(dtype):
-    """A torch dtype as the kernel's types call it."""
+    """Return a torch dtype by its name in the kernel's types."""
     return cuda_tma.TensorMapDataType[str(dtype).removeprefix("torch.").upper()].name
 
 
 def every_coordinate(device, dtype, d, rows, width):
-    """A case: boxes from just before the matrix to just behind it: every row, and every 16 bytes of a row."""
+    """Return a case with boxes from just before the matrix to just after it: every row, and every 16 bytes of a row."""
     kernel = cuda_tma.compile(SOURCE, f"sweep<{data_type_of(dtype)}, {rows}, {width}>", constants=THREADS)
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
@@ -138,7 +138,7 @@ class Staging:
         rows, _ = parameters["k_map"].map_type.tile_dim
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
-        shape = ctas * tiles * rows, d  # one head's rows after the other's: a tile must not lie in two
+        shape = ctas * tiles * rows, d  # rows of one head after another's: a tile must not be in two heads
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
         self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
         config = LaunchConfig(grid=ctas, block=threads)
@@ -154,14 +154,14 @@ class Staging:
             copied.copy_(matrix)
 
     def check(self):
-        """What the last run left, which then is forgotten."""
+        """Check the results of the last run, and clear them."""
         for staged, matrix in zip(self.staged, self.matrices, strict=True):
             assert torch.equal(staged, matrix)
             staged.fill_(torch.nan)
 
 
 def cases(sizes):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     if sizes is SMALL:

@@ -1,7 +1,7 @@
-"""One descriptor for many tensors of the same form: replace_address, and what it refuses.
+"""Use one descriptor for many tensors of the same form: replace_address, and the tensors that it refuses.
 
-Re-aiming a descriptor is for tensors that come and go, such as the batches of a loop. Only the address changes, so the
-new tensor must agree with the old one in everything else; where it does not, the descriptor stays as it was.
+A new address is for changing tensors, such as the batches of a loop. Only the address changes, so the new tensor must
+equal the old one in everything else; otherwise the descriptor stays unchanged.
 """
 
 from _example import start, torch
@@ -17,7 +17,7 @@ using namespace cuda_tma;
 using Window = Tile<INT32, Box<32, 32>>;
 constexpr int ROWS = Window::extent(0), COLUMNS = Window::extent(1);   // a thread for each column
 
-// One block sums one tile; the tiles' sums add up to the sum of the matrix.
+// One block sums one tile; the sums of all tiles add up to the sum of the matrix.
 extern "C" __global__ void sum(const __grid_constant__ TiledMap<Window> map, unsigned long long* total) {
     __shared__ Window tile;
     __shared__ Barrier full;
@@ -47,7 +47,7 @@ def main():
     totals = torch.zeros(len(batches), dtype=torch.int64, device="cuda")
     descriptor = device.create_tensor_map(batches[0], window.options)
     for index, batch in enumerate(batches):
-        descriptor.replace_address(batch)  # a launch takes its copy of the 128 bytes: no need to wait for the last one
+        descriptor.replace_address(batch)  # a launch copies the 128 bytes: no wait for the last one is needed
         config = LaunchConfig(grid=(256 // columns, 256 // rows), block=columns)
         cuda_tma.launch(device.default_stream, config, kernel, descriptor, totals[index:])
     assert totals.tolist() == [int(batch.sum()) for batch in batches]

@@ -1,7 +1,7 @@
-"""The smallest tiled load: one tile of a matrix, through TMA into shared memory, and out again.
+"""The smallest tiled load: one tile of a matrix through TMA into shared memory, and back to global memory.
 
-The tile stands in one place, the kernel's own types: its parameter says which tile a load delivers, and `launch` makes
-the tensor map from it. The tile overhangs the right edge of the matrix: TMA fills what lies outside with zeros.
+Only the kernel's types declare the tile: its parameter states the tile of a load, and `launch` makes the tensor map
+from it. The tile crosses the right edge of the matrix: TMA fills the part outside with zeros.
 """
 
 from _example import start, torch
@@ -20,12 +20,12 @@ extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> ma
     __shared__ Window tile;
     __shared__ Barrier full;
     if (threadIdx.x == 0) {
-        full.init(1);                                      // completes after one arrival, and the bytes it announces
+        full.init(1);                                      // completes after one arrival and the expected bytes
         fence_barrier_init();
         full.arrive_expect_tx(tile);
         load(tile, map, full, Coordinates{column, row});   // innermost dimension first
     }
-    __syncthreads();                                       // the barrier is initialised: now others may wait on it
+    __syncthreads();                                       // initialized: now other threads may wait
     full.wait(0);
     constexpr int ROWS = Window::extent(0), COLUMNS = Window::extent(1);
     for (int i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x) out[i] = tile(i / COLUMNS, i % COLUMNS);
@@ -36,7 +36,7 @@ extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> ma
 def main():
     device = cuda_tma.Device()
     device.set_current()
-    stream = device.default_stream  # the one that torch uses, too
+    stream = device.default_stream  # the stream that torch uses, too
     kernel = cuda_tma.compile(SOURCE, "load_tile")
     window = cuda_tma.parameters_of(kernel)["map"].map_type
     rows, columns = window.tile_dim

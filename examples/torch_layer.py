@@ -8,7 +8,7 @@ from _example import start, torch
 
 import cuda_tma
 
-# Of a wgmma's sums, a thread has pairs of columns: PTX ISA, "Register Fragments for wgmma".
+# A thread has pairs of columns of a wgmma's accumulators: PTX ISA, "Register Fragments for wgmma".
 FUSED = """#pragma unroll
         for (int j = 0; j < TILE_N / 2; ++j) {
             const int column = tile.n + j / 4 * 8 + threadIdx.x % 4 * 2 + j % 2;
@@ -26,7 +26,7 @@ EDITS = {
 
 
 def layer_source():
-    """gemm.py's kernel with another epilogue."""
+    """Return gemm.py's kernel with another epilogue."""
     source = gemm.SOURCE
     for before, after in EDITS.items():
         assert source.count(before) == 1, before
@@ -35,12 +35,12 @@ def layer_source():
 
 
 def compiled(compile):
-    """The kernel of a device, and the numbers that a launch needs."""
+    """Return the kernel of a device, and the numbers of a launch."""
     return compile(layer_source(), "gemm", constants={"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"})
 
 
 def tiles(launch, a_map, b_map):
-    """Clusters' tiles of the output (down, across), and steps of K."""
+    """Return the clusters' tiles of the output (down, across), and steps of K."""
     parameters = launch.parameters_of(compiled)
     (tile_m, tile_k), (share_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
     cluster = parameters.constants["cluster"]
@@ -70,7 +70,7 @@ def gradients(ctx, grad):
 
 
 def layer_operator(simulator=None):
-    """examples::linear_relu(x, weight, bias): bfloat16, bfloat16, float32."""
+    """Make examples::linear_relu(x, weight, bias): bfloat16, bfloat16, float32."""
     from cuda_tma.torch import operator
 
     return operator(
@@ -91,7 +91,7 @@ def layer_operator(simulator=None):
 
 
 def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
-    """The losses of a model of two layers, trained for some steps."""
+    """Train a model of two layers for some steps, and return its losses."""
     batch, width, hidden, classes = sizes
     torch.manual_seed(0)
     shapes = ((hidden, width), (hidden,), (classes, hidden), (classes,))
@@ -114,7 +114,7 @@ def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
 
 
 def reference(x, weight, bias):
-    """The same by torch, with sums of float32."""
+    """Compute the same in torch, with float32 accumulators."""
     return torch.relu(x.float() @ weight.float().T + bias).to(x.dtype)
 
 

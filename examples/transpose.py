@@ -1,12 +1,13 @@
-"""A matrix transposed through shared memory, without bank conflicts, against torch and against copying.
+"""Transpose a matrix through shared memory, without bank conflicts, against torch and a copy.
 
-TMA loads a tile, threads turn it around, TMA stores it. Read copy_2d.py first: now threads stand between load and
-store, and need waits and fences that TMA alone did not. There is no ring and no counter: every tile has a CTA of its
-own; several share a multiprocessor, so that some load while others store; the GPU starts them in order as others end.
+TMA loads a tile, threads transpose it, and TMA stores it. Read copy_2d.py first: the threads between load and store
+need waits and fences that TMA alone did not. There is no ring and no counter: every tile has a CTA of its own. Several
+CTAs share a multiprocessor, so that some load while others store; the GPU starts them in order as others end.
 
-Why no bank is asked twice: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is all 32 banks,
-so in a plain tile all lanes would meet at the same 4 banks. SWIZZLE_128B puts the 16 bytes elsewhere in each of 8
-successive rows, and 8 such lanes are served at a time. Then 32 lanes write side by side. `cases` asserts both.
+The accesses have no bank conflicts: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, the width of
+all 32 banks, so in a plain tile all lanes would use the same 4 banks. SWIZZLE_128B moves the 16 bytes to another place
+in each of 8 successive rows, and hardware serves 8 such lanes at a time. Then 32 lanes write consecutive words. `cases`
+asserts both.
 """
 
 from functools import partial
@@ -18,7 +19,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 from cuda_tma.smem import bank_conflicts
 
-SMALL = ((1004, 1500),)  # tiles overhang the edges
+SMALL = ((1004, 1500),)  # tiles cross the edges
 LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
@@ -41,31 +42,31 @@ transpose(const __grid_constant__ TiledMap<In, OOB_FILL_NONE, L2_PROMOTION_256B>
 
     if (leader) {
         full.init(1);           // one arrival: the one two lines below
-        fence_barrier_init();   // the TMA unit sees the barrier initialised before it counts bytes there
+        fence_barrier_init();   // makes the initialized barrier visible to the TMA unit before it counts bytes there
         full.arrive_expect_tx(in);
-        // Both boxes. As in copy_2d.py: L2 shall make room with what was stored.
+        // Both boxes. As in copy_2d.py, L2 evicts stored data first.
         load(in, source, full, Coordinates{column, row}, evict_last());
     }
-    __syncthreads();   // the others wait on the barrier next: not before it is initialised
-    full.wait(0);      // every thread that reads the tile waits: so it sees what TMA wrote
+    __syncthreads();   // the others wait on the barrier next: not before it is initialized
+    full.wait(0);      // every thread that reads the tile waits, which makes TMA's writes visible to it
 
     for (int i = threadIdx.x; i < SIZE * SIZE / 4; i += THREADS) {
         const int r = i % SIZE, c = i / SIZE * 4;   // four floats of row r, from column c
-        const float4 four = in.as<float4>(r, c);    // wherever the swizzle has put them, together
+        const float4 four = in.as<float4>(r, c);    // at their swizzled place, together
         out(c, r) = four.x, out(c + 1, r) = four.y, out(c + 2, r) = four.z, out(c + 3, r) = four.w;
     }
-    fence_proxy_async();   // each writer: what I wrote is seen by the TMA unit, which reads by a way of its own
-    __syncthreads();       // so have all: `out` is complete
+    fence_proxy_async();   // each writer: makes its writes visible to the TMA unit, which uses the async proxy
+    __syncthreads();       // all have executed it: `out` is complete
     if (!leader) return;
     store(target, Coordinates{row, column}, out);
     commit_group();
-    wait_group_read();   // a CTA that ends gives up its shared memory: not before the store has read it
+    wait_group_read();   // shared memory ends with its CTA: wait until the store has read it
 }
 """
 
 
 def cases(shapes):
-    """As `_example` says; what comes after `yield` checks what the last runs left."""
+    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "transpose", constants={"threads": "THREADS"})
@@ -81,7 +82,7 @@ def cases(shapes):
         config = LaunchConfig(grid=(-(-rows // size), -(-columns // size)), block=threads)
 
         transpose = partial(cuda_tma.prepare(kernel, config, source, target), device.default_stream)
-        rivals = {  # torch's is a weak one: what copies as many bytes shows how fast a transposition can be
+        rivals = {  # torch's is a weak rival: a copy of the same size is the upper bound
             "torch.Tensor.contiguous": source.t().contiguous,
             "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),
         }

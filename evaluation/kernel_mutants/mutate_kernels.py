@@ -55,9 +55,9 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """Return a key that does not depend on preceding lines: the line, and its replacement."""
-        line = self.text.split("\n")[self.mutant.line - 1].strip()
-        return hashlib.sha256(f"{self.path}\0{line}\0{self.mutant.mutator}\0{self.what}".encode()).hexdigest()[:8]
+        """Return a key that depends on the line and its replacement, not on preceding lines or comments."""
+        line, what = (text.partition("//")[0].strip() for text in (self.place[1], self.what))
+        return hashlib.sha256(f"{self.path}\0{line}\0{self.mutant.mutator}\0{what}".encode()).hexdigest()[:8]
 
     @property
     def what(self) -> str:
@@ -205,7 +205,7 @@ def again(given: argparse.Namespace) -> None:
     texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
     of_text = {name: mutants_of(text) for name, text in texts.items()}
     of_text |= {name: mutants_of(subject["source"]) for name, subject in known.items()}
-    new = {}
+    new = {}  # by line as well: equal statements have equal ids
     for row in rows:
         header = row["path"] if row["path"] in texts else ""
         text = texts.get(header) or known[row["subject"]]["source"]
@@ -214,14 +214,13 @@ def again(given: argparse.Namespace) -> None:
         if not here:
             print(f"gone: {described(row)}")
             continue
-        new[row["id"]] = trial(
-            min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 300
-        )
-        if given.only or new[row["id"]]["outcome"] != row["outcome"]:
-            print(f"was {row['outcome']}: {described(new[row['id']])}", flush=True)
+        found = trial(min(here, key=lambda each: abs(each.mutant.line - row["line"])), known[row["subject"]], 300)
+        new[row["id"], row["line"]] = found
+        if given.only or found["outcome"] != row["outcome"]:
+            print(f"was {row['outcome']}: {described(found)}", flush=True)
     if given.write:
         kept = [
-            new.get(row["id"], row) | {key: row[key] for key in ("batch", "drawn") if key in row}
+            new.get((row["id"], row["line"]), row) | {key: row[key] for key in ("batch", "drawn") if key in row}
             for row in read(given.results)
         ]
         write(given.results, kept)
