@@ -5,8 +5,7 @@ Q and the output are (batch, heads, queries, d), K and V (batch, kv heads, keys,
 Causal: the last query attends to the last key, each query before it to one key less. The kernel also returns, for each
 query, the logarithm of the sum of its exponentials, in float32, for a backward pass or a division of the keys.
 
-One CTA on each multiprocessor takes one task after the other: some queries of one head, and all keys that they attend
-to.
+One CTA on each multiprocessor takes one task after the other: some queries of one head, and all their keys.
 
     a thread                  loads Q, ahead of its task, and K and V into two rings, as far ahead as there is room
     two warpgroups, or three  have 64 queries each: Q @ K.T of the next keys is under way while the exponentials of the
@@ -202,7 +201,7 @@ struct Consumer {
     // Masks keys that no query attends to (past the last), and with `Causal` the later ones of this query.
     __device__ void mask(const Task& task, int tile) {
         const int first_key = tile * keys(D), first_row = task.first_query + 64 * group;
-        const int later = problem.keys - problem.queries;   // the first query attends to as many keys less
+        const int later = problem.keys - problem.queries;   // the first query attends to 1 + this many keys
         if (first_key + keys(D) <= problem.keys && (!Causal || first_key + keys(D) - 1 <= first_row + later)) return;
 #pragma unroll
         for (int i = 0; i < keys(D) / 2; ++i) {

@@ -10,8 +10,7 @@ There are three maps, made once, for any routing. Loads may reach into the next 
 must not: the output's map contains each row 64 times, so that they may end anywhere (Rows).
 
 The kernel is that of gemm.py with exchanged operands: it multiplies weights by tokens, so that the tokens, 1 or 2000,
-are the side of the tile that has 16 widths. At any time, some tiles in flight wait for memory and others for the tensor
-cores.
+are the side of the tile that has 16 widths. Some tiles in flight wait for memory, others for the tensor cores.
 """
 
 import itertools
@@ -28,8 +27,7 @@ CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the fi
 
 
 def routed(experts, tokens, is_skewed):
-    """Return the tokens of each expert in four steps: uniform, or skewed, with small numbers as likely as large
-    ones."""
+    """Return each expert's tokens in four steps: uniform, or skewed, with small numbers as likely as large ones."""
     draw = random.Random(0)
     likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
     steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
@@ -233,8 +231,7 @@ CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)",
 
 
 def prepare(device, kernel, tokens, weights, memory, counts, drawn):
-    """Return a launch of output = tokens @ weights.T for experts with these counts; it begins in row `side` of
-    `memory`."""
+    """Return a launch of output = tokens @ weights.T for these counts; it begins in row `side` of `memory`."""
     side, ctas, threads, most = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
@@ -271,8 +268,7 @@ def check(left, tokens, weights, sizes, units=1):
 
 
 def cases(problems):
-    """Yield cases as `_example` describes; each run has its own routing: ours gets the experts' counts, torch's the row
-    ends."""
+    """Yield cases as `_example` describes; each run has its own routing: ours gets the counts, torch's the row ends."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)

@@ -1,4 +1,4 @@
-"""Shared by the tests of ``given`` and their neighbors."""
+"""Names that the tests of ``given`` and their neighbors share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
 
 
 def refuses(message, call, *arguments):
-    """A TensorMapError that begins so, in a few words however large the arguments are."""
+    """Assert that a call raises a TensorMapError with this beginning, of limited length for arguments of any size."""
     with pytest.raises(TensorMapError, match=f"^{message}") as refusal:
         call(*arguments)
     assert len(str(refusal.value)) < 400

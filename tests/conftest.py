@@ -21,10 +21,10 @@ settings.register_profile("no deadline", deadline=None)  # the machines that run
 settings.load_profile("no deadline")
 
 
-# What needs torch and is no test itself: doctest would import it, to look for examples.
+# Modules that need torch and are not tests: doctest would import them, to collect examples.
 NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
-# What reads the sources of the package: beside an installed wheel there are none.
+# Tests that read the sources of the package, which do not exist next to an installed wheel.
 NEEDS_SOURCES = (
     "_cuda/test_driver.py",
     "test_command_imports.py",
@@ -42,7 +42,8 @@ collect_ignore = [
 
 
 def pytest_collection_finish():
-    """What is there now stays: many tests collect garbage, and benchmarks between samples, which would look at it."""
+    """Freeze the present objects: many tests collect garbage, and benchmarks between samples, which would traverse
+    them."""
     gc.collect()
     gc.freeze()
 
@@ -56,7 +57,7 @@ def _compile_once():
 
 
 class DeviceTensor:
-    """A tensor on a device that is not there: shape, strides and an address, through DLPack."""
+    """A tensor on a fake device: shape, strides and an address, through DLPack."""
 
     def __init__(self, shape, strides=None, dtype="float32", address=1 << 32, device_id=0):
         self.layout = shape, strides, dtype, address
@@ -73,7 +74,7 @@ class DeviceTensor:
 
 @pytest.fixture
 def driver():
-    """The fake driver, in the real one's place for one test."""
+    """The fake driver, which replaces the real one for one test."""
     before = _driver.snapshot()
     fake = FakeDriver()
     fake.install()
@@ -102,7 +103,7 @@ def device_tensor():
 
 @pytest.fixture
 def launch(driver):
-    """launch(name, sizes, *args) -> what the driver was given."""
+    """Return launch(name, sizes, *args), which gives the driver's arguments."""
 
     def launch(name, sizes, *args, stream=None, config=CONFIG):
         handle = next(HANDLES)
@@ -115,7 +116,7 @@ def launch(driver):
 
 @pytest.fixture
 def kernel(driver):
-    """kernel(*types, sizes) -> a kernel of these parameters."""
+    """Return kernel(*types, sizes), which makes a kernel of these parameters."""
 
     def kernel(*parameters, sizes=(128,)):
         handle = next(HANDLES)

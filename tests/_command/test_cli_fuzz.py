@@ -1,4 +1,4 @@
-"""No command line ends in a traceback: whatever is written there is an outcome, and it is JSON where that is asked."""
+"""No command line ends in a traceback: every input has an outcome, which is JSON if the command asks for it."""
 
 import contextlib
 import io
@@ -64,7 +64,7 @@ MAPS = st.sampled_from(
 
 @st.composite
 def values(draw, flag, legal=None):
-    """Mostly one that is legal: else nothing would come far."""
+    """Draw values, mostly legal ones, because others are refused early."""
     if draw(st.integers(0, 9)):
         return legal or LEGAL_VALUES[flag]
     sizes = SIZES.map(lambda found: "x".join(map(str, found)))
@@ -84,7 +84,7 @@ MODES = {
 
 @st.composite
 def tensors(draw):
-    """The options of one mode, and perhaps others."""
+    """Draw the options of one mode, and perhaps others."""
     flags = ["--shape", "--dtype", *MODES[draw(st.sampled_from(sorted(MODES)))]]
     return [f"{flag}={draw(values(flag))}" for flag in flags] + (draw(FEW) if draw(st.booleans()) else [])
 

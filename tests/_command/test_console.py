@@ -1,4 +1,4 @@
-"""Tables on terminals wide and narrow, and in plain columns: what is cut cannot be copied, so nothing is."""
+"""Tables on wide and narrow terminals, and in plain columns: a cut text cannot be copied, so nothing is cut."""
 
 import sys
 
@@ -19,7 +19,7 @@ PLAIN = (
 def terminal(monkeypatch):
     pytest.importorskip("rich")
 
-    def is_wide(columns):  # while the test runs, as pytest's capture puts a stream there for each phase
+    def is_wide(columns):  # during the test, because pytest's capture sets a stream there for each phase
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm")
@@ -72,7 +72,7 @@ def test_json_is_indented(capsys):
 
 def test_a_stream_without_a_file_is_silenced_as_it_is(monkeypatch):
     console.silence(None)
-    console.silence(sys.stdin)  # pytest's, without a file: nothing is done, nothing is raised
+    console.silence(sys.stdin)  # pytest's stream, without a file: the call has no effect and raises nothing
     monkeypatch.setattr(sys, "stdout", None)
     console.escape_unprintable()
     console.print_table("", HEAD, ROWS)

@@ -1,4 +1,4 @@
-"""Every way in which tools print 128 bytes is read as these bytes; what could be two things is refused."""
+"""Every form in which tools print 128 bytes is read as these bytes; an ambiguous text is refused."""
 
 import io
 import re
@@ -31,7 +31,7 @@ def lines(text: str, width: int, end: str = "\n") -> str:
 
 
 def debugger(raw: bytes, per_line: int, form: str, kind: str) -> str:
-    """As gdb's x/32xw and x/16xg print memory."""
+    """Format memory as gdb's x/32xw and x/16xg do."""
     found = words(raw, kind)
     size = struct.calcsize(kind)
     return "\n".join(

@@ -1,4 +1,4 @@
-"""``cuda-tma explain``: what people posted, as they posted it, and what is said of it."""
+"""``cuda-tma explain``: original public posts, and the explanation of each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cuda_tma.rules import RULES, WARNINGS
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 POSTED = Path(__file__).parents[1] / "data" / "posted"  # named by repository and issue
-# errors; of each map the error at its creation, and the rules that it breaks
+# errors; for each map the error at its creation, and the rules that it breaks
 EXPECTED = {
     "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),
     "NVIDIA_Fuser_4970": ([716], []),
@@ -192,7 +192,7 @@ SPELLINGS = {
 
 
 def in_lines(raw: bytes, size: int, kind: str, before: str, form: str, between: str = " ", behind: str = "") -> str:
-    """As tools print memory: so many bytes a line, behind their address or index."""
+    """Format memory as tools do: `size` bytes per line, after their address or index."""
     parts = [
         (i, struct.unpack(f"<{size // struct.calcsize(kind)}{kind}", raw[i : i + size])) for i in range(0, 128, size)
     ]

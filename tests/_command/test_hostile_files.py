@@ -1,4 +1,5 @@
-"""Files that a stranger's kernel names: the command opens those that the user named, or that lie beside the kernel."""
+"""Files that an untrusted kernel names: the command opens only those that the user named, or that are next to the
+kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ LAUNCH = ["--kernel", "f", "--grid", "1", "--block", "1"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working directory, beside a folder of PTX and a folder of secrets."""
+    """The working directory, next to a folder of PTX and a folder of secrets."""
     for name in ("work", "work/src", "ptx", "ptx/below", "secret"):
         (tmp_path / name).mkdir()
     for name in ("work/src/a.cu", "ptx/a.cu", "ptx/below/a.cu", "secret/a.cu"):

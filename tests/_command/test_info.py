@@ -1,4 +1,4 @@
-"""What a machine has: versions always, driver and devices where there is one."""
+"""The description of a machine: versions always, driver and devices if there are any."""
 
 import platform
 from pathlib import Path
@@ -60,7 +60,7 @@ def test_what_is_not_installed_is_none():
 
 
 class _Code:
-    """An error as cuda.bindings gives it: an int with a name."""
+    """An error in the form of cuda.bindings: an int with a name."""
 
     def __init__(self, value):
         self.value, self.name = value, "CUDA_SUCCESS" if value == 0 else f"CUDA_ERROR_{value}"
@@ -71,7 +71,7 @@ class _Code:
 
 @pytest.fixture
 def bindings(monkeypatch):
-    """cuda.bindings.driver, whose functions answer what a test puts there."""
+    """cuda.bindings.driver with functions that return the answers of a test."""
     driver = pytest.importorskip("cuda.bindings.driver")
     return lambda name, function: monkeypatch.setattr(driver, name, function)
 

@@ -1,4 +1,4 @@
-"""Texts that people paste are read in time that grows as their length does: no part of a text is looked at again."""
+"""The parsers of pasted texts take time linear in the length: they read no part of a text twice."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_word_beside_its_name_is_read(text):
 
 
 def limited(*arguments):
-    """A command that may have 400 MiB of memory, and 90 seconds."""
+    """Run a command with at most 400 MiB of memory and 90 seconds."""
     return run_forked(*arguments, limits={resource.RLIMIT_DATA: 400 << 20}, seconds=90)
 
 
@@ -127,7 +127,7 @@ def test_a_pipe_with_a_writer_is_read(tmp_path):
 
 @pytest.mark.parametrize("dim", ["4", "99999999999999999999", "0", "-3"])
 def test_a_map_of_scalars_and_of_a_huge_rank(dim):
-    """The rank is no length of a tuple, and a number alone is a tuple of one."""
+    """The rank is not the length of a tuple, and a single number is a tuple of one."""
     text = f"tmaFormat: 9 dim: {dim} gmem: 0x1000\nShape: 64 16 1 7\nStride: 128 2 4096\ntileShapes: 64 16 1 1\n"
     (found,) = read_posted(f"{text}tileStrides: 1").maps
     assert found.params.element_strides == (1,) and found.params.global_dim == (64, 16, 1, 7)
@@ -181,7 +181,7 @@ GROWING = {
 
 
 def grows_too_fast(name: str) -> bool:
-    """Four times the text takes at most eight times the time, or next to none: quadratic time is sixteen times."""
+    """Four times the text takes at most eight times the time, or almost none: quadratic time is sixteen times."""
     seconds = []
     for number in (3000, 12_000):
         text = GROWING[name](number)

@@ -1,4 +1,4 @@
-"""How a command ends: refused, misused, or with output that goes nowhere; in JSON where that is asked."""
+"""The end of a command: refused, misused, or with output that nothing reads; in JSON if the command asks for it."""
 
 import json
 import os
@@ -231,7 +231,7 @@ def test_bytes_and_pictures_are_of_legal_maps_alone(capsys, tmp_path, options, r
 
 
 def outcome(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close=(), **environment):
-    """(status, standard error) of a process of its own."""
+    """Return (status, standard error) of a separate process."""
     redirections = " ".join(f"{number}>&-" if number else "<&-" for number in close)
     command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", "cuda_tma", *arguments]
     found = subprocess.run(command, stdout=stdout, stderr=stderr, env=os.environ | environment)
@@ -255,7 +255,7 @@ def test_closed_streams():
 
 
 def test_complaints_do_not_go_to_standard_output(capfd, monkeypatch):
-    """As print would have it where standard error is closed."""
+    """print would write there if standard error is closed."""
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["decode", "zz"]) == 2
     assert capfd.readouterr().out == ""
@@ -281,7 +281,8 @@ def test_characters_that_the_terminal_has_not_are_escaped(tmp_path):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_that_nobody_reads_ends_quietly(unbuffered):
-    """As of ``cuda-tma decode ... | head -3``: found out when a line is printed, or when all of them are flushed."""
+    """As in ``cuda-tma decode ... | head -3``: the error occurs when a line is printed, or when all lines are
+    flushed."""
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:

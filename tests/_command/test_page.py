@@ -34,7 +34,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Reader(HTMLParser):
-    """Keeps the elements of a page, and refuses one that is not closed."""
+    """A parser that keeps the elements of a page, and refuses an unclosed one."""
 
     def __init__(self, page):
         super().__init__()
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def written(*arguments):
-    """The page of one launch of the kernel, and the exit status."""
+    """Write the page of one launch of the kernel, and return it with the exit status."""
     status = cli.main(["sanitize", *LAUNCH, *arguments, "--html", "page.html"])
     return status, Path("page.html").read_text("utf-8")
 

@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize -- COMMAND``: every launch of a program is judged, however the program ends."""
+"""``cuda-tma sanitize -- COMMAND``: every launch of a program is judged, regardless of how the program ends."""
 
 from __future__ import annotations
 
@@ -260,7 +260,7 @@ def test_misuse(arguments, text, capsys, tmp_path, monkeypatch):
 
 
 def without_times(answer):
-    """A document without its seconds and the program's status."""
+    """Return a document without its seconds and the program's status."""
     launches = [{**launch, "seconds": 0} for launch in answer["launches"]]
     return {**answer, "launches": launches, "program_status": 0, "coverage": {**answer["coverage"], "seconds": 0}}
 

@@ -1,4 +1,4 @@
-"""Below ``cuda-tma sanitize`` no end of a program loses a report: kills, forks, threads, full disks, many launches."""
+"""Under ``cuda-tma sanitize`` no end of a program loses a report: kills, forks, threads, full disks, many launches."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_many_launches(tmp_path):
     found = sanitize(tmp_path, "x = np.zeros(64, np.int32)\nfor _ in range(2000): right(array=x)\nassert x[0] == 2000")
     assert (found.status, len(found.answer["launches"]), found.kinds) == (0, 2000, [[]] * 2000)
     assert "2000 launches judged under 2 schedules, no errors; " in found.out
-    assert time.monotonic() - begun < 60  # 4 s on 2 cores that others use, too
+    assert time.monotonic() - begun < 60  # 4 s on 2 cores that other processes also use
 
 
 # ---- a full disk ----

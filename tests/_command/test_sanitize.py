@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize``: what people read, what programs read, and how it ends."""
+"""``cuda-tma sanitize``: its text, its documents, and its exit statuses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WRONG, RIGHT = [*ARGUMENTS, "0"], [*ARGUMENTS, "1"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the kernel lies, and where the command runs."""
+    """The folder of the kernel, which is the working directory."""
     folder = tmp_path / "ünï dir"
     folder.mkdir()
     (folder / "kernel.cu").write_text(SOURCE, "utf-8", newline="\r\n")
@@ -123,7 +123,7 @@ def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
 def test_colours_are_for_terminals(sanitize, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(console.sys, "stdout", None)
-        console.print_styled([("", "bold")])  # nobody listens: nothing is raised
+        console.print_styled([("", "bold")])  # no reader of the output: no error is raised
     _, plain, _ = sanitize(*WRONG)
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -297,7 +297,7 @@ def test_a_suppression_is_read_in_linear_time(begin, part):
     begun = time.process_time()
     with contextlib.suppress(ValueError):
         simulate.Suppression.parse(begin + part * 30_000)
-    assert time.process_time() - begun < 1  # 3,000 blanks took 17 seconds
+    assert time.process_time() - begun < 1  # 3,000 blanks once took 17 seconds
 
 
 @pytest.mark.parametrize("place", [r"C:\a\f.cu:41", "C:/a/f.cu:41", r"a\f.cu:4?", "f.cu:41"])

@@ -1,4 +1,4 @@
-"""compile(): what is compiled, and when it is taken from disk instead; and the kernel that comes of it."""
+"""compile(): its inputs, the cases in which it loads from disk instead, and the resulting kernel."""
 
 import gc
 import io
@@ -27,7 +27,7 @@ SOURCE = '#include "size.cuh"\nextern "C" __global__ void k(float* out, int n) {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Of the cache; beside it a header that the source includes."""
+    """The folder of the cache, next to a header that the source includes."""
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "size.cuh").write_text("#define SIZE 3\n")
     return tmp_path
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """What the compiler was asked for."""
+    """The requests to the compiler."""
     asked = []
     run = nvrtc.run
     monkeypatch.setattr(kept, "run", lambda request: asked.append(request) or run(request))
@@ -147,7 +147,7 @@ def test_another_nvrtc_compiles_anew(folder, compilations, monkeypatch):
     library.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kept_kernel(folder), kept_kernel(folder)  # of no known file: not kept
+        kept_kernel(folder), kept_kernel(folder)  # from an unknown file: not kept
     assert len(compilations) == 5
 
 
@@ -172,7 +172,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 
 def test_where_another_nvrtc_is_loaded_than_was_noted_both_are_kept(folder, compilations, monkeypatch):
-    """As where another library has loaded its own before."""
+    """As if another library had loaded its own NVRTC before."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
@@ -233,7 +233,7 @@ def test_a_start_from_disk_loads_no_compiler(folder):
 
 @pytest.fixture
 def device(monkeypatch, folder):
-    """A device that is not there, and the modules that were loaded."""
+    """A device that does not exist, and the loaded modules."""
     loaded = []
 
     def from_cubin(cubin, *, name=""):
@@ -265,7 +265,7 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
-    """With its source, for the report; each kernel anew, as each is a module of its own."""
+    """The source is there for the report; each kernel is compiled again, because each is a module of its own."""
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'

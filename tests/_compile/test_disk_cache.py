@@ -1,4 +1,4 @@
-"""Kernels on disk: whole or not there, for many processes at once, and not more than there is room for."""
+"""Kernels on disk: complete or absent, for many processes at once, and at most up to the size limit."""
 
 import hashlib
 import json
@@ -70,7 +70,7 @@ def test_an_entry_of_another_key_is_none(tmp_path):
 
 
 def forged(change):
-    """An entry with the right digest and other values."""
+    """Return an entry with the right digest and other values."""
     content = packed(KERNEL, KEYS[0])
     start = len(MAGIC) + 32
     end = start + 4 + int.from_bytes(content[start : start + 4], "little")
@@ -184,5 +184,5 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert str(cache_folder()) == "/cache/cuda_tma"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
     assert cache_folder() == tmp_path.cwd() / "own"
-    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # as no shell has read it
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # without expansion by a shell
     assert cache_folder() == tmp_path / "own"

@@ -1,4 +1,4 @@
-"""Which headers a source may include: all that NVRTC would read, and never fewer."""
+"""The headers that a source may include: at least all that NVRTC would read."""
 
 import os
 import time
@@ -90,7 +90,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_includes_are_found_however_they_are_spelled(folder, spelling):
-    """As NVRTC reads them, so that none of them changes unseen."""
+    """NVRTC reads these forms, so that a change of any of them is noticed."""
     there = folder(**{spelling.replace(" ", "_"): "#define VALUE 3\n"})
     (header,) = there.iterdir()
     source = SPELLINGS[spelling].format(header.name) + "\n__global__ void k(int* out) { *out = VALUE; }"
@@ -115,7 +115,7 @@ def test_questions_are_found_however_they_are_spelled(folder):
 
 
 def test_includes_that_are_no_headers(folder):
-    """A device without an end, a named pipe without a writer, a folder, a name with a null character."""
+    """A device without an end, a named pipe without a writer, a folder, and a name with a null character."""
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")
     kernel = str(there / "kernel.cu")

@@ -1,4 +1,4 @@
-"""Mangled names that grow as they are read: each is read, or given up, in time that its length bounds."""
+"""Mangled names that expand exponentially: the parser reads or refuses each in time bounded by its length."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def test_a_name_that_grows_is_given_up(bomb):
         name,
         "a",
         "a" + "::b" * 14,
-    )  # what is before the bomb
+    )  # the text before the exponential part
     assert types_of_name(name) is None
     assert time.process_time() - begun < 4
 
 
 def test_the_limit_is_one_of_characters():
-    """Each `1bIT_T_E` doubles a type; of a few the name is read, and none becomes longer than its bound."""
+    """Each `1bIT_T_E` doubles a type; a name with a few is read, and none becomes longer than its bound."""
     for count in range(1, 60):
         name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
         found = demangled(name)
         assert found is None or len(found) <= DEMANGLED_CHARACTERS
-    assert demangled("_Z1kfS_") is None  # there is nothing to refer to
+    assert demangled("_Z1kfS_") is None  # there is no earlier type to refer to
     assert demangled("_Z1k" + "Pf" * 100) is not None
     assert demangled("_Z1k" + "Pf" * MANGLED_CHARACTERS) is None
 

@@ -1,4 +1,4 @@
-"""From CUDA C++ to PTX, cubin, the types of parameters and constants; and what is said of what does not compile."""
+"""From CUDA C++ to PTX, cubin, the types of parameters and constants; and the errors of invalid sources."""
 
 import re
 
@@ -51,7 +51,7 @@ def test_one_compilation_gives_both():
 
 
 def test_bytes_that_python_shares_are_not_written_to():
-    """The log of a compilation without warnings is one byte, and Python has each bytes of length one once."""
+    """The log of a compilation without warnings is one byte, and Python shares all bytes objects of length one."""
     compile_source('extern "C" __global__ void k() {}', "k", target="compute_90")
     assert [ord(bytes([code])) for code in (0, 32)] == [0, 32]
 
@@ -87,7 +87,7 @@ def test_dynamic_shared_memory_is_the_kernels_own():
 
 
 def test_assembly_may_have_lines_that_end_a_block():
-    """Behind which the memory of another kernel counted."""
+    """After such lines, the parser once added the memory of another kernel."""
     source = DYNAMIC.replace("if (out[0])", 'asm volatile("{\\n.reg .pred p;\\n}\\n");\n    if (out[0])')
     compiled = compile_source(source, "small", target="compute_90a", defines={"COUNT": 200})
     assert "\n}\n" in compiled.ptx.partition(".entry large(")[2] and compiled.dynamic_shared_bytes == 1024
@@ -187,7 +187,7 @@ def test_a_file_is_a_source(tmp_path):
 
 
 def test_a_file_need_not_be_plain_utf_8(tmp_path):
-    """A mark at the start, as some editors leave it, and a comment in another encoding."""
+    """A byte-order mark at the start, and a comment in another encoding."""
     path = tmp_path / "kernel.cu"
     path.write_bytes(b'\xef\xbb\xbf#include "near.cuh"\n// \xe9\n' + KERNEL.replace("()", "(type a)").encode())
     (tmp_path / "near.cuh").write_text("using type = char;\n")
@@ -303,7 +303,7 @@ extern "C" __global__ void k(int a) { inlined(a); }
 
 
 def test_the_line_is_shown_where_nvrtc_shows_none():
-    """As that of CUDA 12.0 does not."""
+    """CUDA 12.0 does not show it."""
     log = 'k.cu(2): error: identifier "foo" is undefined\n\n1 error detected in the compilation of "k.cu".'
     for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
         assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
@@ -311,7 +311,7 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
 
 
 def test_why_a_copy_is_refused():
-    """Also by CUDA 12.0, whose error has no text behind the function."""
+    """This includes CUDA 12.0, whose error has no text after the function."""
     source = "#include <cuda_tma/tma.cuh>\n__global__ void k() { __shared__ cuda_tma::Barrier b; auto c = b; }"
     with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: a Barrier must stay"):
         compile_source(source, "k", target="sm_90a")

@@ -19,7 +19,7 @@ from cuda_tma._map_type import MapPointer, MapType
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
 
-# Declarations, compiled by the host compiler (which mangles as NVRTC does), and what each parameter takes.
+# Declarations, compiled by the host compiler (which mangles as NVRTC does), and the argument of each parameter.
 DECLARATIONS = [
     ("void k()", ()),
     ("void k(int a, float b, double c, bool d)", ("integer", "float", "float", "bool")),
@@ -114,7 +114,7 @@ def test_kinds_of_what_a_compiler_mangles(declaration, kinds, tmp_path):
     assert types_of_name(name) == kinds
 
 
-# What gcc, nvcc 13.0, NVRTC 12.4 and 13.5 wrote, for where there is no compiler.
+# The output of gcc, nvcc 13.0, NVRTC 12.4 and 13.5, for machines without a compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -180,7 +180,7 @@ def test_what_cannot_be_read_is_not_guessed(name):
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
 def test_no_name_breaks_the_reader(name, data):
-    """Cut short, or with a letter changed: kinds or None."""
+    """Names cut short, or with a changed letter, give kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
     found = types_of_name(name[:at] + letter + name[at + 1 :])
@@ -216,7 +216,7 @@ OTHERS = [
 
 
 def random_map(draw):
-    """A typed map: what the header would refuse is a type too."""
+    """Draw a typed map; a map that the header would refuse is also a type."""
     data_type, swizzle, fill = draw.choice([*T]), draw.randrange(7), draw.randrange(2)
     others = {"data_type": data_type, "swizzle": swizzle, "oob_fill": fill, "l2_promotion": draw.randrange(4)}
     if draw.random() < 0.25:
@@ -226,7 +226,7 @@ def random_map(draw):
 
 
 def random_parameter(draw, maps):
-    """A parameter's C++ type, and what is to be read of it. Maps come again, so that names have substitutions."""
+    """Draw a parameter's C++ type and its expected value. Maps repeat, so that names have substitutions."""
     if draw.random() < 0.5:
         return draw.choice(OTHERS)
     if not maps or draw.random() < 0.5:
@@ -236,7 +236,7 @@ def random_parameter(draw, maps):
 
 
 def random_kernel(draw, name):
-    """A kernel's declaration, how it is named, and the types of its parameters: plain, with types as its template's
+    """Draw a kernel's declaration, its name, and the types of its parameters: plain, with types as its template's
     arguments, or with a pack of them in the middle."""
     maps = []
     parameters = [random_parameter(draw, maps) for _ in range(draw.randint(0, 6))]
@@ -256,14 +256,14 @@ def random_kernel(draw, name):
 
 
 def reported(kernels, source):
-    """The types of many kernels of one source: of each as the compiler reports them, and by its name."""
+    """Return the types of many kernels of one source: as the compiler reports them, and by their names."""
     asked = {named: f"&cuda_tma::parameters<decltype(+({named}))>" for named in kernels}
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     for expression in (*asked, *asked.values()):
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
     options = [b"--std=c++17", b"--gpu-architecture=compute_90", f"--pre-include={SIGNATURE_HEADER}".encode()]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     content = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)
@@ -309,7 +309,7 @@ extern "C" __global__ void none() {}"""
 
 
 def test_each_kernel_of_a_source_has_its_own_types():
-    """Overloads by a cast, and an extern "C" kernel, whose name has no types."""
+    """Overloads by a cast, and an extern "C" kernel, whose name contains no types."""
     source = """
 __global__ void scale(float a) {}
 __global__ void scale(int a, float* b) {}

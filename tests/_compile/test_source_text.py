@@ -1,4 +1,4 @@
-"""What a source's text says of its kernels: which there are, and what their parameters are called."""
+"""Facts that the parser finds in a source's text: its kernels, and the names of their parameters."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""cuda.core's descriptor of our bytes, and ours of its: without a driver, one that nobody encoded."""
+"""cuda.core's descriptor of our bytes, and ours of its bytes; without a driver, an unencoded one."""
 
 import ctypes
 
@@ -11,12 +11,12 @@ from cuda_tma._cuda import core as _core
 
 CoreDescriptor = pytest.importorskip("cuda.core").TensorMapDescriptor
 OPTIONS = cuda_tma.TensorMapOptions((16, 32), swizzle="128B")
-DEVICE_OFFSET = 256  # of the ordinal in cuda.core 1.2's structure; -1: of no context, which cuda.core then does not ask
+DEVICE_OFFSET = 256  # place of the ordinal in cuda.core 1.2's structure; -1 means no context
 
 
 @pytest.fixture
 def views(monkeypatch):
-    """In the place of cuda.core's view: what a descriptor was made of."""
+    """A replacement of cuda.core's view, which records the objects that it is made of."""
     made = []
 
     class View:
@@ -62,7 +62,7 @@ def test_another_context_is_refused(driver, device_tensor, views):
 
 
 def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
-    """Of a cuda.core that would give a launch other bytes than its descriptor's."""
+    """This holds for a cuda.core that would give a launch other bytes than its descriptor's."""
     ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
     elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
     holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})

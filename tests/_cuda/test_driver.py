@@ -1,4 +1,4 @@
-"""The table of the driver's entry points: which function is called is told by its place alone."""
+"""The table of the driver's entry points: only the place in it determines the called function."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_the_structure_and_the_names_have_one_order():
 
 
 def test_the_fake_takes_as_many_arguments():
-    """ctypes would read what is not there."""
+    """Otherwise ctypes would read beyond the arguments."""
     structure = (PACKAGE / "driver.pxd").read_text().partition("cdef struct Driver:")[2]
     assert {name: len(types.split(",")) for name, types in CALL.findall(structure)} == {
         name: len(types) for name, types in SIGNATURES.items()
@@ -31,7 +31,7 @@ def test_the_fake_takes_as_many_arguments():
 
 
 def test_what_is_installed_is_called(driver):
-    """Each name's pointer at its own place, and none that is missing."""
+    """Each name's pointer is at its own place, and none is missing."""
     found = _driver.snapshot()
     assert list(found) == list(_driver.snapshot()) and set(found) == set(SIGNATURES) and all(found.values())
     assert len(set(found.values())) == len(found)

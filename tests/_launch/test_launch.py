@@ -1,4 +1,4 @@
-"""launch() on a driver that is not there: kernels, streams and contexts."""
+"""launch() on a fake driver: kernels, streams and contexts."""
 
 import inspect
 
@@ -75,7 +75,7 @@ def test_streams(launch, driver):
 
 
 def test_the_first_contexts_function_is_launched(driver):
-    """Elsewhere, and where the context is not known, the context-free kernel is."""
+    """In other contexts, and if the context is not known, the context-free kernel is launched."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
     kernel = core.Kernel.from_handle(handle)
@@ -109,7 +109,7 @@ def test_a_driver_without_functions_launches_kernels(driver, missing):
 
 @given(st.lists(st.tuples(st.sampled_from(["new", "drop", "launch"]), st.integers(0, 2)), max_size=60))
 def test_streams_come_and_go(steps):
-    """Whatever streams live and died, and whichever address they had: each is launched on by its own handle."""
+    """Whatever streams were created and destroyed, at whichever addresses: each launch uses its stream's handle."""
     before, fake = _driver.snapshot(), FakeDriver()
     fake.install()
     try:
@@ -181,7 +181,7 @@ def test_an_error_while_reading_the_parameters_is_not_kept(driver):
 
 
 def test_a_kernel_that_goes_is_forgotten(driver):
-    """Another may get its handle and its address."""
+    """Another kernel may get its handle and its address."""
     handle = next(HANDLES)
     for sizes in ([4], [8, 8]):
         driver.kernels[handle] = ("k", sizes)

@@ -1,4 +1,5 @@
-"""Configurations of launches: what reaches the driver of a LaunchConfig or a mapping, and when it is read again."""
+"""Configurations of launches: the values that reach the driver from a LaunchConfig or a mapping, and when they are read
+again."""
 
 import inspect
 import re
@@ -18,7 +19,7 @@ def test_the_configuration_reaches_the_driver(launch):
     given = launch("k", [])
     assert (given.grid, given.block, given.shared_mem_bytes) == ((2, 3, 4), (5, 6, 7), 99)
     assert (given.stream, given.attributes, given.arguments) == (0x77, {}, [])
-    # Set one by one: given them in its constructor, cuda.core asks the device.
+    # Set one by one, because cuda.core's constructor would ask the device.
     config = core.LaunchConfig(grid=(2, 3, 1), block=32)
     config.cluster = (2, 1, 1)
     clustered = launch("k", [], config=config)
@@ -75,7 +76,7 @@ def test_each_changed_field_is_read_again_for_the_same_kernel(driver, config_typ
 
 
 def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
-    """Two kernels, two configurations, in turns."""
+    """Two kernels with two configurations run in turns."""
     kernels, configs = [], []
     for size in (0, 300, 70_000):
         handle = next(HANDLES)
@@ -97,7 +98,7 @@ def test_what_is_no_configuration(launch, config):
 
 
 def test_a_configuration_that_only_looks_changed_is_read_as_it_is(launch):
-    """Its memory is compared: a weak reference to it, and equal fields, make another."""
+    """Its memory is compared: a weak reference to it, and equal fields, make another object."""
     config = core.LaunchConfig(grid=(2, 1, 1), block=32)
     for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
         kept = change()
@@ -124,7 +125,7 @@ def test_a_list_of_a_subclass_is_read_at_each_launch(driver):
 @pytest.mark.parametrize("name", ["grid", "block", "cluster"])
 @pytest.mark.parametrize("value", [(2, 1), (2, 1, 1, 1), (1.5, 1, 1), (-1, 1, 1), (1 << 32, 1, 1), (0, 1, 1)])
 def test_what_is_set_and_is_no_three_extents_is_refused(launch, name, value):
-    """cuda.core looks at what its constructor is given alone."""
+    """cuda.core checks only arguments of its constructor."""
     config = core.LaunchConfig(grid=1, block=32)
     setattr(config, name, value)
     with pytest.raises(ValueError, match=rf"^the configuration's {name} is {re.escape(str(value))}; a launch needs"):
@@ -134,7 +135,7 @@ def test_what_is_set_and_is_no_three_extents_is_refused(launch, name, value):
 
 
 def test_every_field_of_this_cuda_core_is_read():
-    """One that is not would be left out of launches."""
+    """A field that is not read would be missing in launches."""
     fields = {name for name, member in vars(core.LaunchConfig).items() if inspect.isdatadescriptor(member)}
     assert fields - {"__weakref__", "__dict__"} <= {name for name, *_ in CHANGES}
 
@@ -150,7 +151,7 @@ def test_configurations_take_turns(driver):
 
 
 class Elsewhere:
-    """Its fields are in a dictionary that no instance shows."""
+    """A configuration whose fields are in a dictionary that no instance shows."""
 
     __slots__ = ("_index",)
     FIELDS: ClassVar[list] = []
@@ -169,7 +170,7 @@ class Elsewhere:
 
 
 class Frozen:
-    """As a cuda.core might have it whose configurations cannot be changed."""
+    """A configuration of a hypothetical cuda.core that cannot change."""
 
     __slots__ = ("grid",)
 

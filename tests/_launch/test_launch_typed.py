@@ -1,4 +1,4 @@
-"""Tensors given directly for typed maps: their maps, what keeps the memory alive, and contexts."""
+"""Tensors as arguments for typed maps: their maps, the owner of their memory, and contexts."""
 
 import gc
 import struct
@@ -30,7 +30,7 @@ COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle=
 BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
 WORDS = T.UINT32, T.INT32
 LONGS = T.UINT64, T.INT64
-# Of which data types a kernel may be to take such a tensor itself.
+# The data types of a kernel that may take such a tensor directly.
 DTYPES = {
     "float32": (T.FLOAT32, T.FLOAT32_FTZ, T.TFLOAT32, T.TFLOAT32_FTZ, *WORDS), "int32": WORDS,
     "bfloat16": (T.BFLOAT16, T.UINT16), "float16": (T.FLOAT16, T.UINT16), "uint16": (T.BFLOAT16, T.UINT16),
@@ -40,7 +40,7 @@ DTYPES = {
 
 @st.composite
 def cases(draw):
-    """A tensor and a type that mostly fit each other."""
+    """Draw a tensor and a type that mostly fit each other."""
     dtype = draw(st.sampled_from([*DTYPES]))
     data_type = draw(st.sampled_from(DTYPES[dtype] if draw(st.booleans()) else [*T]))
     rank = draw(st.integers(1, 5))
@@ -58,7 +58,7 @@ def cases(draw):
 
 @given(cases())
 def test_the_map_is_the_one_that_create_tensor_map_makes(case):
-    """Byte for byte; and what that refuses is refused in its words."""
+    """The maps are equal byte for byte; a refusal has the same text."""
     tensor, map_type = case
     before, fake = _driver.snapshot(), FakeDriver(compute_capability=(10, 0))
     fake.install()
@@ -95,7 +95,8 @@ def test_the_map_is_the_one_that_create_tensor_map_makes(case):
     ("float16", T.BFLOAT16, "bfloat16"), ("bfloat16", T.FLOAT16, "float16"), ("int32", T.TFLOAT32, "float32"),
 ])  # fmt: skip
 def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, device_tensor, dtype, data_type, wanted):
-    """As many bits, so that nothing else is wrong with the map: a result of nonsense, which nobody refuses."""
+    """The types have the same number of bits, so that the map has no other fault: the result would be wrong without an
+    error."""
     tile = MapType(mode="tiled", tile_dim=(16, 32), data_type=data_type)
     taken, right = kernel(tile), device_tensor((64, 128), dtype=wanted)
     prepared = cuda_tma.prepare(taken, CONFIG, right)
@@ -182,7 +183,7 @@ def kernel_of(driver, *parameters):
 
 
 def described(*parameters):
-    """The table that the compiler makes of a kernel's parameters, in PTX."""
+    """Return the table of a kernel's parameters that the compiler makes, in PTX."""
     words = [len(parameters)]
     for each in parameters:
         if isinstance(each, str):
@@ -196,7 +197,7 @@ def described(*parameters):
 
 
 def compiled_kernel(driver, *parameters, sizes, names=()):
-    """An ``extern "C"`` kernel that was compiled here: its module has the types."""
+    """Return an ``extern "C"`` kernel that was compiled here: its module has the types."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", list(sizes))
     kernel = core.Kernel.from_handle(handle)

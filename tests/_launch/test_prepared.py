@@ -1,4 +1,5 @@
-"""What a prepared launch is: made once, and its arguments replaced one at a time. (test_prepared: beside threads.)"""
+"""Prepared launches: made once, with arguments that change one at a time. (test_prepared_threads tests them with
+threads.)"""
 
 import dataclasses
 
@@ -30,7 +31,7 @@ def test_a_subclass_may_launch_otherwise(driver):
 
 
 def test_a_launch_is_prepared_once(driver):
-    """__init__ called again changes nothing, and without arguments there is no such object."""
+    """A second call of __init__ has no effect, and a call without arguments is refused."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [4])
     prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3)
@@ -66,7 +67,7 @@ def test_what_cannot_be_set_leaves_the_arguments_as_they_were(driver):
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):
-    """What was compared for one stream is not taken for granted for another, nor for another descriptor."""
+    """A comparison for one stream does not hold for another, nor for another descriptor."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))

@@ -1,6 +1,6 @@
-"""Prepared launches, while other threads use them: what the driver is given was prepared together.
+"""Prepared launches that other threads use at the same time: the driver receives arguments that were prepared together.
 
-The stand-in for the driver plays the other thread, which may run then: the GIL is free.
+The fake driver runs the work of the other thread, which may run then because the GIL is free.
 """
 
 import copy
@@ -22,7 +22,7 @@ CONFIG = core.LaunchConfig(grid=1, block=32)
 
 @pytest.fixture
 def kernel(driver):
-    """kernel(sizes) -> a kernel with parameters of these sizes."""
+    """Return kernel(sizes), which makes a kernel with parameters of these sizes."""
 
     def kernel(sizes, name="k"):
         handle = next(HANDLES)
@@ -39,7 +39,7 @@ def stream():
 
 @pytest.fixture
 def meanwhile(driver):
-    """meanwhile(name, work): do the work once, while that entry point of the driver runs."""
+    """Return meanwhile(name, work), which does the work once, while that entry point of the driver runs."""
 
     def meanwhile(name, work):
         call, pending = getattr(driver, name), [work]
@@ -81,7 +81,7 @@ def test_a_descriptor_set_while_the_kernel_is_found_is_compared(driver, kernel, 
 
 
 def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanwhile):
-    """What was bound to the stream meanwhile is not kept."""
+    """Results bound to the earlier stream are not kept."""
     prepared = cuda_tma.prepare(kernel([8]), CONFIG, 1)
     meanwhile("cuKernelGetFunction", lambda: prepared.__setitem__(0, 2))
     prepared(stream)
@@ -90,7 +90,7 @@ def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanw
 
 
 def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, meanwhile):
-    """Which launches of other configurations, prepared while it reads, do not change."""
+    """Launches of other configurations, prepared during its reads, do not change them."""
     clustered, cooperative = (core.LaunchConfig(grid=1, block=32) for _ in range(2))
     clustered.cluster, cooperative.is_cooperative = (2, 1, 1), True
     one = kernel([8])
@@ -102,7 +102,7 @@ def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, mea
 
 
 def test_two_arguments_set_at_once(kernel, device_tensor):
-    """Packing the one runs Python, which sets the other: neither is lost."""
+    """Packing the first argument runs Python, which sets the other: neither is lost."""
     prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
 
     class Sets(device_tensor):
@@ -116,7 +116,7 @@ def test_two_arguments_set_at_once(kernel, device_tensor):
 
 
 def test_the_end_of_an_old_argument_may_use_it(driver, kernel, stream, device_tensor):
-    """It finds what was set last."""
+    """Its finalizer sees the new argument."""
 
     class Last(device_tensor):
         def __del__(self):
@@ -149,7 +149,8 @@ def test_what_is_no_argument(kernel, index):
 
 @pytest.mark.parametrize("door", ["launch", "prepared", "by name"])
 def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door):
-    """Here Python itself answers in the driver's place whether this thread has it: 1 (refused) or 0 (success)."""
+    """Here Python itself answers in the driver's place whether this thread holds the GIL: 1 (refused) or 0
+    (success)."""
     entry_points = dict(_driver.snapshot())
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**entry_points, "cuLaunchKernelEx": has_gil})
@@ -163,7 +164,7 @@ def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door)
 
 
 def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
-    """Asked as above, when the stream's context is made current for that."""
+    """The test asks as above, when the launch makes the stream's context current for the load."""
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**_driver.snapshot(), "cuCtxPushCurrent": has_gil, "cuCtxPopCurrent": has_gil})
     cuda_tma.launch(stream, CONFIG, kernel([8]), 1)
@@ -171,7 +172,7 @@ def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
 
 
 def test_a_prepared_launch_forgets_a_default_stream(driver, kernel, device_tensor):
-    """What the current context is may have changed by the next launch."""
+    """The current context may change before the next launch."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
     prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)
     for default in (core.LEGACY_DEFAULT_STREAM, core.PER_THREAD_DEFAULT_STREAM):
@@ -219,7 +220,7 @@ def test_a_refused_prepared_launch_is_named(driver, kernel, stream):
 
 @pytest.mark.parametrize("size_bytes", [1016, 1024, 1032, 4096])
 def test_blocks_of_any_size(driver, kernel, stream, size_bytes):
-    """1024 bytes and less lie on the stack."""
+    """Blocks of up to 1024 bytes are on the stack."""
     one = kernel([8] * (size_bytes // 8))
     numbers = list(range(size_bytes // 8))
     cuda_tma.launch(stream, CONFIG, one, *numbers)

@@ -1,4 +1,4 @@
-"""Prepared launches of typed maps: a tensor is kept, and its map pointed at another."""
+"""Prepared launches of typed maps: the launch keeps a tensor, and changes the address of its map."""
 
 import dataclasses
 import gc
@@ -65,7 +65,7 @@ def test_what_differs_in_more_is_encoded_anew(driver, kernel, stream, device_ten
 
 
 def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_tensor):
-    """The user's descriptor is not touched, and what was replaced in it is not taken over."""
+    """The user's descriptor does not change, and changes in it have no effect."""
     first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
     descriptor = cuda_tma.create_tensor_map(first, TILE.options)
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, descriptor)
@@ -117,7 +117,7 @@ def test_another_context_makes_the_map_anew(driver, kernel, device_tensor):
 
 
 def test_threads_that_launch_and_set(driver, kernel, stream):
-    """Each launch is of maps that were set: of the two arguments, one was set before the other."""
+    """Each launch has maps that were set: one of the two arguments was set before the other."""
     tensors = [Counted((64, 128), address=(1 + index) << 32) for index in range(8)]
     maps = [made(tensor) for tensor in tensors]
     prepared = cuda_tma.prepare(kernel(TILE, TILE, sizes=(128, 128)), CONFIG, tensors[0], tensors[0])

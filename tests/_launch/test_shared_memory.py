@@ -1,4 +1,4 @@
-"""Dynamic shared memory of a launch: how much it is, and the kernel's limit, which is raised."""
+"""Dynamic shared memory of a launch: its size, and the kernel's limit, which the launch raises."""
 
 import pytest
 from cuda import core
@@ -13,7 +13,7 @@ KB = 1024
 
 @pytest.fixture
 def kernel(driver):
-    """kernel(static bytes, dynamic bytes as the compiler found) -> a kernel without parameters."""
+    """Return kernel(static bytes, dynamic bytes by the compiler), which makes a kernel without parameters."""
 
     def kernel(static=0, dynamic=0):
         handle = next(HANDLES)
@@ -89,7 +89,7 @@ def test_each_device_has_a_limit(driver, kernel):
 
 
 def test_streams_whose_context_is_not_known(driver, kernel):
-    """A default stream is of the current context: that is asked each time."""
+    """The context of a default stream is the current one, which each launch reads again."""
     taken = kernel()
     for device in (0, 1, 0):
         driver.context, driver.device = 0xC0DE + device, device
@@ -113,7 +113,7 @@ def test_a_compiled_kernel_gets_what_it_takes(driver, kernel, stream, launch):
 
 @pytest.mark.parametrize(("dynamic", "calls"), [(16, 0), (100 * KB, 1), (300 * KB, 0)])
 def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel, stream, dynamic, calls):
-    """As far as there is room: what there is not, a launch says."""
+    """Up to the device's limit; a launch reports an excess."""
     taken = kernel(8, dynamic)
     allow_on_current_device(taken, dynamic)
     raised = driver.called("cuKernelSetAttribute")
@@ -125,7 +125,7 @@ def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel,
 
 @pytest.mark.parametrize("ask", [lambda kernel: allow_on_current_device(kernel, 64 * KB), static_shared_bytes_of])
 def test_who_asks_before_anything_else_has_the_driver_loaded(unfound_driver, ask):
-    """As the first thing in a process; here there is none."""
+    """The query may be the first call of a process; here there is no driver."""
     with pytest.raises(RuntimeError, match="no NVIDIA driver"):
         ask(core.Kernel.from_handle(next(HANDLES)))
 

@@ -1,4 +1,4 @@
-"""Typed maps in a kernel's parameters: descriptors that are of the type, and those that are not."""
+"""Typed maps in a kernel's parameters: descriptors of the type, and others."""
 
 import ctypes
 import dataclasses
@@ -135,7 +135,7 @@ class Bytes128(ctypes.Structure):
 
 
 def others(raw):
-    """The ways to give 128 bytes that are no descriptor of ours."""
+    """Return the other forms of 128 bytes, which are not our descriptors."""
     bound = CUtensorMap()
     ctypes.memmove(int(bound.getPtr()), raw, 128)
     return [bound, Bytes128.from_buffer_copy(raw), np.frombuffer(raw, "V128")[0]]
@@ -162,7 +162,7 @@ def test_numbers_are_no_maps(launch, value):
 
 
 def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
-    """A box that is not known, as N * f(M): as an untyped map's."""
+    """A box that is not known, such as N * f(M), is handled as an untyped map's."""
     name = kernel_name(TILE).replace("Li16E", "XclL_Z1fiELi1EEE")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(8, 8))
     assert launch(name, [128], descriptor).arguments == [bytes(descriptor)]
@@ -173,7 +173,7 @@ def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
 
 @pytest.fixture
 def uploaded(monkeypatch):
-    """uploaded(tensors, options) -> the Buffer to which an array of their maps was copied."""
+    """Return uploaded(tensors, options), which gives the Buffer with a copy of their maps."""
     addresses = iter(range(0xB0000000, 0xC0000000, 1 << 20))
 
     class Resource:
@@ -230,7 +230,7 @@ def test_uploaded_wide_maps(launch, driver, device_tensor, uploaded):
 def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
     buffer = uploaded([tensor], TensorMapOptions((8, 8)))
     address = int(buffer.handle)
-    assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]  # any pointer takes it
+    assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]  # any pointer parameter takes it
     del buffer
     for given in (core.Buffer.from_handle(address, 128), address):
         assert launch(pointer_name(TILE), [8], given).arguments == [address.to_bytes(8, "little")]
@@ -238,7 +238,7 @@ def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
 
 @pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])
 def test_each_bit_that_a_type_fixes_is_one_of_a_field(map_type):
-    """And all others of these fields' are: so that a map differs in one exactly if its params do."""
+    """All other bits belong to other fields: a map differs in a bit exactly if its params differ."""
     mask, value = fixed_bits(map_type)
     named = {"data_type", "interleave", "swizzle"} | {
         name for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)

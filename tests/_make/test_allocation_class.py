@@ -1,4 +1,4 @@
-"""The allocation class, and the drivers that get it wrong: see _mend_allocation_class in _make/encode.pyx."""
+"""The allocation class, and the drivers that set it wrongly: see _mend_allocation_class in _make/encode.pyx."""
 
 import pytest
 
@@ -11,7 +11,7 @@ OLD = ["cuTensorMapSetAllocationClass"]
 
 @pytest.fixture
 def blackwell(driver):
-    """A driver from before the entry point, on compute capability 10.0, that calls every tensor LARGE."""
+    """A driver from before the entry point, on compute capability 10.0, that reports every tensor as LARGE."""
     driver.compute_capability, driver.encodes_class = (10, 0), 2
     driver.install(without=OLD)
     return driver
@@ -33,9 +33,9 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
         ((1, 16), (LIMIT, 1), "float32", 64),  # no step is made
-        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # where the driver is told 196608
-        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # as much as 64 bits do not hold
-        ((100000, 32), (0, 1), "float32", 128),  # nor does one lead away
+        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # the driver receives 196608
+        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # more than 64 bits
+        ((100000, 32), (0, 1), "float32", 128),  # the steps do not leave the range
         ((LIMIT,), None, "uint8", LIMIT),
         ((LIMIT - 1,), None, "uint8", LIMIT - 1),
         ((LIMIT // 8 - 1,), None, "float64", LIMIT - 8),
@@ -61,7 +61,7 @@ def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
 
 @pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])
 def test_compute_capabilities(blackwell, device_tensor, compute_capability):
-    """Before 10.0 the bit means nothing, and is left as the driver wrote it."""
+    """Before 10.0 the bit has no meaning, and stays as the driver wrote it."""
     blackwell.compute_capability = compute_capability
     wanted = 1 if compute_capability >= (10, 0) else 2
     assert made(device_tensor, (64, 128)).params.allocation_class == wanted
@@ -71,7 +71,7 @@ def test_what_the_driver_wrote_small_stays_so(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
-    assert blackwell.called("cuDeviceGetAttribute") == []  # nor is anything asked for it
+    assert blackwell.called("cuDeviceGetAttribute") == []  # and no attribute is read for it
 
 
 def test_arrays_and_im2col_maps_are_mended_too(blackwell, device_tensor):

@@ -1,4 +1,4 @@
-"""Many maps at once, on a driver that is not there."""
+"""Many maps at once, on a fake driver."""
 
 import gc
 import weakref
@@ -59,7 +59,7 @@ def test_refused_addresses_change_nothing(driver, device_tensor, addresses, mess
 
 
 def test_numpys_integers_beside_pythons(driver, device_tensor):
-    """np.asarray makes floats of them, which hold 53 bits."""
+    """np.asarray makes floats of them, which have 53 bits."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 2, OPTIONS)
     addresses = [np.uint64((1 << 62) + 16), (1 << 62) + 32]
     array.replace_addresses(addresses)
@@ -86,14 +86,14 @@ def test_none_at_all(driver):
 
 
 def test_a_map_of_an_address_claims_no_tensor(driver, device_tensor):
-    """Also where there is but one: it points elsewhere than the tensor whose geometry it has."""
+    """This also holds for a single address: it differs from that of the tensor with the geometry."""
     for count in (1, 2):
         array = cuda_tma.create_tensor_maps(device_tensor((64, 128)), OPTIONS, addresses=[1 << 20] * count)
         assert (array[0].tensor, array[0].is_stale()) == (None, False)
 
 
 def test_like_tensors_are_encoded_once(driver, device_tensor):
-    """A run of tensors that differ in the address alone: the same bytes, and refusals, as one at a time."""
+    """A run of tensors that differ only in the address gives the same bytes, and refusals, as one at a time."""
     shapes = [(64, 128)] * 5 + [(32, 128)] * 2 + [(64, 128)]
     tensors = [device_tensor(shape, address=(1 << 33) + 4096 * n) for n, shape in enumerate(shapes)]
     array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
@@ -119,7 +119,7 @@ def test_which_tensor_is_refused(driver, device_tensor):
 @pytest.mark.parametrize("make", [lambda x: cuda_tma.create_tensor_map(x, OPTIONS),
                                   lambda x: cuda_tma.create_tensor_maps([x], OPTIONS)[0]])  # fmt: skip
 def test_an_element_knows_its_dtype(driver, device_tensor, make):
-    """int8 and uint8 are moved as one type; what the map was made of is compared all the same."""
+    """int8 and uint8 are copied as one type, but the tensor's dtype is compared."""
     options = {"shape": (64, 128), "dtype": "int8"}
     descriptor = make(device_tensor(**options))
     assert "int8 as UINT8 (64, 128)" in repr(descriptor)
@@ -132,7 +132,7 @@ def test_an_element_knows_its_dtype(driver, device_tensor, make):
 
 
 def test_tensors_of_several_dtypes(driver, device_tensor):
-    """Their maps have the same bytes, but they are not alike."""
+    """Their maps have the same bytes, but the tensors are not alike."""
     tensors = [device_tensor((64, 128), dtype=dtype, address=1 << 32) for dtype in ("int8", "uint8", "uint8")]
     array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
     assert driver.encoded == 2
@@ -164,7 +164,7 @@ def test_each_element_keeps_its_tensor(driver, device_tensor):
 
 
 def test_the_memory_outlives_the_tensor(driver):
-    """x.data = ... swaps the storage under a torch tensor: the old one is kept by the element and by the array."""
+    """x.data = ... swaps the storage under a torch tensor: the element and the array keep the old one."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     for keep in (lambda x: cuda_tma.create_tensor_maps([x], OPTIONS),
@@ -184,7 +184,7 @@ def test_the_memory_outlives_the_tensor(driver):
 
 
 class Owner(np.ndarray):
-    """An array of which a weak reference can be had."""
+    """An array that supports weak references."""
 
 
 def test_addresses_keep_the_tensor_whose_geometry_they_have(driver, device_tensor):
@@ -217,7 +217,7 @@ def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
 
 
 def test_maps_of_32_byte_addresses(driver, device_tensor):
-    """With interleave 32B. The tensor of channels 16 bytes wide is an example of the programming guide's."""
+    """The interleave is 32B. The tensor with channels of 16 bytes is an example of the programming guide."""
     options = TensorMapOptions((1, 8, 8, 16), interleave="32B", swizzle="32B", data_type="UINT16")
     shape = {"shape": (4, 16, 16, 16), "dtype": "uint16"}
     array = cuda_tma.create_tensor_maps([device_tensor(**shape)] * 2, options)
@@ -264,7 +264,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
 
 
 def test_a_failed_replacement_is_undone_without_the_driver(driver, device_tensor):
-    """One that fails for good would not put the addresses back."""
+    """If replacement fails permanently, the driver could not restore the addresses."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128), address=1 << n) for n in (32, 33, 34)], OPTIONS)
     before = bytes(array)
     driver.half_replaced, driver.half_replaced_from = 700, 0x100000
@@ -307,7 +307,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
 
 
 def test_each_map_is_of_its_own_tensor(driver, device_tensor):
-    """Also where like and unlike tensors take turns, and after the addresses were replaced."""
+    """This also holds where equal and different tensors alternate, and after the addresses were replaced."""
     shapes = [(64, 64), (64, 64), (32, 32), (64, 64), (64, 64)]
     tensors = [device_tensor(shape, address=(index + 1) << 20) for index, shape in enumerate(shapes)]
     maps = cuda_tma.create_tensor_maps(tensors, OPTIONS)

@@ -1,4 +1,4 @@
-"""The three doors to one descriptor take the same options, and keep apart the calls that differ."""
+"""The three doors to one descriptor take the same options, and distinguish different calls."""
 
 import dataclasses
 import inspect
@@ -12,7 +12,7 @@ FIELDS = [field.name for field in dataclasses.fields(TensorMapOptions)]
 
 
 def device():
-    """A Device as the fake driver has it: its constructor asks the real driver."""
+    """A Device for the fake driver: the constructor would ask the real driver."""
     found = object.__new__(cuda_tma.Device)
     object.__setattr__(found, "_ordinal", 0)
     return found
@@ -59,7 +59,7 @@ def test_every_option_goes_where_it_belongs(door, device_tensor):
     assert [*keywords] == FIELDS
     wanted = cuda_tma.create_tensor_map(tensor, TensorMapOptions(**keywords)).params
     assert wanted.box_dim == (16, 5, 7, 1) and wanted.allocation_class == 2
-    for _ in range(2):  # the second time they are known
+    for _ in range(2):  # the second call is cached
         assert door(tensor, **keywords).params == wanted
     assert door(tensor, TensorMapOptions(**keywords)).params == wanted
     assert door(tensor, keywords).params == wanted
@@ -68,7 +68,7 @@ def test_every_option_goes_where_it_belongs(door, device_tensor):
 
 
 def test_calls_that_differ_in_one_keyword(door, device_tensor):
-    """Each after the others, and each after itself."""
+    """Each call follows the others, and also itself."""
     tensor = device_tensor((64, 64))
     box_dim, nan, steps = (8, 16), "NAN", (2, 1)
     calls = [

@@ -1,4 +1,4 @@
-"""Maps copied to device memory: by cuda.core's allocator, and beside it while a stream captures a graph."""
+"""Maps copied to device memory: by cuda.core's allocator, and by another way while a stream captures a graph."""
 
 import ctypes
 import gc
@@ -15,15 +15,15 @@ STREAM, OWN = 0x5000, 0xC0D3
 
 
 class ForeignStream:
-    """As torch's: a handle alone."""
+    """A stream like torch's, which has only a handle."""
 
     def __init__(self, handle=STREAM):
         self.__cuda_stream__ = (0, handle)
 
 
 class CoreMemory:
-    """In the place of cuda.core's Device: what its memory resource is asked for. It has no allocate() of its own, which
-    would ask for set_current()."""
+    """A replacement of cuda.core's Device, which records the requests to its memory resource. It has no allocate() of
+    its own, which would require set_current()."""
 
     def __init__(self):
         self.asked = []
@@ -68,7 +68,7 @@ def test_memory_is_cuda_cores(driver, maps, memory):
 
 @pytest.mark.parametrize(("handle", "wanted"), [(STREAM, STREAM), (0, 1), (1, 1), (2, 2)])
 def test_a_foreign_stream_becomes_cuda_cores(driver, maps, memory, handle, wanted):
-    """Where torch alone made the context: nothing asks for a set_current()."""
+    """If only torch made the context, no call of set_current() is required."""
     maps.upload(ForeignStream(handle))
     ((device_id, size, stream),) = memory.asked
     assert (device_id, size, type(stream), int(stream.handle)) == (3, 384, core.Stream, wanted)
@@ -84,9 +84,9 @@ def test_a_graph_builder_allocates_on_its_stream(driver, maps, memory):
 
 
 def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
-    """None of the graph's, which could be launched but once; it lives as long as the Buffer."""
+    """The memory is not the graph's, which could then be launched only once; it lives as long as the Buffer."""
     driver.capturing = (STREAM,)
-    driver.context = 0xD00D  # another is current meanwhile, and stays so
+    driver.context = 0xD00D  # another context is current during the call, and stays so
     buffer = maps.upload(ForeignStream())
     address = int(buffer.handle)
     assert driver.memory == {address: (384, OWN)} and memory.asked == [] and buffer.size == 384
@@ -122,7 +122,7 @@ def test_a_context_that_is_gone(driver, maps):
 
 
 def test_a_capture_mode_that_is_refused(driver, maps):
-    """What the thread may do is as it was, also where it could be changed but for the first time."""
+    """The thread's capture mode is restored, also if only its first change succeeds."""
 
     class Once(dict):
         __getitem__ = dict.pop
@@ -136,7 +136,7 @@ def test_a_capture_mode_that_is_refused(driver, maps):
 def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
     """The device may have to end its work first, and that may wait for a host function in Python."""
     driver.capturing, driver.context = (STREAM,), OWN
-    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value  # 0, which is success, without it
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value  # 0, success, if the GIL is free
     _driver.install(_driver.snapshot() | {"cuCtxPushCurrent": has_gil})
     driver.stack = [(OWN, 3)] * 2  # for the pops
     buffer = maps.upload(ForeignStream())

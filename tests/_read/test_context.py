@@ -1,4 +1,4 @@
-"""Whose memory a tensor is in, which device reads it, and in which context a map is valid."""
+"""The owner of a tensor's memory, the device that reads it, and the context in which a map is valid."""
 
 import pytest
 from cuda import core
@@ -35,7 +35,7 @@ def test_pinned_and_managed_memory_is_every_devices(driver, device_type, device_
 
 
 def test_memory_of_another_device_is_refused_unless_it_is_managed(driver):
-    """An exporter may call managed memory one device's."""
+    """An exporter may report managed memory as memory of one device."""
     tensor = Exporter()
     tensor.layout.device_id = 1
     driver.allocated = {RANGE: 1}
@@ -80,7 +80,7 @@ def test_what_was_found_of_a_view_is_not_asked_again(driver):
 
 @pytest.mark.parametrize("nth", [0, 2])
 def test_a_driver_that_fails_to_say_whose_memory_it_is(driver, nth):
-    """At once; or when it is asked for the device, after what the memory is and whether it is managed."""
+    """The query fails at once, or for the device, after the type of the memory and whether it is managed."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
 
@@ -95,7 +95,7 @@ def test_a_driver_that_fails_to_say_whose_memory_it_is(driver, nth):
 
 
 def test_no_memory(driver):
-    """Whatever the exporter calls it, and before the driver is asked."""
+    """The driver is not asked, whatever the exporter reports."""
     for device_type in (CPU, CUDA, PINNED, MANAGED, ROCM, 0):
         with pytest.raises(TensorMapError, match=r"has no memory of its own \(address 0\)"):
             create(Exporter(device_type=device_type, address=0))
@@ -111,7 +111,7 @@ def test_memory_may_begin_at_an_offset(driver):
 
 
 def test_the_current_device(driver):
-    """The device of the context that is current; it is asked for where another one was before."""
+    """The device of the current context is read again if another context was current before."""
     driver.device, driver.context = 1, 0xA0
     assert (current_device(), current_device()) == (1, 1)
     assert len(driver.called("cuCtxGetDevice")) == 1
@@ -124,7 +124,7 @@ def test_the_current_device(driver):
     with pytest.raises(TensorMapError, match="no CUDA context is current"):
         current_device()
     driver.context, driver.errors = 0xA2, {"cuCtxGetDevice": 700}
-    for _ in range(2):  # what failed is not remembered
+    for _ in range(2):  # a failure is not cached
         with pytest.raises(Exception, match="cuCtxGetDevice failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
             current_device()
     driver.errors, driver.device = {}, 3
@@ -164,7 +164,7 @@ def test_green_contexts_are_kin_of_the_primary_one(driver, launch_elsewhere):
 
 
 def test_a_device_whose_primary_context_is_not_active_has_none(driver, launch_elsewhere):
-    """It is not retained, which would make it."""
+    """The primary context is not retained, because that would create it."""
     driver.primary, driver.green = {}, (GREEN,)
     with refused(OTHER, 0):
         launch_elsewhere(GREEN, OTHER)

@@ -1,4 +1,4 @@
-"""What is read of DLPack capsules and CUDA arrays, and what is given back to those who made them."""
+"""The fields that are read from DLPack capsules and CUDA arrays, and the return of memory to its owners."""
 
 import ctypes
 import gc
@@ -33,7 +33,7 @@ def test_a_capsule_is_taken_and_its_tensor_let_go_once(exporter, used):
     del exported
     gc.collect()
     assert tensor.deleted == 1
-    tensor.managed.deleter = None  # none is needed (dlpack.h)
+    tensor.managed.deleter = None  # it may be null (dlpack.h)
     export_tensor(tensor)
     gc.collect()
     assert tensor.deleted == 1
@@ -154,7 +154,7 @@ def test_a_used_capsule_is_refused_and_not_let_go_twice():
 
 @pytest.fixture
 def patient():
-    """A thread runs only while another lets the GIL go, however long that takes; and an alarm ends what hangs."""
+    """A thread runs only while another releases the GIL, for any time; an alarm ends a hang."""
     before = sys.getswitchinterval(), signal.signal(signal.SIGALRM, lambda *_: None)
     sys.setswitchinterval(1000)
     signal.alarm(10)
@@ -166,11 +166,11 @@ def patient():
 
 @pytest.mark.parametrize("exporter", [Exporter, OldExporter])
 def test_deleters_are_called_without_the_gil(patient, exporter):
-    """Here one that waits for what another thread does in Python, as freeing device memory may."""
+    """The deleter here waits for another thread that runs Python, as freeing device memory may."""
     tensor = exporter()
     tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
     exported = export_tensor(tensor)
-    LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)  # over what came before the deleter, which is not needed now
+    LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)  # over the field before the deleter, which is no longer needed
     go, ran = threading.Lock(), []
 
     def post():
@@ -192,7 +192,7 @@ def test_deleters_are_called_without_the_gil(patient, exporter):
 
 
 def test_a_capsule_of_ours_shows_the_tensor():
-    """To NumPy, which lets it go in its own time."""
+    """NumPy receives the capsule, and releases it later."""
     values = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
     exported = export_tensor(values)
     gone = weakref.ref(values)
@@ -237,8 +237,8 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
         tensor = Exporter()
         tensor.view = make(tensor, stream_ptr=-1)
         gone = weakref.ref(tensor)
-        tensor._deleter = tensor.managed.deleter = None  # which holds the tensor, unseen by the collector
-        memory = tensor.memory  # which then outlives whoever reads it
+        tensor._deleter = tensor.managed.deleter = None  # its holder is hidden from the collector
+        memory = tensor.memory  # and then outlives its readers
         del tensor
         gc.collect()
         assert gone() is None and memory[0] == 1  # DLPack's major version
@@ -353,7 +353,7 @@ def test_an_exchange_that_gives_nothing():
 
 
 def test_a_tensor_that_requires_grad_is_ordered_detached():
-    """torch exports none that does."""
+    """torch exports no such tensor."""
 
     class Parameter(Exporter):
         requires_grad = True
@@ -372,14 +372,14 @@ def test_a_tensor_that_requires_grad_is_ordered_detached():
     [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
 )
 def test_pending_work_is_waited_for_where_there_can_be_any(driver, device_type, stream_ptr, asked):
-    """None stands for the legacy default stream, of CUDA's and of managed memory."""
+    """None means the legacy default stream, for CUDA's and for managed memory."""
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)
     assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked
 
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
-    """It keeps the memory; of what lies there it says nothing."""
+    """It keeps the memory alive, and its content does not matter."""
     owner = np.zeros(4, [("field", "f4")])  # which NumPy's DLPack refuses
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
     exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)

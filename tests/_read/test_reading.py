@@ -45,7 +45,7 @@ def test_a_copy_is_refused(driver, device_tensor):
 
 
 def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
-    """A stand-in with CuPy's attributes: __dlpack__ is asked only for what they do not tell."""
+    """A stand-in with CuPy's attributes: __dlpack__ is called only for facts that the attributes lack."""
     cupy = types.ModuleType("cupy")
 
     class ndarray:
@@ -78,11 +78,11 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
 def test_a_library_that_is_half_imported_is_none(driver, device_tensor, monkeypatch):
     for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
         monkeypatch.setitem(sys.modules, "cupy", stand_in)
-        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # of a type not seen before
+        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # of a new type
         assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
 
 
-NEGATIVE = {  # what still is a negative view, made of the imaginary part of a conjugate
+NEGATIVE = {  # still a negative view, made of the imaginary part of a conjugate
     "itself": lambda torch, x: x,
     "transposed": lambda torch, x: x.t(),
     "detached": lambda torch, x: x.detach(),

@@ -1,4 +1,4 @@
-"""Shared by the tests of ``plot`` and their neighbors."""
+"""Names that the tests of ``plot`` and their neighbors share."""
 
 from __future__ import annotations
 

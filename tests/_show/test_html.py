@@ -38,7 +38,7 @@ def has_matplotlib(request, monkeypatch):
 
 
 def cells(text):
-    """{parameter: (driver order, tensor order)}, of well-formed HTML."""
+    """Return {parameter: (driver order, tensor order)} from well-formed HTML."""
     rows = ET.fromstring(text).findall("./table/tr")[1:]
     return {name: tuple(rest) for name, *rest in ([cell.text or "" for cell in row] for row in rows)}
 
@@ -83,7 +83,7 @@ def test_of_an_illegal_map_the_broken_rules_are_shown(has_matplotlib):
     assert ["swizzle", "9", ""] in rows and "tx_bytes" not in text and "svg" not in text
     assert "refused" not in descriptor_html(TILED)
     packed = dataclasses.replace(TILED, data_type=13, global_dim=(128, 48, 2), box_dim=(128, 16, 1))
-    assert "refused" not in descriptor_html(packed)  # of which compute capability it is, nobody said
+    assert "refused" not in descriptor_html(packed)  # the compute capability is not given
 
 
 def test_a_wrong_argument_is_named():

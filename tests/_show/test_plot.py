@@ -1,4 +1,4 @@
-"""Pictures show what the emulator says: labels, hatches, marks and titles."""
+"""Pictures show the emulator's results: labels, hatches, marks and titles."""
 
 import dataclasses
 import re
@@ -257,7 +257,8 @@ def test_the_page_of_pictures_shows_those_that_are_drawn():
 
 
 def test_drawings_of_the_page_are_those_that_would_be_drawn():
-    """By their words, as another NVRTC counts other steps: a change of a kernel or a picture asks for `make docs`."""
+    """The comparison covers the text, because another NVRTC gives other steps. After a change of a kernel or a picture,
+    run `make docs`."""
 
     def words(svg):
         return {re.sub(r"[\d,]+", "0", word) for word in re.findall(r">([^<>]+)</text>", svg)}

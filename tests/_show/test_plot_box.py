@@ -1,4 +1,4 @@
-"""The picture of a box in its tensor: what is inside, what is visited, and where it is drawn."""
+"""The picture of a box in its tensor: the elements inside, the visited elements, and their places."""
 
 import pytest
 

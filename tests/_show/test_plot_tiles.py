@@ -14,7 +14,7 @@ UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="
 
 
 def test_it_is_what_cute_calls_a_zipped_divide():
-    """Of every tile, the first element's offset is that of the coordinates that load it."""
+    """For every tile, the first element's offset is that of the coordinates that load it."""
     cute = pytest.importorskip("tensor_layouts")
     division = plot.divided(EVEN)
     found = cute.zipped_divide(cute.Layout(EVEN.global_dim, division.strides), EVEN.box_dim)

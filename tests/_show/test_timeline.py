@@ -1,4 +1,4 @@
-"""The timeline of a simulated kernel: its steps, what waits for what, and the pictures of it."""
+"""The timeline of a simulated kernel: its steps, the dependencies of its waits, and its pictures."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_pipeline_shows_its_roles_and_its_ring(gemm):
 
 
 def test_each_wait_of_a_pipeline_ends_with_the_phase_that_it_is_for(gemm):
-    """And a phase of a full barrier, with the last load of its stage; warps do not wait twice at once."""
+    """Each also ends a phase of a full barrier, with the last load of its stage; warps do not wait twice at once."""
     timeline = gemm()
     tracks = {track.name: track for track in timeline.of_block((0, 0, 0))}
     for track in tracks.values():
@@ -166,7 +166,7 @@ def test_products_take_turns_and_their_wait_ends_with_the_last(gemm):
 
 @pytest.mark.parametrize("order", ["late", "random"])
 def test_the_order_of_the_simulator_does_not_show(gemm, order):
-    """Warps run side by side, whoever the machine lets run first: all that ends, ends at the same steps."""
+    """Warps run in parallel, in any order of the machine: every event has the same steps."""
 
     def ends(timeline):
         return [(track.name, [(span.end, span.label) for span in track.spans]) for track in timeline.tracks]

@@ -1,4 +1,4 @@
-"""synchronize() and arm_watchdog(): memory that a kernel would write to, through a driver that is none."""
+"""synchronize() and arm_watchdog(): memory that a kernel would write to, through a fake driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STRUCT_BYTES = memory.NOTES_OFFSET + memory.NOTES * memory.NOTE.itemsize
 
 
 class FakeDriver:
-    """One context, whose memory is the host's; streams answer what `answers` has, and then that they are through."""
+    """A driver with one context, whose memory is the host's; streams return `answers`, and then success."""
 
     CUresult, CUstream_flags, CUstream, CUkernel = real.CUresult, real.CUstream_flags, real.CUstream, real.CUkernel
     CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
@@ -111,14 +111,14 @@ STREAM = SimpleNamespace(__cuda_stream__=(0, 4096))
 
 @pytest.fixture
 def kernel(fake):
-    """One that is armed: its source is a line."""
+    """An armed kernel, whose source is one line."""
     made = FakeKernel()
     watchdog.arm(made, "full.wait(0);", "/tmp/gemm.cu", 500)
     return made
 
 
 def write(fake, slot=0, **fields):
-    """What the kernel's thread 32 would write."""
+    """Write a report as the kernel's thread 32 would."""
     buffer = np.frombuffer(fake.pinned[0], np.uint8)
     record = buffer[memory.HEAD.itemsize :].view(memory.RECORD)[slot]
     given = {"module": fake.head[1], "word": WORD, "warp": 1, "lanes": 1, "line": 1, "file": b"gemm.cu", "is_whole": 1}
@@ -146,7 +146,7 @@ def test_a_kernel_is_told_where_to_write(fake, kernel):
 
 
 def test_of_kernels_that_are_gone_the_last_are_known(fake, kernel):
-    """A report of one may still come; of all that ever were, the memory would grow."""
+    """A report of one may still come, but a list of all earlier kernels would grow without bound."""
     (watch,) = watchdog._watches.values()
     for _ in range(200):
         watchdog.arm(FakeKernel(), "full.wait(0);", "/tmp/gemm.cu", 500)
@@ -162,9 +162,9 @@ def test_of_kernels_that_are_gone_the_last_are_known(fake, kernel):
 
 
 def test_a_context_with_the_handle_of_one_that_was(fake, kernel):
-    """Its watchdogs write to memory of its own: the other's is gone with it."""
+    """Its watchdogs write to separate memory, because the other context's is freed with it."""
     fake.context_ids[1] = 12
-    synchronize(STREAM)  # by the driver: nothing of this context is armed
+    synchronize(STREAM)  # freed by the driver: nothing of this context is armed
     assert fake.waited[-1] == 4096
     arm_watchdog(kernel)
     assert len(fake.pinned) == 2 and fake.head[0] == ctypes.addressof(fake.pinned[1])
@@ -262,11 +262,11 @@ def test_warps_that_stand_still_at_a_barrier_of_the_hardware(fake, kernel):
     )
     assert "the kernel still runs: nothing ends a wait at a barrier of the hardware" in str(raised.value)
     waited = 40 - len(fake.answers)
-    assert 15 <= waited <= 24  # tenths of a second: the deadline, one, and until they are looked at
+    assert 15 <= waited <= 24  # tenths of a second: the deadline, one more, and the interval of the polls
 
 
 def test_warps_that_wait_again_and_again_are_not_stuck(fake, kernel, monkeypatch):
-    """The clock in their notes says that it is another wait."""
+    """The clock in their notes shows that it is another wait."""
     asked = fake.cuStreamQuery
 
     def query(stream):

@@ -1,4 +1,5 @@
-"""Examples beside variants of themselves: another commit, no watchdog, no `evict_last`. All kernels are checked."""
+"""Examples compared with variants of themselves: another commit, no watchdog, no `evict_last`. All kernels are
+checked."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def cases(sizes):
 
 @pytest.fixture
 def folder(tmp_path):
-    """That of another commit."""
+    """The folder of another commit."""
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "_example.py").write_text(NEIGHBOUR)
     (tmp_path / "examples" / "gemm.py").write_text(EXAMPLE)
@@ -41,7 +42,7 @@ def folder(tmp_path):
 
 
 def recording(ran, name):
-    """Return an example whose cases note their runs."""
+    """Return an example whose cases record their runs."""
 
     def cases(sizes):
         for size in sizes:
@@ -74,7 +75,7 @@ def test_the_kernel_of_another_commit_has_its_own_neighbor_and_header(folder, mo
     assert pair.variant.SOURCE == "\nint a;\n"
     assert run_all(pair) == [("case 5", "earlier", 8, 16), ("case 6", "earlier", 8, 16)]
     assert ran == ["rival", "now"] * 2
-    with pytest.raises(AssertionError):  # a launch that is missing is found, in the earlier example too
+    with pytest.raises(AssertionError):  # a missing launch is found, also in the earlier example
         list(pair.cases(pair.LARGE))
 
 
@@ -106,7 +107,7 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
 
 
 def test_a_header_in_the_source_is_the_same_code():
-    """Include a header once if it asks for that, and each time otherwise."""
+    """A header is included once if it requests that, and each time otherwise."""
     source = kernels.example("conv_im2col").SOURCE
     alone = against.with_headers(source, Path(cuda_tma.include_path()))
     assert "#include" not in re.sub("//.*", "", alone)

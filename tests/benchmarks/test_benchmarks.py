@@ -1,4 +1,4 @@
-"""The benchmarks' command, and the suites that need no GPU: they measure what they say, and print it."""
+"""The benchmarks' command, and the suites that need no GPU: they measure the named work, and print the results."""
 
 import json
 
@@ -13,7 +13,7 @@ from cuda_tma import TiledParams
 
 @pytest.fixture
 def called(monkeypatch):
-    """What each work calls, by its name, instead of its timer."""
+    """Return the call of each work, by its name, in place of its timer."""
     found = {}
     make = host.work
     for suite in (host, nvrtc):

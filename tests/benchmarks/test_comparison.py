@@ -1,4 +1,4 @@
-"""Works are timed beside each other, and tables say what was measured."""
+"""Works are timed in comparison with each other, and tables contain the measurements."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmarks.comparison import Comparison, Goal, Row, Work
 
 
 def fixed(*ns):
-    """A timer that gives these in turn."""
+    """Return a timer that returns these in turn."""
     values = iter(ns)
     return lambda calls: next(values)
 

@@ -1,4 +1,4 @@
-"""The kernels of the examples as they are timed and shown, without a GPU."""
+"""The timing and the tables of the examples' kernels, without a GPU."""
 
 import ctypes
 import dataclasses
@@ -68,7 +68,7 @@ def test_every_example_with_cases_is_timed():
 
 
 class Example:
-    """A copy that goes wrong in launch `wrong`, if that is the last one."""
+    """A copy that fails in launch `wrong`, if that is the last one."""
 
     LARGE = (1, 2)
 
@@ -86,7 +86,7 @@ class Example:
 
 @pytest.mark.parametrize(("wrong", "cases"), [(0, ["case 1", "case 2", ""][:2]), (3, [""]), (6, ["case 1", ""])])
 def test_what_the_timed_launches_left_is_checked(monkeypatch, wrong, cases):
-    """A figure is given only after the example has looked at what the last launch left."""
+    """A figure is reported only after the example has checked the results of the last launch."""
     freed = []
     monkeypatch.setattr(kernels, "example", lambda name: Example(wrong))
     monkeypatch.setattr(kernels, "_free_memory", lambda: freed.append(1))
@@ -165,7 +165,7 @@ def test_a_process_that_ends_early_says_so(monkeypatch):
 
 
 def test_processes_run_on_every_gpu_at_once(monkeypatch):
-    """A barrier that only as many as there are GPUs pass; then the first GPU's second process, by itself."""
+    """A barrier that exactly one process per GPU passes; then the first GPU's second process runs separately."""
     asked, both = [], threading.Barrier(2)
 
     def in_a_process(names, options, gpu):
@@ -193,14 +193,14 @@ def test_a_process_sees_its_gpu_alone(monkeypatch):
 
 
 def test_a_process_gives_a_line_for_each_figure():
-    """Where there is no GPU, every example says why."""
+    """Without a GPU, every example gives the reason."""
     pytest.importorskip("torch")
     (figure,) = processes.in_a_process(["copy_2d"])
     assert figure.kernel == "copy_2d" and (figure.error or figure.ours_ms)
 
 
 class FakeGpu:
-    """A clock that runs take time on, in the place of torch's events."""
+    """A clock that advances with each run, in place of torch's events."""
 
     def __init__(self, monkeypatch):
         torch = pytest.importorskip("torch")

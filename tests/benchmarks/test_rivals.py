@@ -1,4 +1,4 @@
-"""The rivals that the benchmarks bring, without a GPU."""
+"""The rivals of the benchmarks, without a GPU."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from benchmarks.kernels import cublaslt, regimes
 
 
 class CublasLt:
-    """A library that keeps what it is asked for, and fails where it is told to."""
+    """A library that records its calls, and fails at a chosen one."""
 
     def __init__(self, failing="", found=3):
         self.calls, self.failing, self.found = [], failing, found
@@ -26,7 +26,7 @@ class CublasLt:
         return call
 
     def values(self, name):
-        """What was given by value: (name, its numbers)."""
+        """Return the arguments passed by value: (name, its numbers)."""
         return [
             [getattr(a, "value", a) for a in given if not hasattr(a, "_obj")] for of, given in self.calls if of == name
         ]
@@ -49,7 +49,7 @@ def product(monkeypatch):
 
 
 def test_rows_are_columns_of_the_transposed(product):
-    """out.T = b.T @ a.T: b's memory is K x N by columns, which is turned; a's is K x M, which is not."""
+    """out.T = b.T @ a.T: b's memory is K x N by columns, which is transposed; a's is K x M, which is not."""
     library = CublasLt()
     operands = product(library)
     cublaslt.Product(**operands)

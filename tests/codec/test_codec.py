@@ -1,4 +1,4 @@
-"""The codec against the driver's own bytes, and encode and decode against each other."""
+"""The codec compared with the driver's bytes, and encode compared with decode."""
 
 import re
 import struct
@@ -91,7 +91,7 @@ def test_a_few_flipped_bits_are_never_lost(bits, params):
 
 @st.composite
 def any_descriptor(draw):
-    """128 bytes with a rank and codes that exist, all other bits at random: what random bytes rarely are."""
+    """Draw 128 bytes with an existing rank and codes, and all other bits at random; random bytes rarely have these."""
     words = list(struct.unpack("<32I", draw(st.binary(min_size=128, max_size=128))))
     mode = draw(st.sampled_from((TiledParams, Im2colParams)))
     rank = draw(st.integers(3, 5))
@@ -114,7 +114,7 @@ def test_bytes_made_by_anybody_come_back(raw):
 
 @pytest.mark.parametrize("bits,elements", [(32, 2**32), (16, 2**31), (64, 2**40), (8, 255**5)])
 def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
-    """No driver takes such a map; what it would store in word 16 leaves no carry in word 17."""
+    """No driver accepts such a map; its word 16 would produce no carry into word 17."""
     data_type = {8: 0, 16: 1, 32: 2, 64: 4}[bits]
     box = {2**32: (256,) * 4, 2**31: (256, 256, 256, 128), 2**40: (256,) * 5, 255**5: (255,) * 5}[elements]
     rank = len(box)
@@ -216,7 +216,7 @@ def test_encode_cuts_arrays_that_are_longer_than_the_rank():
     ],
 )
 def test_a_number_too_large_for_its_field_wraps(name, value, wrapped):
-    """As does the transfer size that is reckoned from it."""
+    """The transfer size that follows from it wraps as well."""
     words = [struct.unpack("<32I", encode(replace(LEGAL, **{name: v}))) for v in (value, wrapped)]
     assert words[0][:16] == words[1][:16] and getattr(decode(encode(replace(LEGAL, **{name: value}))), name) == wrapped
 

@@ -1,4 +1,4 @@
-"""Differences between descriptors: which field, in words, in which bytes, and whether a load sees it."""
+"""Differences between descriptors: the field, a description, the bytes, and whether a load reads them."""
 
 import importlib.util
 from dataclasses import replace
@@ -92,7 +92,7 @@ def flipped(raw, *bits):
 
 def test_bytes_that_are_no_map_are_compared_as_they_are_stored():
     raw = encode(LEGAL)
-    other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and nothing known
+    other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and an unknown bit
     found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff(raw, other, stored=True)]
     assert found == [
         ("rank", "2", "6", (8,), True),

@@ -11,8 +11,9 @@
 #include <cstdio>
 #include <cstring>
 
-// Stands for the driver's encoder: prints what it is given (data type, rank, address, global_dim, global_strides, box_dim,
-// element_strides, interleave, swizzle, L2 promotion, OOB fill), and marks the map with 0xC0 or 0xC1 in each byte.
+// Replaces the driver's encoder: prints its arguments (data type, rank, address, global_dim, global_strides,
+// box_dim, element_strides, interleave, swizzle, L2 promotion, OOB fill), and marks the map with 0xC0 or 0xC1 in
+// each byte.
 extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                                    void* address, const cuuint64_t* dim, const cuuint64_t* strides,
                                                    const cuuint32_t* box, const cuuint32_t* element_strides,

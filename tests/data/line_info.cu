@@ -1,4 +1,4 @@
-// What a front end of PTX must take: compiled by nvcc 13.0, -ptx -arch=sm_90a -lineinfo, beside this file.
+// Statements that a front end of PTX must parse, compiled by nvcc 13.0, -ptx -arch=sm_90a -lineinfo, next to this file.
 #include <cassert>
 #include <cstdio>
 #include <cuda_fp16.h>

@@ -1,4 +1,4 @@
-"""The pages of the site: their blocks print what they show, and every page and public name stands in one place."""
+"""The pages of the site: their blocks print the shown output, and every page and public name has one place."""
 
 import re
 import sys
@@ -30,7 +30,8 @@ def test_blocks_print_what_the_page_shows(name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_block_runs_or_says_why_not(name):
-    """C++ is a file that a later block compiles; what is neither Python nor bash has a name, too, or is a drawing."""
+    """C++ is a file that a later block compiles; a block that is neither Python nor bash has a name, too, or is a
+    drawing."""
     idle = [
         f"{block.language}, line {block.line}"
         for block in pages.blocks_of((DOCS / name).read_text())
@@ -46,7 +47,7 @@ def test_every_page_is_in_one_toctree():
             found += [(page.parent / f"{line}.md").resolve() for line in tree.split()]
     made = {"headers", "errors"}
     pages_there = {page for page in DOCS.rglob("*.md") if page.parent.name not in made} - {DOCS / "index.md"}
-    of_made = DOCS / "errors.md"  # in a toctree that is made with the site
+    of_made = DOCS / "errors.md"  # in a toctree that the build of the site makes
     found = [page for page in found if page.parent.name not in made and page != of_made]
     assert sorted(found) == sorted(pages_there - {of_made})
 
@@ -64,7 +65,7 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
 
 @pytest.mark.parametrize("header", ["barrier.cuh", "tma.cuh", "wgmma.cuh"])
 def test_each_function_of_a_header_is_on_its_page(header):
-    """By what C++ says at the start of a line: a name before a parenthesis."""
+    """A function is a name before a parenthesis at the start of a line of C++."""
     text = (Path(cuda_tma.include_path()) / "cuda_tma" / header).read_text()
     page = header_pages.header_pages()[header.replace(".cuh", ".md")]
     declared = set(re.findall(r"^__device__ [^(\n=]*?(\w+)\(", text, re.MULTILINE))

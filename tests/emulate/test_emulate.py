@@ -1,4 +1,4 @@
-"""The emulator against recordings of an H200, and against what loads, stores and reductions must be."""
+"""The emulator compared with recordings of an H200, and with the definitions of loads, stores and reductions."""
 
 import dataclasses
 import gzip
@@ -40,12 +40,12 @@ def recordings():
 
 @pytest.fixture(scope="module")
 def recorded_memory():
-    """The 48 MiB that the recorder filled global memory with."""
+    """The 48 MiB of global memory that the recorder filled."""
     return np.random.Generator(np.random.PCG64(12345)).integers(0, 256, 48 << 20, dtype=np.uint8)
 
 
 def outcome(row, memory):
-    """(smem SHA-256, written SHA-256) of the recorder's window, or the CUDA error."""
+    """Return (smem SHA-256, written SHA-256) of the recorder's window, or the CUDA error."""
     params = params_from_recording(row["params"])
     try:
         tile = emulate.load(params, memory, row["coordinates"], row.get("offsets") or (), fill=RECORDER_FILL)
@@ -71,7 +71,7 @@ def test_every_recorded_load_agrees_byte_for_byte(recorded_memory):
 
 
 def visited(params, coordinates, offsets=()):
-    """Brute force: (byte offsets in shared memory, addresses or -1 outside) of every element, by the definition."""
+    """Compute (byte offsets in shared memory, addresses or -1 outside) of every element, by the definition."""
     unit = slice_bytes(params) or element_bits(params.data_type) // 8
     strides = (unit, *params.global_strides)
     places, addresses = [], []
@@ -125,14 +125,14 @@ def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
 
 @pytest.mark.parametrize("start", [-64, -8, 24, 64])
 def test_a_run_wholly_outside_reads_nothing(start):
-    """Neither in front of its row nor behind it, where memory has bytes of other rows, or none."""
+    """It reads neither before its row nor after it, where memory has bytes of other rows, or none."""
     for memory in (MEMORY, MEMORY[:0]):
         tile = emulate.load(dataclasses.replace(MATRIX, data_type=T.FLOAT16, oob_fill=1), memory, (start, 2))
         assert (tile.smem.view("<u2") == 0x7FF7).all() and tile.tx_bytes == 64
 
 
 def test_what_was_delivered_cannot_be_changed():
-    """It is shared by all tiles of a map."""
+    """All tiles of a map share it."""
     written = emulate.load(MATRIX, MEMORY, (0, 0)).written
     with pytest.raises(ValueError, match="read-only"):
         written[0] = False
@@ -223,7 +223,7 @@ def test_gather4_names_what_it_was_given():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
 def test_coordinates_may_be_an_array(dtype):
-    """Of any integers: addresses are reckoned without their limits."""
+    """Integers of any size: address computation does not have their limits."""
     tile = emulate.load(MATRIX, MEMORY, np.array([16, 5], dtype))
     assert (tile.smem == emulate.load(MATRIX, MEMORY, (16, 5)).smem).all()
     shifted = emulate.load(im2col(), pixel_memory(), np.array([0, 5, 2, 0], dtype), np.array([1, 1], dtype))
@@ -275,7 +275,7 @@ def im2col(**changes):
 
 
 def pixel_memory():
-    """Every pixel of `im2col` holds its own number, so that a tile names its pixels."""
+    """Return memory in which every pixel of `im2col` contains its own number, so that a tile identifies its pixels."""
     return np.repeat(np.arange(1, 65, dtype=np.uint8), 16)
 
 
@@ -286,7 +286,7 @@ def test_im2col_walks_w_then_h_then_n():
 
 
 def test_an_index_steps_as_the_load_does():
-    """Dimension 0 is not strided but with an interleaved layout."""
+    """Dimension 0 has a stride only with an interleaved layout."""
     strided = dataclasses.replace(MATRIX, element_strides=(2, 3))
     assert emulate.tensor_index(strided, (5, 1), (8, 1)) == (13, 4)
     slices = dataclasses.replace(
@@ -304,7 +304,7 @@ def test_an_index_of_an_interleaved_column_names_the_pixel():
     """Dimensions are (W, H, slice of channels, N); an index is that of a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
     places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
-    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H starts over at -1
+    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H restarts at -1
 
 
 def wide(**changes):
@@ -332,7 +332,7 @@ def test_im2col_wide_strides_its_halo_too():
 
 
 def test_im2col_wide_may_start_left_of_its_box():
-    """From there it steps into the box, and starts over at the box's own edge."""
+    """From there it steps into the box, and restarts at the box's own edge."""
     inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
     row = 1 + 2 * 8
     assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]

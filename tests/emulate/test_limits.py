@@ -1,4 +1,4 @@
-"""What the emulator refuses or fills at the limits: illegal maps, too large boxes, addresses beyond 64 bits."""
+"""Refusals and fills of the emulator at the limits: illegal maps, too large boxes, addresses beyond 64 bits."""
 
 import dataclasses
 import re
@@ -82,7 +82,7 @@ def test_what_compute_capability_10_takes_is_emulated():
 
 @pytest.mark.parametrize("align", [16, 32])
 def test_an_address_is_judged_as_itself(align):
-    """The verdict is kept for addresses alike modulo 32: it must not be that of another one."""
+    """The cache holds a verdict for addresses that are equal modulo 32, but another address needs its own."""
     params = MATRIX if align == 16 else PACKED
     memory = np.zeros(1 << 12, np.uint8)
     for address in (0, 16, 32, 48, 1024, 1040, 8, 40):
@@ -156,7 +156,7 @@ GIANT = changed(
     box_dim=(256,) * 5,
     element_strides=(1,) * 5,
 )
-DENSE = changed(  # the driver takes it: it counts floor(7 / 8) elements of dimension 4
+DENSE = changed(  # the driver accepts it: it counts floor(7 / 8) elements of dimension 4
     GIANT, box_dim=(256, 256, 256, 256, 7), element_strides=(1, 1, 1, 1, 8)
 )
 
@@ -189,7 +189,7 @@ def test_a_box_beyond_shared_memory_is_refused_before_anything_is_made(call, siz
 
 
 def test_the_largest_box_is_emulated_and_no_larger_one():
-    """227 KiB, which a driver takes; it takes 228 KiB, too."""
+    """The box has 227 KiB, which a driver accepts; it also accepts 228 KiB."""
     largest = changed(
         MATRIX, data_type=T.UINT8, global_dim=(256, 256, 4), global_strides=(256, 65536), box_dim=(256, 227, 4)
     )
@@ -230,7 +230,7 @@ def test_without_a_check_numbers_are_those_that_fields_can_hold(name):
     ],
 )
 def test_what_is_no_fill(fill, message):
-    """Refused also where the box has no gaps to fill."""
+    """The fill is refused even if the box has no gaps."""
     for params in (MATRIX, changed(swizzle=3)):
         with pytest.raises(TensorMapError, match=f"^{re.escape(message)}$"):
             emulate.load(params, MEMORY, (0, 0), fill=fill)

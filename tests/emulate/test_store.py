@@ -1,4 +1,4 @@
-"""Stores and reductions: the emulator against recordings of an H200, and against what they must be."""
+"""Stores and reductions: the emulator compared with recordings of an H200, and with their definitions."""
 
 import dataclasses
 import itertools
@@ -63,7 +63,7 @@ def test_every_recorded_store_and_reduction_agrees_byte_for_byte():
 
 
 def visited(params, coordinates):
-    """Brute force: the addresses of every element of the box inside the tensor, by the definition."""
+    """Compute the addresses of every element of the box inside the tensor, by the definition."""
     unit = slice_bytes(params) or unit_bytes(params)
     strides = (unit, *params.global_strides)
     indices = [emulate.tensor_index(params, i, coordinates) for i in np.ndindex(*box_extents(params))]
@@ -73,7 +73,8 @@ def visited(params, coordinates):
 
 
 def whole_chunks(params, elements, size):
-    """The bytes of elements, and without interleave all of the 16 bytes around each, as far as memory goes."""
+    """Return the bytes of elements, and without interleave all of the 16 bytes around each, as far as memory
+    extends."""
     if params.interleave:
         return elements.ravel()
     chunks = np.unique(elements // 16)[:, None] * 16 + np.arange(16)
@@ -247,7 +248,8 @@ def test_load_only_maps_refuse_to_store(changes, message):
 
 @pytest.mark.parametrize("swapped", list(itertools.combinations(range(5), 2)))
 def test_swapped_arguments_are_refused_in_a_few_words(swapped):
-    """By type, shape and dtype: the values of an array tell nobody which argument it was meant for."""
+    """The error names the type, shape and dtype, because the values of an array do not identify the intended
+    argument."""
     arguments = [IM2COL, np.zeros(4096, np.uint8), np.zeros(2048, np.uint8), (0, 1, 0), 16]
     i, j = swapped
     arguments[i], arguments[j] = arguments[j], arguments[i]
@@ -337,13 +339,13 @@ def test_reductions_by_hand(op, data_type, dtype, old, new, expected):
 
 
 def patterns(text, dtype):
-    """Elements from hexadecimal bit patterns, repeated to fill 16 bytes."""
+    """Return elements from hexadecimal bit patterns, repeated to fill 16 bytes."""
     values = [int(word, 16) for word in text.split()]
     return np.array(values * (8 // len(values) if dtype == "<u2" else 1), dtype)
 
 
 _NANS = "7ff0000000000001 fff8000000000002"
-_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two that from shared memory; infinity - infinity as documented
+_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two NaNs the one from shared memory; inf - inf as documented
 
 
 # Half an ulp ties to even; infinity - infinity is the one NaN; only the FTZ types flush subnormals; a FLOAT64 NaN stays

@@ -1,4 +1,5 @@
-"""The table beside compute-sanitizer: how its processes are run, and how what they write becomes cells. No GPU."""
+"""The comparison with compute-sanitizer: the processes, and the conversion of their output to cells. No GPU is
+needed."""
 
 import base64
 import json
@@ -125,7 +126,7 @@ def test_a_page_of_partial_results_says_what_is_missing():
 
 
 def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
-    """And says why."""
+    """The output contains the reason."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     (record,) = compare_sanitizers.run_jobs(jobs("V2")[:1], 1, 60)
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
@@ -144,7 +145,7 @@ def test_the_page_is_what_is_recorded():
 
 
 def test_the_simulator_says_what_the_page_says():
-    """At the same statement: compilers differ in which of its lines they name."""
+    """They name the same statement: compilers give different lines of it."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]
         remedy = f"{case.name}: run python evaluation/compute_sanitizer/compare_sanitizers.py --page"

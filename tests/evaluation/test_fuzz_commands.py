@@ -1,4 +1,4 @@
-"""Ten seconds of ``evaluation/fuzzing/fuzz_commands.py``, and what its verdict is made of."""
+"""Ten seconds of ``evaluation/fuzzing/fuzz_commands.py``, and the parts of its verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random pipelines that are right: nothing is found, whatever the schedule. With a statement left out, something is.
+"""Random correct pipelines have no findings under any schedule. Pipelines without a necessary statement have findings.
 
 `make fuzz` runs a thousand (`evaluation/fuzzing/fuzz_pipelines.py`).
 """
@@ -19,7 +19,7 @@ SOME = settings(
 @settings(SOME, max_examples=20)
 @given(pipelines())
 def test_what_is_right_is_not_accused(pipeline):
-    assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # right, and half a minute each
+    assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # correct, and half a minute each
     outcome = run(pipeline)
     assert outcome.is_clean, outcome
 
@@ -34,7 +34,7 @@ def test_what_is_left_out_is_found(pipeline, data):
 
 
 def test_every_statement_has_a_pipeline_in_which_it_matters():
-    """Those that random pipelines seldom have."""
+    """Faults that random pipelines seldom have."""
     shapes = {
         "WRITE_FENCE": Pipeline(producer="STORES", consumer="STORE"),
         "COPY_WAIT": Pipeline(producer="CP_ASYNC", groups=True),

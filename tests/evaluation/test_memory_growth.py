@@ -1,4 +1,4 @@
-"""The judgement of stress_threads.py: what grows by others' doing is not the package's, and what else does is."""
+"""The judgement of stress_threads.py: growth through other libraries is not the package's, and all other growth is."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "evaluation" / "threads"))
 
 from memory_growth import Alone, grown_alone, others_bytes
 
-# As an H200 had it: driver 580, cuda.core 1.2.0, eight threads, 15 s each.
+# Recorded on an H200: driver 580, cuda.core 1.2.0, eight threads, 15 s each.
 RECORDED = {
     "torch_alone": Alone(97_383, 8 << 10), "core_graph_alone": Alone(64_215, 13_048 << 10),
     "create": Alone(119_001, 0), "capture": Alone(29_243, 6_060 << 10),
@@ -25,5 +25,5 @@ def test_what_leaves_more_is_named():
         "create alone left 64.0 bytes a work that are none of others'",
         "capture alone left 91.9 bytes a work that are none of others'",
     ]
-    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # beside nothing, it is all ours
+    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # without comparisons, it is all ours
     assert others_bytes({"capture": 1000}, {}) == 0

@@ -1,4 +1,4 @@
-"""Mutants of kernels: how they are made, what of them is kept, and a few of them tried again."""
+"""Mutants of kernels: their generation, their records, and a second run of a few of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")  # examples are among what mutants are made of
+pytest.importorskip("torch")  # some mutants are of examples
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "kernel_mutants"))
@@ -96,13 +96,13 @@ def test_the_readme_has_the_shares(capsys):
     assert total.startswith(f"{len(ROWS)} mutants: ") and len(of_mutators) == 2 * len({row["mutator"] for row in ROWS})
 
 
-# One of each mutator, of the kernels that take the least time.
+# One of each mutator, from the kernels that take the least time.
 QUICK = ("examples/tiled_load", "examples/transpose", "tests/gpu/pipeline", "examples/kv_tiles")
 CHOSEN = {row["mutator"]: row for row in ROWS if row["outcome"] == FOUND and row["subject"] in QUICK}
 
 
 def test_some_are_found_again(capsys):
-    """Those whose lines are no longer there are left out: `again` says which."""
+    """Mutants whose lines no longer exist are left out: `again` lists them."""
     mutate_kernels.main(["again", str(mutate_kernels.KEPT), "--only", *(row["id"] for row in CHOSEN.values())])
     said = capsys.readouterr().out
     counts = re.search(r"^(\d+) mutants: (\d+) found$", said, re.M)

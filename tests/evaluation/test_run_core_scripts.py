@@ -1,4 +1,4 @@
-"""One changed import: what a script on cuda.core's tensor maps imports, and how the tool changes it."""
+"""One changed import: the imports of a script on cuda.core's tensor maps, and the change by the tool."""
 
 import re
 import sys
@@ -49,7 +49,7 @@ def test_differences_have_reasons():
 
 
 def test_what_the_page_says_is_so():
-    """The refusals that need no GPU are those that the table speaks of."""
+    """The refusals that need no GPU are those in the table."""
     with pytest.raises(TypeError, match="make a TensorMapDescriptor with cuda_tma.create_tensor_map"):
         cuda_tma.TensorMapDescriptor()
     with pytest.raises(ValueError, match="42 is not a TensorMapDataType; choose one of"):

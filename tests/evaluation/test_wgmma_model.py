@@ -1,4 +1,5 @@
-"""The model of how tensor cores add: exact where sums are, and told apart from its neighbours by what is recorded."""
+"""The model of the tensor cores' sums: exact where sums are exact, and distinct from its neighbors by the
+recordings."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def value(found) -> np.ndarray:
 
 @pytest.mark.parametrize("name", NUMPY)
 def test_numbers(name):
-    """Every bit pattern of a type, beside ml_dtypes."""
+    """Compare every bit pattern of a type with ml_dtypes."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     format = FORMATS[name]
     bits = np.arange(2 ** (8 * format.itemsize), dtype=f"u{format.itemsize}")
@@ -49,7 +50,7 @@ def test_padding_is_no_part_of_tf32():
 
 @pytest.mark.parametrize(("name", "dtype"), [("f32", np.float32), ("f16", np.float16)])
 def test_rounded_to_nearest(name, dtype):
-    """As NumPy rounds, subnormals and overflow included."""
+    """It rounds as NumPy does, including subnormals and overflow."""
     rng = np.random.default_rng(1)
     whole = rng.integers(-(2**40), 2**40, 20_000) >> rng.integers(0, 40, 20_000)
     last = rng.integers(*((-190, 100) if name == "f32" else (-60, 5)), 20_000)
@@ -61,7 +62,7 @@ def test_rounded_to_nearest(name, dtype):
 
 
 def test_rounded_toward_zero():
-    """The neighbour below in magnitude, or the number itself; of fewer bits, one with zeros behind them."""
+    """The result is the neighbor below in magnitude, or the number itself; with fewer bits, zeros follow them."""
     whole, last = np.array([2**24 + 1, -(2**24 + 1), 2**24 + 2, 2**30 - 1]), np.zeros(4, np.int64)
     bits = rounded(FORMATS["f32"], whole, last, 23, nearest=False)
     assert bits.view(np.float32).tolist() == [2**24, -(2**24), 2**24 + 2, 2**30 - 64]
@@ -124,7 +125,7 @@ def neighbours(form: Form) -> list[Adder]:
 
 
 def test_search_finds_the_parameters():
-    """Of an adder that is none of the guesses, from its results alone."""
+    """The search finds an adder that is not one of the guesses, from its results only."""
     form = FORMS[0]
     adder = Adder(fraction_bits=22, group=8, result_bits=23, nearest=True)
     recorded = multiply(form, *operands(form), adder=adder)
@@ -133,14 +134,14 @@ def test_search_finds_the_parameters():
 
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_cases_tell_adders_apart(form):
-    """Each parameter's neighbour gives other results, in more than one suite or in tens of cases."""
+    """Each parameter's neighbor gives other results, in more than one suite or in tens of cases."""
     expected = multiply(form, *operands(form))
     for adder in neighbours(form):
         assert np.count_nonzero(multiply(form, *operands(form), adder=adder) != expected) > 20, adder
 
 
 def test_cases_are_what_they_say():
-    """Sizes, and no infinity or NaN but in the suite of specials."""
+    """The suites have different sizes, and only the suite of specials has infinities and NaNs."""
     for form in FLOATING:
         for block in blocks(form):
             assert (block.a.shape, block.b.shape, block.c.shape) == ((64, form.k), (8, form.k), (64, 8))
@@ -154,7 +155,7 @@ def test_cases_are_what_they_say():
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_model_is_the_recording(form):
-    """Bit for bit, of wgmma and of mma.sync; and nothing depends on how the operands came."""
+    """Results of wgmma and of mma.sync are equal bit for bit, and do not depend on the way of the operands."""
     facts, results = RECORDED
     assert facts[str(form)] == {
         "operands": replay_wgmma.digest(form), "registers": 0, "columns": 0, "chained": 0, "again": 0

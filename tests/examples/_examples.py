@@ -1,4 +1,4 @@
-"""Shared by the tests of ``examples`` and their neighbors."""
+"""Names that the tests of ``examples`` and their neighbors share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_tma._command import demo
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
-# Of kernels that are templates, some of those that the examples ask for.
+# Some instances of template kernels that the examples request.
 INSTANCES = {
     "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
                        ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
@@ -21,7 +21,7 @@ INSTANCES = {
 
 
 def kernels():
-    """(source, target) for each script that has a kernel, read without importing what only a GPU needs."""
+    """Return (source, target) of each script with a kernel, without importing modules that need a GPU."""
     for script in SCRIPTS:
         values = constants(script)
         for target in values.get("TARGETS", ()):
@@ -31,7 +31,7 @@ def kernels():
 
 
 def constants(script: Path) -> dict[str, object]:
-    """A script's literal assignments, SOURCE and TARGETS among them."""
+    """Return a script's literal assignments, including SOURCE and TARGETS."""
     return literals(script.read_text())
 
 

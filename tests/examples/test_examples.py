@@ -34,7 +34,7 @@ def test_kernel_compiles(source, target):
 
 
 def test_warps_are_whole_where_a_cluster_meets():
-    """barrier.cluster is .aligned: what comes right before brings threads together that were apart."""
+    """barrier.cluster is .aligned: the preceding statement makes divergent threads converge."""
     sources = {script.stem: str(constants(script).get("SOURCE", "")) for script in SCRIPTS}
     sources |= {header.stem: header.read_text() for header in HEADERS.glob("*.cuh")}
     before = []
@@ -60,7 +60,7 @@ def test_no_kernel_is_overlooked():
     "script", [script for script in SCRIPTS if script.parent.name == "examples"], ids=lambda s: s.stem
 )
 def test_importing_an_example_runs_nothing(script):
-    """What an example does, it does under its main guard."""
+    """An example runs only under its main guard."""
     statements = ast.parse(script.read_text()).body
     assert not [node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
     assert isinstance(statements[-1], ast.If)
@@ -69,8 +69,8 @@ def test_importing_an_example_runs_nothing(script):
 
 @pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
 def test_a_tile_stands_in_cpp_alone(script):
-    """Python asks the kernel: it names no box, data type, swizzle or shared-memory size, and sets no limit. (The demo's
-    maps stand in Python alone, and C++ is given their types.)"""
+    """Python reads these from the kernel: it contains no box, data type, swizzle or shared-memory size, and sets no
+    limit. (Only Python contains the demo's maps, and C++ receives their types.)"""
     tree = ast.parse(script.read_text())
     stated = {keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords}
     said_by_hand = {"box_dim", "swizzle", "l2_promotion", "pixels_per_column", "channels_per_pixel", "shmem_size"}
@@ -92,13 +92,13 @@ def test_a_tile_stands_in_cpp_alone(script):
     ],
 )
 def test_the_examples_to_learn_from_are_short(name, lines):
-    """They are to be read from top to bottom."""
+    """Readers read them from top to bottom."""
     assert (ROOT / "examples" / f"{name}.py").read_text().count("\n") < lines
 
 
 @pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
 def test_what_a_kernel_does_not_do_is_seen(name, driver, monkeypatch):
-    """Every argument fits what the kernel takes, and a launch that leaves everything as it was fails the check."""
+    """Every argument fits the kernel's parameter, and a launch without an effect fails the check."""
     pytest.importorskip("torch")
     from tests.support.hosted_examples import hosted_example
 
@@ -139,7 +139,7 @@ def test_an_example_without_torch_says_what_to_do(name):
 
 
 def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
-    example("gemm")  # makes its neighbour importable
+    example("gemm")  # makes its neighbor importable
     _example = importlib.import_module("_example")
     done = []
 
@@ -199,7 +199,7 @@ def test_what_a_product_and_its_rival_leave_is_checked(gemm, skipped):
 
 @pytest.fixture
 def grouped_gemm(monkeypatch, driver):
-    """The example on host memory: a launch multiplies expert by expert, by the counts that it is given."""
+    """The example on host memory: a launch multiplies expert by expert, by the given counts."""
     torch = pytest.importorskip("torch")
 
     def prepare(kernel, config, tokens, weights, counts, output, drawn, experts, rows, steps):
@@ -230,7 +230,7 @@ def grouped_gemm(monkeypatch, driver):
 
 @pytest.mark.parametrize("wrong", [None, "skipped", "routing", "before"])
 def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
-    """And what the last left is looked at, as it was routed then; rows before the first stay as they were."""
+    """The result of the last step is checked with its own routing; rows before the first stay unchanged."""
     (edges,) = grouped_gemm.SMALL
     grouped_gemm.goes_too_far = wrong == "before"
     runs = grouped_gemm.cases([edges])
@@ -260,6 +260,6 @@ def test_routings_are_the_same_each_time(grouped_gemm):
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
-    """First, last and between: what is numbered, is numbered right."""
+    """The first, the last and those between have the right numbers."""
     first, *between, last = grouped_gemm.CHECKED
     assert first == last == 0 and 0 in between and any(between)

@@ -1,4 +1,4 @@
-"""The GEMM for every shape: its variants on the simulator, at sizes that hang over edges, and which one is chosen."""
+"""The GEMM for every shape: its variants on the simulator, at sizes that cross edges, and the chosen variant."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from cuda_tma import simulate
 pytest.importorskip("torch")
 
 gemm = example("gemm_every_shape")
-cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))  # beside it, and importable since
+cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))  # next to it, and importable from then on
 Problem, Case = variants.Problem, cases.Case
 Variant = variants.Variant
 
 
 @pytest.fixture
 def run(monkeypatch):
-    """run(variant, case): on the simulator, with its check of every element."""
+    """Return run(variant, case), which runs on the simulator, with a check of every element."""
     from tests.support.simulated_examples import simulated
 
     def run(variant, case):
@@ -99,13 +99,13 @@ def test_a_product_turned_round_takes_a_variant_turned_round(problem, variant):
         ((3072, 3072, 3072), Variant(128, 192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
         ((5120, 5120, 5120), Variant(128, 224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
         ((128, 4096, 4096), Variant(128, 64, splits=2)),  # 64 tiles, and K divided between two CTAs
-        ((16, 6144, 4096), Variant(64, 16, is_turned=True)),  # 96 tiles, and K need not be divided
-        ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),  # weights, the larger, are read once
+        ((16, 6144, 4096), Variant(64, 16, is_turned=True)),  # 96 tiles, without a division of K
+        ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),  # the larger operand is read once
         (
             (2500, 5000, 3000),
             Variant(128, 224, down=2, across=2, is_turned=True),
-        ),  # L2 takes longest
-        ((1, 14336, 4096), Variant(128, 8, is_turned=True)),  # weights stream by: they are the rows
+        ),  # L2 is the bottleneck
+        ((1, 14336, 4096), Variant(128, 8, is_turned=True)),  # weights are read once: they are the rows
     ],
 )
 def test_shapes_whose_best_variant_was_measured(sizes, expected):

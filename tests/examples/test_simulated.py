@@ -28,7 +28,7 @@ def gpu() -> simulate.Device:
 
 @pytest.fixture(scope="module")
 def compiled(gpu):
-    """Each kernel once."""
+    """Compile each kernel once."""
     return functools.cache(lambda source, name, **constants: gpu.compile(source, name, constants=constants))
 
 
@@ -63,7 +63,7 @@ def test_copy_2d(run, compiled, ctas):
     down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
     run(Config(ctas, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    assert taken[0] == down * across + ctas  # each CTA looks one tile beyond the last
+    assert taken[0] == down * across + ctas  # each CTA takes one tile beyond the last
 
 
 def test_transpose(run, compiled):
@@ -110,7 +110,7 @@ def normal(*shape):
 
 
 def assert_product(c, a, b):
-    """As `examples/gemm.py` checks it: units of bfloat16's last place, and the order of the sums."""
+    """Compare as `examples/gemm.py` does: units of bfloat16's last place, and the order of the sums."""
     expected = a.astype(np.float32) @ b.astype(np.float32).T
     tolerance = np.abs(expected) * 2**-8 + a.shape[1] ** 0.5 * 2**-15
     assert (np.abs(c.astype(np.float32) - expected) <= tolerance).all()
@@ -155,7 +155,8 @@ def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
 
 
 def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
-    """Experts without tokens, with one, and with more than a tile; and then one that has all: by the same counter."""
+    """The cases have experts without tokens, with one, with more than a tile, and then one with all, through the same
+    counter."""
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
     constants, steps = kernel.parameters.constants, ((0, 70, 1, 5), (76, 0, 0, 0))
@@ -178,7 +179,8 @@ def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
 
 
 def test_a_routing_of_256_experts(gpu):
-    """Every row of every tile once, in the order of sizes; large tiles and small ones spread over the whole list."""
+    """Every row of every tile occurs once, in the order of sizes; large and small tiles are spread over the whole
+    list."""
     kernel = gpu.compile(example("grouped_gemm").SOURCE.split("// Where sums go")[0] + ROUTE, "route")
     counts = np.random.default_rng(5).integers(0, 300, 256).astype(np.int32) * (np.arange(256) % 3 > 0)
     tiles = np.full((4096, 4), -1, np.int32)
@@ -215,7 +217,7 @@ extern "C" __global__ void route(const int* counts, int experts, int rows, Task*
     ids=lambda case: f"d {case[5]}",
 )  # fmt: skip
 def test_attention(monkeypatch, case):
-    """Queries without a key, several heads of one kv head, tiles that hang over both ends."""
+    """The cases have queries without a key, several heads of one kv head, and tiles that cross both ends."""
     pytest.importorskip("torch")
     from tests.support import simulated_examples
 

@@ -1,8 +1,8 @@
-"""Shared by the tests of ``header_scope`` and their neighbors."""
+"""Names that the tests of ``header_scope`` and their neighbors share."""
 
 from __future__ import annotations
 
-# By one thread each: what is stored by a copy, told by a flag, and loaded by a copy of who found the flag set.
+# One thread each: a copy stores data, a flag signals it, and a copy of the thread that reads the flag loads it.
 TELL = """
     __shared__ alignas(128) unsigned char tile[4096];
     load_bulk(tile, bytes, 4096, full);

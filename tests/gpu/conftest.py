@@ -1,4 +1,4 @@
-"""GPU tests: what they need, and the record that they leave (RESULTS.md), since CI has no GPU."""
+"""GPU tests: their requirements, and their record (RESULTS.md), because CI has no GPU."""
 
 import datetime
 import os
@@ -12,13 +12,13 @@ from cuda.bindings import driver
 from . import modules, results
 
 _published: list[str] = []
-_watched: list[results.Launch] = []  # of these tests, that the simulator ran too
-_collected: list[pytest.Item] = []  # of this folder, and so below
+_watched: list[results.Launch] = []  # launches of these tests that the simulator also ran
+_collected: list[pytest.Item] = []  # of this folder, and below likewise
 _deselected: list[pytest.Item] = []
 
 
 def compute_capability():
-    """(major, minor) of device 0, or None where there is no driver or no device."""
+    """Return (major, minor) of device 0, or None without a driver or a device."""
     try:
         (error,) = driver.cuInit(0)
         attribute = driver.CUdevice_attribute
@@ -29,7 +29,7 @@ def compute_capability():
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             )
         ]
-    except Exception:  # cuda.bindings 12.9 and 13.x differ in what they raise without a driver
+    except Exception:  # cuda.bindings 12.9 and 13.x raise different errors without a driver
         return None
     if error or any(result for result, _ in values):
         return None
@@ -66,10 +66,10 @@ def publish():
 
 @pytest.fixture(scope="module")
 def watched(request):
-    """From here to the end of the module, the first launches of each kernel are run on the simulator, too.
+    """From here to the end of the module, the first launches of each kernel also run on the simulator.
 
-    WATCHED_LAUNCHES of the module says how many of each; the others are left as they are, since a launch that is
-    watched is waited for.
+    WATCHED_LAUNCHES of the module is their number for each kernel; the others run as usual, because a watched launch is
+    waited for.
     """
     from cuda_tma import simulate
 
@@ -119,11 +119,11 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_unconfigure():
-    modules.PROGRAMS.clear()  # cuda.core's Program cannot be the last to go
+    modules.PROGRAMS.clear()  # cuda.core's Program must not be freed last
 
 
 def facts(capability):
-    """Where, when and of what the tests were run."""
+    """Return the place, time and commit of the tests."""
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]

@@ -1,6 +1,6 @@
-"""Kernels about hardware where PTX leaves it open or forbids it, each with the result of an H200.
+"""Kernels about hardware where PTX defines no result or forbids the access, each with the result of an H200.
 
-``python -m tests.gpu.fact_kernels NAME`` runs one in a process of its own, as some kill the context.
+``python -m tests.gpu.fact_kernels NAME`` runs one in a process of its own, because some end the context.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __device__ unsigned mapped(const void* pointer, unsigned rank) {
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(found) : "r"(at(pointer)), "r"(rank));
     return found;
 }
-// Whether the phase 0 of an mbarrier completes; a wait for another one ends after some time.
+// Return whether the phase 0 of an mbarrier completes; a wait for another one ends after some time.
 __device__ bool completes(unsigned barrier) {
     unsigned done = 0;
     for (int i = 0; i < 2000 && !done; ++i) {
@@ -58,9 +58,9 @@ class Fact:
     body : str
         The statements of 2 CTAs of 64 threads, each of which has a tile of 1 to 64 and an mbarrier.
     first : tuple of int
-        How `out`, of zeros, begins in the end; empty where the context dies.
+        The first values of `out`, initially zeros, at the end; empty if the context dies.
     error : str
-        In which error the launch ends.
+        The error of the launch.
     init : str
     """
 
@@ -157,7 +157,7 @@ def source_of(fact: Fact) -> str:
 
 
 def _run(fact: Fact) -> str:
-    """Return on hardware how `out` begins, or the error."""
+    """Return the first values of `out` on hardware, or the error."""
     import torch
     from cuda.core import LaunchConfig
 
@@ -181,4 +181,4 @@ def _run(fact: Fact) -> str:
 
 if __name__ == "__main__":
     print(_run(FACTS[sys.argv[1]]), flush=True)
-    __import__("os")._exit(0)  # a context that has died cannot be closed
+    __import__("os")._exit(0)  # a lost context cannot be closed

@@ -1,4 +1,4 @@
-"""Kernels of the tests of graphs, and what they are given."""
+"""Kernels of the tests of graphs, and their arguments."""
 
 import functools
 
@@ -31,7 +31,7 @@ extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_c
     }
 }
 
-// What arrives of a map, and of a number.
+// Store the values that arrive of a map, and of a number.
 extern "C" __global__ void put(const __grid_constant__ TensorMap map, unsigned long long* out, int number) {
     for (int i = 0; i < 16; i++) out[i] = map.opaque[i];
     out[16] = number;
@@ -54,7 +54,7 @@ ONE = core.LaunchConfig(grid=1, block=32)
 
 @functools.cache
 def kernel(name):
-    """One Kernel for each: a node is of that very kernel."""
+    """Return one Kernel for each name: a node has that very kernel."""
     return cuda_tma.compile(SOURCE, name)
 
 
@@ -75,7 +75,7 @@ def map_of(tensor):
 
 
 def words(tensor):
-    """What `put` was given: the map, and the number."""
+    """Return the arguments of `put`: the map, and the number."""
     found = tensor.cpu().numpy()
     return found[:16].tobytes(), int(found[16])
 

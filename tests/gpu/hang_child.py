@@ -1,7 +1,7 @@
-"""``python -m tests.gpu.hang_child CASE ...``: hangs, one after the other, in a process that may hang itself.
+"""``python -m tests.gpu.hang_child CASE ...``: hangs, one after the other, in a process that may itself hang.
 
-A case is the number of a planted one, or the name of a function below. A line of JSON for each: what was said and when,
-and whether the process launches again.
+A case is the number of a planted hang, or the name of a function below. The output is a line of JSON for each: the
+report and its time, and whether the process launches again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SHORT, RING = PLANTED[0], PLANTED[9]
 
 
 class Case:
-    """A planted kernel with what it is launched on."""
+    """A planted kernel with the arguments of its launch."""
 
     def __init__(self, planted: Planted, **options: object):
         memory = torch.zeros((ROWS, WIDTH), dtype=torch.uint8, device="cuda")
@@ -41,7 +41,7 @@ class Case:
 
 
 def said(wait: Callable[[], object]) -> dict[str, object]:
-    """What a wait raises, and when."""
+    """Return the error of a wait, and its time."""
     begun = time.monotonic()
     try:
         wait()
@@ -52,7 +52,7 @@ def said(wait: Callable[[], object]) -> dict[str, object]:
 
 
 def planted_hang(number: int, stream: object) -> dict[str, object]:
-    """One of the table."""
+    """Run one hang of the table."""
     case = Case(PLANTED[number])
     case.launch(stream)
     told = said(lambda: cuda_tma.synchronize(stream))
@@ -60,7 +60,7 @@ def planted_hang(number: int, stream: object) -> dict[str, object]:
 
 
 def by_torch(stream: object) -> dict[str, object]:
-    """torch waits, and knows nothing; the report is there for who asks."""
+    """Wait by torch, which has no report; cuda_tma.synchronize raises it."""
     case = Case(SHORT)
     case.launch(stream)
     waited = said(torch.cuda.synchronize)
@@ -68,7 +68,7 @@ def by_torch(stream: object) -> dict[str, object]:
 
 
 def in_a_graph(stream: object) -> dict[str, object]:
-    """Launched twice, told twice."""
+    """Launch twice, and get two reports."""
     case = Case(SHORT)
     builder = cuda_tma.Device(0).create_graph_builder().begin_building()
     case.launch(builder)
@@ -80,7 +80,7 @@ def in_a_graph(stream: object) -> dict[str, object]:
 
 
 def two_at_once(stream: object) -> dict[str, object]:
-    """Of two kernels, on two streams; and one beside them that is right."""
+    """Run two kernels that hang, on two streams, and one that does not."""
     cases, other, third = [Case(SHORT), Case(RING)], *(cuda_tma.Device(0).create_stream() for _ in range(2))
     counts, kept = cuda_tma.compile(COUNTS, "count"), torch.zeros(64, dtype=torch.int32, device="cuda")
     torch.cuda.synchronize()
@@ -93,7 +93,7 @@ def two_at_once(stream: object) -> dict[str, object]:
 
 
 def one_kernel_twice(stream: object) -> dict[str, object]:
-    """Two launches of one kernel at the same time are two hangs."""
+    """Run two launches of one kernel at the same time, which are two hangs."""
     case, other = Case(SHORT), cuda_tma.Device(0).create_stream()
     case.launch(stream)
     case.launch(other)
@@ -102,7 +102,7 @@ def one_kernel_twice(stream: object) -> dict[str, object]:
 
 
 def built_elsewhere(stream: object) -> dict[str, object]:
-    """By cuda.core's Program, and told where to report."""
+    """Build the kernel by cuda.core's Program, with the address for its reports."""
     device = cuda_tma.Device(0)
     options = ProgramOptions(
         std="c++17",
@@ -119,7 +119,7 @@ def built_elsewhere(stream: object) -> dict[str, object]:
 
 
 def trapped(stream: object) -> dict[str, object]:
-    """The context is lost, and the report is not."""
+    """Trap: the context is lost, and the report is not."""
     case = Case(SHORT, defines={"CUDA_TMA_WATCHDOG_TRAP": None})
     case.launch(stream)
     return said(lambda: cuda_tma.synchronize(stream))
@@ -146,7 +146,7 @@ def main() -> None:
             told["launches"] = bool((kept - before).equal(torch.arange(64, dtype=torch.int32, device="cuda")))
         print(json.dumps({"case": case, **told}), flush=True)
         if not lives:
-            os._exit(0)  # nothing of it can be waited for
+            os._exit(0)  # no call can wait for its objects
 
 
 if __name__ == "__main__":

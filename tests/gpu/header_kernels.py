@@ -1,4 +1,4 @@
-"""Kernels that do one thing each through the device header, and the memory that they do it on."""
+"""Kernels that each use one function of the device header, and their memory."""
 
 import ctypes
 import dataclasses
@@ -12,7 +12,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 FILL = 0xA5
-WINDOW_BYTES = 40 * 1024  # of shared memory: what a kernel fills, and shows when it is done
+WINDOW_BYTES = 40 * 1024  # of shared memory: a kernel fills it, and copies it out at the end
 MEMORY_BYTES = 2**20 + 2**16
 
 HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_unchanged()")
@@ -25,7 +25,7 @@ PRELUDE = r"""
 #include <cuda_tma/warpgroup.cuh>
 using namespace cuda_tma;
 
-// What one CTA of a cluster does. `slot` is where in the window.
+// The work of one CTA of a cluster. `slot` is its place in the window.
 struct Place { int at[5]; unsigned short offset[3]; unsigned short cta_mask; unsigned tx_bytes; unsigned slot; };
 struct Places { Place of[4]; };
 
@@ -35,7 +35,7 @@ __device__ unsigned long long nanoseconds() {
     return now;
 }
 
-// The window of shared memory, filled from `bytes`, or with a pattern, and seen so by the TMA unit.
+// The window of shared memory, filled from `bytes`, or with a pattern, and visible to the TMA unit.
 __device__ unsigned char* filled_window(const unsigned char* bytes, unsigned count) {
     extern __shared__ unsigned char raw[];
     unsigned char* window = raw + (1024 - smem_address(raw) % 1024) % 1024;
@@ -47,8 +47,8 @@ __device__ unsigned char* filled_window(const unsigned char* bytes, unsigned cou
 __device__ void show(const unsigned char* window, unsigned char* out, unsigned count) {
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x) out[i] = window[i];
 }
-// A barrier that never completes should fail the test, not hang it. Counted in seconds, not in tries: try_wait() may
-// return early, and under compute-sanitizer other threads of the CTA can be a thousand times slower than this one.
+// A barrier that never completes should fail the test, not hang it. The limit is in seconds, not in tries: try_wait()
+// may return early, and under compute-sanitizer other threads of the CTA can be a thousand times slower than this one.
 __device__ void wait_or_trap(Barrier& full, unsigned parity) {
     const unsigned long long start = nanoseconds();
     while (!full.try_wait(parity, 1000000))
@@ -61,7 +61,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
     const Place& p = places.of[cluster_cta_rank()];
     __shared__ Barrier full;
 """
-# In each, {statement} is the header's function under test, executed by one thread.
+# In each, one thread executes {statement}, the header's function under test.
 LOAD = """
     unsigned char* window = filled_window(nullptr, count);
     unsigned char* tile = window + p.slot;
@@ -75,7 +75,7 @@ LOAD = """
     if (threadIdx.x == 0) {{ {statement} }}
     wait_or_trap(full, 0);
     show(window, out + cluster_cta_rank() * count, count);
-    cluster_sync();   // nor does a CTA end while others still write to it
+    cluster_sync();   // no CTA ends while others still write to it
 }}
 """
 STORE = """
@@ -87,7 +87,7 @@ STORE = """
     }}
 }}
 """
-# What threads of other CTAs sent, and not copies: who waits acquires it of the cluster.
+# For data that threads of other CTAs sent, not copies: the waiting thread acquires it at cluster scope.
 RECEIVE = LOAD.replace("wait_or_trap(full, 0);", "wait_or_trap(full, 0);\n    full.wait_cluster(0);")
 SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {statement}\n}}\n"}
 
@@ -106,12 +106,12 @@ class Places(ctypes.Structure):
 
 
 def place(coordinates=(), offsets=(), cta_mask=0, tx_bytes=0, slot=0):
-    """Driver order, as all in this file."""
+    """Return a place in driver order, as everywhere in this file."""
     return Place((ctypes.c_int * 5)(*coordinates), (ctypes.c_ushort * 3)(*offsets), cta_mask, tx_bytes, slot)
 
 
 def coordinates_of(rank):
-    """C++ for the place's coordinates."""
+    """Return C++ for the place's coordinates."""
     return f"Coordinates{{{', '.join(f'p.at[{i}]' for i in range(rank))}}}"
 
 
@@ -120,12 +120,12 @@ def offsets_of(rank):
 
 
 def name_of(op):
-    """A reduction's name in the header: and, or, xor are words of C++."""
+    """Return a reduction's name in the header, because and, or, xor are keywords of C++."""
     return f"bit_{op}" if op in ("and", "or", "xor") else op
 
 
 def machine_fixture(said=None):
-    """A Machine for the tests of a module; behind them, what is said of its launches and kernels is published."""
+    """Make a Machine for the tests of a module; afterwards, publish the results of its launches and kernels."""
 
     @pytest.fixture(scope="module")
     def machine(device, stream, publish):
@@ -154,7 +154,7 @@ class Machine:
         return cuda_tma.compile(PRELUDE + SHAPES[shape].format(statement=statement), "kernel", cache=False)
 
     def map(self, params):
-        """The descriptor of parameters whose address 0 is the start of the memory."""
+        """Return the descriptor of parameters whose address 0 is the start of the memory."""
         moved = dataclasses.replace(params, global_address=params.global_address + self.base)
         return cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(moved, compute_capability=(9, 0)))
 
@@ -171,7 +171,7 @@ class Machine:
         return array
 
     def run(self, shape, statement, places=(), *, params=None, count=0, **config):
-        """One launch: a cluster of as many CTAs as there are places."""
+        """Run one launch: a cluster with one CTA for each place."""
         every = Places((Place * 4)(*places))
         if len(places) > 1:
             config["cluster"] = len(places)
@@ -184,12 +184,12 @@ class Machine:
         self.launches += 1
 
     def load(self, statement, places, count, params=None, shape="load"):
-        """What each CTA's window holds afterwards: one row each."""
+        """Return the content of each CTA's window afterwards, one row each."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 
     def launch_pair(self, kernels, count, grid):
-        """Two launches, of which the second may begin before the first has ended."""
+        """Run two launches; the second may begin before the first has ended."""
         arguments = (self.nowhere, Places(), self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count)
         for kernel, early in zip(kernels, (False, True), strict=True):
             config = LaunchConfig(grid=grid, block=128, programmatic_stream_serialization=early)

@@ -1,4 +1,4 @@
-"""Kernels that write down what they are given, for the tests of launching."""
+"""Kernels that record their arguments, for the tests of launching."""
 
 import pytest
 from cuda import core
@@ -30,7 +30,7 @@ extern "C" __global__ void cluster_size(int* out) {
     if (blockIdx.x == 0 && threadIdx.x == 0) { out[0] = n; out[1] = gridDim.x; }
 }
 """
-# Copies a matrix, tile by tile: Window is what a block loads and stores.
+# Copies a matrix, tile by tile: Window is the tile of a block.
 COPY_TILES = """
 #include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
@@ -54,7 +54,7 @@ extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_c
 }
 """
 
-# Of a child: its stream waits for a function in Python, which has begun when hold() comes back.
+# Run a child whose stream waits for a function in Python, which has begun when hold() returns.
 HOLD = """
 import ctypes, time
 
@@ -88,7 +88,7 @@ def compiled(device, name, source):
 
 
 def put(kernel, stream, name, value, dtype):
-    """What arrives of a value."""
+    """Return the received bytes of a value."""
     out = torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
     torch.cuda.synchronize()
     cuda_tma.launch(stream, CONFIG, kernel, value, out)

@@ -1,4 +1,4 @@
-"""Kernels that wait for what does not come, one for each way, and what is to be said of them: here and on a GPU."""
+"""Kernels that hang, one for each cause, and the expected report: here and on a GPU."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Planted:
     """A hang of 64 threads of a block, by default.
 
     `lines` are those of the report, in which {here} and {there} stand for the lines so marked in the source. `ends` is
-    what the hardware makes of it: "hang", "fault", "never".
+    the end on hardware: "hang", "fault", "never".
     """
 
     name: str
@@ -61,7 +61,7 @@ class Planted:
 
     @property
     def report(self) -> list[str]:
-        """The lines, with numbers in them."""
+        """Return the lines with their numbers."""
         marks = {
             mark: 1 + next(i for i, text in enumerate(self.source.splitlines()) if f"// {mark}" in text)
             for mark in ("here", "there")

@@ -1,4 +1,5 @@
-"""Kernels that multiply one tile by another with wgmma or mma.sync, and small integers for them: all sums are exact."""
+"""Kernels that multiply one tile by another with wgmma or mma.sync, and small integers for them, so that all sums are
+exact."""
 
 import dataclasses
 from itertools import product
@@ -15,7 +16,8 @@ PRELUDE = r"""
 #include <cuda_tma/wgmma_tf32.cuh>
 using namespace cuda_tma;
 
-// A barrier that never completes should fail the test, not hang it: after a minute, as tools make all slower.
+// A barrier that never completes should fail the test, not hang it. The limit is a minute, because tools slow
+// everything.
 __device__ void wait_or_trap(Barrier& full) {
     unsigned long long start, now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
@@ -25,7 +27,7 @@ __device__ void wait_or_trap(Barrier& full) {
     }
 }
 
-// Loads with boxes, begun by one thread, are in when this returns.
+// Loads with boxes that one thread starts are complete when this returns.
 template <typename Start>
 __device__ void loaded(unsigned bytes, Start start) {
     __shared__ Barrier full;
@@ -39,7 +41,7 @@ __device__ void loaded(unsigned bytes, Start start) {
     wait_or_trap(full);
 }
 
-// Where a thread's sums go in a row-major matrix of N columns, of which each warp has 16 rows.
+// Stores a thread's accumulators in a row-major matrix of N columns, of which each warp has 16 rows.
 template <int N, typename Sum, int Count>
 __device__ void show(Sum* out, const Sum (&sums)[Count]) {
     const int t = threadIdx.x;
@@ -62,7 +64,7 @@ __device__ void multiply(Sum (&sums)[Count], const A& a, const B& b) {
     else wgmma(sums, a, b);
 }
 
-// start + A B of a (64, 128 bytes) and an (N, 128 bytes) tile. Negated: start - A B.
+// start + A B for a (64, 128 bytes) and an (N, 128 bytes) tile. Negated: start - A B.
 template <int N, Input A, Input B, typename Sum, bool Registers, bool Negated, bool Satfinite>
 __global__ void wgmma_product(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
                               Sum start, Sum* out) {
@@ -94,7 +96,7 @@ __global__ void wgmma_product(const __grid_constant__ TensorMap a_map, const __g
     show<N>(out, sums);
 }
 
-// bf16 without a swizzle: boxes of 16 bytes, one behind the other, K or M and N innermost.
+// bf16 without a swizzle: consecutive boxes of 16 bytes, K or M and N innermost.
 template <Major A, Major B>
 __global__ void plain_product(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map,
                               float* out) {
@@ -184,7 +186,7 @@ FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Types of A and B, and what holds a thread's sums."""
+    """Types of A and B, and the type of a thread's accumulators."""
 
     a: str
     b: str
@@ -217,5 +219,5 @@ def plain_name(a, b):
 
 
 def compiled(names):
-    """All kernels with these names, of one compilation."""
+    """Return all kernels with these names, from one compilation."""
     return modules.compiled(SOURCE, "90a", names)

@@ -1,4 +1,4 @@
-"""RESULTS.md: what a run of tests/gpu leaves. CI has no GPU: the file is the evidence, and says of which commit it is.
+"""RESULTS.md: the record of a run of tests/gpu. CI has no GPU: the file is the evidence, and names its commit.
 
 python -m tests.gpu.results             write into it which files have changed since the commit that it names
 python -m tests.gpu.results commit      the commit as a run would name it; "-dirty": with changes that are in no commit
@@ -22,13 +22,13 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
-MEASURED = ("cuda_tma", "tests/gpu", ":!tests/gpu/RESULTS.md")  # what the tests try, and the tests; as git wants it
+MEASURED = ("cuda_tma", "tests/gpu", ":!tests/gpu/RESULTS.md")  # the tested code and the tests, as arguments of git
 KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 CHANGED = "## Changed since"
 
 
 def git(*arguments: str) -> str | None:
-    """What git says of this repository; None where it knows none, or says no."""
+    """Return git's output for this repository, or None if it fails or there is no repository."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def git(*arguments: str) -> str | None:
 
 
 def commit() -> str:
-    """The commit that is run, for RESULTS.md; CUDA_TMA_COMMIT says it where there is no git."""
+    """Return the tested commit for RESULTS.md; CUDA_TMA_COMMIT gives it where there is no git."""
     if given := os.environ.get("CUDA_TMA_COMMIT"):
         return given
     head = git("rev-parse", "--short", "HEAD")
@@ -47,7 +47,7 @@ def commit() -> str:
 
 
 class Launch(NamedTuple):
-    """One that was watched: what of it is counted."""
+    """A watched launch, with the fields for the counts."""
 
     kernel: str
     ptx: str | None
@@ -56,10 +56,10 @@ class Launch(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """What one run of some of these tests leaves."""
+    """The record of one run of some of these tests."""
 
-    facts: Sequence[str]  # where, when, and of what
-    files: Sequence[str]  # all of whose tests ended
+    facts: Sequence[str]  # place, time and commit
+    files: Sequence[str]  # files whose tests all ended
     counts: Mapping[str, int]
     published: Sequence[str] = ()
     launches: Sequence[Launch] = ()
@@ -75,7 +75,7 @@ class Part:
 
 
 def together(parts: Sequence[Part]) -> Part:
-    """Runs of parts of the tests as one. ValueError if they are of another commit or machine, or of the same tests."""
+    """Merge parts into one. Raise a ValueError if they differ in commit or machine, or have tests in common."""
     facts = {tuple(fact for fact in part.facts if not fact.startswith("date: ")) for part in parts}
     files = [name for part in parts for name in part.files]
     if len(facts) > 1:
@@ -93,14 +93,14 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 def missing(part: Part) -> list[str]:
-    """The files of this folder whose tests did not run: a part of them is no evidence for the rest."""
+    """Return the files of this folder whose tests did not run: a part of the tests is no evidence for the rest."""
     return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
 
 
 def ended_files(
     files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]
 ) -> list[str]:
-    """Of which files all tests ran; none, where that is not known.
+    """Return the files whose tests all ran, or none if that is not known.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def ended_files(
     collected, reported, deselected : int
         Tests found, tests with an outcome, and tests left out by -k, -m and the like.
     arguments : iterable of str
-        What pytest was asked to run.
+        The arguments of pytest.
     """
     all_ended = collected == reported and not deselected and not any("::" in each for each in arguments)
     return sorted(files) if all_ended else []
 
 
 def watched(launches: Sequence[Launch]) -> list[str]:
-    """How many launches the simulator ran too; and of kernels that it ran none of, why."""
+    """Return the number of launches that the simulator also ran, and the reason for each kernel without any."""
     ran = [launch for launch in launches if not launch.skipped]
     kernels, names = {(launch.kernel, launch.ptx) for launch in ran}, {launch.kernel for launch in ran}
     same = f"{len(ran)} launches of {len(kernels)} kernels of tests/gpu left the same bytes on the GPU"
@@ -131,7 +131,7 @@ def watched(launches: Sequence[Launch]) -> list[str]:
 
 
 def report(part: Part) -> str:
-    """The text of RESULTS.md: of what and when, how many tests ended how, what they published, and which failed."""
+    """Return the text of RESULTS.md: commit and time, the outcomes, the published lines, and the failures."""
     counted = ", ".join(f"{kind}: {part.counts.get(kind, 0)}" for kind in KINDS)
     said = [*part.published, *(watched(part.launches) if part.launches else ())]
     lines = [*part.facts, counted, *said, *(f"FAILED {name}" for name in part.failed)]
@@ -140,19 +140,19 @@ def report(part: Part) -> str:
 
 
 def named_commit(text: str) -> str:
-    """The commit that RESULTS.md names."""
+    """Return the commit in RESULTS.md."""
     (name,) = re.findall(r"^- commit: (\S+)$", text, re.MULTILINE)
     return name
 
 
 def named_changes(text: str) -> list[str]:
-    """The files that RESULTS.md says have changed since."""
+    """Return the changed files in RESULTS.md."""
     _, _, section = text.partition(CHANGED)
     return re.findall(r"^- (\S+)$", section, re.MULTILINE)
 
 
 def with_changes(text: str, paths: Sequence[str]) -> str:
-    """The text with these files as those that have changed since."""
+    """Return the text with these files as the changed ones."""
     measured = text.partition(CHANGED)[0].rstrip() + "\n"
     if not paths:
         return measured
@@ -161,7 +161,7 @@ def with_changes(text: str, paths: Sequence[str]) -> str:
 
 
 def changed_since(name: str) -> list[str] | None:
-    """What was measured and is another now than in that commit; None where git does not know it."""
+    """Return the measured files that differ from that commit, or None if git does not have it."""
     said = git("diff", "--name-only", "--no-renames", name, "--", *MEASURED)
     return None if said is None else said.splitlines()
 

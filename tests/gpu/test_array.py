@@ -1,4 +1,4 @@
-"""Maps in device memory: a kernel picks one by its index."""
+"""Maps in device memory: a kernel selects one by its index."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ extern "C" __global__ void first_tiles(const TensorMap* maps, float* out) {
     __shared__ Barrier full;
     const TensorMap& map = maps[blockIdx.x];
     if (threadIdx.x == 0) {
-        fence_tensor_map_acquire(map);  // the maps were written through the generic proxy, by a copy
+        fence_tensor_map_acquire(map);  // a copy wrote the maps through the generic proxy
         full.init(1);
         fence_barrier_init();
         full.arrive_expect_tx(sizeof(tile));
@@ -70,7 +70,7 @@ def test_ten_thousand_addresses_of_one_geometry(kernel, stream):
 
 
 def test_a_graph_uploads_at_every_launch(kernel, device, stream):
-    """The copy is captured; the memory is none of the graph's, which is launched twice with other maps each time."""
+    """The graph captures the copy. The memory is not the graph's; it is launched twice with other maps each time."""
     pool = torch.randn(8, 16, 32, device="cuda")
     addresses = pool.data_ptr() + np.arange(8, dtype=np.uint64) * 16 * 32 * 4
     maps = cuda_tma.create_tensor_maps(pool[0], OPTIONS, addresses=addresses)
@@ -127,12 +127,13 @@ print("freed")
 
 
 def test_where_torch_alone_made_the_context():
-    """No cuda.core Device was made current in this process: eagerly, on the default stream, while torch captures."""
+    """No cuda.core Device was made current in this process: the uploads run eagerly, on the default stream, and in a
+    capture of torch."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
 
 def test_a_buffer_that_dies_during_another_capture():
-    """Freeing it does not disturb what is captured meanwhile."""
+    """Its release does not disturb the capture."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE + FREED_MEANWHILE], capture_output=True, text=True)
     assert child.stdout.split() == ["fine", "freed"], child.stderr

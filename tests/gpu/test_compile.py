@@ -1,4 +1,4 @@
-"""compile(): its kernels run, from disk as well; and what the driver says of them."""
+"""compile(): its kernels run, also from disk; and their attributes by the driver."""
 
 import os
 import re
@@ -31,7 +31,7 @@ extern "C" __global__ void fill(int value, int* out) { *out = value; }
 __global__ void twice(int* out) { *out *= 2; }
 __global__ void twice(float* out) { *out *= 2; }
 
-// All of its dynamic shared memory is there, and where it says.
+// All of its dynamic shared memory exists, at the expected address.
 extern "C" __global__ void large(unsigned* out) {
     __shared__ volatile unsigned char fixed[96];
     Shared& shared = dynamic_shared<Shared>();
@@ -51,7 +51,7 @@ CONFIG = core.LaunchConfig(grid=1, block=128)
 
 @pytest.fixture(scope="module")
 def compiled(device, tmp_path_factory):
-    """compiled(name, **given) -> a kernel of the source, by way of a disk cache of these tests' own."""
+    """Return compiled(name, **given), which compiles a kernel of the source, with a disk cache for these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield lambda name, **given: cuda_tma.compile(SOURCE, name, defines=DEFINES, **given)
@@ -105,7 +105,7 @@ def test_a_typed_map_is_of_the_size_that_the_kernel_says(compiled, stream):
 
 
 def test_memory_is_the_kernels_while_it_lives(compiled, stream):
-    """The kernel keeps its library: nothing else does."""
+    """Only the kernel keeps its library alive."""
     kernels = [compiled("fill", options=[f"-DNOTHING={i}"]) for i in range(20)]
     out = torch.zeros(20, dtype=torch.int32, device="cuda")
     for index, kernel in enumerate(kernels):

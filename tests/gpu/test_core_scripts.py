@@ -1,6 +1,6 @@
-"""Scripts on cuda.core's tensor maps, as they are and with one import changed: a load, and a map aimed elsewhere.
+"""Scripts on cuda.core's tensor maps, unchanged and with one changed import: a load, and a changed address.
 
-They do what NVIDIA's examples of tensor maps do; evaluation/run_core_scripts.py runs those themselves.
+They resemble NVIDIA's examples of tensor maps; evaluation/run_core_scripts.py runs those themselves.
 """
 
 import subprocess

@@ -169,7 +169,7 @@ def test_every_inherited_constructor(device):
 
 
 def test_views_of_the_view_of_a_buffer(device):
-    """They have cuda.core's Buffer in between, which says less than the tensor."""
+    """They contain cuda.core's Buffer, which has less information than the tensor."""
     View = cuda_tma.StridedMemoryView
     x = matrix(device)
     again = View.from_any_interface(View.from_any_interface(x, stream_ptr=-1).view(), stream_ptr=-1)
@@ -183,7 +183,7 @@ def test_views_of_the_view_of_a_buffer(device):
 
 
 def test_a_view_waits_for_the_default_stream(device):
-    """stream_ptr=0 is the legacy default stream: what is pending on another comes first."""
+    """stream_ptr=0 is the legacy default stream: pending work of another stream comes first."""
     x = torch.zeros(64, 128, device="cuda")
     side = torch.cuda.Stream()
     for view_type in (cuda_tma.StridedMemoryView, CoreView):
@@ -238,7 +238,7 @@ def test_a_thread_without_a_context_is_told_so(device):
 
 
 def assert_fine(script):
-    """Run to its end in a process of its own."""
+    """Run a script to its end in a process of its own."""
     child = subprocess.run([sys.executable, "-c", script + "print('fine')\n"], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
@@ -253,7 +253,7 @@ def assert_fine(script):
     ],
 )
 def test_either_device_class_may_come_first(script):
-    """cuda.core keeps one Device object per thread and ordinal, of the class that asked first."""
+    """cuda.core keeps one Device object per thread and ordinal, of the class that was used first."""
     checks = (
         "import cuda_tma, numpy as np; from cuda import core\n" + script + "\n"
         "assert type(core.Device(0)) is core.Device and not hasattr(core.Device(0), 'create_tensor_map')\n"
@@ -282,7 +282,7 @@ def test_importing_changes_nothing_in_cuda_core():
 
 
 def test_an_export_does_not_wait_for_the_gpu(device):
-    """Making a map while a long kernel runs returns before the kernel does."""
+    """Making a map during a long kernel returns before the kernel does."""
     x = matrix(device)
     cuda_tma.create_tensor_map(x, OPTIONS)
     for tensor in (x, cupy.from_dlpack(x)):
@@ -295,7 +295,7 @@ def test_an_export_does_not_wait_for_the_gpu(device):
 
 
 def test_a_map_that_cuda_bindings_encoded_is_adopted(device):
-    """The driver, called through cuda.bindings: its CUtensorMap is adopted as it is."""
+    """The driver, called through cuda.bindings: its CUtensorMap is adopted unchanged."""
     from cuda.bindings import driver
 
     x = matrix(device)
@@ -321,7 +321,7 @@ def test_a_hash_outlives_the_address(device):
 
 
 def test_an_address_is_replaced_in_the_maps_own_context(device):
-    """In another context of the same device the driver would change it without a word."""
+    """In another context of the same device the driver would change it without an error."""
     script = (
         "import torch, cuda_tma; from cuda.bindings import driver as d\n"
         "x = torch.zeros(64, 128, device='cuda')\n"

@@ -1,4 +1,4 @@
-"""What is said of errors and of barriers, on hardware: in children, as a fault takes its context along."""
+"""The text of errors and of barriers, on hardware: in child processes, because a fault ends its context."""
 
 import subprocess
 import sys
@@ -110,7 +110,7 @@ def test_the_word_of_a_barrier():
 
 
 def test_which_instructions_need_clusters(publish):
-    """What is published tells st.async, red.async and remote arrivals apart; with clusters of one CTA all run."""
+    """The published lines distinguish st.async, red.async and remote arrivals; with clusters of one CTA all run."""
     found = {}
     for name, value in (("stores", 105), ("reduces", 105), ("arrives", 100)):
         assert lines(WITHOUT_CLUSTERS, name, "1") == [f"{value} True"], name

@@ -1,4 +1,4 @@
-"""Facts that the simulator's models rest on, each in a process of its own."""
+"""Facts behind the simulator's models, each in a process of its own."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What graphs keep alive, and that they keep nothing else."""
+"""The objects that graphs keep alive, and no others."""
 
 import gc
 import time
@@ -20,8 +20,8 @@ def allocated():
 
 
 def comes_to(least, most):
-    """Whether so much is allocated within some seconds: the driver lets go of what a graph kept on a thread of its own,
-    and this one frees it between two bytecodes; up to Python 3.12 only after it has let the GIL go."""
+    """Return whether this much is allocated within some seconds. The driver releases the objects of a graph on its own
+    thread, and this thread frees them between two bytecodes; up to Python 3.12 only after it has released the GIL."""
     deadline = time.monotonic() + 10
     while not least <= allocated() <= most and time.monotonic() < deadline:
         time.sleep(0.001)

@@ -84,7 +84,7 @@ def test_arguments_of_an_executable_graph_are_changed(definition, stream):
 def test_a_prepared_launch_replaces_the_kernel(definition, stream):
     a, b, c, out = random(), zeros(), zeros(), zeros(17, dtype=torch.uint64)
     executable, live = changed_node(definition, cuda_tma.prepare(kernel("copy"), GRID, a, b))
-    live[1] = c  # a tensor, of which the map is made
+    live[1] = c  # a tensor, from which the map is made
     run(executable, stream)
     assert torch.equal(c, a) and not b.any()
     live.update(cuda_tma.prepare(kernel("put"), ONE, map_of(a), out, 3))
@@ -123,7 +123,7 @@ def test_a_node_of_another_graph_is_refused(definition, stream):
 
 
 def test_arguments_are_read_back(definition, device, publish):
-    """Of a node that was added, and of launches of ours and of cuda.core's that were captured."""
+    """Arguments of an added node, and of captured launches of ours and of cuda.core's."""
     x, out = random(), zeros(17, dtype=torch.uint64)
     descriptor = map_of(x)
     prepared = cuda_tma.prepare(kernel("put"), ONE, descriptor, out, -7)
@@ -149,7 +149,7 @@ def test_arguments_are_read_back(definition, device, publish):
 
 
 def arguments_shown(node):
-    """The values, or why there are none: of every node, so that one run tells of all."""
+    """Return the values, or the reason for their absence, for every node, so that one run shows all."""
     try:
         return [each.value for each in graph.arguments_of(node, kernel("put"))]
     except ValueError as error:
@@ -157,7 +157,7 @@ def arguments_shown(node):
 
 
 def test_cuda_core_reads_our_nodes(definition, stream):
-    """Whatever the launch was, cuda.core may copy a definition and find the same kernel and grid."""
+    """For every launch, cuda.core may copy a definition and find the same kernel and grid."""
     a, b = random(), zeros()
     node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("copy"), GRID, a, b))
     assert (node.grid, node.block, node.shmem_size) == ((2, 4, 1), (32, 1, 1), 0)
@@ -243,7 +243,6 @@ print(out.item() == count, log)
 
 
 def test_a_node_is_changed_while_a_launch_waits():
-    """Another thread's launch is stuck behind a host function in Python: to change a node waits for neither, GIL or
-    not."""
+    """Another thread's launch waits for a host function in Python: a change of a node waits for neither, GIL or not."""
     child = subprocess.run([sys.executable, "-c", WHILE_A_LAUNCH_WAITS], capture_output=True, text=True, timeout=60)
     assert child.stdout.strip() == "True ['begins', 'ends', 'launched']", child.stderr

@@ -18,7 +18,7 @@ machine = machine_fixture()
 @pytest.mark.parametrize("hint", HINTS)
 @pytest.mark.parametrize("size", [16, 4096, WINDOW_BYTES])
 def test_bulk_copies(machine, size, hint):
-    """To shared memory, prefetched, and back to another place; nothing around it changes."""
+    """To shared memory, prefetched, and back to another place; the bytes around it do not change."""
     memory = np.random.default_rng(size).integers(0, 256, 3 * WINDOW_BYTES, np.uint8)
     machine.put("memory", memory)
     statement = f"prefetch_bulk(memory, p.tx_bytes{hint}); load_bulk(tile, memory, p.tx_bytes, full{hint});"
@@ -42,7 +42,7 @@ BULK_PAIRS = [(op, name) for op, names in BULK_REDUCTIONS.items() for name in na
 
 @pytest.mark.parametrize(("op", "name"), BULK_PAIRS, ids=[f"{op} {name}" for op, name in BULK_PAIRS])
 def test_bulk_reductions(machine, op, name):
-    """As a reduction through a one-dimensional tensor map: random bits, so infinities and NaNs are among them."""
+    """The results equal a reduction through a one-dimensional tensor map: random bits include infinities and NaNs."""
     data_type = BULK_TYPES[name]
     size = 2048
     unit = size // {"16": 1024, "32": 512, "64": 256}[name.lstrip("bfus")]
@@ -77,12 +77,12 @@ STORE_TWO_GROUPS = """
 
 
 def test_wait_group_read(machine):
-    """wait_group_read<1> frees the first tile, which may then be overwritten, while the second is still being read."""
+    """wait_group_read<1> frees the first tile for overwriting, while the second is still being read."""
     tile = np.random.default_rng(3).integers(0, 256, 2 * 16384, np.uint8)
     then = """
         wait_group_read<1>();
         auto words = reinterpret_cast<ulonglong2*>(const_cast<unsigned char*>(tile));
-        for (int i = 1023; i >= 0; --i) words[i] = {};   // from its end: what is read last
+        for (int i = 1023; i >= 0; --i) words[i] = {};   // from its end, which is read last
     """
     for _ in range(5):
         machine.store(STORE_TWO_GROUPS + then, tile)
@@ -90,7 +90,7 @@ def test_wait_group_read(machine):
 
 
 def test_wait_group(machine):
-    """After it the thread sees in global memory what it stored, of the first group, and then of both."""
+    """After it the thread sees its stores in global memory, of the first group, and then of both."""
     tile = np.random.default_rng(4).integers(1, 256, 2 * 16384, np.uint8)
     then = """
         wait_group<1>();
@@ -121,7 +121,7 @@ def test_bulk_multicast(machine):
 
 
 def test_send_bulk(machine):
-    """CTA 0 sends what it loaded to CTA 3."""
+    """CTA 0 sends its loaded data to CTA 3."""
     memory = np.random.default_rng(2).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]

@@ -1,4 +1,4 @@
-"""CTAs of a cluster and roles of warps, on hardware: what one sends, counts or releases for others by the header."""
+"""CTAs of a cluster and roles of warps, on hardware: data, counts and releases between them, by the header."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ VALUE = 0x12345678
 
 
 def test_store_async(machine):
-    """Values of 4, 8 and 16 bytes, whatever their type, land at their places in the other CTA, and nowhere else."""
+    """Values of 4, 8 and 16 bytes of any type arrive at their places in the other CTA, and nowhere else."""
     statement = """
         if (cluster_cta_rank() == 0) {
             store_async(reinterpret_cast<unsigned*>(tile), 1, 0x01020304u, full);
@@ -46,7 +46,7 @@ def signed(word, bits=32):
     return word - (word >> (bits - 1) << bits)
 
 
-# What one more of these values does to a word, as unsigned numbers of so many bits.
+# The effect of one more of these values on a word, as unsigned numbers of these bits.
 COMBINE = {
     "add": lambda old, new, bits: (old + new) % (1 << bits),
     "inc": lambda old, new, bits: 0 if old >= new else old + 1,
@@ -100,7 +100,7 @@ SENT_PAIRS = [(op, name) for op, names in SENT.items() for name in names.split()
 
 @pytest.mark.parametrize(("op", "name"), SENT_PAIRS, ids=[f"{op} {name}" for op, name in SENT_PAIRS])
 def test_send_reduce_bulk(machine, op, name):
-    """CTA 0 combines what it loaded into CTA 3."""
+    """CTA 0 combines its loaded data into CTA 3."""
     memory = np.random.default_rng(len(op + name)).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]
@@ -121,7 +121,7 @@ def test_send_reduce_bulk(machine, op, name):
 
 
 def test_barrier_of_another_cta(machine):
-    """It is told of bytes and arrived at, once and several times at once; what was written before is visible then."""
+    """It expects bytes and receives arrivals, once and several times at once; earlier writes are then visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 6 : 1);
         fence_barrier_init();
@@ -171,13 +171,13 @@ def test_arrivals_with_a_count(machine):
 
 
 def test_cluster_barrier_in_two_steps(machine):
-    """What each CTA wrote before it arrived is visible to all after the wait."""
+    """Each CTA's writes before its arrival are visible to all after the wait."""
     statement = """
         auto volatile written = reinterpret_cast<unsigned*>(out);
         if (threadIdx.x == 0) written[cluster_cta_rank()] = 10 + cluster_cta_rank();
         __syncwarp();
         cluster_arrive();
-        const unsigned ctas = cluster_cta_count();   // what concerns nobody else
+        const unsigned ctas = cluster_cta_count();   // private to each CTA
         cluster_wait();
         unsigned sum = 0;
         for (unsigned i = 0; i < ctas; ++i) sum += written[i];
@@ -189,7 +189,7 @@ def test_cluster_barrier_in_two_steps(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
 def test_pipeline_of_a_cluster(machine, stages):
-    """CTA 0 loads each tile for both by multicast; 64 threads of each read it, and release it at CTA 0."""
+    """CTA 0 loads each tile for both by multicast; 64 threads of each CTA read it, and release it at CTA 0."""
     memory = np.random.default_rng(7).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -206,7 +206,7 @@ def test_pipeline_of_a_cluster(machine, stages):
                     Barrier& full = pipeline.acquire_cluster(at, 256);
                     load_multicast(tile[at.index], map, full, Coordinates{{0, 4 * i}}, 3);
                 }} else {{
-                    pipeline.full[at.index].wait(at.parity ^ 1);   // a phase is told of its bytes after the last one
+                    pipeline.full[at.index].wait(at.parity ^ 1);   // a phase expects its bytes after the last arrival
                     pipeline.full[at.index].arrive_expect_tx(256);
                 }}
             }}
@@ -228,9 +228,9 @@ def test_pipeline_of_a_cluster(machine, stages):
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_pipeline_of_two_producers(machine, stages):
-    """Each loads a half, after it asked early whether the stage is free; consumers ask early too; one half stays apart.
+    """Each producer loads a half, after an early poll of the stage; consumers also poll early; one half stays separate.
 
-    Threads that release come alone, in pairs and as whole warps: each counts once.
+    Releasing threads arrive alone, in pairs and as whole warps: each counts once.
     """
     memory = np.random.default_rng(8).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
