@@ -1,7 +1,7 @@
 """Barriers, fences, clusters and grids by the device header, on hardware.
 
-Three fences cannot be shown here to be needed: without ``fence_proxy_async``, ``fence_barrier_init`` or
-``fence_tensor_map_release`` all tests of the header pass too (observed: driver 580, sm_90). The ISA asks for them.
+The tests cannot show that three fences are needed: without ``fence_proxy_async``, ``fence_barrier_init`` or
+``fence_tensor_map_release`` all tests of the header also pass (observed: driver 580, sm_90). The ISA requires them.
 """
 
 from dataclasses import replace
@@ -21,7 +21,7 @@ machine = machine_fixture()
 
 
 def test_tensor_map_written_by_another_cta(machine):
-    """A map in global memory, written by ordinary writes of CTA 0, is used by CTA 1 after release and acquire."""
+    """CTA 1 uses a map in global memory that ordinary writes of CTA 0 made, after release and acquire."""
     memory = np.random.default_rng(4).integers(0, 256, 4096, np.uint8)
     statement = f"""
         {SLOT}
@@ -43,7 +43,7 @@ def test_tensor_map_written_by_another_cta(machine):
 
 
 def test_tensor_map_changed_between_loads(machine):
-    """After the fences a load goes by the new bytes, though the TMA unit has just used the old ones."""
+    """After the fences a load uses the new bytes, although the TMA unit has just used the old ones."""
     memory = np.random.default_rng(5).integers(0, 256, 8192, np.uint8)
     machine.put("memory", memory)
     machine.put("bytes", np.frombuffer(bytes(machine.map(replace(MAP, global_address=4096))), np.uint8))
@@ -70,7 +70,8 @@ def test_tensor_map_changed_between_loads(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_pipeline(machine, stages):
-    """One thread loads 16 tiles through a ring of stages, 64 others read them: each tile arrives whole, in order."""
+    """One thread loads 16 tiles through a ring of stages, and 64 others read them: each tile arrives whole, in
+    order."""
     memory = np.random.default_rng(6).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -98,7 +99,7 @@ def test_pipeline(machine, stages):
     not hasattr(LaunchConfig, "programmatic_stream_serialization"), reason="this cuda-core cannot launch so"
 )
 def test_dependent_grids(machine):
-    """The second grid may start when the first says so, and its wait still sees all that the first wrote."""
+    """The second grid may start at the first grid's signal, and its wait still sees all writes of the first."""
     first = """
         griddepcontrol_launch_dependents();
         for (int i = 0; i < 20; ++i) __nanosleep(1000);
@@ -117,7 +118,7 @@ def test_dependent_grids(machine):
 
 
 def test_elect_one(machine):
-    """One thread of each warp."""
+    """It is true in one thread of each warp."""
     statement = """
         auto elected = reinterpret_cast<unsigned*>(out);
         elected[threadIdx.x] = elect_one();
@@ -128,7 +129,7 @@ def test_elect_one(machine):
 
 
 def test_barrier_phases(machine):
-    """try_wait is false until the phase is over; expect_tx adds to it; a barrier starts anew after invalidate."""
+    """try_wait is false until the phase is complete; expect_tx adds to it; a barrier restarts after invalidate."""
     statement = """
         if (threadIdx.x) return;
         auto seen = reinterpret_cast<unsigned*>(out);
@@ -144,7 +145,7 @@ def test_barrier_phases(machine):
         load_bulk(tile, memory, 16, full);
         wait_or_trap(full, 0);
         seen[n++] = full.try_wait(0);
-        seen[n++] = full.try_wait(1, 100);    // the next phase is not over ...
+        seen[n++] = full.try_wait(1, 100);    // the next phase is not complete ...
         full.arrive();
         full.arrive();
         seen[n++] = full.try_wait(1);         // ... until two have arrived again
@@ -160,7 +161,7 @@ def test_barrier_phases(machine):
 
 
 def test_arrive_at(machine):
-    """The barrier of CTA 0 completes when the three others have arrived, each with what it wrote before."""
+    """The barrier of CTA 0 completes after the arrivals of the three others, and their earlier writes are visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 1 : 3);
         fence_barrier_init();

@@ -1,4 +1,4 @@
-"""Tensor maps that the GPU changes by the device header: they are those that the host makes, byte for byte."""
+"""Tensor maps that the GPU changes by the device header equal those of the host, byte for byte."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ machine = machine_fixture(
 )
 
 
-# Threads of the first warp; `mine` is a map in shared memory, which `slot` in global memory becomes.
+# Threads of the first warp; `mine` is a map in shared memory, and `slot` in global memory becomes its copy.
 CHANGE = """
     __shared__ TensorMap mine;
     if (threadIdx.x == 0) {{
@@ -32,7 +32,8 @@ CHANGE = """
 
 
 def changes_to(params, encoded):
-    """C++ that turns another map into this one. Beyond the rank the driver leaves zeros: that is an extent of 1."""
+    """Return C++ that turns another map into this one. Beyond the rank the driver leaves zeros, which mean an extent of
+    1."""
     words = np.frombuffer(encoded, np.uint32)
     rest = [1] * (5 - params.rank)
     numbered = {
@@ -60,7 +61,7 @@ def changes_to(params, encoded):
 
 
 def test_every_field(machine):
-    """Any legal map becomes any other one, but for its L2 promotion, for which there is no instruction."""
+    """Any legal map becomes any other one, except its L2 promotion, for which there is no instruction."""
 
     @settings(
         deadline=None,
@@ -83,7 +84,7 @@ def test_every_field(machine):
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_a_changed_map_is_loaded_through(machine, scope):
-    """CTA 0 makes a map of other rows, and tells CTA 1, which loads through it: rows past the new end are zeros."""
+    """CTA 0 makes a map with other rows, and signals CTA 1, which loads through it: rows past the new end are zeros."""
     memory = np.random.default_rng(11).integers(1, 256, 4096, np.uint8)
     change = CHANGE.format(changes="replace_global_address(mine, memory + 64 * count); replace_global_dim<1>(mine, 2);")
     statement = f"""
@@ -115,9 +116,9 @@ def test_a_changed_map_is_loaded_through(machine, scope):
 
 
 def test_dimensions_beyond_the_rank(machine):
-    """A load through a map of rank 2 ignores the dimensions 2 to 4, which the kernel has replaced.
+    """A load through a map of rank 2 ignores dimensions 2 to 4, which the kernel has replaced.
 
-    CUTLASS (cute/arch/copy_sm90_desc.hpp) replaces global_dim 0 to 4 and global_stride 0 to 3 whatever the rank.
+    CUTLASS (cute/arch/copy_sm90_desc.hpp) replaces global_dim 0 to 4 and global_stride 0 to 3 for any rank.
     """
     memory = np.random.default_rng(12).integers(1, 256, 4096, np.uint8)
     beyond = [(f"replace_global_dim<{i}>(mine, {n}u);", f"replace_global_stride<{i - 1}>(mine, {s}u);")

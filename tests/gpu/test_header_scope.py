@@ -17,7 +17,7 @@ machine = machine_fixture(
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_a_flag_between_ctas(machine, scope):
-    """CTA 1 finds what CTA 0 stored before it set the flag."""
+    """CTA 1 reads the data that CTA 0 stored before it set the flag."""
     tile = np.random.default_rng(9).integers(0, 256, 4096, np.uint8)
     fields = {"scope": scope, "turn": 0, "there": "memory"}
     statement = f"{ONE_THREAD} if (blockIdx.x == 0) {{ {TELL.format(**fields)} }} else {{ {BE_TOLD.format(**fields)} }}"
@@ -31,7 +31,7 @@ def test_a_flag_between_ctas(machine, scope):
 
 @pytest.mark.parametrize("word", ["unsigned", "unsigned long long"])
 def test_counters(machine, word):
-    """Every thread of every CTA gets a number of its own, and whoever comes last sees all that were added."""
+    """Every thread of every CTA gets a unique number, and the last thread sees everything that was added."""
     statement = f"""
         auto counters = reinterpret_cast<{word}*>(memory);
         add_release(counters + 1, ({word})3);

@@ -1,6 +1,6 @@
-"""A flag by the device header between GPUs that see each other.
+"""A flag by the device header between GPUs with access to each other.
 
-Not watched, as a launch that is watched is waited for: the kernel here waits for one that is launched after it.
+These launches are not watched, because a watched launch is waited for: the kernel here waits for a later launch.
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ def machine(device, stream):
 
 
 def test_a_flag_between_gpus(machine, stream):
-    """GPU 0 stores into GPU 1's memory and tells it; GPU 1 finds what was stored. Ten times, in kernels that wait."""
+    """GPU 0 stores into GPU 1's memory and signals it; GPU 1 reads the stored data. Ten times, in kernels that wait."""
     if driver.cuDeviceGetCount()[1] < 2:
         pytest.skip("needs two devices")
     if not driver.cuDeviceCanAccessPeer(0, 1)[1]:
@@ -33,7 +33,7 @@ def test_a_flag_between_gpus(machine, stream):
         be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
     finally:
         machine.device.set_current()
-    # Peer access is to what cuMemAlloc gives: a pool's memory, as the buffers are, would need the pool's own leave.
+    # Peer access covers memory of cuMemAlloc: a pool's memory, such as the buffers, would need access for the pool.
     driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
     tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
     machine.put("bytes", tile)

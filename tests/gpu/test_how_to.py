@@ -1,4 +1,4 @@
-"""The blocks of the site's pages that need a GPU, in order with the others, each page in a process of its own."""
+"""Run the blocks of the site's pages that need a GPU, in order with the others, each page in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random convolutions in 1 to 3 dimensions: every column that im2col loads is what unfolding gives, byte for byte."""
+"""Random convolutions in 1 to 3 dimensions: every column of im2col equals unfolding, byte for byte."""
 
 import collections
 import subprocess
@@ -48,7 +48,7 @@ __device__ void start_load(void* column, const TensorMap& map, Barrier& full, co
                     Offsets{p.offset[0], p.offset[1], p.offset[2]});
 }
 
-// One load for each CTA. out: its window of shared memory; completed: whether its phase did.
+// One load for each CTA. out: its window of shared memory; completed: whether its phase completed.
 template <int Rank>
 __global__ void read_columns(const __grid_constant__ TensorMap map, const Place* places, unsigned char* out,
                              unsigned char* completed, unsigned window_bytes, unsigned tx_bytes) {
@@ -64,7 +64,7 @@ __global__ void read_columns(const __grid_constant__ TensorMap map, const Place*
 
 
 class ColumnReader:
-    """Compiles the kernel once; each read is one launch, with a CTA for each load."""
+    """A reader that compiles the kernel once; each read is one launch, with a CTA for each load."""
 
     def __init__(self, device, stream):
         names = [f"read_columns<{rank}>" for rank in (3, 4, 5)]
@@ -73,7 +73,7 @@ class ColumnReader:
         self.stream = stream
 
     def read(self, descriptor, loads):
-        """The windows of shared memory after each of the loads, (loads, window bytes)."""
+        """Return the windows of shared memory after each of the loads, (loads, window bytes)."""
         rank = len(loads[0].coordinates)
         places = np.zeros((len(loads), 8), np.int32)
         places[:, :rank] = [load.coordinates for load in loads]
@@ -99,7 +99,7 @@ def reader(device, stream):
 
 
 def on_device(rng, elements):
-    """The elements as a tensor of some dtype of their size."""
+    """Return the elements as a tensor of some dtype of their size."""
     dtypes = TORCH_DTYPES[elements.dtype.name]
     dtype = dtypes[int(rng.integers(len(dtypes)))]
     raw = torch.from_numpy(elements.view(np.uint8).copy()).cuda()
@@ -107,7 +107,7 @@ def on_device(rng, elements):
 
 
 def driver_order(case, tensor):
-    """What the driver must have been given, worked out here."""
+    """Compute the driver's arguments independently."""
     g = case.geometry
     reaches = [(kernel - 1) * step for kernel, step in zip(g.kernel_size, g.dilation, strict=True)]
     return Im2colParams(
@@ -125,7 +125,7 @@ def driver_order(case, tensor):
 
 
 def driver_strides(elements):
-    """In bytes, innermost first; where the extent is 1, what the package promises: contiguous, in whole 32 bytes."""
+    """Return strides in bytes, innermost first; for extent 1 the package's choice: contiguous, in whole 32 bytes."""
     strides, span = [], elements.shape[-1] * elements.itemsize
     for extent, stride in zip(elements.shape[-2::-1], elements.strides[-2::-1], strict=True):
         strides.append(stride if extent > 1 else -(-span // 32) * 32)
@@ -189,7 +189,7 @@ def test_the_doors_are_one_room(device):
 
 
 def test_im2col_wide_is_refused_before_compute_capability_10(device):
-    """Driver 580 would make the map, and no instruction of 9.0 could use it."""
+    """Driver 580 makes the map, but no instruction of 9.0 can use it."""
     if device.compute_capability >= (10, 0):
         pytest.skip("a device that has im2col wide")
     tensor = torch.zeros((2, 8, 8, 64), dtype=torch.bfloat16, device="cuda")
@@ -206,7 +206,7 @@ def test_what_the_driver_refuses_is_said_in_words_of_the_convolution():
 
 @pytest.mark.parametrize("coordinates", [(0, 7, -1, 0), (0, -2, -1, 0)])
 def test_a_start_outside_the_pixel_box_kills_the_context(coordinates):
-    """In a child process, since nothing on the host refuses it. The emulator faults, too."""
+    """The test runs in a child process, because the host does not refuse it. The emulator faults, too."""
     script = (
         "import sys, torch, cuda_tma\n"
         "from tests.support.convolutions import Load\n"

@@ -1,4 +1,5 @@
-"""What kernels on tensor cores share, on hardware: the tests that include/test_kernels.py has on the simulator."""
+"""Common parts of kernels on tensor cores, on hardware: the tests that include/test_kernels.py runs on the
+simulator."""
 
 import os
 import re
@@ -12,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_what_runs_on_the_simulator_runs_on_hardware(device, publish):
-    """In a process of its own: whoever waits for what does not come, waits for ever."""
+    """The test runs in a process of its own, because a hang never ends."""
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/include/test_kernels.py"]

@@ -119,7 +119,7 @@ device = cuda_tma.Device(0)
 device.set_current()
 source = """
     + repr("""extern "C" __global__ void fresh(unsigned char* out) {
-    unsigned char local[4000];  // of which the device must have enough before the first launch
+    unsigned char local[4000];  // the device must have this much memory before the first launch
     for (int i = 0; i < 4000; i++) local[i] = out[i & 15];
     int sum = 1;
     for (int i = 0; i < 4000; i += out[3] + 1) sum += local[i * 7 % 4000];
@@ -140,7 +140,7 @@ print(out[1].item(), log)
 
 
 def test_a_first_launch_waits_without_the_gil(device):
-    """It loads the kernel, which waits for the device, and that for a host function in Python."""
+    """The launch loads the kernel, which waits for the device, and that waits for a host function in Python."""
     child = [sys.executable, "-c", WHILE_A_HOST_FUNCTION_RUNS]
     done = subprocess.run(child, capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 ['begins', 'ends']\n", done.stderr
@@ -216,7 +216,7 @@ def test_an_adopted_descriptor(kernel, stream):
 
 
 def test_a_stream_of_a_green_context(kernel, device):
-    """Its memory is the primary context's: a descriptor made in either is launched in both."""
+    """Its memory is the primary context's: a descriptor made in either context is launched in both."""
     from cuda.bindings import driver
 
     def check(result):

@@ -1,4 +1,4 @@
-"""docs/launchers.md: each of its snippets, in a process of its own, where its library is installed."""
+"""docs/launchers.md: each of its snippets, in a process of its own, if its library is installed."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ LIBRARIES = {"CuPy": "cupy", "numba": "numba", "Triton": "triton", "graphs and n
 
 
 def snippets():
-    """The snippets by the heading that they stand under; that before the first heading is for all."""
+    """Return the snippets by their headings; the one before the first heading belongs to all."""
     common, *sections = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
     (first,) = blocks(common)
     found = {section.splitlines()[0]: blocks(section) for section in sections}
@@ -61,9 +61,9 @@ print("compiles")
 
 
 def require_numba_compiles(folder):
-    """That numba-cuda compiles an empty kernel: for any kernel it names np.row_stack, which NumPy 2.5 has not.
+    """Test that numba-cuda compiles an empty kernel: for any kernel it uses np.row_stack, which NumPy 2.5 lacks.
 
-    Any other failure is left to the snippet to show.
+    The snippet shows any other failure.
     """
     if not hasattr(np, "row_stack"):
         done = run(EMPTY, folder)
@@ -110,7 +110,7 @@ except Exception as error:
 
 
 def test_where_a_map_lies_in_one_block(tmp_path, publish):
-    """At the driver's offset, wherever the block is; a struct's own offsets are others."""
+    """It has the driver's offset, wherever the block is; a struct's offsets differ."""
     done = run(COMMON + NAIVE, tmp_path)
     lines = done.stdout.splitlines()
     assert lines[0] == "offsets [112, 240]", done.stderr

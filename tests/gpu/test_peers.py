@@ -1,4 +1,4 @@
-"""What cuda.core 1.2 gets silently or opaquely wrong, side by side."""
+"""Mistakes that cuda.core 1.2 accepts silently or refuses without a reason, compared with ours."""
 
 import numpy as np
 import pytest

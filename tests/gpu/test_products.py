@@ -36,13 +36,13 @@ def kernels(device, publish):
 
 
 def matrix(element, rows, columns, most):
-    """Integers that every type has: of s8 and u8 all there are, else up to `most`."""
+    """Return integers that every type has: any of s8 and u8, else up to `most`."""
     low, high = {"s8": (-128, 127), "u8": (0, 255)}.get(element, (-most, most))
     return torch.randint(low, high + 1, (rows, columns), device="cuda").to(TYPES[element])
 
 
 def operands(form, rows):
-    """A of 64 and B of so many rows of 128 bytes, and where the sums start."""
+    """Return A with 64 and B with `rows` rows of 128 bytes, and the initial accumulators."""
     elements = 128 // TYPES[form.a].itemsize
     a, b = (
         matrix(t, count, elements, 2 if form.held == "unsigned" else 4) for t, count in ((form.a, 64), (form.b, rows))
@@ -58,7 +58,7 @@ def bytes_map(device, tile):
 
 
 def expected(form, a, b, start, sign=1):
-    """In NumPy's int64, as the sums are held: f16 and float have these integers, int wraps or stops."""
+    """Compute in NumPy's int64, in the type of the sums: f16 and float have these integers, int wraps or saturates."""
     a, b = (each.to(torch.float32).cpu().numpy().astype(np.int64) for each in (a, b))
     if form.held != "int":
         return 3 + sign * (a @ b.T)
@@ -94,7 +94,7 @@ def test_mma(device, kernels, form):
 
 
 def test_mma_of_transposed_tiles(device, kernels):
-    """M and N innermost: ldmatrix turns them round."""
+    """M and N are innermost: ldmatrix transposes them."""
     a, b, start = operands(BF16, 64)
     out = torch.full((64, 16), torch.nan, device="cuda")
     maps = [bytes_map(device, each.T.contiguous()) for each in (a, b)]
@@ -113,7 +113,7 @@ def test_wgmma_without_a_swizzle(device, kernels, majors):
 
 
 def test_wgmma_of_typed_tiles(device, kernels):
-    """Wider than their swizzles' spans: K goes from box to box in A, N in B."""
+    """The tiles are wider than their swizzles' spans: K continues from box to box in A, N in B."""
     a, b = matrix("f16", 64, 128, 8), matrix("f16", 128, 128, 8)
     maps = [
         device.create_tensor_map(each, box_dim=box, swizzle=swizzle)

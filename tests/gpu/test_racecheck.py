@@ -1,10 +1,10 @@
-"""Does compute-sanitizer's racecheck see a wait that is missing? A kernel reads a tile before ``full.wait()``.
+"""Does compute-sanitizer's racecheck find a missing wait? A kernel reads a tile before ``full.wait()``.
 
-Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): of a tile that ``load_bulk`` writes it does, also where a
-second load comes before all have read the first; of a tile that ``load`` writes, through a tensor map, it does not,
-though the kernel read wrong bytes. What a store reads from shared memory it follows in neither case: a tile that is
-overwritten before ``wait_group_read``, or stored before all have written it, is not reported. So racecheck is worth
-running on loads of contiguous bytes, and on the ordinary accesses around them, alone.
+Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): racecheck finds it for a tile that ``load_bulk`` writes, also
+if a second load precedes some reads of the first. It does not find it for a tile that ``load`` writes through a tensor
+map, although the kernel read wrong bytes. It follows the reads of a store in neither case: it does not report a tile
+that is overwritten before ``wait_group_read``, or stored before all threads have written it. So racecheck is useful
+only for loads of contiguous bytes, and for the ordinary accesses around them.
 """
 
 import os
@@ -38,14 +38,14 @@ STATEMENT = """
     __syncthreads();
     {wait}
     show(tile, out, 4096);
-    full.wait(0);   // not before the tile was read
+    full.wait(0);   // after the read of the tile
 """
 BULK = "load_bulk(tile, memory, 4096, full);"
 TENSOR = "load(tile, map, full, Coordinates{0, 0});"
 
 
 def hazards(*arguments):
-    """How many racecheck reports while Python runs with these arguments."""
+    """Return the number of racecheck reports of a Python process with these arguments."""
     command = ["compute-sanitizer", "--tool", "racecheck", sys.executable, *arguments]
     environment = os.environ | {"CUDA_TMA_RESULTS": "off", "CUDA_TMA_WATCH": "off"}
     child = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -75,6 +75,6 @@ def test_a_removed_wait_is_seen_behind_a_tensor_map():
 
 
 def test_bulk_copies_have_no_hazard():
-    """All of test_header_bulk.py, which passes too."""
+    """All of test_header_bulk.py passes under racecheck, too."""
     tests = Path(__file__).with_name("test_header_bulk.py")
     assert hazards("-m", "pytest", "-p", "no:cacheprovider", str(tests)) == 0

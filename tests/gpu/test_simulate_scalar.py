@@ -1,4 +1,4 @@
-"""Scalar instructions of the simulator give the GPU's bits: random sequences of all that do not approximate."""
+"""Scalar instructions of the simulator give the GPU's bits: random sequences of all exact instructions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH = 256
 
 @pytest.fixture(scope="module")
 def drawn():
-    """What Hypothesis draws, and each form once."""
+    """Return sequences from Hypothesis, and each form once."""
     found: list[sequences.Program] = []
 
     @settings(max_examples=COUNT, phases=[Phase.generate], database=None, deadline=None)
@@ -40,7 +40,7 @@ def done(call):
 
 
 def outputs_of(batch, inputs, stream):
-    """What the GPU stores: one launch, a CTA of one warp for each sequence."""
+    """Return the GPU's output: one launch, with a CTA of one warp for each sequence."""
     kernel = ObjectCode.from_ptx(sequences.ptx_of(batch).encode()).get_kernel("sequences")
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     memory = [done(driver.cuMemAlloc(array.nbytes)) for array in (inputs, outputs)]
@@ -58,8 +58,8 @@ def outputs_of(batch, inputs, stream):
 
 
 def test_sequences(device, drawn, publish):
-    """At least 5,000; of a NaN that PTX leaves open, only that it is one, and how many differ is published (so is a
-    saturation that ptxas loses: `scalar_open`)."""
+    """There are at least 5,000. If PTX leaves a NaN's bits open, the result must only be a NaN; the number of
+    differences is published. (The same applies to a saturation that ptxas loses: `scalar_open`.)"""
     if compute_capability() != (9, 0):
         pytest.skip("the sequences are for sm_90a")
     steps = 0

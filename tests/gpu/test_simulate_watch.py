@@ -16,12 +16,12 @@ from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")
 
-LAUNCHES = 400  # at least so many are compared
+LAUNCHES = 400  # the least number of compared launches
 _compared: list[int] = []
 
 
 def sizes(name: str) -> Iterator[tuple]:
-    """What the cases of an example are asked for: small, and different each time."""
+    """Yield the arguments of an example's cases: small, and different each time."""
     draw = random.Random(name)
     if name == "kv_tiles":
         some = itertools.product((64, 96, 128), (2, 3, 4), (64, 128), ("float16", "bfloat16"))
@@ -59,10 +59,10 @@ def test_scripts(device, name):
 
 @pytest.mark.parametrize("name", ["copy_2d", "transpose", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"])
 def test_cases(device, name):
-    """With copies that take effect as late as they may."""
+    """Copies take effect as late as is legal."""
     with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
-            for run in (ours, *rivals.values()):  # what the case checks is what all of them left
+            for run in (ours, *rivals.values()):  # the case checks the results of all of them
                 run()
     assert_same(launches)
 
@@ -86,7 +86,7 @@ def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_what_is_wrong_is_found_too(device, strict):
-    """A kernel that leaves the right bytes, by luck: on the GPU, and on the simulator."""
+    """A kernel that gives right bytes only by chance, on the GPU and on the simulator."""
     source = """#include <cuda_tma/tma.cuh>
         extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, int* in) {
             __shared__ __align__(128) int tile[32];

@@ -1,4 +1,5 @@
-"""Eight threads that make, aim, prepare, launch and capture at once, for seconds (stress_threads.py: minutes)."""
+"""Eight threads that make, re-address, prepare, launch and capture at once, for seconds (stress_threads.py:
+minutes)."""
 
 import re
 import subprocess

@@ -23,7 +23,7 @@ SWIZZLE_SPANS = {"NONE": None, "32B": 32, "64B": 64, "128B": 128}
 RANKS = (1, 2, 3, 4, 5)
 NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # recorded: 0x7FF7 repeated, for every floating type
 
-# dtype name, data_type= or None, what follows from it
+# dtype name, data_type= or None, the resulting type
 INFERRED = {
     "uint8": "UINT8", "int8": "UINT8", "bool": "UINT8", "uint16": "UINT16", "int16": "UINT16", "uint32": "UINT32",
     "int32": "INT32", "uint64": "UINT64", "int64": "INT64", "float16": "FLOAT16", "float32": "FLOAT32",
@@ -51,7 +51,7 @@ def tfloat32(bits):
 
 
 def random_view(rng, library, dtype_name, rank, inner_unit):
-    """A random view of random bytes, sliced, stepped, permuted or broadcast: (tensor, its elements in NumPy)."""
+    """Return a random view of random bytes, sliced, stepped, permuted or broadcast: (tensor, its elements in NumPy)."""
     itemsize = np.dtype(np.uint8 if dtype_name.startswith("float4") else _numpy_name(dtype_name)).itemsize
     shape = [int(rng.integers(1, 12)) for _ in range(rank - 1)]
     stored_inner = inner_unit * int(rng.integers(1, 10))
@@ -83,7 +83,7 @@ def _numpy_name(dtype_name):
 
 
 def random_box(rng, rank, itemsize, span):
-    """Extents of a box that fits the window, in tensor order."""
+    """Return extents of a box that fits the window, in tensor order."""
     widest = min(256, (span or 512) // itemsize)
     unit = max(1, 16 // itemsize)
     inner = unit * int(rng.integers(1, widest // unit + 1))
@@ -96,7 +96,7 @@ def random_box(rng, rank, itemsize, span):
 
 
 def driver_bytes(tensor_address, elements, strides_bytes, box, element_strides, data_type, swizzle, fill):
-    """What cuTensorMapEncodeTiled gives, called through ctypes with arguments worked out here."""
+    """Return the bytes of cuTensorMapEncodeTiled, called through ctypes with independently computed arguments."""
     u32, u64 = ctypes.c_uint32, ctypes.c_uint64
     rank = elements.ndim
     tensor_map = (u64 * 16)()
@@ -110,7 +110,7 @@ def driver_bytes(tensor_address, elements, strides_bytes, box, element_strides, 
 
 
 def canonical_strides(shape, strides_bytes, itemsize):
-    """The strides that the package promises for dimensions of extent 1: contiguous, rounded up to 32 bytes."""
+    """Return the package's strides for dimensions of extent 1: contiguous, rounded up to 32 bytes."""
     out = list(strides_bytes)
     span = shape[-1] * itemsize
     for dim in range(len(shape) - 2, -1, -1):
@@ -187,7 +187,7 @@ def test_a_planted_wrong_byte_is_caught(reader):
 
 
 def test_a_misaligned_innermost_coordinate_kills_the_context():
-    """In a child process, since nothing on the host refuses it and the context does not survive."""
+    """The test runs in a child process, because the host does not refuse it and the context is lost."""
     script = (
         "import torch, cuda_tma\n"
         "from tests.gpu.tile_reader import TileReader\n"

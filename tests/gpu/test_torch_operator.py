@@ -75,7 +75,7 @@ def test_eager():
 
 
 def test_the_current_stream():
-    """A kernel on another stream than the current one would read what is not there yet."""
+    """A kernel on a stream other than the current one would read unfinished data."""
     stream = torch.cuda.Stream()
     x = torch.zeros(4096, 4096, device="cuda")
     scale(x, 2.0)
@@ -144,8 +144,8 @@ def test_another_device_than_the_current_one():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The recompiles are those of torch's own operators."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+    """The number of recompiles equals that of torch's own operators."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
 
     if backend == "inductor":
         pytest.importorskip("triton")
@@ -160,7 +160,7 @@ def test_compiled(backend, dynamic):
 
 
 def test_reduce_overhead(publish):
-    """CUDA-graph trees: each call has another input, and its result is that of the same kernel without a graph."""
+    """CUDA-graph trees: each call has another input, and its result equals that of the same kernel without a graph."""
     pytest.importorskip("triton")
     compiled = torch.compile(lambda x: scale(x + 1, 2.0) - 1, fullgraph=True, mode="reduce-overhead")
     x, wrong = rand(128, 64), torch.zeros((), device="cuda", dtype=torch.int64)
@@ -210,7 +210,7 @@ def milliseconds(graph, replays):
 
 
 def test_the_time_in_a_graph_is_the_kernel_s(publish):
-    """A hundred launches a graph: nothing of torch's dispatcher is in it."""
+    """A graph has a hundred launches, without torch's dispatcher."""
     x, y = rand(2048, 2048), torch.empty(2048, 2048, device="cuda")
     kernel, config = kernels.scale(cuda_tma.compile), grid(x)
     into = operator("cuda_tma_gpu_tests::scale_into", kernels.scale, mutates_args=["y"], config=config)
@@ -245,7 +245,7 @@ def empty_operator():
 
 
 def growth(call):
-    """Bytes of GPU memory that torch and others hold, and of the process's, after calls with fresh tensors."""
+    """Return the bytes of GPU memory of torch, of others, and of the process, after calls with fresh tensors."""
     for _ in range(CALLS // 10):
         call(rand(33, 64), 2.0)
     torch.cuda.synchronize()
@@ -285,7 +285,7 @@ def microseconds(call):
 
 
 def test_the_cost_of_a_call(publish):
-    """Beside the sum of its parts: an empty operator that allocates the output, and the launch."""
+    """The cost is compared with the sum of its parts: an empty operator that allocates the output, and the launch."""
     empty, library = empty_operator()
     x, kernel, config = rand(32, 32), kernels.scale(cuda_tma.compile), cuda_tma.LaunchConfig(grid=1, block=32)
     fixed = operator("cuda_tma_gpu_tests::fixed", kernels.scale, outputs={"y": like("x")}, config=config)

@@ -1,4 +1,4 @@
-"""What belongs to which device: refused where it would read the wrong memory, and working on its own."""
+"""Objects of two devices: refused where they would access the wrong memory, and usable on their own device."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def tensors(devices):
 
 
 def read_on(device, tensor):
-    """Whether a load through a map of the tensor delivers its tile."""
+    """Return whether a load through a map of the tensor delivers its tile."""
     device.set_current()
     stream = device.create_stream()
     descriptor = device.create_tensor_map(tensor, box_dim=BOX, swizzle="128B")
@@ -95,7 +95,7 @@ def test_a_launch_takes_maps_of_its_streams_device(devices, tensors):
     kernel = core.Program(PUT_MAP, "c++", options).compile("cubin").get_kernel("put_map")
     outs = [torch.zeros(16, dtype=torch.uint64, device=tensor.device) for tensor in tensors]
     config = core.LaunchConfig(grid=1, block=1)
-    for n in (0, 1):  # the kernel is first launched on device 0, and must be found anew on device 1
+    for n in (0, 1):  # the first launch is on device 0, and device 1 needs another look-up
         torch.cuda.synchronize(n)
         with pytest.raises(
             cuda_tma.TensorMapError, match=f"made on device {1 - n} in .* the launch is on device {n} in"
@@ -156,7 +156,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from, f
 
 
 def test_tensors_are_given_to_a_launch_on_their_device(devices, tensors):
-    """And each device has a limit on shared memory of its own. Elsewhere they are refused: no map is made."""
+    """Each device has its own limit on shared memory. On the other device they are refused, and no map is made."""
     kernel = cuda_tma.compile(TYPED, "copy", cache=False)
     config = core.LaunchConfig(grid=1, block=32, shmem_size=68 * 1024)
     outs = [torch.zeros(16, 32, device=f"cuda:{n}") for n in range(2)]

@@ -1,4 +1,4 @@
-"""launch() and prepare() with typed maps: tensors given directly, pointed at another, refused; and shared memory."""
+"""launch() and prepare() with typed maps: tensors as arguments, changes to another, refusals, and shared memory."""
 
 import gc
 import threading
@@ -19,7 +19,7 @@ WATCHED_LAUNCHES = 3
 COPY = (
     COPY_TILES
     + """
-// What arrives of a map: its 16 words.
+// Stores the 16 words of the map that arrives.
 extern "C" __global__ void put_map(const __grid_constant__ Map map, unsigned long long* out) {
     for (int i = 0; i < 16; i++) out[i] = map.opaque[i];
 }
@@ -46,7 +46,7 @@ extern "C" __global__ void column(const __grid_constant__ Im2colMap<Column, 4> i
 }
 """
 SHARED = """
-// Writes to the last of its dynamic shared memory, and reads it back.
+// Writes the last word of its dynamic shared memory, and reads it back.
 extern "C" __global__ void last_word(int* out, int words) {
     extern __shared__ volatile int memory[];
     if (words > 0) { memory[words - 1] = 41; out[0] = memory[words - 1] + 1; } else { out[0] = -1; }
@@ -65,13 +65,13 @@ DTYPES = {"FLOAT32": "float32", "BFLOAT16": "bfloat16", "FLOAT64": "float64", "U
 
 @pytest.fixture(scope="module")
 def kernels(device):
-    """kernels(name, **defines) -> a kernel of COPY."""
+    """Return kernels(name, **defines), which makes a kernel of COPY."""
     return lambda name, **defines: cuda_tma.compile(COPY, name, defines=defines, cache=False)
 
 
 @pytest.fixture(scope="module")
 def window(kernels):
-    """The kernels of one tile: 16 x 64 of float32, two boxes."""
+    """Return the kernels of one tile: 16 x 64 of float32, two boxes."""
     defines = {"TYPE": "FLOAT32", "ROWS": 16, "COLUMNS": 64, "SWIZZLE": "SWIZZLE_128B"}
     return lambda name: kernels(name, **defines)
 
@@ -158,7 +158,7 @@ def test_another_tile_is_refused_before_the_launch(window, stream):
 
 
 def test_many_launches_in_flight_keep_their_maps(window, device):
-    """Pointed at other tensors while earlier launches wait: of one shape, and of another in between."""
+    """The address changes while earlier launches wait: tensors of one shape, and one of another shape between them."""
     kernel, stream = window("copy"), device.create_stream()
     sources = [random((64 + 16 * (index % 3 == 2), 128)) for index in range(60)]
     targets = [torch.zeros_like(source) for source in sources]
@@ -184,7 +184,7 @@ def test_a_launch_keeps_nothing_and_a_prepared_one_its_tensors(window, stream):
     assert torch.cuda.memory_allocated() == before
     expected = random((64, 128))
     prepared = cuda_tma.prepare(kernel, config, expected.clone(), torch.zeros(64, 128, device="cuda"))
-    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]  # where the clone was, were it freed
+    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]  # fills a freed clone's memory
     torch.cuda.synchronize()
     prepared(stream)
     stream.sync()
@@ -215,7 +215,7 @@ def test_threads_launch_tensors_of_their_own(window, device):
 
 
 def captured(device, config, kernel, *args):
-    """A graph of one launch. A capture that is left open makes every later test fail."""
+    """Capture a graph of one launch. An open capture would make every later test fail."""
     torch.cuda.synchronize()
     builder = device.create_graph_builder().begin_building()
     try:
@@ -266,7 +266,7 @@ def last_word(stream, kernel, shmem_size, launch=cuda_tma.launch):
 
 
 def test_the_limit_is_raised_after_the_first_launch_too(device, stream):
-    """The kernel in the context was found before: what is set of the kernel counts there as well."""
+    """The kernel was already found in the context: attributes of the kernel apply there as well."""
     kernel = cuda_tma.compile(SHARED, "last_word", cache=False)
     assert last_word(stream, kernel, 0) == -1
     most = torch.cuda.get_device_properties(0).shared_memory_per_block_optin

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command):
-    """The last line of a process, which may hang or lose its context, and then fails alone."""
+    """Return the last line of a process, which may hang or lose its context without an effect on others."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]

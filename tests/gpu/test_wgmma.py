@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("watched")
 SOURCE = (
     PRELUDE
     + r"""
-// One product of a 64 x K and an N x K matrix, where K is what a span of the swizzle holds.
+// One product of a 64 x K and an N x K matrix, where K fills a span of the swizzle.
 template <int N, Input Type, Major A, Major B, Swizzle Mode>
 __global__ void multiply(const __grid_constant__ TensorMap a_map, const __grid_constant__ TensorMap b_map, float* out) {
     constexpr int SPAN = swizzle_span<Mode>(), K = SPAN / 2;

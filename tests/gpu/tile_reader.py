@@ -1,4 +1,4 @@
-"""A kernel that shows what one TMA load leaves in shared memory, and what NumPy says that it must leave."""
+"""A kernel that shows the content of shared memory after one TMA load, and the expected content by NumPy."""
 
 import ctypes
 
@@ -11,13 +11,13 @@ from . import modules
 
 FILL = 0xA5
 MAX_WINDOW_BYTES = 40 * 1024
-GUARD_BYTES = 64  # beyond the tile, to see that nothing is written there
+GUARD_BYTES = 64  # after the tile, to show that nothing is written there
 
 READ_WINDOW = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
 
-// Into out: what the load that start(tile, full) begins leaves in shared memory. Whether its phase completed.
+// Copies shared memory to out after the load that start(tile, full) begins. Returns whether its phase completed.
 template <typename Start>
 __device__ bool read_window(unsigned char* out, unsigned window_bytes, unsigned tx_bytes, Start start) {
     extern __shared__ unsigned char raw[];
@@ -25,7 +25,7 @@ __device__ bool read_window(unsigned char* out, unsigned window_bytes, unsigned 
     __shared__ int completed;
     unsigned char* tile = raw + (1024 - smem_address(raw) % 1024) % 1024;
     for (unsigned i = threadIdx.x; i < window_bytes; i += blockDim.x) tile[i] = 0xA5;
-    fence_proxy_async();  // the fill above comes before the engine's writes
+    fence_proxy_async();  // orders the fill above before the engine's writes
     __syncthreads();
     if (threadIdx.x == 0) {
         full.init(1);
@@ -71,7 +71,7 @@ class Position(ctypes.Structure):
 
 
 class TileReader:
-    """Compiles the kernel once; each read is one launch."""
+    """A reader that compiles the kernel once; each read is one launch."""
 
     def __init__(self, device, stream):
         import torch
@@ -84,7 +84,7 @@ class TileReader:
         self.out = torch.empty(MAX_WINDOW_BYTES + GUARD_BYTES + 1, dtype=torch.uint8, device="cuda")
 
     def read(self, descriptor, coordinates, window_bytes=None):
-        """The window of shared memory after one load at `coordinates` (tensor order), as uint8."""
+        """Return the window of shared memory after one load at `coordinates` (tensor order), as uint8."""
         window_bytes = window_bytes or descriptor.smem_bytes + GUARD_BYTES
         position = Position((ctypes.c_int * 5)(*coordinates[::-1]))
         kernel = self.kernels[len(coordinates) - 1]
@@ -98,18 +98,18 @@ class TileReader:
 
 
 def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fill_element, window_bytes, convert=None):
-    """The window that a load must leave, from the tensor's elements alone.
+    """Return the window that a load must give, from the tensor's elements only.
 
     Parameters
     ----------
     elements : ndarray of unsigned integers
-        The tensor, its elements as the unsigned integers of their size; tensor order, as all that follows.
+        The tensor, with its elements as unsigned integers of their size; all arguments are in tensor order.
     swizzle : str
         Short name.
     fill_element : int
-        What stands for an element outside the tensor.
+        The value of an element outside the tensor.
     convert : callable, optional
-        What the engine does to an element on the way in.
+        The engine's conversion of a loaded element.
     """
     steps = (*element_strides[:-1], 1)
     indices = [
@@ -124,7 +124,7 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
     span = {"NONE": rows.shape[1], "32B": 32, "64B": 64, "128B": 128}[swizzle]
     offset = np.arange(rows.shape[0])[:, None] * span + np.arange(rows.shape[1])
     if swizzle != "NONE":
-        chunks_of_span = span // 16 - 1  # the XOR takes as many bits of the 128-byte line's number
+        chunks_of_span = span // 16 - 1  # the XOR uses as many bits of the 128-byte line's number
         offset ^= ((offset >> 7) & chunks_of_span) << 4
     window = np.full(window_bytes, FILL, np.uint8)
     window[offset] = rows
@@ -132,6 +132,6 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
 
 
 def first_difference(got, wanted):
-    """Index of the first byte that differs, or None."""
+    """Return the index of the first byte that differs, or None."""
     differing = np.flatnonzero(got != wanted)
     return int(differing[0]) if differing.size else None

@@ -1,7 +1,7 @@
-"""Typed tiles on a GPU: what they load, hold, and store, element by element.
+"""Typed tiles on a GPU: their loads, contents and stores, element by element.
 
-A process of its own, as a tile that counted its bytes wrong would never arrive: `python -m tests.gpu.typed_tiles`. It
-ends with a line of how many.
+They run in a process of their own, because a tile with a wrong byte count would hang:
+`python -m tests.gpu.typed_tiles`. The last line contains their number.
 """
 
 import itertools
@@ -20,7 +20,7 @@ __device__ void wait_or_trap(Barrier& full, unsigned parity) {
     for (int i = 0; !full.try_wait(parity, 1000000); ++i) if (i > 10000) __trap();
 }
 
-// An element by its number, in the order of the tensor.
+// The element with an index, in the order of the tensor.
 template <typename TileType>
 __device__ auto& element(TileType& tile, int i) {
     constexpr int W = TileType::width(), H = TileType::rank() > 1 ? TileType::extent(TileType::rank() - 2) : 1;
@@ -35,7 +35,7 @@ __device__ Coordinates<Rank> at(int x, int y, int z) {
     else return Coordinates{x, y, z};
 }
 
-// The tile at a place, element by element, to `out`; and from there, changed, to the same place of `target`.
+// Writes the tile at a place to `out`, element by element; changes it, and stores it to the same place of `target`.
 template <typename TileType, bool Stores>
 __global__ void through(const __grid_constant__ TiledMap<TileType> source,
                         const __grid_constant__ TiledMap<TileType> target, typename TileType::Element* out, int x,
@@ -64,7 +64,7 @@ __global__ void through(const __grid_constant__ TiledMap<TileType> source,
     }
 }
 
-// Rows of a tile, each eight by a load of its own.
+// Rows of a tile, each group of eight by its own load.
 template <typename TileType, typename Part>
 __global__ void in_parts(const __grid_constant__ TiledMap<Part> source, typename TileType::Element* out) {
     TileType& tile = dynamic_shared<TileType>();
@@ -81,7 +81,7 @@ __global__ void in_parts(const __grid_constant__ TiledMap<Part> source, typename
     for (int i = threadIdx.x; i < TileType::row_count() * TileType::width(); i += blockDim.x) out[i] = element(tile, i);
 }
 """
-# A tensor's dtype, the data types that move its bits as they are, and boxes.
+# A tensor's dtype, the data types that keep its bits, and boxes.
 DTYPES = {
     torch.uint8: ("UINT8", ("256", "16, 64", "5, 128", "2, 3, 100", "16, 256")),
     torch.bfloat16: ("BFLOAT16", ("64", "64, 64", "16, 96", "3, 4, 128", "8, 256")),
@@ -89,11 +89,11 @@ DTYPES = {
     torch.float64: ("FLOAT64", ("16", "9, 16", "8, 24", "4, 2, 32")),
 }
 SWIZZLES = {"SWIZZLE_NONE": 1 << 20, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
-SHAPE = (11, 70, 304)  # more than a box in no direction of most; rows of a multiple of 16 bytes
+SHAPE = (11, 70, 304)  # wider than most boxes in every direction; rows of a multiple of 16 bytes
 
 
 def tiles():
-    """(C++ type, extents, dtype, whether a store may be typed)."""
+    """Yield (C++ type, extents, dtype, whether a store may be typed)."""
     for dtype, (data_type, boxes) in DTYPES.items():
         for box, (swizzle, span) in itertools.product(boxes, SWIZZLES.items()):
             extents = tuple(map(int, box.split(", ")))
@@ -108,12 +108,12 @@ def tiles():
 
 
 def bits(tensor):
-    """To compare NaN, too."""
+    """Return the bits, so that NaN can be compared."""
     return tensor.contiguous().view(torch.uint8)
 
 
 def window(tensor, extents, corner):
-    """What a tile of these extents holds at a corner: the tensor, and zeros outside."""
+    """Return the expected content of a tile with these extents at a corner: the tensor, and zeros outside."""
     inside = tensor[tuple(slice(start, start + extent) for start, extent in zip(corner, extents, strict=True))]
     whole = tensor.new_zeros(extents)
     whole[tuple(slice(0, extent) for extent in inside.shape)] = inside
@@ -121,7 +121,7 @@ def window(tensor, extents, corner):
 
 
 def through(stream, name, extents, dtype, stores):
-    """A tile in the middle and one over the edge, loaded; what it held, reversed, stored."""
+    """Load a tile in the middle and one over the edge, reverse the content, and store it."""
     shape = SHAPE[-len(extents) :]
     count = torch.Size(shape).numel() * dtype.itemsize
     source = torch.randint(256, (count,), device="cuda", dtype=torch.uint8).view(dtype).reshape(shape)

@@ -28,12 +28,12 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
 def compile_source(
     source: str, target: str, *include_path: str, std: str = "c++17", options: Iterable[str] = ()
 ) -> tuple[object, str]:
-    """The NVRTC program and its log; AssertionError with the log if the source is refused."""
+    """Return the NVRTC program and its log; raise an AssertionError with the log if the source is refused."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # it is written to, and Python shares b" "
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
     nvrtc.nvrtcGetProgramLog(program, log)
     text = log.decode().strip("\0\n ")
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, text
@@ -42,9 +42,9 @@ def compile_source(
 
 @cache
 def cubin(source: str, target: str, *include_path: str) -> bytes:
-    """The machine code of a source that the front end compiles without a warning.
+    """Return the machine code of a source that the front end compiles without a warning.
 
-    ptxas' advice that multicast is for sm_90a, sm_100a, ... is about speed, and not the header's to follow.
+    ptxas recommends multicast for sm_90a, sm_100a, ...; this concerns speed, and does not affect the header.
     """
     program, log = compile_source(source, target, *include_path)
     assert "warning #" not in log, log
@@ -61,12 +61,13 @@ def ptx(source: str, target: str = "compute_90a", *, options: Iterable[str] = ()
 
 
 def instructions(text: str) -> list[str]:
-    """Each line of a PTX text without registers, in no order: both, and how often an address is converted, vary."""
+    """Return each line of a PTX text without registers, sorted: their order and repeated conversions of addresses
+    vary."""
     return sorted(re.sub(r"%\w+(<\d+>)?", "%", line) for line in text.splitlines() if "\tcvta." not in line)
 
 
 def tensor_statements() -> list[str]:
-    """Every tensor copy of tma.cuh, for every rank that it has, with and without a cache policy."""
+    """Return every tensor copy of tma.cuh, for each of its ranks, with and without a cache policy."""
     tiled = [
         "load(tile, map, full, Coordinates{{{at}}}{policy});",
         "load_multicast(tile, map, full, Coordinates{{{at}}}, 3{policy});",
@@ -144,7 +145,7 @@ OTHER_STATEMENTS = [
 
 
 def kernel(statements: list[str]) -> str:
-    """A kernel that executes all statements; `Twin` stands for the driver's CUtensorMap."""
+    """Return a kernel that executes all statements; `Twin` represents the driver's CUtensorMap."""
     return f"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -159,7 +160,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
 
 
 def defined_in(name: str) -> set[str]:
-    """The functions of a header."""
+    """Return the functions of a header."""
     text = (FOLDER / name).read_text()
     function = r"^ *(?:__host__ )?__device__ (?:inline |constexpr )*[\w:&<> ]+?[ &](?!operator\b)(\w+)\("
     return set(re.findall(function, text, re.M))
@@ -170,13 +171,13 @@ def words(statements: list[str]) -> set[str]:
 
 
 def included_by(name: str) -> set[str]:
-    """The headers that a header includes, by others too."""
+    """Return the headers that a header includes, directly or not."""
     found = set(re.findall(r"#include <cuda_tma/(\w+\.cuh)>", (FOLDER / name).read_text()))
     return found.union(*map(included_by, found))
 
 
 def nvcc(source: str, target: str, folder: Path, *options: str) -> subprocess.CompletedProcess:
-    """Both passes of nvcc; skips the test where it is not on PATH."""
+    """Run both passes of nvcc; skip the test if it is not on PATH."""
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc is not on PATH")
     (folder / "kernel.cu").write_text(source)

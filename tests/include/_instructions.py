@@ -23,12 +23,12 @@ REMOTE = "mapa.shared::cluster.u32(shared({}), rank)"
 
 
 def fill(text: str, fields: dict[str, str]) -> str:
-    """As str.format(), but for the braces that C++ and PTX need."""
+    """Fill in fields as str.format() does, but keep the braces of C++ and PTX."""
     return re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], text)
 
 
 def copies(forms: dict[str, str], ranks: range) -> dict[str, str]:
-    """A table of copies, written out for each rank, with and without a policy."""
+    """Return a table of copies for each rank, with and without a policy."""
     fields = [
         {
             "rank": str(rank),

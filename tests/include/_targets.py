@@ -11,7 +11,7 @@ _OFFSETS = {3: "1", 4: "1, y", 5: "1, 2, 3"}
 
 
 def statements(barriers: tuple[str, ...] = ("full", "full.in_cta(0)")) -> list[str]:
-    """Every function of sm100.cuh, for every rank that it has, with and without a cache policy."""
+    """Return every function of sm100.cuh, for each of its ranks, with and without a cache policy."""
     rows = "x, {0, 1, y, -1}"
     gather = [
         *(f"load_gather4(tile, map, full, {rows}{{policy}});", f"prefetch_gather4(map, {rows}{{policy}});"),

@@ -1,4 +1,4 @@
-"""element.cuh: elements of narrow floats convert to their values, against ml_dtypes."""
+"""element.cuh: elements of narrow floats convert to their values, compared with ml_dtypes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_float_is_rounded_when_it_is_assigned(name):
 
 @pytest.mark.parametrize(("type_", "name", "one"), [("BFLOAT16", "Bf16", 0x3F80), ("FLOAT16", "F16", 0x3C00)])
 def test_a_tile_gives_values(type_, name, one):
-    """A tile of 16-bit floats gives 1.0 for the bits of 1.0, doubles it in place, and gives its bits."""
+    """A tile of 16-bit floats gives 1.0 for the bits of 1.0, doubles it in place, and returns its bits."""
     tensor = np.full((8, 64), one, np.uint16).view(FORMATS[name])
     values, bits = np.zeros(64, np.float32), np.zeros(64, np.uint16)
     run(
@@ -100,7 +100,7 @@ def test_a_tile_gives_values(type_, name, one):
     [("U4_ALIGN8B", "E2m1", 0), ("U4_ALIGN16B", "E2m1", 8), ("U6_ALIGN16B", "E2m3", 4), ("U6_ALIGN16B", "E3m2", 4)],
 )
 def test_a_packed_element_is_a_value(type_, name, gap):
-    """128 elements of 4 or 6 bits, 16 after 16, with the gaps of the type: as<E2m1>(row, column)."""
+    """There are 128 elements of 4 or 6 bits, in groups of 16, with the gaps of the type: as<E2m1>(row, column)."""
     width = 4 if name == "E2m1" else 6
     codes = np.random.default_rng(2).integers(0, 1 << width, 128, np.uint8)
     bits = (codes[:, None] >> np.arange(width) & 1).astype(np.uint8).reshape(8, -1)

@@ -1,6 +1,6 @@
-"""The device header compiles, whole, to machine code for every target it declares, with no GPU.
+"""The whole device header compiles to machine code for every target that it declares, without a GPU.
 
-To cubin, not to PTX: NVRTC checks inline PTX only when it assembles it.
+The tests compile to cubin, because NVRTC checks inline PTX only when it assembles it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def test_everything_compiles(target, statements):
 
 
 def test_nothing_is_left_out():
-    """Each function of tma.cuh and of what it includes stands above, but for those of refuse.cuh and watchdog.cuh."""
+    """The statements above contain each function of tma.cuh and its includes, except those of refuse.cuh and
+    watchdog.cuh."""
     included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh", "watchdog.cuh"}
     defined = set().union(*map(defined_in, included))
     assert len(defined) > 50
@@ -52,7 +53,7 @@ def test_nothing_is_left_out():
 
 
 def test_every_header_has_its_tests():
-    """A new header is added here when its functions are compiled somewhere."""
+    """Add a new header here when its functions are compiled in a test."""
     included = included_by(HEADER.name)
     elsewhere = {
         "dynamic_shared.cuh",
@@ -78,7 +79,7 @@ def test_every_header_has_its_tests():
 
 
 def test_headers_stand_alone():
-    """Each can be included first, or alone, or twice."""
+    """Each header can be included first, without others, or twice."""
     for path in FOLDER.glob("*.cuh"):
         if "macros" not in path.name:
             include = f"#include <cuda_tma/{path.name}>\n"
@@ -87,14 +88,14 @@ def test_headers_stand_alone():
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
 def test_headers_stand_together(target):
-    """All in one translation unit, in any order, whatever the target has."""
+    """All headers can be in one translation unit, in any order, for any target."""
     names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
     includes = "".join(f"#include <cuda_tma/{name}>\n" for name in (*names[::-1], *names))
     assert cubin(includes + kernel(OTHER_STATEMENTS), target).startswith(b"\x7fELF")
 
 
 def test_macros_of_a_kernel_do_not_get_into_headers():
-    """As ``compile(defines={"N": 64})`` makes them. T is in NVRTC's own header."""
+    """``compile(defines={"N": 64})`` makes them this way. T is in NVRTC's own header."""
     words = "BM BN BK MN ROWS COLUMNS STAGES SIZE TYPE WARPS TILE BOX RANK MODE ROW COUNT BLOCK GROUP DEPTH WIDTH"
     macros = {*string.ascii_uppercase, *words.split()} - {"T"}
     defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
@@ -104,7 +105,7 @@ def test_macros_of_a_kernel_do_not_get_into_headers():
 
 
 def test_bad_instruction_is_caught():
-    """The net has no hole: an instruction that does not exist fails here, though as PTX it passes."""
+    """The test detects errors: an instruction that does not exist fails here, although it passes as PTX."""
     source = kernel(['load(tile, map, full, Coordinates{x}); asm volatile("cp.async.bulk.tensor.1d.nonsense;");'])
     assert "nonsense" in ptx(source)
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
@@ -140,14 +141,14 @@ def test_older_target_is_named():
 
 @pytest.mark.parametrize("header", sorted(FOLDER.glob("*.cuh")), ids=lambda header: header.stem)
 def test_older_language_is_named(header):
-    """Whichever header comes first: those that are C++14 themselves are of no use without tma.cuh."""
+    """This holds for each first header: headers that are C++14 themselves need tma.cuh."""
     source = f"#include <cuda_tma/{header.name}>\n"
     with pytest.raises(AssertionError, match=r"the headers are C\+\+17; compile with -std=c\+\+17 or later"):
         compile_source(source + "#include <cuda_tma/tma.cuh>\n", "sm_90a", std="c++14")
 
 
 def test_bulk_reductions_are_all_there_are():
-    """The table of bulk.cuh is what ptxas takes, for every operation and type: all others are refused, one by one."""
+    """The table of bulk.cuh equals ptxas's, for every operation and type: ptxas refuses all others, one by one."""
     types = {name for names in BULK_TYPES.values() for name in names.split()}
     absent = [(op, name) for op, name in product(BULK_TYPES, sorted(types)) if name not in BULK_TYPES[op].split()]
     instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{}.{} [%0], [%1], 16;"
@@ -167,7 +168,7 @@ def test_nothing_but_machine_code_is_emitted():
 
 
 def test_swizzled_is_the_function_of_swizzle_py():
-    """For each mode, every 8-byte chunk of two repeats of the pattern, decided by the compiler."""
+    """The compiler evaluates every 8-byte chunk of two repeats of the pattern, for each mode."""
     statements = []
     for mode in TensorMapSwizzle:
         name = "SWIZZLE_NONE" if mode == 0 else mode.name
@@ -190,7 +191,7 @@ def test_swizzled_is_the_function_of_swizzle_py():
 
 
 def test_tensor_map_is_the_drivers():
-    """Size and alignment of CUtensorMap as cuda.h of CUDA 13 declares it; a barrier is one 64-bit word."""
+    """Size and alignment are those of CUtensorMap in cuda.h of CUDA 13; a barrier is one 64-bit word."""
     cubin(
         "#include <cuda_tma/tma.cuh>\n"
         "static_assert(sizeof(cuda_tma::TensorMap) == 128 && alignof(cuda_tma::TensorMap) == 128);\n"
@@ -200,12 +201,12 @@ def test_tensor_map_is_the_drivers():
 
 
 def test_compile_time(capsys):
-    """The header costs little: the best of three, so that a busy machine does not decide."""
+    """The header costs little: the best of three counts, so that a busy machine has no effect."""
     bare = 'extern "C" __global__ void kernel(float* out) { out[threadIdx.x] = 1; }'
     with_header, without = (min(_seconds(source) for _ in range(3)) for source in (MINIMAL, bare))
     with capsys.disabled():
         print(f"\nNVRTC, sm_90a: {with_header * 1e3:.0f} ms with the header, {without * 1e3:.0f} ms a kernel without")
-    assert with_header < max(0.15, 4 * without)  # a kernel without takes 0.04 s where nothing else runs
+    assert with_header < max(0.15, 4 * without)  # a kernel without it takes 0.04 s on an idle machine
 
 
 def _seconds(source: str) -> float:
@@ -218,7 +219,7 @@ def test_beside_cccl():
     """One translation unit may include this header and CCCL's, in either order."""
     try:
         cccl = find_nvidia_header_directory("cccl")
-    except Exception:  # what it raises depends on what it looks for
+    except Exception:  # its errors depend on the missing library
         cccl = None
     if not cccl:
         pytest.skip("no CCCL headers here")

@@ -1,7 +1,7 @@
-"""A function of the header is the PTX instruction that its comment names, with its operands in their places.
+"""A function of the header is the PTX instruction in its comment, with its operands in their places.
 
-The tables below pair C++ with PTX. In both, the kernel's parameters stand by their names; shared(...) is an address
-converted to that of shared memory.
+The tables below pair C++ with PTX. Both use the names of the kernel's parameters; shared(...) is an address converted
+to that of shared memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ LOAD = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.%s.mbarrier::complet
 STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.%s.bulk_group{hint}"
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint}"
 REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.%s.%s.bulk_group{hint}"
-# {at} and {offsets} are {a, b, c} and {r}, for as many dimensions as there are; {policy} is a last operand, or nothing.
+# {at} and {offsets} are {a, b, c} and {r}, for the number of dimensions; {policy} is a last operand, or empty.
 TILED = {
     "load(tile, *map, *full, Coordinates{at}{policy});": (
         LOAD % ("tile", "") + " [shared(tile)], [map, {at}], [shared(full)]{policy}"
@@ -158,7 +158,7 @@ OTHERS = {
         )
         for priority in ("evict_first", "evict_last")
     },
-    # Indices of any integer type reach the instruction whole.
+    # Indices of any integer type arrive at the instruction without truncation.
     "prefetch(*map, Coordinates{-70000, 1ll << 20, 3u});": (
         "cp.async.bulk.prefetch.tensor.3d.L2.global.tile [map, {-70000, 1048576, 3}]"
     ),
@@ -178,12 +178,12 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     assert effects("tma.cuh", PARAMETERS, table) == table
 
 
 def test_nothing_is_left_out():
-    """Each function of the header stands in a table; those of swizzle.cuh, which are no instruction, are elsewhere."""
+    """Each function of the header is in a table; those of swizzle.cuh are not instructions, and are elsewhere."""
     headers = included_by("tma.cuh") - {"reduction.cuh", "refuse.cuh", "swizzle.cuh", "watchdog.cuh"} | {"tma.cuh"}
     tabled = words([statement for table in TABLES.values() for statement in table])
     assert set().union(*map(defined_in, headers)) <= tabled
@@ -191,7 +191,7 @@ def test_nothing_is_left_out():
 
 
 def test_what_the_hardware_says_is_returned():
-    """Complete or not, elected or not; and wait() asks again until it is."""
+    """Both results are returned: complete or not, elected or not; wait() polls until the phase is complete."""
     said = {
         "full->wait(parity);": ((0, 0, 1), "; ".join([TRY_WAIT] * 3)),
         "full->wait_cluster(parity);": ((0, 1), "; ".join([TRY_WAIT_CLUSTER] * 2)),

@@ -1,4 +1,5 @@
-"""epilogue.cuh, mainloop.cuh, roles.cuh, schedule.cuh: what kernels on tensor cores share does what it says."""
+"""epilogue.cuh, mainloop.cuh, roles.cuh, schedule.cuh: the common parts of kernels on tensor cores work as
+documented."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 
 @pytest.fixture(scope="module")
 def gpu():
-    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # asked for by tests/gpu/test_kernels.py
+    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # tests/gpu/test_kernels.py sets it
         from tests.gpu.hardware import Hardware
 
         return Hardware()
@@ -33,8 +34,8 @@ def launched(gpu, config, kernel, *arguments, seed=0):
 
 # ---- epilogue.cuh ----
 
-# A warpgroup's sums, which say where they are from, leave: two tiles one below the other (Turn::transposed: side by
-# side), the second over the edge of the tensor, as its last columns are.
+# A warpgroup stores its accumulators, whose values encode their places. Two tiles are one above the other
+# (Turn::transposed: side by side); the second crosses the edge of the tensor, as its last columns do.
 LEAVE = """
 extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, float* expected, int first) {
     constexpr int GROUPS = 64 / (TURN == Turn::none ? Part::extent(0) : Part::extent(1));
@@ -67,7 +68,7 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
         ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # of two boxes
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
         ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # an odd number of 16 bytes
-        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts than there is room for
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts than fit
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2, 64),
         ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2, 128),
         ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2, 128),
@@ -108,7 +109,7 @@ product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ Tiled
             load(shared.a[at.index], a_map, full, Coordinates{64 * step, 0});
             load(shared.b[at.index], b_map, full, Coordinates{64 * step, 0});
         }
-        shared.ring.drain(at);   // each stage is released, the last too
+        shared.ring.drain(at);   // each stage is released, including the last
     }, [&] {
         float sums[32] = {};
         int meanwhile = 0;
@@ -127,7 +128,7 @@ product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ Tiled
 """
 
 
-# ... whose first loads are begun before CTAs know of each other.
+# ... whose first loads begin before the CTAs synchronize.
 BEGUN = PRODUCT
 for before, after in {
     "    if (threadIdx.x == 0) shared.ring.init(1);\n": """    if (is_producer<1>()) {
@@ -162,7 +163,7 @@ def test_a_product(gpu, steps, left, source):
     c = np.full(64 * 64 + 128, np.nan, np.float32)
     launched(gpu, Config(1, 256), gpu.compile(USING + source, "product"), a, b, c, steps)
     assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
-    assert (c[64 * 64 :] == left).all()  # what there was to do meanwhile, and the stage after the last
+    assert (c[64 * 64 :] == left).all()  # the work done at the same time, and the stage after the last
 
 
 # ---- schedule.cuh ----
@@ -186,7 +187,7 @@ extern "C" __global__ void bands(int down, int across, int* places) {
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (8, 3), (7, 5), (3, 1), (17, 4)])
 def test_bands(gpu, down, across):
-    """Down a band, which the last may not fill, and then to the right."""
+    """It goes down a band, which the last may not fill, and then to the right."""
     found = np.full((3, down * across, 2), -1, np.int32)
     launched(gpu, Config(1, 32), gpu.compile(USING + BANDS, "bands"), down, across, found)
     for places, height in zip(found.tolist(), (1, 3, 8), strict=True):
@@ -202,7 +203,7 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
     __syncwarp();
     cluster_sync();
     Stage<2> turn;
-    for (int i = 0; threadIdx.x <= 32; ++i) {   // a warp of readers, and a thread that draws
+    for (int i = 0; threadIdx.x <= 32; ++i) {   // a warp of readers, and a thread that takes tasks
         const Task task = threadIdx.x == 32 ? list.draw(turn, given, drawn, count) : list.next(turn);
         if (task.is_last) break;
         for (int late = threadIdx.x == 32 ? 0 : i * 20; late >= 0; --late)
@@ -217,7 +218,7 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_each_task_is_drawn_once(gpu, count, ctas):
-    """By one cluster, whose CTAs are told the same, and so again in the next launch."""
+    """One cluster takes each task, all its CTAs get it, and the next launch works again."""
     given = np.zeros((count + 2, 4), np.int32)  # two clusters, and a last task for each
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
@@ -251,7 +252,7 @@ EPILOGUE = (
         ),
         (PART, "float sums[16]; out.take(sums, map, Coordinates{0, 0});", "a thread has columns / 2 sums"),
         (PART, "in_roles<3, 24, 168>([] {}, [] {});", "no more registers than at the launch"),
-        (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),  # 65536, but 64512 then
+        (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),  # 65536, but then 64512
         (PART, "__shared__ TaskList<int> list; list.init(1);", "a task is copied in pieces of 16 bytes"),
     ],
 )

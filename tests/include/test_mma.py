@@ -1,4 +1,4 @@
-"""mma.cuh: ldmatrix and mma.sync are the instructions that they say, and find their rows through every swizzle."""
+"""mma.cuh: ldmatrix and mma.sync are the documented instructions, and compute row addresses for every swizzle."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PARAMETERS = {
     "real": "float*",
     "whole": "int*",
 }
-# What holds the sums, A, B: types in the instruction.
+# Types of accumulators, A and B; the types in the instruction.
 FORMS = {
     **{("float", t, t): f"k16.row.col.f32.{t}.{t}.f32" for t in ("bf16", "f16")},
     ("float", "tf32", "tf32"): "k8.row.col.f32.tf32.tf32.f32",
@@ -32,7 +32,7 @@ FORMS = {
 
 
 def statement(form: tuple[str, str, str], function: str = "mma") -> str:
-    """A call on sums of which each has its index for its value."""
+    """Return a call on accumulators whose values are their indices."""
     held, a, b = form
     values = "0, 1" if held == "unsigned" else "0, 1, 2, 3"
     operands = f"{held} sums[] = {{{values}}}; const unsigned part[4] = {{p, q, r, s}};"
@@ -58,7 +58,7 @@ PRODUCTS = {
 
 
 def test_products():
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     assert effects("mma.cuh", PARAMETERS, PRODUCTS) == PRODUCTS
 
 
@@ -110,7 +110,7 @@ WAYS = [
 
 
 def test_lanes_name_their_rows():
-    """Of each swizzle, for each lane and place: matrix after matrix, down or to the right first."""
+    """For each swizzle, lane and place: matrix after matrix, down or to the right first."""
     checks = [
         f"for (unsigned lane = 0; lane < 32; ++lane) for (unsigned row = 0; row < 64; row += 8)"
         f" for (unsigned byte = 0; byte < swizzle_span<{mode.name}>(); byte += 32) {{"
@@ -138,7 +138,7 @@ TILES = [
 
 
 def test_rows_of_typed_tiles():
-    """They go from box to box, and know a pitch that is no span."""
+    """They continue from box to box, for a pitch that is not a span."""
     checks = [
         f"{{ using T = {tile}; constexpr unsigned size = sizeof(T::Element);"
         " for (unsigned lane = 0; lane < 32; ++lane) for (unsigned column = 0; column * size + 32 <= T::width() * size;"

@@ -1,4 +1,4 @@
-"""Headers that tma.cuh does not include: each function is its instruction, on every target that has it, and says so."""
+"""Headers that tma.cuh does not include: each function is its instruction, on every target that has it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ STORE_ASYNC = {
     },
 }
 
-# The instruction's numbers are the codes in the map, but for these two, and the packed types.
+# The instruction's numbers are the codes in the map, except these two and the packed types.
 CLEAR_TF32 = "red.shared::cta.and.b32 [shared(map) + 8], -65537; "
 TF32 = {TensorMapDataType.TFLOAT32: 11, TensorMapDataType.TFLOAT32_FTZ: 12}
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.{} [shared(map)], {}"
@@ -108,7 +108,7 @@ TENSOR_MAP_REPLACE = {
         for template, scope in (("", "gpu"), ("<Scope::gpu>", "gpu"), ("<Scope::sys>", "sys"))
     },
 }
-# Beyond sm_90: the packed types, and a swizzle's atomicity, which is set back too.
+# Beyond sm_90: the packed types, and a swizzle's atomicity, which is also reset.
 PACKED = {
     f"replace_data_type<{int(t)}>(*map);": CLEAR_TF32 + REPLACE.format("elemtype", "b32", int(t))
     for t in TensorMapDataType
@@ -158,7 +158,7 @@ CLUSTER_LAUNCH = {
     ),
 }
 
-# header: its functions, the target on which their PTX is read, and whether a target has them all
+# header: its functions, the target for their PTX, and whether a target has them all
 HEADERS = {
     "scope.cuh": (SCOPE, "compute_90", lambda target: True),
     "store_async.cuh": (STORE_ASYNC, "compute_90", lambda target: True),
@@ -166,7 +166,7 @@ HEADERS = {
     "multimem.cuh": (MULTIMEM, "compute_90", lambda target: True),
     "cluster_launch.cuh": (CLUSTER_LAUNCH, "compute_100a", lambda target: target[-1] in "af" and "90" not in target),
 }
-# What is no instruction, or stands in a header of its own.
+# Functions that are not instructions, or are in a header of their own.
 OTHERS = {"set_derived_bytes"}
 EVERY = "".join(
     f"#include <cuda_tma/{path.name}>\n" for path in sorted(FOLDER.glob("*.cuh")) if "macros" not in path.name
@@ -174,7 +174,7 @@ EVERY = "".join(
 
 
 def of(header: str) -> dict[str, str]:
-    """The kernel's parameters, in which this header alone has to be known."""
+    """Return the kernel's parameters, which only need this header."""
     from_tma = {"Barrier*": "store_async.cuh cluster_launch.cuh", "TensorMap*": "tensor_map_replace.cuh"}
     needs = from_tma | {"LaunchResponse*": "cluster_launch.cuh"}
     return {name: kind for name, kind in PARAMETERS.items() if header in needs.get(kind, header)}
@@ -182,10 +182,10 @@ def of(header: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_function_is_its_instruction(header):
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     table, target, _ = HEADERS[header]
     found = effects(header, of(header), table, target=target)
-    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table  # .b: as of CUDA 13
+    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table  # .b in CUDA 13
 
 
 def test_function_is_its_instruction_beyond_sm90():
@@ -201,14 +201,14 @@ def test_nothing_is_left_out(header):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_everything_compiles(target):
-    """All headers of the package in one translation unit, and each function that the target has."""
+    """All headers of the package compile in one translation unit, with each function that the target has."""
     there = [statement for table, _, has in HEADERS.values() if has(target) for statement in table]
     source = source_of("tma.cuh", PARAMETERS, there).replace("#include <cuda_tma/tma.cuh>\n", EVERY)
     assert cubin(source, target).startswith(b"\x7fELF")
 
 
 def test_nvcc(tmp_path):
-    """Both passes of nvcc take the same."""
+    """Both passes of nvcc accept the same."""
     there = [statement for table, _, has in HEADERS.values() if has("sm_90a") for statement in table]
     source = source_of("tma.cuh", PARAMETERS, there).replace("#include <cuda_tma/tma.cuh>\n", EVERY)
     done = nvcc(source, "sm_90a", tmp_path)
@@ -216,7 +216,7 @@ def test_nvcc(tmp_path):
 
 
 def test_derived_bytes_are_the_drivers():
-    """Words 16 and 18 of the map, where the codec has them; the other words stay. Decided by the compiler."""
+    """The compiler evaluates words 16 and 18 of the map, at the codec's places; the other words stay."""
     check = """
 __device__ constexpr bool agrees() {
     TensorMap map{};
@@ -258,7 +258,7 @@ def test_misuse_is_named(statement, message):
 
 
 def test_reductions_of_other_ctas_are_all_there_are():
-    """The tables of store_async.cuh and of send_reduce_bulk() are what ptxas takes, for every operation and type."""
+    """The tables of store_async.cuh and of send_reduce_bulk() equal ptxas's, for every operation and type."""
     bulk = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{}.{} [%0], [%0], 16, [%0];"
     single = RED_ASYNC + ".{}.{} [%0], {}, [%0];"
     operations = [op.removeprefix("bit_") for op in REDUCTIONS]

@@ -1,4 +1,4 @@
-"""pipeline.cuh: it compiles, in every size, to the instructions that it says, and its ring turns as it should."""
+"""pipeline.cuh: it compiles, in every size, to the documented instructions, and its ring works."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_clusters_and_several_producers_need_compiles(target):
 
 
 def test_pipeline_is_compiled_whole():
-    """Each member function of pipeline.cuh is called above: a template that is not instantiated is not compiled."""
+    """Each member function of pipeline.cuh is called above: a template without an instance is not compiled."""
     defined = defined_in("pipeline.cuh") - {"together"}
     assert defined == {"next", "init", "acquire", "try_acquire", "acquire_cluster", "drain", "wait", "try_wait"} | {
         "release", "release_generic", "release_async_read"
@@ -81,7 +81,7 @@ def test_pipeline_is_compiled_whole():
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_stage_walks_the_ring(stages):
-    """Turn i is in place i % stages, and its parity is that of the round i // stages, decided by the compiler."""
+    """Iteration i is in stage i % stages, and its parity is that of round i // stages; the compiler evaluates this."""
     walk = """
 __device__ constexpr bool agrees() {{
     Stage<{stages}> at;
@@ -96,13 +96,13 @@ static_assert(agrees());"""
         cubin(source.format(stages=stages, rounds=3), "sm_90a")
 
 
-# Each producer loads a part of each tile. A consumer's store stands for all that reads a tile, ordinary loads too.
+# Each producer loads a part of each tile. A consumer's store represents all reads of a tile, including ordinary loads.
 RING = """
 #include <cuda_tma/pipeline.cuh>
 using namespace cuda_tma;
 extern "C" __global__ void kernel(Pipeline<{stages}>* pipeline, char* tile, char* memory, int role, unsigned consumers,
                                   int tiles, int producers, int part) {{
-    asm volatile("" : "+l"(pipeline), "+l"(tile));   // the compiler knows that no parameter points to shared memory
+    asm volatile("" : "+l"(pipeline), "+l"(tile));   // hides that no parameter points to shared memory
     Stage<{stages}> at;
     const int bytes = {bytes} >> producers - 1, first = bytes * part;
     if (role == 0) pipeline->init(consumers, producers);
@@ -147,7 +147,7 @@ FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 @cache
 def ring(stages: int) -> str:
-    """The PTX of a kernel of which each thread has one role: together they copy tiles to where they came from."""
+    """Return the PTX of a kernel in which each thread has one role: together they copy tiles back to their source."""
     return ptx(RING.format(stages=stages, bytes=TILE_BYTES))
 
 
@@ -157,7 +157,8 @@ def arguments(role: int, consumers: int, tiles: int, producers: int = 1, part: i
 
 @pytest.mark.parametrize("stages", STAGES)
 def test_pipeline_is_its_instructions(stages):
-    """Which barrier each role waits for and arrives at, with which parity, for every place of two rounds and more."""
+    """The PTX contains each role's waits and arrivals, with barriers and parities, for every stage of two rounds and
+    more."""
     full = [f"[{PIPELINE_AT + 8 * i}]" for i in range(stages)]
     empty = [f"[{PIPELINE_AT + 8 * (stages + i)}]" for i in range(stages)]
     turns = [
@@ -197,14 +198,14 @@ def test_pipeline_is_its_instructions(stages):
 
 @pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
 def test_who_asked_in_vain_waits(role):
-    """A token that says no costs a wait, and no more."""
+    """A token of an incomplete phase costs a wait, and no more."""
     asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
     assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
     assert rest[0] == asked and not rest[1].startswith(TRY_WAIT)
 
 
 def test_cluster_forms_are_their_instructions():
-    """Stage 1 of 2: what is released at another CTA, and acquired where others release."""
+    """Stage 1 of 2: releases at another CTA, and the acquire for releases by others."""
     statements = {
         "pipeline->acquire(at);": f"{TRY_WAIT} [4120], 0",
         "pipeline->acquire_cluster(at, 64);": (
@@ -259,7 +260,7 @@ extern "C" __global__ void kernel(unsigned* passed) {
 
 
 def test_threads_that_meet_at_different_stages_release_their_own():
-    """As threads of a warp may, once they have left each other: the first at each stage arrives for those there."""
+    """Threads of a warp may do so after a divergence: the first at each stage arrives for the threads there."""
     gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
     assert report.findings == () and passed.tolist() == [0] * 20 + [1] * 12
@@ -267,7 +268,7 @@ def test_threads_that_meet_at_different_stages_release_their_own():
 
 @dataclass
 class Mbarrier:
-    """PTX ISA, "mbarrier": a phase completes when no arrival and no byte is pending."""
+    """An mbarrier by PTX ISA, "mbarrier": a phase completes when no arrival and no byte is pending."""
 
     arrivals: int
     pending: int = field(init=False)
@@ -295,9 +296,9 @@ class Cta:
         self.consumers = len(consumers)
         self.part_bytes = TILE_BYTES // len(producers)
         self.barriers: dict[str, Mbarrier] = {}
-        self.parts: dict[int, int] = {}  # what lies where in the stages, part by part: address in memory
-        self.unread: Counter[int] = Counter()  # how many consumers have yet to read it
-        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of those under way
+        self.parts: dict[int, int] = {}  # the content of the stages, part by part: address in memory
+        self.unread: Counter[int] = Counter()  # the number of consumers that have not read it
+        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of copies in flight
         self.stored: list[int] = []
         text, shape = ring(stages), (len(consumers), tiles, len(producers))
         for opcode, operands in execute(text, arguments(INIT, *shape)):
@@ -307,7 +308,7 @@ class Cta:
         self.answers: dict[Generator, int | None] = dict.fromkeys(self.running)
 
     def step(self, chosen: int) -> None:
-        """One effect of one thread, or the end of a copy."""
+        """Execute one effect of one thread, or the end of a copy."""
         which = chosen % (len(self.running) + bool(self.copies))
         if which == len(self.running):
             part, memory, barrier = self.copies.pop(chosen % len(self.copies))
@@ -362,10 +363,10 @@ class Cta:
     st.integers(0, 1 << 32),
 )
 def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, seed):
-    """Whatever the order in which threads and copies go on: no tile is read early or overwritten, and all end."""
-    random = Random(seed)  # fair, as the hardware is: nobody is passed over for ever
+    """In any order of threads and copies, no tile is read early or overwritten, and all threads end."""
+    random = Random(seed)  # fair, like hardware: every thread runs again
     cta = Cta(stages, tiles, producers, consumers)
-    for _ in range(5_000):  # more than four times what is needed
+    for _ in range(5_000):  # more than four times the necessary number
         if not cta.running and not cta.copies:
             break
         cta.step(random.randrange(1 << 20))
@@ -374,7 +375,7 @@ def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, se
 
 
 def test_who_drains_waits_for_the_last_release():
-    """The producer has not ended before the consumer released all that was loaded, though it loaded no more."""
+    """The producer ends only after the consumer has released all loaded stages, although it loads no more."""
     cta = Cta(3, 2, [PRODUCER], [CONSUMER])
     producer, consumer = cta.running
     while producer in cta.running and len(cta.copies) < 2:

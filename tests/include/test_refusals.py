@@ -1,4 +1,4 @@
-"""Mistakes that compile without a word in plain CUDA do not compile here, and the message names the remedy."""
+"""Mistakes that compile without an error in plain CUDA do not compile here, and the message contains a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.include._header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
 
 LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
-# What TMA takes: in each of these places the compiler knows less of the map, the tile or the numbers.
+# Accepted arguments: in each of these places the compiler has less information on the map, the tile or the numbers.
 RIGHT = {
     "a parameter": LOAD.format("map"),
     "one of two parameters": LOAD.format("(x ? map : other)"),
@@ -129,7 +129,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
 
 
 def right() -> str:
-    """All that is right, but for a call of by_value."""
+    """Return all accepted statements, except a call of by_value."""
     return kernel(list(RIGHT.values())).replace("__device__ void by_value(TensorMap) {}", "")
 
 
@@ -141,14 +141,14 @@ def test_nothing_right_is_refused(options):
 
 
 def test_of_the_checks_nothing_is_left():
-    """The same instructions with and without them."""
+    """The instructions are the same with and without the checks."""
     without = right().replace("#include", "#define CUDA_TMA_NO_REFUSALS\n#include", 1)
     assert instructions(ptx(right())) == instructions(ptx(without))
 
 
 @cache
 def can_ask_what_is_constant() -> bool:
-    """Whether this NVRTC has what refuse.cuh asks (13.4 on)."""
+    """Return whether this NVRTC has the builtin that refuse.cuh uses (13.4 on)."""
     asked = "#if !__has_builtin(__builtin_constant_p)\n#error\n#endif"
     try:
         compile_source(asked, "sm_90a")
@@ -175,7 +175,7 @@ def test_every_refusal_is_tested():
 
 
 def test_nvcc(tmp_path):
-    """nvcc has the checks of types alone; its host code passes maps on by value, to kernels that it starts."""
+    """nvcc has only the checks of types, because its host code passes maps by value to the kernels that it starts."""
     launch = "void launch(const TensorMap& map) { start<<<1, 1>>>(map); }"
     source = f"__global__ void start(const __grid_constant__ TensorMap map) {{ prefetch_tensor_map(map); }}\n{launch}"
     assert nvcc(right() + source, "sm_90a", tmp_path).returncode == 0

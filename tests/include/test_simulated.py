@@ -1,6 +1,6 @@
-"""Kernels that tests/gpu runs on hardware, on the simulator: the same results, and nothing to find fault with.
+"""Kernels that tests/gpu runs on hardware, on the simulator: the same results, and no findings.
 
-What a test is called here it is called there.
+A test here has the name of the test there.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""A function of sm100.cuh is the PTX instruction that its comment names, with its operands in their places."""
+"""A function of sm100.cuh is the PTX instruction in its comment, with its operands in their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.include._instructions import MULTICAST, PARAMETERS, REMOTE, copies
 from tests.support.ptx_interpreter import effects
 
 TARGET = "compute_100a"
-# Space, mode, then what follows; see the tables of test_header_instructions.py.
+# Space, mode, then the rest; see the tables of test_header_instructions.py.
 LOAD = (
     "cp.async.bulk.tensor.{rank}d.shared::%s.global.%s.mbarrier::complete_tx::bytes%s{hint}"
     " [shared(tile)], [map, {at}], [shared(full)]"
@@ -49,7 +49,7 @@ ALONG_W = {
 
 
 def of_pairs(forms: dict[str, str]) -> dict[str, str]:
-    """The same loads as functions of cta_group2, whose barrier may be another CTA's."""
+    """Return the same loads as functions of cta_group2, whose barrier may be another CTA's."""
     return {
         f"cta_group2::{statement.replace('*full', barrier)}": (
             form.replace("shared::cta", "shared::cluster")
@@ -84,7 +84,7 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     assert effects("sm100.cuh", PARAMETERS, table, target=TARGET) == table
 
 

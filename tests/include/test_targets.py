@@ -1,6 +1,8 @@
-"""The table of target.cuh, and sm100.cuh: each target has exactly what ptxas lets it have, and a message says so.
+"""The table of target.cuh, and sm100.cuh: each target has exactly the features that ptxas accepts, and a message lists
+them.
 
-ptxas is asked with instructions written here, without the header, for every target from sm_90 on that NVRTC knows.
+The tests give ptxas instructions that are written here, without the header, for every target from sm_90 on that NVRTC
+supports.
 """
 
 from __future__ import annotations
@@ -16,10 +18,11 @@ from tests.include._targets import kernel, statements
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
-WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # have all of it
+WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # targets with all
+                                                                                                  # features
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
-# feature: (its instruction, in PTX alone; the header's function that needs it)
+# feature: (its instruction, only in PTX; the header's function that needs it)
 FEATURES = {
     "wgmma": ("wgmma.fence.sync.aligned;", "require_wgmma<int>();"),
     "setmaxnreg": ("setmaxnreg.inc.sync.aligned.u32 64;", "register_alloc<64>();"),
@@ -114,7 +117,7 @@ def test_table_is_what_ptxas_takes(target):
 
 
 def named_by(text: str) -> set[str]:
-    """The targets that the end of a message speaks of, among those that NVRTC knows."""
+    """Return the targets at the end of a message, among those that NVRTC supports."""
     if "or a later target with a or f" in text:
         least = int(re.search(r"\d+", text).group())
         return {target for target in TARGETS if target[-1] in "af" and int(re.search(r"\d+", target).group()) >= least}
@@ -136,7 +139,7 @@ def test_message_names_targets_that_have_it(name):
 
 
 def test_table_is_whole():
-    """Each feature that the table has is asked for above, and each function of sm100.cuh needs one."""
+    """The statements above use each feature of the table, and each function of sm100.cuh needs one."""
     rows = re.findall(r"^CUDA_TMA_FEATURE\((\w+),", (FOLDER / "target.cuh").read_text(), re.M)
     assert rows == list(FEATURES)
     functions = re.findall(r"^__device__ void \w+\(.*?^}", (FOLDER / "sm100.cuh").read_text(), re.M | re.S)
@@ -163,14 +166,14 @@ def test_everything_compiles(target):
 
 
 def test_nvcc(tmp_path):
-    """Its pass over the host's code, for which the table has everything, parses the same kernels."""
+    """Its pass over the host code, for which the table has everything, parses the same kernels."""
     done = nvcc(kernel(statements()), "sm_100a", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "tile::scatter4 needs sm_100a" in nvcc(kernel([FEATURES["scatter4"][1]]), "sm_90a", tmp_path).stderr
 
 
 def test_nothing_is_left_out():
-    """Each function of sm100.cuh is named in a statement above; a wrong instruction would be refused."""
+    """A statement above contains each function of sm100.cuh; a wrong instruction would be refused."""
     defined = defined_in("sm100.cuh")
     assert len(defined) == 15  # of 20 and a constructor: those of cta_group2 have the names of others
     assert defined <= words(statements())

@@ -31,7 +31,7 @@ PTX_OF = {
     "store_matrices(address, m0, m1);": STMATRIX_X2.format(""),
     "store_matrices_transposed(address, m0, m1);": STMATRIX_X2.format(".trans"),
 }
-CHECKS = {"require_barrier_number", "release_at"}  # no instruction, or an old name of one
+CHECKS = {"require_barrier_number", "release_at"}  # not an instruction, or an old name of one
 
 
 def kernel(statements: list[str]) -> str:
@@ -44,7 +44,7 @@ def kernel(statements: list[str]) -> str:
 
 
 def test_function_is_its_instruction():
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     assert effects("warpgroup.cuh", PARAMETERS, PTX_OF) == PTX_OF
 
 

@@ -1,4 +1,4 @@
-"""watchdog.cuh: without its macro nothing of it is in a kernel; with it, waits know where they stand."""
+"""watchdog.cuh: without its macro it adds nothing to a kernel; with it, waits record their lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INCLUDES = "".join(
 
 @pytest.fixture(scope="module")
 def without_watchdog(tmp_path_factory) -> Path:
-    """The headers as they would be without it: each of its macros taken out of the text, by what it is without."""
+    """Return the headers without it: each of its macros is replaced by its definition without a watchdog."""
     folder = tmp_path_factory.mktemp("include")
     (folder / "cuda_tma").mkdir()
     for header in FOLDER.glob("*.cuh"):
@@ -39,7 +39,7 @@ def without_watchdog(tmp_path_factory) -> Path:
 
 
 def test_every_use_of_it_is_taken_out(without_watchdog):
-    """What would be left of one does not compile in the test below; here it is named."""
+    """A remainder of one would not compile in the test below; here its name is shown."""
     left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
     texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}
     found = {name: found[0] for name, text in texts.items() if (found := left.search(re.sub("//.*", "", text)))}
@@ -49,8 +49,8 @@ def test_every_use_of_it_is_taken_out(without_watchdog):
 
 @pytest.mark.parametrize(("source", "target"), [case for case in kernels() if case.values[1] == "sm_90a"])
 def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog):
-    """Of the same PTX, ptxas makes the same machine code."""
-    unused = "#pragma nv_diag_suppress 177\n"  # variables of a header, which now stand in the source itself
+    """ptxas makes the same machine code of the same PTX."""
+    unused = "#pragma nv_diag_suppress 177\n"  # variables of a header, which are now in the source itself
     stripped = unused + with_headers(source, without_watchdog)
     assert "CUDA_TMA_WATCHDOG" not in stripped
     assert _ptx(source, target) == _ptx(stripped, target)
@@ -63,7 +63,7 @@ def _ptx(source: str, target: str) -> str:
 
 @pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_with_the_macro_products_still_overlap(name):
-    """ptxas says so where it has each wgmma wait for the one before: C7510 to C7516, C7518. (C7517: at the exit.)"""
+    """ptxas reports each wgmma that must wait for the preceding one: C7510 to C7516, C7518. (C7517: at the exit.)"""
     (case,) = (case for case in kernels() if case.id == f"{name}-sm_90a")
     kernel = re.search(r"(\w+)\(const __grid_constant__ AMap|__launch_bounds__\([^\n]*\)\s*(\w+)\(", case.values[0])
     compiled = compile_source(case.values[0], kernel[1] or kernel[2], target="sm_90a", defines=ON)
@@ -71,7 +71,7 @@ def test_with_the_macro_products_still_overlap(name):
 
 
 def test_what_a_thread_needs_at_its_end_takes_no_registers_before():
-    """A producer has 24: what does not fit is kept in memory, and read again in each step."""
+    """A producer has 24 registers: excess values are kept in memory, and read again in each step."""
     (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
     verbose = ["--ptxas-options=-v"]
     compiled = compile_source(case.values[0], "gemm", target="sm_90a", defines=ON, options=verbose)
@@ -87,7 +87,7 @@ def test_all_headers_compile_with_it(target):
 
 
 def test_several_translation_units_have_one_watchdog():
-    """Compiled apart and linked, they would define it twice."""
+    """Compiled separately and linked, they would define it twice."""
     body = "__global__ void kernel() { __shared__ cuda_tma::Barrier b; b.wait(0); }"
     source = f"#define CUDA_TMA_WATCHDOG_MS 500\n#include <cuda_tma/tma.cuh>\n{body}"
     whole, apart = ptx(source), ptx(source, options=["-rdc=true"])
@@ -136,7 +136,7 @@ extern "C" __global__ void kernel() {
     ],
 )
 def test_a_wait_knows_its_line(statement):
-    """The line at which a call begins or has its argument, and not one of the header."""
+    """The line is that at which a call begins or has its argument, not one of the header."""
     source = PLACES.replace("{statement}", statement)
     line = 1 + source[: source.index(statement)].count("\n")
     compiled = compile_source(source, "kernel", target="compute_90a", defines=ON)

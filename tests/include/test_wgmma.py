@@ -1,4 +1,4 @@
-"""The wgmma header compiles, whole, to machine code for sm_90a, and its descriptors read what TMA loads leave."""
+"""The whole wgmma header compiles to machine code for sm_90a, and its descriptors read the tiles of TMA loads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def test_everything_compiles(statements):
 
 
 def test_nothing_is_left_out():
-    """Each function of the headers is named in a statement here or in one of the other tests of wgmma."""
+    """A statement here or in another test of wgmma contains each function of the headers."""
     here = Path(__file__).parent
     elsewhere = "".join((here / name).read_text() for name in ("test_wgmma_forms.py", "test_wgmma_operands.py"))
     used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS) + elsewhere))
     found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
     assert len(found) == 17
     inside = {"multiply", "wgmma_of", "input_bytes", "input_of", "product_of", "require_product", "exponent_bits"}
-    assert found - used == inside  # to which the others lead
+    assert found - used == inside  # the others call this one
 
 
 PARAMETERS = {
@@ -46,7 +46,7 @@ PTX_OF = {
 
 
 def multiplication(columns: int, call: str) -> str:
-    """A call of wgmma() on sums of which each has its index for its value."""
+    """Return a call of wgmma() on accumulators whose values are their indices."""
     return f"float sums[{columns // 2}]; for (int i = 0; i < {columns // 2}; ++i) sums[i] = i; {call}"
 
 
@@ -66,13 +66,13 @@ WGMMA = {
 
 @pytest.mark.parametrize("table", [PTX_OF, WGMMA], ids=["the rest", "wgmma"])
 def test_function_is_its_instruction(table):
-    """One function, one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction: its name, all its operands in order, and nothing else."""
     assert effects("wgmma.cuh", PARAMETERS, table) == table
 
 
 @pytest.mark.parametrize(("wait", "times"), [("wgmma_wait<0>(all);", 2), ("wgmma_wait<0>();", 1)])
 def test_sums_are_read_after_the_wait(wait, times):
-    """What was computed of each sum before a wait that names them is computed again after it."""
+    """A wait that names the accumulators makes the compiler compute their uses again after it."""
     triple = "for (int i = 0; i < 128; ++i) out[128 + i] = 3 * all[i];"
     assert len(re.findall(r"\bmul\.f32\b", ptx(kernel([triple, wait, triple])))) == 128 * times
 
@@ -91,7 +91,7 @@ def test_misuse_is_named(statement, message):
 
 @pytest.mark.parametrize(("between", "serialized"), [("", False), ("sums[3] += 1;", True)], ids=["asynchronous", "not"])
 def test_multiplications_stay_asynchronous(between, serialized):
-    """Two groups are in flight, and ptxas adds no waits of its own; it says so (C7511) where it has to."""
+    """Two groups are in flight, and ptxas adds no waits of its own; otherwise it reports that (C7511)."""
     step = "wgmma_fence(); wgmma(sums, x, y); wgmma(sums, x.advance(32), y.advance(32)); wgmma_commit();"
     waits = "wgmma_wait<1>(); wgmma_wait<0>(sums);"
     statements = [
@@ -107,6 +107,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("example", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_an_example_compiles_as_meant(example):
-    """Its kernel draws no remark from ptxas: nothing serialized, spilled, or ignored (setmaxnreg)."""
+    """ptxas makes no remark on its kernel: nothing is serialized, spilled, or ignored (setmaxnreg)."""
     _, log = compile_source(str(constants(EXAMPLES / f"{example}.py")["SOURCE"]), "sm_90a")
     assert log == ""

@@ -1,4 +1,4 @@
-"""Every form of wgmma is the instruction that it says: types, N, A in registers, negation; and what is refused."""
+"""Every form of wgmma is its documented instruction: types, N, A in registers, negation; and the refused forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import write_wgmma
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
-# What holds the sums, A, B, function: types in the instruction; the rest of its operands, A in shared memory and not.
+# Types of accumulators, A, B, function: types in the instruction; its other operands, with A in shared memory and not.
 FORMS = {
     **{("float", t, t, "wgmma"): (f"k16.f32.{t}.{t}", "1, 1, 0, 0", "1, 1, 0") for t in ("bf16", "f16")},
     ("unsigned", "f16", "f16", "wgmma"): ("k16.f16.f16.f16", "1, 1, 0, 0", "1, 1, 0"),
@@ -48,7 +48,7 @@ def operand(name: str, element: str, in_registers: bool = False) -> str:
 
 
 def statement(form: tuple[str, str, str, str], n: int, in_registers: bool) -> str:
-    """A call on sums of which each has its index for its value."""
+    """Return a call on accumulators whose values are their indices."""
     held, a, b, function = form
     count = count_of(held, n)
     sums = f"{held} sums[{count}]; for (int i = 0; i < {count}; ++i) sums[i] = i;"
@@ -73,14 +73,14 @@ def table(forms: Iterable[tuple[str, str, str, str]], columns: Iterable[int]) ->
 
 
 def done(statements: Iterable[str]) -> dict[str, str]:
-    """What each does, by its PTX."""
+    """Return the PTX of each statement."""
     return effects(">\n#include <cuda_tma/".join(HEADERS), PARAMETERS, statements)
 
 
 @pytest.mark.parametrize("columns", [EVERY_N[:16], EVERY_N[16:24], EVERY_N[24:]], ids=lambda c: f"{c[0]} to {c[-1]}")
 @pytest.mark.parametrize("form", [("float", "bf16", "bf16", "wgmma"), ("unsigned", "f16", "f16", "wgmma")], ids=str)
 def test_every_n(form, columns):
-    """The tables of wgmma_macros.cuh: all sums, and what is behind them, for each count."""
+    """The tables of wgmma_macros.cuh contain all accumulators, and the operands after them, for each count."""
     expected = table([form], columns)
     assert done(expected) == expected
 
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) kernel(unsigned* out, Matri
 
 
 def work(form: tuple[str, str, str, str], n: int) -> str:
-    """Products that ptxas must keep: both forms of A, on sums that come from memory and go back."""
+    """Return products that ptxas must keep: both forms of A, on accumulators that come from memory and go back."""
     held, a, b, function = form
     count = count_of(held, n)
     calls = (f"{function}(sums, {operand('x', a, where)}, {operand('y', b)});" for where in (False, True))
@@ -123,7 +123,7 @@ def test_every_form_is_assembled():
 
 
 def test_signs():
-    """-x turns the sign of all elements: imm-scale-a, imm-scale-b."""
+    """-x negates all elements: imm-scale-a, imm-scale-b."""
     bf16 = "float sums[4] = {}; wgmma(sums, -MatrixOf<Input::bf16, Major::MN>{x}, -MatrixOf<Input::bf16>{y});"
     fp8 = "float sums[4] = {}; wgmma(sums, MatrixOf<Input::e4m3>{x}, -MatrixOf<Input::e5m2>{y}.advance(32), false);"
     part = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s}; wgmma(sums, part, - -MatrixOf<Input::f16>{y});"
@@ -134,7 +134,7 @@ def test_signs():
 
 
 def test_a_in_registers_of_untyped_operands():
-    """As the form that was there first: types as template arguments, bf16 where nothing is said."""
+    """They are those of the older form: types as template arguments, bf16 by default."""
     sums = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s};"
     calls = {"wgmma(sums, part, y);": ("bf16", 0), "wgmma<Input::f16, Major::MN>(sums, part, y);": ("f16", 1)}
     texts = done(f"{sums} {call}" for call in calls).values()
@@ -148,7 +148,7 @@ MOVES = re.compile(r"\b(?:mov|add|fma|mul)\.[rnf.]*32\s+%f")
 
 @pytest.mark.parametrize(("named", "behind"), [("", 32), ("sums", 0)], ids=["not named", "named"])
 def test_sums_are_ready_before_the_fence(named, behind):
-    """Named, they are computed before it; else the compiler may do it behind it, and does."""
+    """Named accumulators are computed before it; otherwise the compiler may compute them after it, and does."""
     source = kernel(
         [
             f"float sums[32]; for (int i = 0; i < 32; ++i) sums[i] = 1; wgmma_fence({named}); wgmma(sums, x, y);",
@@ -160,7 +160,7 @@ def test_sums_are_ready_before_the_fence(named, behind):
 
 
 def test_a_in_registers_is_written_after_the_wait():
-    """Named, each register is read for the last time before the wait: a copy is made of what comes after."""
+    """Each named register is read for the last time before the wait: later uses read a copy."""
     source = kernel(
         [
             "float sums[4] = {}; unsigned rows[1][4]; for (int i = 0; i < 4; ++i) rows[0][i] = out[i] * 3;",
@@ -209,7 +209,7 @@ def test_misuse_is_named(statement, message):
     ],
 )
 def test_missing_header_is_named(statement, header):
-    """And with it alone, the statement compiles."""
+    """The statement compiles with only that header."""
     alone = kernel([statement]).replace(INCLUDES, "#include <cuda_tma/wgmma.cuh>\n")
     with pytest.raises(AssertionError, match=f"include <cuda_tma/{header}>"):
         ptx(alone)
@@ -218,7 +218,7 @@ def test_missing_header_is_named(statement, header):
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_120a"])
 def test_other_targets(target):
-    """They may include the headers and ask; what they lack says so."""
+    """They may include the headers and query the target; a missing feature is an error that names it."""
     asking = "template <typename T> __device__ void f(T x) { if constexpr (has_wgmma) { %s } }\nextern"
     uses = ["wgmma_fence();", "wgmma_commit();", "wgmma_wait<0>();", "float sums[4]; wgmma(sums, x, x);"]
     source = kernel(["f(x); out[4] = part[0];"])
@@ -235,7 +235,7 @@ def test_macros_are_what_the_tool_writes():
 
 
 def test_macros_end():
-    """No macro outlives the headers."""
+    """The headers define no macro after their end."""
     names = re.findall(r"^#define (CUDA_TMA_\w+)", write_wgmma.FILES["wgmma_macros.cuh"], re.M)
     assert len(names) > 100
     checks = "".join(f"#ifdef {name}\n#error {name}\n#endif\n" for name in names)

@@ -1,6 +1,6 @@
-"""What wgmma reads in shared memory: descriptors name the tiles that TMA loads leave, swizzled or not, typed or not.
+"""Operands of wgmma in shared memory: descriptors address the tiles of TMA loads, swizzled or not, typed or not.
 
-What a descriptor means stands here once more, as the PTX ISA has it, beside the emulator's loads.
+The meaning of a descriptor is written here again, from the PTX ISA, to compare with the emulator's loads.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ PARAMETERS = {"tile": "void*", "k_rows": "unsigned", "out": "unsigned long long*
 
 
 def stored(parameters: dict[str, str], statements: list[str], arguments: dict[str, int | str]) -> list[int]:
-    """What statements store in `out`, where the kernel's parameters have these values."""
+    """Return the values that statements store in `out`, for these values of the kernel's parameters."""
     lines = trace(ptx(source_of("tile.cuh>\n#include <cuda_tma/wgmma.cuh", parameters, statements)), arguments.values())
     return [int(line.split()[-1]) % 2**64 for line in lines if line.startswith("st.global")]
 
 
 def test_descriptor_bits():
-    """For each swizzle and some addresses up to 227 KB, decided by the compiler."""
+    """The compiler evaluates them for each swizzle and some addresses up to 227 KB."""
     checks = []
     for mode, address in product((TensorMapSwizzle.NONE, *SWIZZLES), (0, 1024, 0x12340, 227 * 1024)):
         name = mode.name if mode else "SWIZZLE_NONE"
@@ -41,7 +41,7 @@ def test_descriptor_bits():
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_constants_of_the_layouts(mode):
-    """The stride offset is the repeat of the swizzle, and the leading one the size of a box of so many rows of K."""
+    """The stride offset is the repeat of the swizzle, and the leading offset the size of a box of `rows` rows of K."""
     repeat, span = shared.pattern(mode).repeat_bytes, shared.pattern(mode).span_bytes
     expected = {
         f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
@@ -52,7 +52,7 @@ def test_constants_of_the_layouts(mode):
 
 
 def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarray:
-    """The (rows, 16) elements that one instruction reads: PTX ISA, "Strides", for a K-major matrix."""
+    """Return the (rows, 16) elements that one instruction reads: PTX ISA, "Strides", for a K-major matrix."""
     row, element = np.indices((rows, 16))
     span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + row // 8 * repeat + row % 8 * span + 2 * element
@@ -60,7 +60,8 @@ def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarr
 
 
 def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns: int) -> np.ndarray:
-    """The (columns, 16) elements of an MN-major matrix: K goes from row to row, a span of M or N from box to box."""
+    """Return the (columns, 16) elements of an MN-major matrix: K goes from row to row, a span of M or N from box to
+    box."""
     column, k = np.indices((columns, 16))
     span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + 2 * column // span * k_rows * span + k // 8 * repeat + k % 8 * span + 2 * column % span
@@ -68,14 +69,14 @@ def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns:
 
 
 def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
-    """What a load of the box of a (rows, columns) matrix leaves in shared memory, as the emulator has it."""
+    """Return shared memory after a load of the box of a (rows, columns) matrix, by the emulator."""
     params = params_of(TensorSpec(matrix.shape, "uint16"), box_dim=box[::-1], swizzle=mode)
     return emulate.load(params, matrix.reshape(-1).view(np.uint8), at).smem
 
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_descriptors_read_what_a_load_leaves(mode):
-    """The start addresses, as advance() is to make them, reach each 16 elements of K of tiles that TMA loaded."""
+    """The start addresses of advance() reach each 16 elements of K of tiles that TMA loaded."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     span = shared.pattern(mode).span_bytes
     elements = span // 2
@@ -91,7 +92,7 @@ def test_descriptors_read_what_a_load_leaves(mode):
 
 
 def test_descriptors_advance():
-    """By bytes, of which the start address counts every 16th."""
+    """The argument is in bytes; the start address counts 16 bytes."""
     source = "#include <cuda_tma/wgmma.cuh>\nstatic_assert(cuda_tma::MatrixDescriptor{0x40}.advance(32).bits == 0x42);"
     cubin(source, "sm_90a")
 
@@ -108,9 +109,10 @@ def test_constants_without_a_swizzle():
 def read_core_matrices(
     smem: np.ndarray, start: int, rows: int, k_bytes: int, mn_bytes: int, transposed: bool
 ) -> np.ndarray:
-    """The (rows, 16) elements that one instruction reads without a swizzle, from core matrices of 8 x 16 bytes."""
+    """Return the (rows, 16) elements that one instruction reads without a swizzle, from core matrices of 8 x 16
+    bytes."""
     row, k = np.indices((rows, 16))
-    if transposed:  # 8 of K, one below the other, by 8 of M or N
+    if transposed:  # 8 of K, one above the other, by 8 of M or N
         linear = k // 8 * k_bytes + k % 8 * 16 + row // 8 * mn_bytes + row % 8 * 2
     else:
         linear = k // 8 * k_bytes + k % 8 * 2 + row // 8 * mn_bytes + row % 8 * 16
@@ -118,7 +120,7 @@ def read_core_matrices(
 
 
 def test_boxes_of_16_bytes_are_core_matrices():
-    """Loaded one behind the other without a swizzle, as the header says of k_major and mn_major."""
+    """They are loaded in sequence without a swizzle, as the header documents for k_major and mn_major."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     columns = range(64, 128, 8)
     tile = np.concatenate([load(matrix, 0, (8, 48), (column, 32)) for column in columns])
@@ -159,7 +161,7 @@ TYPED = {
 
 @pytest.mark.parametrize(("tile", "call"), TYPED)
 def test_typed_tiles_say_what_they_are(tile, call):
-    """Type, swizzle and distances follow from a Tile, and so does the box in which an element of K lies."""
+    """Type, swizzle and distances follow from a Tile, and so does the box that contains an element of K."""
     element, mode, offset, leading, stride = TYPED[tile, call]
     major = "MN" if call.startswith("mn") else "K"
     checks = f"using X = decltype({call}); static_assert(X::type == Input::{element} && X::major == Major::{major});"

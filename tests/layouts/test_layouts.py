@@ -1,4 +1,4 @@
-"""Where two layouts put the same element: held to what the simulator does with registers, and to known pairs."""
+"""The places of the same element in two layouts, compared with the simulator's registers, and with known pairs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def compared(written, read):
 
 
 def numbered(registers, lanes, bits):
-    """Registers whose elements say their thread, and others whose elements say which value they are."""
+    """Return registers whose elements contain their thread, and others whose elements contain their value's index."""
     each = 32 // bits
     values = np.arange(registers * each).reshape(registers, 1, each)
     threads = np.arange(lanes).reshape(1, lanes, 1)
@@ -38,7 +38,7 @@ def numbered(registers, lanes, bits):
 
 
 def stacked(read, registers, lanes, bits):
-    """What an instruction makes of them: thread and value of each element."""
+    """Return the instruction's result on them: thread and value of each element."""
     found = [read(of) for of in numbered(registers, lanes, bits)]
     return np.stack([each.view(f"u{bits // 8}").astype(np.int64) for each in found], axis=-1)
 
@@ -69,7 +69,7 @@ def test_sums_are_where_products_leave_them(columns):
 def test_matrices_are_where_ldmatrix_puts_and_stmatrix_takes_them(turned):
     def tile(registers):
         rows = MatrixMove(4, turned).to_rows(registers.reshape(4, 1, 32)).view(np.uint16).reshape(2, 2, 8, 8)
-        return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two matrices below each other, twice
+        return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two matrices one above the other, twice
 
     suffix = ".trans" * turned
     expected = stacked(tile, 4, 32, 16)
@@ -106,7 +106,7 @@ def test_a_tile_lies_where_a_load_puts_it(swizzle):
 
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_an_accumulator_is_a_factor_of_16_bits_once_it_is_converted(type_):
-    """As attention has it: S = Q K^T in registers becomes P, the A of P V."""
+    """Attention does so: S = Q K^T in registers becomes P, the operand A of P V."""
     found = compared(f"{C}:64x128", f"wgmma.a:{type_}")
     assert found.equal and found.exchange is None
     assert str(found).splitlines() == [
@@ -119,7 +119,7 @@ def test_an_accumulator_is_no_factor_of_8_bits():
     found = compared(C, "wgmma.a:e4m3")
     assert not found.equal and found.same.sum() == 256 and found.lost == 0
     assert found.found[0, 2].tolist() == [8, 0] and found.found[0, 4].tolist() == [0, 2]
-    # In each quad the first and the last lane have a quarter of their values right, those between have none.
+    # In each quad the first and the last lane have a quarter of their values right, the others none.
     assert {thread: kept for thread, (kept, of) in found.threads().items() if of == 16} == {
         thread: (4, 0, 0, 4)[thread % 4] for thread in range(128)
     }
@@ -133,7 +133,7 @@ def test_an_accumulator_is_no_factor_of_8_bits():
 
 
 def test_what_is_said_to_mend_it_does():
-    """Registers of sums, taken in the order that is told, are A with its columns in the order that is told."""
+    """Accumulator registers in the reported order are A with its columns in the reported order."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
     values = rows_to_sums(sums)  # [16, 128]: the values of each thread
@@ -164,20 +164,20 @@ def test_stmatrix_takes_the_sums_of_wgmma_in_pairs():
 def test_tiles_of_two_swizzles_differ():
     found = compared("tile:bf16:64B", "tile:bf16:128B")
     assert found.read.shape == (8, 32) and found.exchange is None
-    # Rows of 64 bytes lie 64 and 128 apart: the first row alone is in its place, and half of what is read is not there.
+    # Rows of 64 bytes are 64 and 128 apart: only the first row is in its place, and half of the read bytes are missing.
     assert found.same.sum() == 32 and found.same[0].all() and found.lost == 128
     assert found.read.place(1, 0) == (144,) and found.found[1, 0].tolist() == [2, 0]
     assert "128 elements are read where nothing was written: what was there before, NaN perhaps" in str(found)
 
 
 def test_tensor_memory_is_told_apart():
-    """A fragment written by one shape of tcgen05 and read by another."""
+    """One shape of tcgen05 writes a fragment, and another reads it."""
     found = compared("tcgen05.ld.32x32b:b32:128x32", "tcgen05.ld.16x256b")
     assert not found.equal and found.exchange.within == 32
     assert layouts.layout("tmem.d:f32:128x8").place(77, 5) == (77, 5)
     assert layouts.layout("tmem.d:f32:64x8").place(17, 5) == (33, 5)
     assert "not verified on hardware" in found.read.source
-    # Of 16 rows, as sums of mma.
+    # The first 16 rows equal the accumulators of mma.
     sixteen = layouts.layout("tcgen05.ld.16x256b:b32:32x32").places[:16]
     assert np.array_equal(sixteen, layouts.layout("mma.d:f32:16x32").places)
 

@@ -1,7 +1,7 @@
-"""Which statements of a pipeline matter: leave one out, and two accesses lose their order, or somebody waits for ever.
+"""The necessary statements of a pipeline: without one, two accesses lose their order, or a thread waits forever.
 
-Others are there too, and do not matter in this pipeline: a wait for a free stage where there are more stages than
-tiles, a barrier beside another one. Those are not planted.
+Other statements are not necessary in a pipeline: a wait for a free stage if there are more stages than tiles, or a
+barrier next to another one. Those are not planted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _WARPS = ("WARP", "LATE", "COUNTED")
 
 
 def faults_of(of: Pipeline) -> list[str]:
-    """Names of `pipeline.cu`'s statements."""
+    """Return the names of `pipeline.cu`'s statements."""
     if of.items < of.workers:
         return []
     return [*_of_stages(of), *_of_consumers(of), *_of_ends(of)]
@@ -68,7 +68,7 @@ def _of_consumers(of: Pipeline) -> list[str]:
 
 
 def _meet_anyway(of: Pipeline) -> bool:
-    """Whether those who exchange sums meet between two turns at another barrier too."""
+    """Return whether the threads that exchange sums also meet at another barrier between two iterations."""
     by_warps = of.release in _WARPS or (of.release == "HEADER" and of.copies)
     in_warps = of.exchange == "LANES" or of.consumers == 32
     return of.together or of.release == "GROUP" or of.epilogue.startswith("STAGED") or (by_warps and in_warps)

@@ -1,6 +1,6 @@
-// A pipeline: tiles from global memory into a ring of stages, their readers, what these make of them, and how CTAs meet
-// at the end. Macros say which (shape.py); each statement that orders something has a name, and FAULT leaves it out.
-// Why what is left in is enough: __init__.py.
+// A pipeline: tiles from global memory into a ring of stages, their readers, their use, and the synchronization of CTAs
+// at the end. Macros select the parts (shape.py). Each statement that orders something has a name, and FAULT leaves it
+// out. __init__.py explains why the others suffice.
 
 #include <cuda_tma/pipeline.cuh>
 #include <cuda_tma/scope.cuh>
@@ -29,7 +29,7 @@ enum {
 
 constexpr unsigned ROWS = 8 * SLICES, PITCH = COLS * sizeof(ELEMENT), SLICE = 8 * PITCH, BYTES = SLICES * SLICE;
 constexpr bool COPIES = PRODUCER == TMA || PRODUCER == IM2COL || PRODUCER == BULK;   // through the async proxy
-constexpr bool REMOTE = MULTICAST || PRODUCER == ST_ASYNC;        // others fill a stage, or release it
+constexpr bool REMOTE = MULTICAST || PRODUCER == ST_ASYNC;        // other CTAs fill a stage, or release it
 constexpr bool READS = CONSUMER == LOADS;                         // through the generic proxy
 constexpr bool ONE_READS = CONSUMER == STORE || CONSUMER == REDUCE || CONSUMER == STORE_BULK;
 

@@ -1,4 +1,4 @@
-"""A pipeline on the simulator, and what it should compute."""
+"""A pipeline on the simulator, and its expected result."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Outcome:
-    """Of a pipeline under several schedules: findings by schedule, and which outputs were wrong."""
+    """The outcome of a pipeline under several schedules: findings by schedule, and the wrong outputs."""
 
     def __init__(self) -> None:
         self.findings: dict[tuple[str, int], tuple[simulate.Finding, ...]] = {}
@@ -43,7 +43,7 @@ def run(
     schedules: Iterable[tuple[str, int]] = SCHEDULES,
     until_error: bool = False,
 ) -> Outcome:
-    """Compile it once, launch it under each schedule, or until an error is found, and compare what it computes."""
+    """Compile it once, launch it under each schedule, or until an error is found, and compare its results."""
     gpu = simulate.Device(strict=True, multiprocessor_count=shape.multiprocessors)
     kernel = gpu.compile(SOURCE, "kernel", defines=shape.defines(fault))
     given = _input(shape)
@@ -56,7 +56,7 @@ def run(
         rest = [arrays[name] for name in ("out", "peers", "partial", "total")]
         config = simulate.Config(shape.grid // shape.ctas, shape.block, shape.ctas)
         order, seed = schedule
-        steps = 3_000_000 if fault == "NOTHING" else 300_000  # who spins on a flag takes many
+        steps = 3_000_000 if fault == "NOTHING" else 300_000  # spinning on a flag takes many steps
         report = gpu.launch(
             config, kernel, *maps, given, *rest, flags, shape.items, order=order, seed=seed, max_steps=steps
         )

@@ -1,4 +1,4 @@
-"""Which pipelines there are, drawn by Hypothesis, and which of their statements matter."""
+"""The pipelines, drawn by Hypothesis, and their necessary statements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Pipeline:
     Attributes
     ----------
     grid, multiprocessors, items : int
-        CTAs; how many multiprocessors they share, so that they may come in waves; tiles for all of them.
+        CTAs; the number of multiprocessors that they share, so that they may run in waves; tiles for all of them.
     element, swizzle, cols, slices : type, swizzle, elements of a row, eights of rows of a tile
     consumers, producers : int
         Threads.
@@ -61,31 +61,31 @@ class Pipeline:
 
     @property
     def workers(self) -> int:
-        """Those who each walk through some of the tiles: CTAs, or with multicast clusters."""
+        """Return the number of workers that each process some of the tiles: CTAs, or with multicast clusters."""
         return self.grid // self.ctas if self.multicast else self.grid
 
     @property
     def turns(self) -> int:
-        """Tiles of the worker that has most."""
+        """Return the tiles of the worker that has most."""
         return -(-self.items // self.workers)
 
     @property
     def copies(self) -> bool:
-        """Whether TMA, or a bulk copy, fills the stages."""
+        """Return whether TMA, or a bulk copy, fills the stages."""
         return self.producer in _COPIES
 
     @property
     def reads_once(self) -> bool:
-        """Whether one thread reads a stage, by storing it."""
+        """Return whether one thread reads a stage, by storing it."""
         return self.consumer in _ONE_READS
 
     @property
     def remote(self) -> bool:
-        """Whether other CTAs fill a stage, or release it."""
+        """Return whether other CTAs fill a stage, or release it."""
         return self.multicast or self.producer == "ST_ASYNC"
 
     def defines(self, fault: str = "NOTHING") -> dict[str, object]:
-        """Macros, with one statement left out."""
+        """Return the macros, with one statement left out."""
         values = {name.upper(): value for name, value in asdict(self).items()}
         number = {"LOADS": 0, "WGMMA": 1, "STORE": 2, "REDUCE": 3, "STORE_BULK": 4}[self.consumer]
         launch = ("GRID", "MULTIPROCESSORS", "ITEMS")
@@ -95,7 +95,7 @@ class Pipeline:
 
 @st.composite
 def pipelines(draw) -> Pipeline:
-    """Pipelines that are right."""
+    """Draw a pipeline that is right."""
     consumer = draw(st.sampled_from(["LOADS"] * 5 + ["WGMMA", "STORE", "REDUCE", "STORE_BULK"]))
     producers = ["TMA", "TMA", "BULK", "CP_ASYNC", "STORES", "IM2COL"] + ["ST_ASYNC"] * (consumer == "LOADS")
     if consumer == "WGMMA":
@@ -148,7 +148,7 @@ def _ends(draw, of: Pipeline) -> Pipeline:
     )
     finish = draw(st.sampled_from(finishes))
     handoffs = ["NO_HANDOFF"] * 3 + ["LAST", "LAST_ACQ_REL"] + ["LAST_LOADED"] * (finish == "NO_PEER")
-    handoffs += ["CHAIN"] * (of.grid < 4)  # many who spin take long
+    handoffs += ["CHAIN"] * (of.grid < 4)  # many spinning threads take long
     return replace(
         of,
         finish=finish,

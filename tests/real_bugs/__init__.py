@@ -1,8 +1,8 @@
-"""Bugs of public repositories, each reduced to a kernel of our own: before its mend, and after (``-DFIXED``).
+"""Bugs of public repositories, each reduced to a kernel of our own: before its fix, and after (``-DFIXED``).
 
-A kernel's first lines say what the test asks: `thread` (repository and number of the public discussion), `bug`, `fix`,
-`kind` and `severity` of the finding; `grid`, `block`, `cluster`, `tiles`, `box` and `order` of the launch. The line to
-be accused ends in ``// culprit``.
+A kernel's first lines describe the test: `thread` (repository and number of the public discussion), `bug`, `fix`,
+`kind` and `severity` of the finding; `grid`, `block`, `cluster`, `tiles`, `box` and `order` of the launch. The line
+that the finding must name ends in ``// culprit``.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ _ENTRY = re.compile(r"// (\w+): (.*(?:\n//   +.*)*)")
 
 @dataclass(frozen=True, slots=True)
 class RealBug:
-    """A reduced kernel, and what is to be found in it.
+    """A reduced kernel, and its expected finding.
 
     Attributes
     ----------
     name : str
-        Of its file.
+        The name of its file.
     source : str
     thread : str
         ``owner/name#number``.
     bug, fix : str
-        What was wrong, and what mended it.
+        The defect, and its fix.
     kind, severity : str
-        Of the finding.
+        The kind and severity of the finding.
     grid, block, cluster, tiles : int
-        Of the launch; `tiles` is an argument of the kernel.
+        The launch; `tiles` is an argument of the kernel.
     box : tuple of int
-        Of both maps, in tensor order.
+        The box of both maps, in tensor order.
     order : str
-        Of asynchronous copies, in which the bug is that finding.
+        The order of asynchronous copies in which the bug is that finding.
     """
 
     name: str
@@ -59,7 +59,7 @@ class RealBug:
 
 
 def real_bugs() -> list[RealBug]:
-    """All of this folder, by name."""
+    """Return all bugs of this folder, by name."""
     return [_read(path) for path in sorted(Path(__file__).parent.glob("*.cu"))]
 
 

@@ -1,4 +1,4 @@
-"""Every rule at its boundary: the last values that are legal, and what is said of the first that are not."""
+"""Every rule at its boundary: the last legal values, and the violations of the first illegal ones."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 U6_WIDE = replace(PACKED_WIDE, data_type=15)
 
-# params that are legal, compute capability, argument, its legal values, and the others with all that is said of them
+# legal params, compute capability, argument, its legal values, and the others with all their violations
 # fmt: off
 CASES = [
     (PLAIN, (9, 0), "data_type", [0, 12], [

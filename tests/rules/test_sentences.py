@@ -1,4 +1,4 @@
-"""One sentence in the user's terms for every rule: whole, with tensor order, units and the remedy."""
+"""One sentence in the user's terms for every rule: the whole text, with tensor order, units and the remedy."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.rules._rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, 
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 DTYPES = {7: "float32", 9: "bfloat16"}
-# params that are legal, compute capability, what is changed, and the sentence about it
+# legal params, compute capability, the change, and the sentence about it
 # fmt: off
 SENTENCES = [
     (PLAIN, (9, 0), {"data_type": -1},

@@ -1,4 +1,4 @@
-"""Every warning at its boundary, with all that is said; and what bytes hold that no driver writes."""
+"""Every warning at its boundary, with its whole text; and bytes that no driver writes."""
 
 import struct
 from dataclasses import replace
@@ -54,7 +54,7 @@ WARNED = [
     ]),
     (PLAIN, (9, 0), {"global_dim": (60, 48, 40)}, []),
     (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (63, 48, 40)}, []),
-    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice is 16 bytes, and no narrow row
+    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice is 16 bytes, not a narrow row
         "box_dim[0]=32 should be at most the tensor's extent, 1: the rest of the box is fill.",
     ]),
     (replace(PLAIN,**SLICES), (9, 0), {"global_strides": (1024, 49152)}, []),

@@ -1,4 +1,4 @@
-"""The barrier expects half of the bytes that the copy brings."""
+"""The barrier expects half of the bytes that the copy delivers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Prefetches move no byte, and keep the rules of the copies that they precede."""
+"""Prefetches copy no byte, and follow the rules of the copies that they precede."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_stores_of_the_same_bytes_by_two_warps_are_advice(body):
     assert {each.severity for each in launched(compiled(body), strict=True)[0].findings} == {"error"}
 
 
-@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])  # all of it, and the last element alone
+@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])  # all of it, and only the last element
 @pytest.mark.parametrize("body", ["two_tiles", "two_bulk"])
 def test_stores_of_other_bytes_by_two_warps_race(body, second):
     report, _, _ = launched(compiled(body, second))

@@ -1,4 +1,4 @@
-"""Launches on the simulator: what they are configured by, several in a row, and how far they are."""
+"""Launches on the simulator: their configurations, sequences of launches, and their progress."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_after_an_error_the_rest_does_not_run(gpu, kernel):
     ],
 )
 def test_a_grid_with_clusters_counts_them(gpu, kernel, config, blocks):
-    """As cuda.core's LaunchConfig does, which may be given itself."""
+    """cuda.core's LaunchConfig counts so, and is accepted as well."""
     out = np.zeros(len(blocks), np.int32)
     gpu.launch(config, kernel("where"), out).raise_for_errors()
     assert out.tolist() == blocks
@@ -93,7 +93,7 @@ def test_progress_says_how_many_schedules_are_done(capsys, monkeypatch):
 
 
 def test_a_descriptor_that_is_not_known_is_refused(gpu):
-    """A matrix descriptor with a base offset: nobody has recorded what it does."""
+    """A matrix descriptor with a base offset: its effect is not recorded."""
     source = r"""
     #include <cuda_tma/wgmma.cuh>
     extern "C" __global__ void product(unsigned long long descriptor, float* out) {
@@ -110,7 +110,7 @@ def test_a_descriptor_that_is_not_known_is_refused(gpu):
 
 @pytest.mark.parametrize(("register_bytes", "resident"), [(0, 64), (16_000, 32)])
 def test_registers_of_all_that_are_resident_have_room(register_bytes, resident):
-    """Of kernels with thousands of registers, fewer CTAs run at the same time."""
+    """Fewer CTAs of kernels with thousands of registers run at the same time."""
     geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
     assert geometry.resident_ctas == resident
 
@@ -140,7 +140,7 @@ extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {
 
 
 def test_a_map_of_another_type_than_the_kernels_is_refused():
-    """As a launch on a GPU refuses it: the kernel would read another swizzle than the copy wrote."""
+    """A launch on a GPU refuses it as well: the kernel would read with another swizzle than the copy wrote."""
     gpu = simulate.Device()
     kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)
     for given in (array, gpu.create_tensor_map(array, box_dim=(32, 32), swizzle="128B")):

@@ -1,4 +1,4 @@
-"""Launches and kernels that the simulator refuses as a GPU, the driver or the assembler does."""
+"""Launches and kernels that the simulator refuses, as a GPU, the driver or the assembler does."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_directives_of_ptx_are_heeded(gpu, directives, block, words):
 
 @pytest.mark.parametrize(("directives", "block"), [(".reqntid 64", 64), (".maxntid 8, 4", 32), ("", 1024)])
 def test_launches_that_directives_allow_run(gpu, directives, block):
-    """Of ``.maxntid`` the product counts, and not each extent."""
+    """The product of ``.maxntid`` counts, not each extent."""
     out = np.zeros(1, np.float32)
     assert gpu.launch(Config(1, block), gpu.load(PTX.format(directives), "k"), out, 2.5).errors == ()
     assert out[0] == 2.5
@@ -97,7 +97,7 @@ def test_directives_in_the_text_of_a_compiler():
 
 
 def test_ptx_gives_the_type_of_a_float(gpu):
-    """Without C++ a launch on a GPU takes an int for its bits, which are another number."""
+    """Without C++, a launch on a GPU passes the bits of an int, which are another number."""
     kernel = gpu.load(PTX.format(""), "k")
     assert [each.type for each in kernel.parameters] == [None, "float"]
     with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was given; pass 2\.0"):
@@ -156,7 +156,7 @@ def test_settings_of_numpy_are_taken():
 
 
 def test_a_suppression_may_be_text(gpu):
-    """As in a mark of the fixture."""
+    """The text has the form of the fixture's mark."""
     text = "out-of-bounds:PTX line 9:the array is a stand-in"
     gpu = simulate.Device(suppressions=[text])
     assert gpu.suppressions == (simulate.Suppression.parse(text),)
@@ -182,7 +182,7 @@ def test_what_is_no_kernel_is_refused(gpu):
 
 
 def test_a_map_without_grid_constant_is_refused_in_the_words_of_a_compiler(gpu, nvrtc):
-    """The headers place an instruction there that no assembler knows: cuda_tma/refuse.cuh."""
+    """The headers place an unknown instruction there: cuda_tma/refuse.cuh."""
     words = (
         r"^kernel 'copied' does not compile for compute_90a: copied.cu\(8\): this TensorMap is a copy in local memory: "
         "declare the parameter as const __grid_constant__ TensorMap and pass it on by reference"
@@ -205,7 +205,7 @@ def test_a_map_with_grid_constant_runs(gpu):
 
 @pytest.fixture
 def nvrtc():
-    """From C++ to PTX, without the simulator."""
+    """Compile from C++ to PTX, without the simulator."""
     from cuda_tma._compile.nvrtc import request, run
 
     return lambda source: run(request(source, "copied", target="compute_90a")).ptx

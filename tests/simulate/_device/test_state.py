@@ -1,4 +1,4 @@
-"""The state that launches share: several threads use it, and an interrupt leaves it as it was."""
+"""The state that launches share: several threads use it, and an interrupt leaves it unchanged."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_an_interrupt_leaves_memory_as_the_first_schedule_does(ptx, interrupt, s
 
 
 def test_an_interrupt_leaves_a_read_only_view_read_only(ptx, interrupt_inside, monkeypatch):
-    """The launch that was interrupted had the array itself."""
+    """The interrupted launch used the array itself."""
     gpu, out = Device(), np.zeros(1, np.int32)
     kernel, view = gpu.load(ptx, "sum"), out.view()
     view.flags.writeable = False

@@ -6,7 +6,7 @@ import numpy as np
 
 from cuda_tma import simulate
 
-# Triton compiles a reversed read so: the register lies below the variable, and the offset leads back into it.
+# Triton compiles a reversed read this way: the register is below the variable, and the offset leads back into it.
 REVERSED = """
 .version 8.7
 .target sm_90a

@@ -1,4 +1,4 @@
-"""Atomics of many threads at few addresses: as one after the other would leave them, and quickly."""
+"""Atomics of many threads at few addresses: the results of a sequence, computed quickly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGERS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec"
 
 
 def one_after_the_other(view, items, sources, combine):
-    """What PTX says, word by word."""
+    """Compute the result by PTX, word by word."""
     old = np.empty(len(items), view.dtype)
     for lane, item in enumerate(items):
         old[lane] = view[item]
@@ -45,7 +45,7 @@ def test_integers_are_combined_one_after_the_other(op, data):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("special", [1.0, np.nan, np.inf, 1e-42])
 def test_floats_are_added_one_after_the_other(dtype, special):
-    """Rounded each time; what is subnormal or NaN is left to the instruction."""
+    """Each sum is rounded; the instruction decides about subnormals and NaN."""
     draw = np.random.default_rng(5)
     values = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 6, 500)).astype(dtype)
     values[250] = special
@@ -57,7 +57,7 @@ def test_floats_are_added_one_after_the_other(dtype, special):
 
 
 SOURCE = r"""
-// A lock for each thread: of a warp as well, since its threads are scheduled one by one.
+// A lock for each thread, also of a warp, because its threads are scheduled one by one.
 extern "C" __global__ void locked(int* o) {
     while (atomicCAS(o, 0, 1)) {}
     __threadfence();

@@ -94,7 +94,7 @@ def test_a_response_for_each_cta_of_a_cluster():
 
 
 def test_clusters_are_canceled():
-    """Half of a small grid begins; the others are canceled, or begin where a cluster has ended."""
+    """Half of a small grid begins; the others are canceled, or begin after a cluster has ended."""
     gpu = simulate.Device("10.0")
     kernel = gpu.compile(KERNEL.replace("QUERY", VECTOR), "kernel")
     done, by = np.zeros((1, 8), np.int32), np.full((1, 8), -1, np.int32)

@@ -1,4 +1,4 @@
-"""``tensormap.replace`` at dimensions that the map's rank does not reach, and at dimensions that no map has."""
+"""``tensormap.replace`` at dimensions beyond the map's rank, and at dimensions that no map has."""
 
 from __future__ import annotations
 

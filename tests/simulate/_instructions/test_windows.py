@@ -1,4 +1,5 @@
-"""Instructions of .shared::cta reach the shared memory of their own CTA; those of .shared::cluster that of each CTA."""
+"""Instructions of .shared::cta access the shared memory of their own CTA; those of .shared::cluster that of each
+CTA."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ extern "C" __global__ void __cluster_dims__(2) k(const int* in, int* out, int fa
 LINE = 1 + SOURCE.splitlines().index("        asm volatile(STATEMENT  // the line of the finding")
 _GENERIC = ".reg .b64 g; cvt.u64.u32 g, %2; cvta.shared::cluster.u64 g, g;"
 _STORED = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
-# Each with operands there (%1), remote (%2), in (%3), out (%4); %0 is a result.
+# Each has operands there (%1), remote (%2), in (%3), out (%4); %0 is a result.
 OF_ONE_CTA = {
     "ld": "ld.shared::cta.u32 %0, [%1];",
     "ld.plain": "ld.shared.u32 %0, [%1];",
@@ -59,7 +60,7 @@ OF_ONE_CTA = {
     "mov.u32 %0, 0;",
     "ldmatrix": "{ .reg .b32 r; ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [%1]; mov.u32 %0, 0; }",
 }
-# Those of another CTA, and what `data[0] + value` is then in CTA 0.
+# Instructions on another CTA's memory, and the resulting `data[0] + value` in CTA 0.
 OF_THE_CLUSTER = {
     "ld": ("ld.shared::cluster.u32 %0, [%1];", 100),
     "ld.generic": ("{ .reg .b64 g; cvt.u64.u32 g, %1; cvta.shared::cluster.u64 g, g; ld.u32 %0, [g]; }", 100),

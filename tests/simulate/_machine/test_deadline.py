@@ -1,4 +1,4 @@
-"""A launch, or the loading of its PTX, ends at the time limit: with a sentence, and with the findings until then."""
+"""A launch, or the loading of its PTX, ends at the time limit, with an error and the findings until then."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_loop_that_counts(settings, threads):
 
 
 def test_a_long_text_without_a_loop():
-    """The group that runs never comes to a branch."""
+    """The running group never reaches a branch."""
     text = COUNTS.replace("L:\n", "L:\n" + "add.u64 %rd1, %rd1, 1;\n" * 20_000)
     gpu = simulate.Device(time_limit=LIMIT_SECONDS, multiprocessor_count=32)
     kernel = loaded_without_limit(gpu, text)

@@ -1,4 +1,4 @@
-"""The simulated machine: who runs, who waits, where memory lies, and that every launch ends with a report."""
+"""The simulated machine: running and waiting threads, the places of memory, and a report at the end of every launch."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_who_spins_does_not_starve_who_sets_the_flag(run):
 
 
 def test_a_block_may_wait_for_one_that_has_not_begun(run):
-    """While the places of those that have ended are free."""
+    """It begins in the slots of blocks that have ended."""
     out = np.zeros(20, np.int32)
     run("flag_of_later_block", Config(20, 1024), np.zeros(1, np.int32), out, max_steps=100_000)
     assert out.all()

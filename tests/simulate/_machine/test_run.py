@@ -1,4 +1,5 @@
-"""A launch goes on where hardware goes on; where it ends at a finding, a suppression of that finding is no verdict."""
+"""A launch continues where hardware continues; if it ends at a finding, a suppression of that finding gives no
+verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from cuda_tma import simulate
 from cuda_tma.__main__ import main
 from cuda_tma.simulate import Suppression
 
-# As ThunderKittens has it: each lane of a warp initializes the mbarrier. Recorded: an H200 goes on after a second init.
+# ThunderKittens does this: each lane of a warp initializes the mbarrier. Recorded: an H200 continues after a second
+# init.
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

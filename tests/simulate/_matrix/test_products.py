@@ -1,4 +1,4 @@
-"""The kernels of the GPU tests of products, on the simulator: header and simulator mean the same by every operand."""
+"""The kernels of the GPU tests of products, on the simulator: header and simulator agree on every operand."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_wgmma_without_a_swizzle(majors):
 
 
 def test_wgmma_of_typed_tiles():
-    """Arrays are given for typed maps; A and B come in several boxes."""
+    """Arrays are arguments for typed maps; A and B consist of several boxes."""
     a, b = (integers("f16", shape, 8).astype(np.float16) for shape in ((64, 128), (128, 128)))
     out = np.full((64, 128), np.nan, np.float32)
     config = simulate.Config(grid=1, block=128, shmem_size=(64 + 128) * 256)

@@ -29,7 +29,7 @@ __device__ void multiply(const In* a, const In* b, const Out* c, Out* out) {
     wmma::store_matrix_sync(out + warp * M * N, sums, M, wmma::mem_col_major);
 }
 """
-TYPES = {  # what wmma calls it, what lies in memory, the same in NumPy; of the sums
+TYPES = {  # its name in wmma, its type in memory, its NumPy type; for the accumulators
     "half": ("half", "half", np.float16, ("float", np.float32)),
     "half to half": ("half", "half", np.float16, ("half", np.float16)),
     "bf16": ("__nv_bfloat16", "__nv_bfloat16", bfloat16, ("float", np.float32)),
@@ -48,7 +48,7 @@ WARPS = 3
 
 
 def source():
-    """A kernel for each case."""
+    """Return a kernel for each case."""
     text = SOURCE
     for number, (name, (m, n, k), rows) in enumerate(CASES):
         kind, element, _, (total, _) = TYPES[name]

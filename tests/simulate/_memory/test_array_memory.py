@@ -1,4 +1,4 @@
-"""Arrays as memory of kernels on the simulator: each lies there as long as it lives, and where it lives."""
+"""Arrays as memory of kernels on the simulator: each is there as long as it lives, at its own address."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_view_of_an_array_that_was_resized_is_refused(gpu, put):
     assert segments(gpu) == before
     gpu.launch(FOUR, put, array).raise_for_errors()
     assert array[:5].tolist() == [*ONE_TO_FOUR, 0]
-    with pytest.raises(ValueError, match="cannot resize an array"):  # NumPy's: its memory stays where a kernel has it
+    with pytest.raises(ValueError, match="cannot resize an array"):  # NumPy keeps the memory of a mapped array
         array.resize(1, refcheck=False)
 
 
@@ -68,7 +68,7 @@ def test_freed_memory_is_unmapped(gpu, put, library):
 
 
 def test_memory_that_is_used_again_is_another_array(gpu, put, torch):
-    """Storage that a resize frees is given to the next tensor, which is a little longer."""
+    """The next tensor, which is slightly longer, gets the storage that a resize frees."""
     for length in range(700, 750):
         tensor = torch.zeros(length)
         gpu.launch(FOUR, put, tensor).raise_for_errors()
@@ -86,12 +86,12 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
     del array
     assert memory() is None
     gpu.launch(FOUR, put, zeros(4)).raise_for_errors()
-    assert segments(gpu) == before  # this launch's array in the place of the one that ended
+    assert segments(gpu) == before  # this launch's array in place of the one that ended
 
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, trace):
-    """They are as long as the array, and no collection of cycles has to find them."""
+    """They are as long as the array, and are freed without a collection of cycles."""
     made = []
 
     class Kept(device.Sanitizer):
@@ -231,7 +231,7 @@ def test_temporaries_stay_until_the_launch_ends(gpu, add):
 
 
 def test_an_array_that_ends_in_another_thread_stays_until_the_launch_ends(gpu, ptx, monkeypatch):
-    """The kernel reaches it by an address, and the last user lets go while the kernel runs."""
+    """The kernel has its address, and the last reference is dropped while the kernel runs."""
     arrays, out = [np.ones(4, np.float32)], zeros(4)
     address, run = gpu.address(arrays[0]), device.run
 

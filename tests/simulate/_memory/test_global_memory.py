@@ -27,7 +27,7 @@ def test_a_memory_takes_over_segments_in_any_order():
 
 
 def test_a_memory_takes_over_many_segments_in_one_step():
-    """Added one by one, each of which copies the list, these would take minutes."""
+    """Single additions, which each copy the list, would take minutes."""
     memory, starts = GlobalMemory(), range(0, 256 * 200_000, 256)
     data = np.zeros(64, np.uint8)
     memory.restore([Segment(start, data, "") for start in starts], [], starts.stop)

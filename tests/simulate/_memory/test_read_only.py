@@ -1,4 +1,4 @@
-"""Memory that a kernel on the simulator may read and not write."""
+"""Memory that a kernel on the simulator may read but not write."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_an_address_of_a_writeable_view_is_written(gpu, add):
 
 
 def test_a_pointer_in_memory_is_of_a_launch_before(gpu, ptx):
-    """No argument of the second launch lies in the array that it writes."""
+    """The array that the second launch writes is not one of its arguments."""
     array, ones = zeros(4), np.ones(4, np.float32)
     kernel = gpu.load(ptx, "keep")
     gpu.launch(Config(1, 1), kernel, array).raise_for_errors()

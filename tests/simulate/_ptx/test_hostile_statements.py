@@ -113,7 +113,7 @@ FAR = "18446744073709551615"
 )
 @pytest.mark.parametrize("space", ["", ".global", ".shared", ".local"])
 def test_an_address_wraps_around(address, space):
-    """2**64 - 1 is -1, which is no byte of any memory."""
+    """2**64 - 1 is -1, which is not the address of any byte."""
     text = f".global .b8 x[64]; .shared .b8 s[64];\n.visible .entry f()\n{{\n{REGISTERS} .local .b8 l[64];\n"
     report = launched(f"{text}ld{space}.u8 %r2, {address};\nst{space}.u8 {address}, %r2;\nret;\n}}\n", 1)
     assert {finding.kind for finding in report.errors} <= {"out-of-bounds", "fault", "cluster"}

@@ -1,4 +1,4 @@
-"""PTX as values: what NVRTC and nvcc write is taken whole, and what is no PTX is refused with its line."""
+"""PTX as values: the parser accepts all output of NVRTC and nvcc, and refuses other text with its line."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LINE_INFO = (DATA / "line_info.ptx").read_text()  # of line_info.cu
 
 
 def body(text: str):
-    """The function that has these statements."""
+    """Return the function that has these statements."""
     head = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 memory[];\n"
     return parse(f"{head}.entry kernel(.param .u64 pointer) {{\n{text}\n}}").functions["kernel"]
 
@@ -92,14 +92,14 @@ def test_opcodes_are_split_and_guarded():
 
 
 def test_directives_may_stand_close():
-    """As cuda_fp16.hpp writes them."""
+    """cuda_fp16.hpp writes them this way."""
     found = body("{.reg.b32 a;.reg.pred p;.shared.align 8.b32 x;mov.b32 a,x;}")
     assert [register.type for register in found.registers] == ["b32", "pred"]
     assert (found.variables["x"].align, found.instructions[0].operands) == (8, (Register(0), Symbol("x")))
 
 
 def test_scopes_have_registers_and_labels_of_their_own():
-    """Inline asm in a loop that was unrolled: the same names, twice."""
+    """Inline asm in an unrolled loop: the same names, twice."""
     once = "{ .reg .pred p; .reg .b32 %r<2>;\n again: mov.b32 %r1, 7; @p bra again; bra done; }"
     found = body(f".reg .b32 %r<2>; {once} {once} mov.b32 %r1, 8; done: ret;")
     assert [register.name for register in found.registers] == ["%r0", "%r1", "p", "%r0", "%r1", "p", "%r0", "%r1"]
@@ -193,7 +193,7 @@ def test_places_name_the_calls_that_were_inlined():
 
 
 def statements(text: str) -> int:
-    """Instructions of a PTX text, counted otherwise: what ends with a semicolon and is no directive."""
+    """Count the instructions of a PTX text in another way: statements with a semicolon that are not directives."""
     text = re.sub(r"//[^\n]*|^\s*\.loc[^\n]*", "", text.split("\t.file")[0], flags=re.MULTILINE)
     bodies = re.findall(r"^\{$(.*?)^\n\}$", text, re.MULTILINE | re.DOTALL)
     found = re.split(r";", re.sub(r"\w+\s*:\s*\.(branch|call)\w+", ".", "".join(bodies)))

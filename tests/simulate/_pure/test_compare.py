@@ -1,4 +1,4 @@
-"""Comparisons, selections and approximations of the simulator; and what its table does not know."""
+"""Comparisons, selections and approximations of the simulator; and instructions that its table lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floating-point instructions of the simulator against fractions, rounded once."""
+"""Floating-point instructions of the simulator compared with fractions, rounded once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def negated(value):
 
 
 def total(a, b, mode):
-    """a + b, of fractions, infinities, NaN and -0.0."""
+    """Return a + b, for fractions, infinities, NaN and -0.0."""
     if a == b == 0 and negative(a) and negative(b):
         return -0.0
     if isnan(a) or isnan(b) or isinf(a) or isinf(b):
@@ -81,7 +81,7 @@ def fused(a, b, c, mode):
 
 
 def encoded(value, type_, mode="rn", ftz=False, sat=False, relu=False):
-    """Bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
+    """Return the bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
     if isnan(value) and type_ == "f64":
         return None
     bits = bits_of(flushed_result(value, type_, mode) if ftz else value, type_, mode)
@@ -140,7 +140,7 @@ def test_pairs_of_f32(data, name, mode, ftz):
 
 
 def test_a_scalar_operand_of_a_pair_of_f32():
-    """3.0 and 1.0, added to the pair of 1.0 and 2.0 of each lane; .sat and a min of pairs do not exist."""
+    """3.0 and 1.0 are added to each lane's pair of 1.0 and 2.0; .sat and a min of pairs do not exist."""
     entry = lookup(instruction("add.f32x2 d, a, b"))
     found = entry.compute(np.array([0x3F80000040000000] * 2, np.uint64), np.uint64(0x404000003F800000))
     assert found.tolist() == [0x4080000040400000] * 2
@@ -153,7 +153,7 @@ def test_a_scalar_operand_of_a_pair_of_f32():
 @settings(max_examples=30)
 @given(data=st.data())
 def test_extremes_of_three(name, flags, data):
-    """They are the extremes of two, one after the other; .abs takes magnitudes first."""
+    """They are the extremes of two, applied twice; .abs takes magnitudes first."""
     lanes = data.draw(st.lists(st.tuples(*[floats_of("f32")] * 3), min_size=1, max_size=12))
     a, b, c = zip(*lanes, strict=True)
     of_two = compute(f"{name}{flags}.f32 d, a, b", compute(f"{name}{flags}.f32 d, a, b", a, b), c)
@@ -167,7 +167,7 @@ def test_extremes_of_three(name, flags, data):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(TYPES), st.sampled_from(DIRECTIONS))
 def test_fused_beside_a_tie(data, type_, mode):
-    """a * b is half a unit of c, or a hair more or less: where rounding twice goes wrong."""
+    """a * b is half a unit of c, or slightly more or less: double rounding would be wrong there."""
     mode = mode if type_ in ("f32", "f64") else "rn"
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
