@@ -1,4 +1,4 @@
-"""The word of an mbarrier: what it says, and back."""
+"""The word of an mbarrier: decoding and encoding."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_every_word_comes_back(word):
 
 @given(st.integers(1, MOST))
 def test_what_init_stores(count):
-    """As ptxas computes the word of mbarrier.init for sm_90: two shifts of 2**20 - count."""
+    """ptxas computes the word of mbarrier.init for sm_90 this way: two shifts of 2**20 - count."""
     less = (1 << 20) - count
     assert decode_barrier(less << 43 | less << 1) == Barrier(0, count, count, 0)
 
@@ -60,7 +60,7 @@ def test_what_is_no_word_of_64_bits(word):
 
 
 def test_bytes_of_an_array_are_a_word():
-    """As a kernel leaves them."""
+    """Kernels write them this way."""
     word = encode_barrier(Barrier(1, 2, 3, 64))
     assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
     with pytest.raises(ValueError, match="8 bytes, not 4"):
@@ -97,7 +97,7 @@ def test_recorded_cases_are_defined():
 
 
 def test_words_of_hardware_are_decoded():
-    """Of cases that end with every count of arrivals at a boundary, phases of both parities, and in between."""
+    """The cases end with every count of arrivals at a boundary, phases of both parities, and values between."""
     barriers, words = replay_barriers.observed(recordings.read(DATA / "barriers_sm90.jsonl.gz"))
     assert len(words) >= 74 and {barrier.phase for barrier in barriers} == {0, 1}
     assert [decode_barrier(word) for word in words] == barriers
@@ -110,7 +110,7 @@ def test_the_layout_is_found_in_words_of_hardware():
     assert replay_barriers.layout(barriers, words) == BARRIER_FIELDS
 
 
-# What a case of tests/data/faults_sm90.jsonl.gz left: kernels that expect 4096 bytes and ask for the word by inval.
+# Results of cases of tests/data/faults_sm90.jsonl.gz: kernels that expect 4096 bytes and read the word by inval.
 LEFT = {
     "a load": Barrier(1, 1, 1, 0),
     "a load that is multicast": Barrier(1, 1, 1, 0),
@@ -118,7 +118,7 @@ LEFT = {
     "more bytes come than are expected": Barrier(0, 0, 1, -16),
     "multicast to no CTA": Barrier(0, 0, 1, 4096),
     "a bulk load of 0 bytes": Barrier(1, 1, 1, 0),
-    "a bulk load of 24 bytes": Barrier(0, 0, 1, 8),  # 16 of 24 come
+    "a bulk load of 24 bytes": Barrier(0, 0, 1, 8),  # 16 of 24 arrive
     "a barrier is made twice": Barrier(0, 1, 1, 0),
 }
 
@@ -134,6 +134,6 @@ def test_the_recorder_compiles():
 
 
 def test_the_layout_is_found_in_words_alone():
-    """Of words that the table makes, where numbers fill their fields."""
+    """The words come from the table, with numbers that fill their fields."""
     barriers = [barrier for _, operations in barrier_cases.cases() for barrier in barrier_cases.states(operations)]
     assert replay_barriers.layout(barriers, [encode_barrier(barrier) for barrier in barriers]) == BARRIER_FIELDS

@@ -1,4 +1,5 @@
-"""The command line is a user of the package: it imports public names, except for a list that may only get shorter."""
+"""The command line is a user of the package: it imports public names, except for a list that may only become
+shorter."""
 
 import ast
 from collections.abc import Iterator
@@ -8,10 +9,10 @@ import pytest
 
 COMMAND = Path(__file__).parent.parent / "cuda_tma" / "_command"
 
-# Modules behind the command that are no interface: input limits, files of users, texts in messages, and the sessions
-# that run a script on the simulator.
+# Modules of the command's infrastructure that are not an interface: input limits, files of users, texts in messages,
+# and the sessions that run a script on the simulator.
 SHARED = {"_budget", "_files", "_given", "_intercept"}
-# Private names that the command still needs, by module: no user wants them, and no public function gives them.
+# Private names that the command still needs, by module: no user needs them, and no public function returns them.
 PRIVATE = {
     # facts that the library's own errors and rules share with the command
     "_compute_capability": {"parse_compute_capability"},
@@ -26,7 +27,7 @@ PRIVATE = {
 
 
 def imports(source: str) -> Iterator[tuple[str, str]]:
-    """Each module of the package that a module of the command imports from, and the name."""
+    """Yield each module of the package that a module of the command imports from, and the name."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.level == 2 or (node.module or "").startswith("cuda_tma")):
             module = (node.module or "").removeprefix("cuda_tma").removeprefix(".")
@@ -36,7 +37,7 @@ def imports(source: str) -> Iterator[tuple[str, str]]:
 
 
 def private(source: str) -> set[tuple[str, str]]:
-    """Return the modules and names that a source imports from private modules, but for the shared ones."""
+    """Return the modules and names that a source imports from private modules, except the shared ones."""
     return {
         (module, name)
         for module, name in imports(source)

@@ -1,4 +1,4 @@
-"""Every spelling of a compute capability, and what is none."""
+"""Every spelling of a compute capability, and invalid ones."""
 
 import numpy as np
 import pytest

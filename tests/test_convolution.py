@@ -1,4 +1,4 @@
-"""A convolution's geometry: the columns that its im2col map loads are what unfolding its input gives."""
+"""A convolution's geometry: the columns of its im2col map equal the unfolded input."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ def case_params(case):
 
 
 def loaded(case):
-    """The matrix that the emulator's loads make: (output pixels, taps, channels), in whole columns and chunks."""
+    """Return the matrix of the emulator's loads: (output pixels, taps, channels), in whole columns and chunks."""
     params, memory, place = case_params(case), view_bytes(case.elements), case.smem_bytes()
     assert check(params) == ()
     matrix = np.full_like(case.expected(), 0xEE)
@@ -44,7 +44,7 @@ def test_columns_of_all_output_pixels_at_all_taps_are_the_unfolded_tensor(dims):
 
 
 def _spare_pixels(case):
-    """By dimension, whether the stride leaves pixels over at the end."""
+    """Return by dimension whether the stride leaves pixels over at the end."""
     g = case.geometry
     spans = [e + sum(p) - r - 1 for e, p, r in zip(case.extents, g.padding, g.reach, strict=True)]
     return [span % step > 0 for span, step in zip(spans, g.stride, strict=True)]
@@ -176,7 +176,7 @@ def test_what_no_im2col_map_can_say(arguments, message):
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
 def test_the_limits_are_the_drivers(dims):
-    """Whatever a Convolution can be, the rules of the driver have no objection to on a tensor that is large enough."""
+    """The driver's rules accept every Convolution on a tensor that is large enough."""
     limit = {1: 32768, 2: 128, 3: 16}[dims]
     largest = Convolution((limit + 1,) * dims, 8, 0)
     widest = Convolution((2 * limit,) * dims, 8, (limit,) * dims)
@@ -189,7 +189,7 @@ def test_the_limits_are_the_drivers(dims):
 
 
 def test_a_split_filter_is_the_whole_filter():
-    """The remedy for a filter that reaches too far: two maps, the second moved by its first tap's offset."""
+    """The remedy for a filter that is too large is two maps; the second is moved by its first tap's offset."""
     rng = np.random.default_rng(5)
     elements = rng.integers(0, 2**32, (2, 3, 160, 4), np.uint32)
     whole = Case(Convolution((1, 5), padding=((0, 0), (60, 60)), dilation=(1, 30)), elements, 4, 64, "NONE")
@@ -209,7 +209,7 @@ def test_a_split_filter_is_the_whole_filter():
 
 
 def test_a_tensor_without_dimensions_is_an_integer():
-    """One of a single element is a sequence of one: the convolution is 1-D."""
+    """An array of a single element is a sequence of one: the convolution is 1-D."""
     tensor = pytest.importorskip("torch").tensor
     assert Convolution(tensor(3), padding=tensor(1)) == Convolution(3, padding=1)
     assert Convolution(tensor([3])) == Convolution((3,))

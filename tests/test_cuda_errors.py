@@ -1,4 +1,4 @@
-"""What goes wrong on a GPU, as recorded there, and what is said of it."""
+"""Errors on a GPU, as recorded there, and their explanations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]
-NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # they ask nobody
+NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # they have no causes that depend on a launch
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
 
 def test_every_case_can_be_run():
-    """Its kernel is there and takes what it is given, its map has bytes; no kernel is there for nothing."""
+    """Its kernel exists and takes its arguments, and its map has bytes; no kernel is unused."""
     kernels = {case.kernel for case in CASES.values()}
     of_host = {name for name in kernels if name.startswith(HOST)}
     assert of_host == set(record_faults._HOST)
@@ -46,7 +46,7 @@ def test_the_kernels_compile():
 
 
 def test_every_case_was_recorded():
-    """Each process began after others had failed on the same device, and well."""
+    """Each process began after others had failed on the same device, and worked."""
     assert [row["case"] for row in CASE_ROWS] == list(CASES)
     assert len(ROWS) > 120 and all(row["healthy"] == [0, 0] and "ended" not in row for row in ROWS)
 
@@ -73,7 +73,7 @@ def test_sources_say_what_was_recorded():
 
 @pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
 def test_what_stays(row):
-    """A kernel's error is every later call's; the host's own is nobody else's."""
+    """A kernel's error is returned by every later call; the host's own error only by its own call."""
     if row["found"] == "hang":
         assert "after" not in row
         return
@@ -84,15 +84,15 @@ def test_what_stays(row):
     broken_rule = after.pop("cuTensorMapEncodeTiled of a map that breaks a rule")
     if row["found"]:
         assert {name for name, number in after.items() if number != stays} == NEVER_FAIL and broken_rule == stays
-        assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays  # no way back in this process
+        assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays  # this process cannot recover
     elif not stays:
         assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
     else:
-        assert after["cuCtxSynchronize"] == stays  # of a prefetch: a later call is told
+        assert after["cuCtxSynchronize"] == stays  # after a prefetch, a later call returns it
 
 
 def test_a_blocking_launch_is_the_one_that_fails():
-    """What the messages advise: with CUDA_LAUNCH_BLOCKING=1 the launch itself returns its kernel's error."""
+    """The messages advise this: with CUDA_LAUNCH_BLOCKING=1 the launch itself returns its kernel's error."""
     found = {row["case"]: (row["launch"], row["found"]) for row in ROWS if "blocking" in row}
     assert found == {
         "a load": (0, 0),
@@ -100,7 +100,7 @@ def test_a_blocking_launch_is_the_one_that_fails():
         "the innermost coordinate is no multiple of 16 bytes": (715, 715),
         "trap": (719, 719),
     }
-    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # else a later call is told
+    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # otherwise a later call returns it
 
 
 def test_outcomes_in_words():

@@ -1,4 +1,4 @@
-"""Data types: of which dtype, how large, and which NumPy dtype shows them."""
+"""Data types: their dtypes, their sizes, and the NumPy dtypes that show them."""
 
 import sys
 import types
@@ -113,7 +113,7 @@ def test_every_dtype_by_its_name_and_by_what_it_names(name, monkeypatch):
 
 
 def test_a_name_that_numpy_does_not_know_is_looked_up_in_ml_dtypes(monkeypatch):
-    """NumPy knows the names once ml_dtypes was imported, which this package does not do before."""
+    """NumPy has the names after an import of ml_dtypes, which this package avoids before."""
 
     def dtype(value):
         if value == "bfloat16":

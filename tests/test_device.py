@@ -1,4 +1,4 @@
-"""Device: cuda.core's in all that it does itself, which here is a stand-in, and this package's in what it adds."""
+"""Device: cuda.core's methods, here of a stand-in, and this package's additions."""
 
 import pytest
 from cuda import core
@@ -8,7 +8,7 @@ from cuda_tma import Device, TensorMapError
 
 
 class CoreDevice:
-    """What a Device asks of cuda.core."""
+    """The parts of cuda.core that a Device uses."""
 
     count = 3
 
@@ -44,7 +44,7 @@ def test_a_device_is_cuda_cores(stand_in):
 
 
 def test_attributes_are_stored_in_cuda_cores(stand_in):
-    """All that cuda.core stores in a slot of its own."""
+    """These are all attributes that cuda.core stores in a slot."""
     device = Device(1)
     slots = [name for name, member in vars(core.Device).items() if type(member).__name__ == "member_descriptor"]
     assert slots
@@ -83,7 +83,7 @@ def test_a_descriptor_is_made_on_the_current_device_alone(stand_in, driver, devi
 
 @pytest.fixture
 def no_driver(unfound_driver, monkeypatch):
-    """A machine without a driver, whatever this one has."""
+    """A machine without a driver, regardless of this one."""
 
     def not_found(*_):
         raise OSError("no library")

@@ -1,4 +1,4 @@
-"""The package as it is delivered: the source distribution, and wheels built from it, in environments made for them.
+"""The delivered package: the source distribution, and wheels built from it, in environments made for them.
 
 This needs the package index and a C compiler, and takes minutes: ``make test-environments``.
 """
@@ -23,8 +23,8 @@ from tests.support.pythons import VERSIONS, find_python
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
 
-# The one wheel runs beside the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
-# cuda-core 1.0.0 does not import beside cuda-bindings 13.0.0 to 13.1.0 (cuDevSmResourceSplit is not there yet).
+# The one wheel runs with the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
+# cuda-core 1.0.0 cannot be imported with cuda-bindings 13.0.0 to 13.1.0 (they lack cuDevSmResourceSplit).
 PEERS = {
     "bindings 12.9.0, core 1.0.0": ("cuda-bindings==12.9.0", "cuda-core==1.0.0", "numpy==1.26.*"),
     "last bindings 12, core 1.0.0": ("cuda-bindings==12.*", "cuda-core==1.0.0"),
@@ -46,7 +46,7 @@ RUNTIMES = {
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
-# Those that run on the fake driver, and of those that need no more than NumPy the quick ones, with the doctests.
+# Tests on the fake driver, and the quick ones of those that need only NumPy, with the doctests.
 EXTENSION_TESTS = (
     *(f"test_{each}.py" for each in ("tensor_map", "tensor_map_im2col", "kernel_arg", "options")),
     "_read/test_reading.py",
@@ -75,20 +75,20 @@ except Exception as error:
 print(json.dumps({"file": cuda_tma.__file__, "message": message}))
 """
 
-# Where a compiler or Python could find CUDA, or this source tree, behind the test's back.
+# Paths by which a compiler or Python could find CUDA, or this source tree, unnoticed.
 HIDDEN = {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "PYTHONPATH", "CFLAGS", "LDFLAGS"}
 ENVIRON = {name: value for name, value in os.environ.items() if name not in HIDDEN}
 
 
 def run(*command, **keywords):
-    """The command's output; its errors too if it fails."""
+    """Return the command's output, with its errors if it fails."""
     result = subprocess.run(command, capture_output=True, text=True, env=ENVIRON, **keywords)
     assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-5000:]}\n{result.stderr[-5000:]}"
     return result.stdout
 
 
 def pip(python, *arguments):
-    """This environment's pip, at work for another Python: that one need not have a pip."""
+    """Use this environment's pip for another Python, which need not have a pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
 
 
@@ -101,9 +101,9 @@ def has_driver():
 
 
 def unpack_source_distribution(folder):
-    """Make it from a copy of the repository (nothing left over from earlier builds is packed); return where it lies.
+    """Make it from a copy of the repository, so that no files of earlier builds are packed; return its place.
 
-    The C that Cython made goes with it, so that it is not made again for every wheel.
+    Cython's C files go with it, so that they are not made again for every wheel.
     """
     copy, packed = folder / "copy", folder / "packed"
     leftovers = shutil.ignore_patterns(
@@ -135,12 +135,12 @@ def make_environment(python, folder, *requirements):
 
 
 def try_wheel(python, folder, sources, wheel, peers, modules, *options):
-    """Install the wheel and its peers, ask it a few things, and run test modules of the source distribution on it.
+    """Install the wheel and its peers, run a few probes, and run test modules of the source distribution on it.
 
     Returns
     -------
     dict
-        What PROBE found, and the last line of pytest.
+        The results of PROBE, and the last line of pytest.
     """
     own = make_environment(python, folder, wheel, *peers, *RUNNERS)
     found = json.loads(run(own, "-c", PROBE, cwd=folder))
@@ -158,7 +158,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
-    """Two at work, in the order in which they were asked for: what waits for another comes after it."""
+    """Two workers, in the order of requests: a task that waits for another comes after it."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", tmp_path_factory.mktemp("index"), "pip"]
     asked = subprocess.run(command, capture_output=True, text=True, env=ENVIRON)
     if asked.returncode:
@@ -169,20 +169,20 @@ def pool(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sources(pool, tmp_path_factory):
-    """A future of the source distribution's folder."""
+    """Return a future of the source distribution's folder."""
     return pool.submit(unpack_source_distribution, tmp_path_factory.mktemp("sources"))
 
 
 @pytest.fixture(scope="module")
 def wheel(pool, sources, tmp_path_factory):
-    """A future of the wheel that the running Python builds."""
+    """Return a future of the wheel that the running Python builds."""
     folder = tmp_path_factory.mktemp("wheel")
     return pool.submit(lambda: build_wheel(sys.executable, folder, sources.result()))
 
 
 @pytest.fixture(scope="module")
 def trials(request, pool, sources, wheel, tmp_path_factory):
-    """Every trial that was asked for, begun at once: name to a future of what :func:`try_wheel` returns."""
+    """Start every requested trial at once: return name to a future of the result of :func:`try_wheel`."""
     wanted = {item.callspec.id for item in request.session.items if "trials" in getattr(item, "fixturenames", ())}
 
     def try_python(python):
@@ -235,7 +235,7 @@ def test_one_wheel_for_all_peers(trials, name):
 
 
 def test_the_source_distribution_is_the_repository(sources):
-    """It has the tests and all that they read; that they pass from it, the trials above show."""
+    """It contains the tests and all files that they read; the trials above show that they pass from it."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("no git history here says what the repository holds")
@@ -260,7 +260,7 @@ def name_in_package(path):
 
 
 def test_what_an_index_shows(wheel):
-    """Who may use it, and a description that points to no file that an index has not."""
+    """The metadata contain the license, and a description without links to files that an index lacks."""
     with zipfile.ZipFile(wheel.result()) as packed:
         (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = email.message_from_bytes(packed.read(name))

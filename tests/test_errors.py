@@ -1,4 +1,4 @@
-"""The two errors: what they hold, and that they travel between processes."""
+"""The two errors: their content, and their transfer between processes."""
 
 import copy
 import pickle
@@ -15,7 +15,7 @@ from tests.support.descriptors import LEGAL
 
 
 def again(error):
-    """The error after each way of copying it."""
+    """Return the error after each way of copying it."""
     protocols = [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
     return [*protocols, copy.copy(error), copy.deepcopy(error)]
 
@@ -58,7 +58,7 @@ def load(column):
 
 
 def test_a_process_pool_hands_a_fault_on():
-    """It waits for ever, or breaks, where what a worker raised cannot be read."""
+    """It waits forever, or breaks, if it cannot read a worker's error."""
     with ProcessPoolExecutor(1) as pool:
         assert pool.submit(load, 4).result(timeout=60) == 4096
         with pytest.raises(TensorMapFault, match="^CUDA_ERROR_ILLEGAL_INSTRUCTION: ") as fault:

@@ -1,4 +1,4 @@
-"""The stand-in for the driver answers as the driver was recorded to."""
+"""The fake driver answers like the recorded driver."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""Errors name what was given in a few words: the words, and every public function that takes params."""
+"""Errors describe an argument briefly: the descriptions, and every public function that takes params."""
 
 from dataclasses import replace
 

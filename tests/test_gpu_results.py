@@ -1,4 +1,4 @@
-"""The record of the tests that need a GPU is of the source that stands here, or says what has changed since."""
+"""The record of the tests that need a GPU is of the present source, or lists the changes since."""
 
 import dataclasses
 import subprocess
@@ -73,7 +73,7 @@ def test_a_part_is_not_the_whole(run, whole):
 
 
 def test_parts_are_one_record_together(tmp_path, monkeypatch):
-    """Of the same commit and machine, and of no test twice; a file that no part has is missed."""
+    """They need the same commit and machine, and different tests; a file that no part has is missing."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
     rest = dataclasses.replace(PART, files=sorted(FILES), counts={"passed": 4, "failed": 1}, failed=["tests/gpu/c"])
     for name, part in (("a", dataclasses.replace(PART, facts=["date: 1", *PART.facts])), ("b", rest)):

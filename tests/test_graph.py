@@ -1,4 +1,5 @@
-"""Kernel nodes of graphs: added, changed, read back; and what a graph keeps alive. Graphs are as cuda.core's show."""
+"""Kernel nodes of graphs: added, changed, read back; and the objects that a graph keeps alive. The graphs have
+cuda.core's form."""
 
 import gc
 import struct
@@ -27,7 +28,7 @@ def definition(driver):
 
 @pytest.fixture
 def prepared(kernel, device_tensor):
-    """A map, a pointer and an int, launched."""
+    """Return a map, a pointer and an int, launched."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
 
@@ -102,7 +103,7 @@ def test_shared_memory_is_allowed(driver, definition, kernel):
 
 
 def clustered():
-    """As cuda.core makes it where there is a driver to ask."""
+    """Return a configuration like cuda.core's with a driver."""
     config = core.LaunchConfig(grid=2, block=32)
     config.cluster = (4, 1, 1)
     return config
@@ -256,7 +257,7 @@ class Thing:
 
 
 def dropped():
-    """Whether pending calls of this thread have run: they run between bytecodes."""
+    """Return whether pending calls of this thread have run: they run between bytecodes."""
     for _ in range(100):
         pass
     gc.collect()
@@ -269,7 +270,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
     del thing
     gc.collect()
     assert gone() is not None and driver.kept == [(0x6000, 0xA000)]
-    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver's own
+    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # like the driver's own
     thread.start()
     thread.join()
     dropped()
@@ -277,7 +278,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
 
 
 def test_what_is_let_go_of_waits_for_the_gil(driver, definition):
-    """Up to CPython 3.12 a native thread's request is seen when the main thread next takes the GIL."""
+    """Up to CPython 3.12 a native thread's request is handled when the main thread next takes the GIL."""
     thing = Thing()
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)
@@ -287,7 +288,7 @@ def test_what_is_let_go_of_waits_for_the_gil(driver, definition):
         pass
     if sys.version_info >= (3, 13):
         assert gone() is None
-    time.sleep(0)  # lets the GIL go
+    time.sleep(0)  # releases the GIL
     dropped()
     assert gone() is None and driver.user_objects == {}
 
@@ -308,7 +309,7 @@ def test_a_capture_keeps_objects(driver):
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
 def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tensor, keeps_alive):
-    """The tensor that a map showed then, whatever it is aimed at later."""
+    """It keeps the tensor that a map had then, whatever address the map gets later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     prepared = cuda_tma.prepare(kernel("9TensorMap", sizes=(128,)), CONFIG, descriptor)
@@ -325,7 +326,7 @@ def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tenso
 
 @pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
 def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
-    """Neither a node nor what it would have kept."""
+    """Neither a node is left, nor the objects that it would have kept."""
     driver.errors[call] = 2
     with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
         graph.add_kernel_node(definition, prepared)
@@ -352,7 +353,7 @@ def test_a_map_that_is_refused_leaves_the_one_before(driver, live, device_tensor
     first, second = (
         cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
     )
-    for _ in range(2):  # the first change is sent otherwise than those after it
+    for _ in range(2):  # the first change takes another path than later ones
         live[0] = first
         driver.errors["cuGraphExecKernelNodeSetParams"] = 1
         with pytest.raises(Exception, match="refused to change a node of kernel k"):

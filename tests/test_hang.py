@@ -1,4 +1,4 @@
-"""A kernel that does not end, told: the planted ones on the simulator, records as a GPU writes them, and the words."""
+"""Reports of a kernel that does not end: the planted ones on the simulator, records in the GPU's form, and the text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def launched(gpu, planted):
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
 def test_the_simulator_tells_each(gpu, planted):
-    """In the words that tests/gpu/test_hang.py wants of hardware; in brackets also what came, which it alone knows."""
+    """The text is that of tests/gpu/test_hang.py for hardware; parentheses contain the copied bytes, which only the
+    simulator has."""
     first = launched(gpu, planted)[0]
     assert first.kind == planted.finding
     if planted.ends == "fault":
@@ -56,7 +57,7 @@ def test_the_simulator_tells_each(gpu, planted):
 
 
 def test_a_kernel_with_a_watchdog_is_told_alike(gpu):
-    """The simulator has no memory for its report: it says itself what the kernel would have."""
+    """The simulator has no memory for its report, and makes the report of the kernel itself."""
     planted, values, out = PLANTED[0], np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
     kernel = gpu.compile(planted.source, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
     report = gpu.launch(simulate.Config(grid=1, block=64), kernel, values, out)
@@ -68,7 +69,7 @@ def test_a_kernel_with_a_watchdog_is_told_alike(gpu):
 
 
 def test_a_producer_does_not_wait_for_the_address_of_its_note(gpu):
-    """All others note that they wait for the cluster; its first load is what they wait for next."""
+    """All others record that they wait for the cluster; it waits next for its first load."""
     source = """
     #include <cuda_tma/roles.cuh>
     using namespace cuda_tma;
@@ -94,7 +95,7 @@ def test_what_came_is_told_where_it_is_known(gpu):
 
 
 def test_bytes_that_were_expected_and_came_are_no_arrival(gpu):
-    """The counts are those of a phase in which nothing has happened."""
+    """The counts are those of a phase without any event."""
     planted = PLANTED[NAMES.index("too many bytes expected")]
     bodies = planted.source.replace("arrive_expect_tx(16384)", "expect_tx(8192)")
     kernel = gpu.compile(bodies, "hang")
@@ -130,7 +131,7 @@ def test_the_layout_is_the_header_s():
 
 
 def record(**fields):
-    """One that a warp wrote which waits at line 2 for what another kernel calls a ring."""
+    """Return a record of a warp that waits at line 2 for a barrier that another kernel calls a ring."""
     made = np.zeros(1, memory.RECORD)
     given = {"module": 7, "grid": 1, "lanes": 0xFFFFFFFF, "line": 2, "file": b"k.cu", "is_whole": 1, "address": 0x408}
     for name, value in (given | fields).items():
@@ -143,7 +144,7 @@ SHORT = encode_barrier(Barrier(1, 0, 1, 16384))
 
 
 def test_records_become_a_report():
-    """The issue's own sentence."""
+    """The sentence is the issue's own."""
     of_ring = {"word": SHORT, "parity": 1, "stage_of": 1, "stage": 2, "expected_bytes": 49152, "block": (3, 0, 0)}
     records = np.concatenate([record(warp=warp, **of_ring) for warp in (2, 0, 3, 1)])
     (hang,) = memory.hangs_of(records, {7: WATCHED})
@@ -301,7 +302,7 @@ def test_a_deadline_that_is_none(given):
 
 
 def test_a_deadline_that_is_told_twice():
-    """One of them would be forgotten without a word."""
+    """One of them would be ignored silently."""
     with pytest.raises(
         ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; give"
     ):

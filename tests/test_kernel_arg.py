@@ -1,4 +1,4 @@
-"""Arguments of launch() on a driver that is not there: what reaches cuLaunchKernelEx, byte for byte."""
+"""Arguments of launch() on a fake driver: the bytes that reach cuLaunchKernelEx."""
 
 import ctypes
 import struct
@@ -34,7 +34,7 @@ def complex_like(value):
 
 
 def condition(handle):
-    """A GraphCondition, which cuda.core makes in a graph alone."""
+    """Return a GraphCondition, which cuda.core makes only in a graph."""
     graph = pytest.importorskip("cuda.core.graph")
     return type("Condition", (graph.GraphCondition,), {"handle": handle})()
 
@@ -74,7 +74,7 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
 
 @pytest.mark.parametrize(("value", "size", "_"), PACKED)
 def test_a_value_writes_nothing_behind_its_parameter(launch, driver, value, size, _):
-    """The parameter that lies there was packed before it."""
+    """The parameter after it was packed before."""
     parameter_info = driver.cuKernelGetParamInfo
 
     def of_the_other(kernel, index, offset, size):
@@ -193,7 +193,8 @@ def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
 
 
 def test_an_array_is_its_address(launch, driver, device_tensor):
-    """Of whatever library, the first time and later; what once was no tensor still is what it is."""
+    """This holds for any library, at the first and at later launches; an object that is not a tensor is treated the
+    same each time."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     tensor = torch.zeros(8, 4)
@@ -220,7 +221,7 @@ def test_kinds_that_agree_are_taken(launch, device_tensor):
     ("name", "sizes", "args"), [("_Z1kif", [4], (1.5,)), ("_Z1kf", [4, 4], (1, 2)), ("k", [4], (1.5,))]
 )
 def test_a_name_of_another_number_of_parameters_tells_no_kinds(launch, name, sizes, args):
-    """The sizes are the driver's, and checked all the same."""
+    """The sizes are the driver's, and are checked."""
     assert [len(argument) for argument in launch(name, sizes, *args).arguments] == sizes
 
 
@@ -246,7 +247,7 @@ def test_a_null_pointer_is_passed(launch, pointer):
 @pytest.mark.parametrize("device_type", [1, 2, 3, 8, 10, 13, 14])
 @pytest.mark.parametrize("kind", [Exporter, OldExporter])
 def test_pointers_of_other_vendors_are_refused(launch, driver, kind, device_type):
-    """DLPack has 8 for Metal, 10 for ROCm, 14 for oneAPI; 1 is the CPU, 2 CUDA, 3 its pinned, 13 its managed one."""
+    """DLPack has 8 for Metal, 10 for ROCm, 14 for oneAPI; 1 is the CPU, 2 CUDA, 3 its pinned, 13 its managed memory."""
     driver.pinned = ((1 << 32, 1 << 33),)
     tensor = kind(device_type=device_type)
     if device_type in (1, 2, 3, 13):
@@ -269,7 +270,7 @@ def test_an_array_without_memory_is_refused_unless_it_is_empty(launch):
 
 
 def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
-    """As cuda.bindings' encoders make it."""
+    """cuda.bindings' encoders make it this way."""
     raw = bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32)))
     theirs = cuda_driver.CUtensorMap()
     theirs.opaque = list(struct.unpack("16Q", raw))
@@ -281,7 +282,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
 
 
 def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
-    """What a later argument does to it does not count."""
+    """Changes by a later argument have no effect."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     before = bytes(descriptor)
 

@@ -1,4 +1,4 @@
-"""If cuda_tma.launch refuses, the simulator refuses in the same words; if cuda_tma.launch accepts, it accepts."""
+"""If cuda_tma.launch refuses, the simulator refuses with the same text; if cuda_tma.launch accepts, it accepts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.wrong_launches import RIGHT, WRONG
 
 @pytest.fixture
 def doors(driver: FakeDriver) -> Doors:
-    """Both doors; the fake driver takes memory of this machine for pinned memory, which kernels reach."""
+    """Both doors; the fake driver treats memory of this machine as pinned memory, which kernels can access."""
     driver.pinned = ((0, 1 << 63),)
     return Doors(driver, simulate.Device())
 
@@ -94,7 +94,7 @@ def test_a_torch_tensor_whose_elements_lie_nowhere_is_refused_alike(doors, name,
     make, words = TENSORS[name]
     refusals = doors.refusals(parameters, make(torch))
     launched, simulated = ((error, re.sub(r" \(Cannot .*?\)", "", text)) for error, text in refusals)
-    assert launched == simulated  # but for torch's own words, of which each way to read a tensor has others
+    assert launched == simulated  # except for torch's own text, which differs between the ways to read a tensor
     assert words in launched[1]
 
 

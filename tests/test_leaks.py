@@ -1,4 +1,4 @@
-"""What is done again and again leaves nothing behind: no object of Python's, no reference to what was given."""
+"""Repeated operations leave nothing behind: no Python object, and no reference to an argument."""
 
 import gc
 import sys
@@ -21,7 +21,7 @@ GRAPH_CONFIG = core.LaunchConfig(grid=2, block=32)
 
 
 class CoreDevice:
-    """In the place of cuda.core's."""
+    """A replacement of cuda.core's memory resource."""
 
     def __init__(self, device_id):
         self.memory_resource = self
@@ -31,7 +31,7 @@ class CoreDevice:
 
 
 class Scene:
-    """What the works share."""
+    """The common objects of the works."""
 
     def __init__(self, driver, kernel, device_tensor):
         self.driver, self.stream = driver, core.Stream.from_handle(0x5000)
@@ -40,7 +40,7 @@ class Scene:
         self.shared = [self.stream, self.typed, self.of_pointer, *self.tensors, CONFIG, GRAPH_CONFIG, OPTIONS]
 
     def forget(self):
-        """What the tests' own things remember."""
+        """Clear the memory of the tests' own objects."""
         for kept in (self.driver.launches, self.driver.nodes, self.driver.captures, *(t.asked for t in self.tensors)):
             kept.clear()
         self.driver.calls.clear()
@@ -69,7 +69,7 @@ def prepare(scene):
 
 def capture(scene):
     step = cuda_tma.prepare(scene.typed, GRAPH_CONFIG, scene.tensors[0], 0)
-    stream = core.Stream.from_handle(0x6010)  # as a graph builder, which has one of its own
+    stream = core.Stream.from_handle(0x6010)  # like a graph builder, which has its own stream
     scene.driver.captures[0x6010] = 0x6000
     graph.keep_alive(stream, step)
     step(stream)
@@ -97,5 +97,5 @@ def test_nothing_is_left_behind(driver, kernel, device_tensor, monkeypatch, work
         return sys.getallocatedblocks(), [sys.getrefcount(each) for each in scene.shared]
 
     (blocks, references), (blocks_later, references_later) = (left() for _ in range(2))
-    assert blocks_later - blocks < ROUNDS // 2  # one a round would be ROUNDS: what ctypes keeps is less, and ends
+    assert blocks_later - blocks < ROUNDS // 2  # one per round would be ROUNDS: ctypes keeps fewer, up to a limit
     assert references_later == references

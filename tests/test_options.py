@@ -113,7 +113,7 @@ def keywords(**given):
 
 
 def test_field_order_is_cuda_cores():
-    """So that positional arguments mean the same; ours that cuda.core lacks come last."""
+    """The order gives positional arguments the same meaning; options that cuda.core lacks come last."""
     theirs = [f.name for f in dataclasses.fields(TensorMapDescriptorOptions)]
     assert [f.name for f in dataclasses.fields(TensorMapOptions)] == [*theirs, "allocation_class"]
 
@@ -306,7 +306,7 @@ def test_a_word_that_is_equal_to_all_others_is_read():
 
 
 def test_only_plain_integers_are_remembered():
-    """What is equal is not always as legal, and what may change is not a key."""
+    """Equal values are not always equally legal, and a mutable value is not a key."""
 
     class Extent:
         def __init__(self, value):
@@ -337,7 +337,7 @@ def test_only_plain_integers_are_remembered():
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 1
     promotion.value = 2
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 2
-    for n in range(600):  # more than are remembered
+    for n in range(600):  # more than are kept
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
 
 

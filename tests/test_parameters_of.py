@@ -1,4 +1,4 @@
-"""parameters_of(): what a kernel takes, as the driver, its names and its source have it."""
+"""parameters_of(): a kernel's parameters by the driver, its name and its source."""
 
 import dataclasses
 
@@ -31,7 +31,8 @@ WINDOW = MapType(mode="tiled", tile_dim=(64, 64), data_type=TensorMapDataType.BF
 
 @pytest.fixture
 def kernel(driver):
-    """kernel(name, sizes, compiled) -> a kernel that the driver knows by its name and the sizes of its parameters."""
+    """Return kernel(name, sizes, compiled), which makes a kernel that the driver knows by its name and the sizes of its
+    parameters."""
 
     def kernel(name, sizes, compiled=None, static_bytes=0):
         handle = next(HANDLES)
@@ -80,7 +81,7 @@ def test_a_kernel_from_elsewhere_has_the_types_of_its_name(kernel):
 
 
 def test_names_that_are_not_the_parameters_are_not_told(kernel):
-    """Of a pack the text has one name."""
+    """The text has one name for a pack."""
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
     )
@@ -105,7 +106,7 @@ def test_what_is_no_parameter_is_said(kernel):
 
 
 def test_an_extern_c_kernel_refuses_a_float_for_an_int(kernel, driver):
-    """Which went as bits: by the driver's knowledge of sizes alone, 1.5 fits the four bytes of an int."""
+    """Without the types it would pass as bits: by sizes only, 1.5 fits the four bytes of an int."""
     compiled = compile_source('extern "C" __global__ void k(int count) {}', "k", target="sm_90a")
     with pytest.raises(TypeError, match=r"argument 0 \(count\) of kernel k: the parameter takes an integer of 4 bytes"):
         cuda_tma.launch(ForeignStream(), CONFIG, kernel("k", [4], compiled), 1.5)

@@ -1,4 +1,4 @@
-"""Params hold plain ints, whatever they were made of; so that equal params mean the same to every function."""
+"""Params contain plain ints from any input, so that equal params mean the same to every function."""
 
 import copy
 import dataclasses
@@ -29,7 +29,7 @@ BYTES_64 = params_of(TensorSpec((64, 64), "bfloat16"), box_dim=(64, 64))
 
 
 class Index:
-    """An integer that is none of Python's."""
+    """An integer that is not Python's."""
 
     def __init__(self, value):
         self.value = value
@@ -56,7 +56,7 @@ def fields_of(params):
 
 
 def of_kind(params, kind):
-    """The same fields, where the kind holds the number; they must hold the small ones, at least."""
+    """Return the same fields if the kind holds the number; the small numbers must fit."""
 
     def convert(value):
         if isinstance(value, tuple):

@@ -1,4 +1,4 @@
-"""params_of: what a descriptor's parameters are, without a driver."""
+"""params_of: a descriptor's parameters, without a driver."""
 
 import dataclasses
 import pickle

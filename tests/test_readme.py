@@ -47,7 +47,7 @@ def test_the_code_is_short_and_uses_public_names():
 
 
 def test_the_code_for_a_gpu_runs_under_the_sanitizer(tmp_path):
-    """Both blocks as one script: the first kernel has the race, and the repaired one multiplies by two."""
+    """Both blocks form one script: the first kernel has the race, and the repaired one multiplies by two."""
     pytest.importorskip("torch")
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GPU.text + ON_GPU.text)
@@ -66,7 +66,7 @@ def test_the_comparison_has_the_recorded_counts():
 
 
 def test_links():
-    """Every file that README points to exists."""
+    """Every file behind a link of README exists."""
     if not (ROOT / "cuda_tma").exists():
         pytest.skip("README points to sources, which an installed wheel lacks")
     targets = re.findall(r"\]\((?!http)([^)]+)\)", README)

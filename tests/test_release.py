@@ -1,4 +1,4 @@
-"""What is released: for which Pythons, with which metadata, and by which workflows."""
+"""A release: its Pythons, its metadata, and its workflows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORKFLOWS = ROOT / ".github" / "workflows"
 
 
 def test_actions_are_named_by_a_commit():
-    """A tag can be moved. PyPA's action is named by the branch that its authors keep for that."""
+    """A tag can be moved. PyPA's action uses the branch that its authors keep for that."""
     used = [
         found
         for workflow in sorted(WORKFLOWS.glob("*.yml"))
@@ -63,7 +63,7 @@ def test_a_pull_request_is_tried_on_each_python():
 
 
 def test_what_wheels_are_tested_with_is_there():
-    """And the sources of the package are not: the wheel is what is tested."""
+    """The sources of the package are absent: the tests use the wheel."""
     settings = PROJECT["tool"]["cibuildwheel"]
     assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
     assert "cuda_tma" not in settings["test-sources"]
@@ -73,7 +73,7 @@ def test_what_wheels_are_tested_with_is_there():
 
 @pytest.fixture
 def metadata(monkeypatch):
-    """metadata(home) -> what setup.py gives to setuptools, of which nothing is run."""
+    """Return metadata(home), which gives setup.py's arguments to setuptools, without running it."""
 
     def metadata(home: str) -> dict:
         given = {}

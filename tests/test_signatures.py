@@ -1,4 +1,4 @@
-"""What ``help()`` and editors show of the compiled functions: their signature, once."""
+"""Signatures of the compiled functions in ``help()`` and editors: each appears once."""
 
 import inspect
 import pydoc

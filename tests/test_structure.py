@@ -1,4 +1,4 @@
-"""The house as CONTRIBUTING.md draws it: imports run one way between rooms, and in no circle; nothing grows too long.
+"""The structure in CONTRIBUTING.md: imports run one way between rooms, without circles, and nothing grows too long.
 
 Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike.
 Stubs do not count: two types of them name each other, a descriptor and its device.
@@ -21,9 +21,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cuda_tma"
 CODE = (".py", ".pyx", ".pxd")
 
-# From what knows none of the others to what may know them all: a module imports from its own room and from those above
-# it. A room is a folder, but for the two whose modules lie in cuda_tma itself: the contract, which people write and
-# read, and the doors.
+# The order is from the most basic room to the last: a module imports from its own room and from those above it. A room
+# is a folder, except the two whose modules are in cuda_tma itself: the contract, which people write and read, and the
+# doors.
 CONTRACT = "contract"
 DOORS = "doors"
 ROOMS = (
@@ -72,7 +72,7 @@ TEXT = re.compile(r'"""(?:.|\n)*?"""')
 
 
 def modules() -> dict[str, list[Path]]:
-    """Every module of the package by its name below it, with the files that it is made of."""
+    """Return every module of the package by its name below it, with its files."""
     found: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in CODE and "include" not in path.parts:
@@ -102,7 +102,7 @@ def imported(name: str, path: Path) -> Iterator[str]:
 
 
 def _absolute(source: str, folder: list[str]) -> list[str]:
-    """A spelled module as parts below the package."""
+    """Return a spelled module as parts below the package."""
     below = source.lstrip(".")
     dots = len(source) - len(below)
     base = folder[: len(folder) - dots + 1] if dots else []
@@ -157,7 +157,7 @@ def test_rooms_import_those_above_them_alone():
 
 # ---- the layers of the simulator ----
 
-# From those that import none of the others to the package itself and its pytest fixture.
+# The order is from those that import no other layer to the package itself and its pytest fixture.
 LAYERS = (
     "_errors",
     "_ptx",
@@ -218,7 +218,8 @@ def test_no_folder_of_the_simulator_has_too_many_entries():
 
 
 def test_the_graph_sees_every_kind_of_import():
-    """Top, inside a function, of a module by its package, of names, of another extension's declarations."""
+    """The imports are at the top, inside a function, of a module by its package, of names, and of another extension's
+    declarations."""
     assert "params" in GRAPH["codec._codec"]
     assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import _refusals"
     assert "_show.html" in GRAPH["_tensor_map"]  # deferred
@@ -254,9 +255,9 @@ def test_an_import_for_types_is_seen(tmp_path):
 
 
 def test_no_import_is_hidden():
-    """None by a name that is made at run time, nor with a line that goes on behind a backslash.
+    """No import uses a name that is made at run time, or a line that continues after a backslash.
 
-    Only the package itself may: a user's ``cuda_tma.simulate`` is no import of another module.
+    Only the package itself may: a user's ``cuda_tma.simulate`` is not an import of another module.
     """
     hidden = re.compile(r"import_module|__import__|import[ \t]*\\$", re.MULTILINE)
     assert [name for name, paths in MODULES.items() for path in paths if hidden.search(path.read_text())] == [""]
@@ -266,7 +267,7 @@ def test_no_import_is_hidden():
 
 MOST_LINES, MOST_FUNCTION_LINES = 400, 40
 FOLDERS = ("cuda_tma", "benchmarks", "evaluation", "examples", "tools", "tests")
-LONGER = {  # files that may be longer than MOST_LINES, and why
+LONGER = {  # files that may be longer than MOST_LINES, and the reasons
     "tests/rules/test_boundaries.py": "a table: every boundary of every rule",
 }
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (*CODE, ".pyi")]
@@ -276,7 +277,7 @@ DEFINITION = re.compile(
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Each function of a file, as it begins, and how many lines it has without its docstring."""
+    """Yield the first line of each function of a file, and its number of lines without its docstring."""
     text = path.read_text()
     if path.suffix == ".pyx":
         for found in DEFINITION.finditer(text):
@@ -311,7 +312,7 @@ def test_functions_of_cython_are_found(tmp_path):
 
 
 def test_what_needs_torch_is_not_collected_without():
-    """`make test` needs none; tests themselves skip."""
+    """`make test` needs no torch; the tests themselves skip."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
     paths = [path for path in paths if "scripts" not in path.parts]  # they run in processes of their own
@@ -321,7 +322,7 @@ def test_what_needs_torch_is_not_collected_without():
 
 # ---- the tests ----
 
-IMPORTERS = {  # test modules that import other test modules, and why
+IMPORTERS = {  # test modules that import other test modules, and the reasons
     "tests/include/test_simulated.py": "it runs the tests of tests/gpu on the simulator",
     "tests/test_contributing.py": "it compares the page with the tables of test_structure",
 }
@@ -343,7 +344,7 @@ def _imports_a_test(path: Path) -> bool:
 
 
 def test_no_test_imports_a_fixture():
-    """pytest finds fixtures in conftest.py; an imported one is a name that its own argument hides (F811 of ruff)."""
+    """pytest finds fixtures in conftest.py; its own argument would hide an imported one (F811 of ruff)."""
     paths = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name != "test_structure.py"]
     assert [str(path.relative_to(ROOT)) for path in paths if "F811" in path.read_text()] == []
 

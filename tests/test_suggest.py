@@ -1,4 +1,4 @@
-"""Suggestions: legal, covering the tile, as large as may be, and with reasons that are true."""
+"""Suggestions: legal, covering the tile, as large as possible, and with true reasons."""
 
 import dataclasses
 import math
@@ -22,7 +22,7 @@ SM90_TYPES = [t for t in T if t <= T.TFLOAT32_FTZ]
 
 
 def params_of(options):
-    """A map of a large tensor with these options."""
+    """Return the params of a large tensor with these options."""
     rank = len(options.box_dim)
     return TiledParams(
         data_type=options.data_type,
@@ -154,7 +154,7 @@ def test_refusals(arguments, options, message):
 
 
 def test_a_long_tile_is_cut_as_fast_as_a_short_one():
-    """One cut more at a time would take 2^28 steps; of a tile that no tensor holds, 2^55."""
+    """Single cuts would take 2^28 steps; for a tile that no tensor contains, 2^55."""
     found = suggest((2**32, 64), "uint8", smem_limit_bytes=1024)
     assert found.options.box_dim == (16, 64) and found.loads == (2**28, 1)
     with pytest.raises(TensorMapError, match="no box of"):

@@ -1,4 +1,4 @@
-"""The descriptor, on a driver that is not there: see fake_driver."""
+"""The descriptor, on a fake driver: see fake_driver."""
 
 import copy
 import copyreg
@@ -58,7 +58,7 @@ def test_equality_is_by_content(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [cuda_tma.TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_only_functions_make_one(driver, device_tensor, kind):
-    """Not even a finalizer can that runs while one is made: before Python 3.12 an allocation may collect garbage."""
+    """A finalizer that runs during its construction cannot: before Python 3.12 an allocation may collect garbage."""
     made, refused = [], []
 
     class MakesOne:
@@ -86,7 +86,7 @@ def test_only_functions_make_one(driver, device_tensor, kind):
 
 
 def test_a_hash_outlives_the_address(driver, device_tensor):
-    """All but the address is hashed: what is equal has one hash, and no descriptor's ever changes."""
+    """The hash covers everything but the address: equal maps have one hash, and no descriptor's hash ever changes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     kept, before = {descriptor: "value"}, hash(descriptor)
     descriptor.replace_address((1 << 44) + 16)
@@ -195,12 +195,12 @@ def test_a_descriptor_owns_its_tensor_and_lets_go(driver, device_tensor):
 
 
 def test_a_descriptor_is_small(driver, device_tensor):
-    """At most 512 bytes beyond what the view holds, as Python counts them and as they are allocated."""
+    """It takes at most 512 bytes more than the view's objects, by Python's count and by allocation."""
     view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
     options = TensorMapOptions((16, 32))
     assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
     keep = [None] * 1000
-    for _ in range(100):  # the fake driver keeps as many calls
+    for _ in range(100):  # the fake driver keeps this many calls
         cuda_tma.create_tensor_map(view, options)
     tracemalloc.start()
     try:
@@ -236,13 +236,13 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_there_are_no_blank_ones(driver, device_tensor, kind):
-    """A blank one would launch: its context is that of a stream of which nothing is known."""
+    """A blank one would launch: its context would be that of a stream of unknown context."""
     makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
     for make in (*makers, lambda: copyreg.__newobj__(kind)):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
             make()
     cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
-    for make in makers:  # nor after good ones
+    for make in makers:  # nor after successful ones
         with pytest.raises(TypeError):
             make()
 
@@ -343,7 +343,7 @@ def test_an_extent_of_thousands_of_digits_is_refused_by_its_name(driver, device_
 
 
 def test_every_option_reaches_the_driver(driver, device_tensor):
-    """No two options have the same value, so that none can stand in another's place."""
+    """No two options have the same value, so that exchanged options are found."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     descriptor = cuda_tma.create_tensor_map(
         tensor, box_dim=(1, 7, 5, 16), element_strides=(4, 3, 2, 1), data_type="FLOAT16", interleave="32B",
@@ -374,7 +374,7 @@ def test_numbers_that_would_be_cut_on_their_way(driver, device_tensor, box_dim):
     message = rf"\[{place}\]={box_dim[place]} does not fit the driver's unsigned 32-bit integer; use 1 to "
     with pytest.raises(TensorMapError, match=rf"box_dim{message}256"):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=box_dim)
-    if place == 0:  # the innermost is 1, or refused for what it asks
+    if place == 0:  # the innermost is 1, or refused with its own error
         with pytest.raises(TensorMapError, match=rf"element_strides{message}8"):
             cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(1, 1), element_strides=box_dim)
     with pytest.raises(TensorMapError, match="4294967295"):

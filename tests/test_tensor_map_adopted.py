@@ -1,4 +1,4 @@
-"""Tensor maps made elsewhere: TensorMapDescriptor.from_bytes."""
+"""External tensor maps: TensorMapDescriptor.from_bytes."""
 
 import ctypes
 import dataclasses
@@ -15,7 +15,7 @@ from cuda_tma import (
 
 
 def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
-    """Whatever stride it has where no step is made."""
+    """The stride of a dimension of extent 1 does not matter."""
     tensor = device_tensor((4, 1, 64))
     params = cuda_tma.create_tensor_map(tensor, box_dim=(1, 1, 8)).params
     odd = dataclasses.replace(params, global_strides=(1024, params.global_strides[1]))
@@ -78,7 +78,7 @@ def test_an_adopted_im2col_map_compares_tensors(driver, device_tensor):
 
 
 def test_what_is_checked_is_what_is_kept(driver, device_tensor):
-    """A class of bytes that turns into other bytes: its own 128 are taken, once."""
+    """A class of bytes that converts to other bytes: its own 128 are taken, once."""
 
     class Turncoat(bytes):
         def __bytes__(self):
@@ -113,7 +113,7 @@ def test_what_cuda_bindings_encoded_is_adopted(driver, device_tensor):
     assert adopted == made and adopted.tensor is tensor and adopted.params == made.params
     with pytest.raises(TensorMapError, match="begins at 0x100000000 and the tensor at 0x200000000"):
         TensorMapDescriptor.from_bytes(native, device_tensor((64, 128), address=1 << 33))
-    with pytest.raises(TensorMapError):  # nothing was encoded yet
+    with pytest.raises(TensorMapError):  # no call of the encoder yet
         TensorMapDescriptor.from_bytes(CUtensorMap())
 
 
@@ -145,7 +145,7 @@ def test_an_adopted_map_is_judged_by_its_device(driver, device_tensor):
 
 
 def test_adopted_bytes_hold_no_dtype(driver, device_tensor):
-    """A map of int8 and one of uint8 are the same: an adopted one takes either."""
+    """A map of int8 and one of uint8 are the same: an adopted one accepts either."""
     made = cuda_tma.create_tensor_map(device_tensor((64, 128), dtype="int8"), box_dim=(16, 32))
     adopted = TensorMapDescriptor.from_bytes(bytes(made))
     assert "uint8 (64, 128)" in repr(adopted)

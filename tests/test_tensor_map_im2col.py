@@ -1,4 +1,4 @@
-"""Descriptors of im2col and im2col wide maps, on a driver that is not there."""
+"""Descriptors of im2col and im2col wide maps, on a fake driver."""
 
 import dataclasses
 import re
@@ -167,7 +167,7 @@ EVERY_OPTION = {"interleave": "32B", "swizzle": "32B", "l2_promotion": "256B", "
 
 
 def test_every_im2col_option_reaches_the_driver(driver, device_tensor):
-    """No two values are alike, so that none can stand in another's place."""
+    """No two values are equal, so that exchanged values are found."""
     options = TensorMapIm2colOptions(
         (-1, -2, -3), (4, 5, 6), 16, 64, (5, 4, 3, 2, 1), "FLOAT16", allocation_class="LARGE", **EVERY_OPTION
     )
@@ -238,7 +238,7 @@ def test_the_device_of_a_wide_map_is_asked(driver, device_tensor):
 
 
 def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor):
-    """Their values have no room in C, and no tensor to fit."""
+    """Their values do not fit into C's arrays, and fit no tensor."""
     for options in (
         TensorMapIm2colOptions((0,) * 6, (0,) * 6, 32, 8),
         TensorMapIm2colOptions((0,) * 3, (0,) * 3, 32, 8, element_strides=(1,) * 5),

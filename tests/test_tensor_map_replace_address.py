@@ -1,4 +1,4 @@
-"""What a descriptor keeps alive, how its address is replaced, and what is left when that fails."""
+"""The memory that a descriptor keeps alive, the replacement of its address, and the state after a failure."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ from tests.support.buffers import WRITABLE, asked, check_read_only_bytes
 
 
 def test_adopted_memory_outlives_the_tensor(driver):
-    """By every way to a descriptor: a torch tensor's storage is kept when x.data = ... swaps it."""
+    """For every way to a descriptor, a torch tensor's storage is kept when x.data = ... swaps it."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
 
@@ -47,7 +47,7 @@ def test_adopted_memory_outlives_the_tensor(driver):
 
 
 class Owner(np.ndarray):
-    """An array of which a weak reference can be had."""
+    """An array that supports weak references."""
 
 
 def test_a_replaced_tensor_is_the_one_that_is_asked(driver, device_tensor):
@@ -72,7 +72,8 @@ def test_a_torch_descriptor_is_fresh_after_a_replacement(driver):
 
 @pytest.mark.parametrize("kind", ["pinned", "managed", "allocated"])
 def test_whose_memory_it_is(driver, device_tensor, kind):
-    """Host tensors of pinned or managed memory, and what a library calls one device's and is managed."""
+    """The tensors are host tensors of pinned or managed memory, and memory of one device by the library that is
+    managed."""
     host = np.zeros((64, 128), np.float32)
     address = -(-host.ctypes.data // 16) * 16
     everything = (0, 1 << 63)
@@ -84,7 +85,7 @@ def test_whose_memory_it_is(driver, device_tensor, kind):
         with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
             cuda_tma.create_tensor_map(elsewhere, box_dim=(16, 32))
     if host.ctypes.data == address:
-        if kind == "allocated":  # a library that calls it the host's is wrong: the driver knows whose it is
+        if kind == "allocated":  # a library that reports it as the host's is wrong: the driver's answer counts
             with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
                 cuda_tma.create_tensor_map(host, box_dim=(16, 32))
         else:
@@ -140,7 +141,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor, value, way):
     ],
 )
 def test_what_the_driver_fails_with_is_said(driver, device_tensor, call, result, message):
-    driver.context = 0xFACE0 + len(call) + result  # a context not seen before is asked for its device
+    driver.context = 0xFACE0 + len(call) + result  # the driver is asked for the device of a new context
     driver.errors[call] = result
     with pytest.raises(Exception, match=message):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
@@ -155,7 +156,7 @@ def test_an_error_without_a_name(driver, device_tensor):
 
 
 def test_a_refusal_that_no_rule_explains(driver, device_tensor):
-    """It names what the driver was given, allocation class included."""
+    """It contains the driver's arguments, including the allocation class."""
     driver.errors["cuTensorMapEncodeTiled"] = 1
     with pytest.raises(TensorMapError) as error:
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), allocation_class="LARGE")
@@ -163,7 +164,7 @@ def test_a_refusal_that_no_rule_explains(driver, device_tensor):
 
 
 def test_rules_are_those_of_the_device(driver, device_tensor):
-    """What is refused is explained for its compute capability, asked of the device where the map was to be."""
+    """A refusal is explained for its compute capability, which is that of the intended device."""
     driver.context, driver.device, driver.compute_capability = 0xD3, 3, (9, 0)
     with pytest.raises(TensorMapError, match="swizzle is 4 .*0 to 3 before compute capability 10.0"):
         cuda_tma.create_tensor_map(device_tensor((64, 128), device_id=3), box_dim=(16, 32), swizzle="128B_ATOM_32B")

@@ -1,4 +1,4 @@
-"""The test double for users: failures name the element, strategies draw legal tensor maps."""
+"""The test helpers for users: failures name the element, strategies draw legal tensor maps."""
 
 import sys
 from dataclasses import replace
@@ -176,7 +176,7 @@ def test_values_are_shown_as_their_type_and_as_bits(data_type):
 
 
 def test_a_difference_in_half_an_element_is_one_of_the_element():
-    """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory are two of them."""
+    """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory contain two of them."""
     params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)
     tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
     for byte in range(8):
@@ -187,7 +187,7 @@ def test_a_difference_in_half_an_element_is_one_of_the_element():
 
 
 def test_of_several_differences_the_first_of_the_box_is_named():
-    """Not the first of shared memory, where the swizzle has put later elements before earlier ones."""
+    """It is not the first of shared memory, where the swizzle has put later elements before earlier ones."""
     wrong = TILE.smem.copy()
     first, second = smem_offset(PARAMS, (0, 1)), smem_offset(PARAMS, (4, 1))
     for index in ((0, 1), (4, 1), (0, 2)):
@@ -219,7 +219,7 @@ def test_offsets_of_an_im2col_load_move_the_tensor_index():
 
 
 def drawn(strategy, examples=100):
-    """What a strategy draws, with the same seed every time."""
+    """Return values of a strategy, with the same seed every time."""
     found = []
 
     @settings(max_examples=examples, database=None, derandomize=True, phases=[Phase.generate])

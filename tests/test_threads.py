@@ -1,6 +1,6 @@
-"""Eight threads at once, on the stand-in for the driver: what it is given was meant together, whoever else is at work.
+"""Eight threads at once, on the fake driver: its arguments belong together, whatever other threads do.
 
-With a GIL this is quick and finds little; on a free-threaded CPython it is what the package's state is held to.
+With a GIL this is quick and finds little; on a free-threaded CPython it tests the package's state.
 """
 
 import os
@@ -21,11 +21,11 @@ from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 from tests.support.typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
-OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # what the driver has for each thread
+OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # the driver's state of each thread
 
 
 class ThreadedDriver(FakeDriver):
-    """Contexts are of threads, as the driver has them; and nothing is kept from one call to the next."""
+    """A driver whose contexts belong to threads, as the real one's do; it keeps nothing between calls."""
 
     def __new__(cls):
         self = super().__new__(cls)
@@ -105,7 +105,7 @@ def test_importing_leaves_the_gil_off():
 
 
 def test_each_thread_makes_its_own_maps(driver, device_tensor):
-    """By keywords and by options, of types of tensors that are new to it."""
+    """The calls use keywords and options, and new types of tensors."""
 
     def work(thread, round_):
         shape, box = (64 * (thread + 1), 128), (thread + 1, 32)
@@ -124,7 +124,7 @@ def test_each_thread_makes_its_own_maps(driver, device_tensor):
 
 
 def test_new_kernels_streams_and_configurations(driver, new_kernel):
-    """Each launch is of its own kernel, stream and configuration."""
+    """Each launch has its own kernel, stream and configuration."""
     shared = [new_kernel(8, 4) for _ in range(4)]
 
     def work(thread, round_):
@@ -142,7 +142,7 @@ def test_new_kernels_streams_and_configurations(driver, new_kernel):
 
 
 def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
-    """Its arguments are set by some, and launched by others: a map is one of those that were given, whole."""
+    """Some threads set its arguments, and others launch it: a map is always a whole one of those that were set."""
     maps = [cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(n, 32)) for n in range(1, 9)]
     prepared = cuda_tma.prepare(new_kernel(128, 8), CONFIG, maps[0], 0)
     streams = [core.Stream.from_handle(0x5000 + 16 * n) for n in range(THREADS)]
@@ -161,7 +161,7 @@ def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
 
 
 def test_arguments_are_read_while_they_are_set(new_kernel):
-    """Python and nothing else: without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
+    """Only Python runs: without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
     prepared = cuda_tma.prepare(new_kernel(8, 8), CONFIG, 1 << 40, 1)
     repeats = 1000 if FREE_THREADED else 20
 
@@ -176,7 +176,7 @@ def test_arguments_are_read_while_they_are_set(new_kernel):
 
 
 def test_a_shared_descriptor_is_aimed_elsewhere(driver, new_kernel, device_tensor):
-    """While others launch and read it: its bytes and its tensor are always of one of the tensors."""
+    """Other threads launch and read it: its bytes and its tensor always belong to one of the tensors."""
     tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
     descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))
     legal = {bytes(cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))) for tensor in tensors}
@@ -205,7 +205,7 @@ def test_typed_maps_of_tensors(driver, new_kernel, device_tensor):
 
 
 def test_kernels_and_streams_that_end_meanwhile(driver, new_kernel):
-    """Others may get their addresses: what is known of one is never taken for another."""
+    """Others may get their addresses: results for one are never used for another."""
 
     def work(thread, round_):
         for size in (4, 8):

@@ -19,12 +19,12 @@ torch = pytest.importorskip("torch")
 from cuda_tma.torch import _launches  # noqa: E402
 from cuda_tma.torch._launches import CudaLaunch  # noqa: E402
 
-HERE = -1  # what get_device() of a CPU tensor is
+HERE = -1  # the result of get_device() of a CPU tensor
 
 
 @pytest.fixture
 def launched(monkeypatch):
-    """The launches: (stream, config, kernel's name, arguments). CPU tensors stand for those of the current device."""
+    """The launches: (stream, config, kernel's name, arguments). CPU tensors represent those of the current device."""
     found = []
     gpu = simulate.Device()
     monkeypatch.setattr(torch.cuda, "current_device", lambda: HERE)
@@ -95,7 +95,7 @@ def test_racing():
 
 
 def test_the_plugin_judges_operators_of_a_suite(tmp_path):
-    """They need no simulator of their own there: CUDA tensors are simulated too."""
+    """They need no simulator of their own there, because CUDA tensors are simulated too."""
     (tmp_path / "test_suite.py").write_text(SUITE)
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

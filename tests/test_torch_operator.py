@@ -147,7 +147,7 @@ def test_several_kernels():
 
 
 def test_several_kernels_compiled():
-    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
 
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(lambda x, sums: mean_rows(x, sums) + sums, fullgraph=True, backend=counter)
@@ -200,8 +200,8 @@ def no_compiled_functions():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The recompiles are those of torch's own operators: a new size once, and then any size."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # 2 s: not when tests are collected
+    """The number of recompiles equals that of torch's own operators: a new size once, and then any size."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
 
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]
     settings = {"fullgraph": True, "dynamic": dynamic}

@@ -1,6 +1,6 @@
-"""What type checkers say of programs that use the package: every example of README and of the docstrings is accepted.
+"""The verdict of type checkers on programs that use the package: every example of README and of the docstrings passes.
 
-cuda.core has no types, and torch's are not what is tried here: to the checkers both are unknown.
+cuda.core has no types, and torch's are not tested here: to the checkers both are unknown.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ import pytest
 import cuda_tma
 
 ROOT = Path(__file__).parent.parent
-PLACE = str(Path(cuda_tma.__file__).parents[1])  # for checkers, as the tests may run where it is not installed
+PLACE = str(Path(cuda_tma.__file__).parents[1])  # for checkers, because the tests may run where it is not installed
 UNKNOWN = ("cuda", "cupy", "torch", "matplotlib", "hypothesis", "ml_dtypes", "tensor_layouts", "rich")
 MYPY = "[mypy]\nstrict = true\n" + "".join(
     f"[mypy-{name}.*]\nignore_missing_imports = true\nfollow_imports = skip\n" for name in UNKNOWN
 )
 
-# What users write, and what a checker should know of it.
+# A user's program, and the expected types.
 PROGRAM = """
 from typing_extensions import assert_type
 import cuda_tma
@@ -73,7 +73,8 @@ def modules() -> list[ModuleType]:
 
 
 def docstring_programs() -> dict[str, str]:
-    """What the docstrings show, each as a program: what follows ``>>>``, and what stands indented after ``::``."""
+    """Return the examples of the docstrings, each as a program: the text after ``>>>``, and indented text after
+    ``::``."""
     programs = {}
     public = {name for module in modules() if "._" not in module.__name__ for name in getattr(module, "__all__", ())}
     for module in modules():
@@ -94,7 +95,7 @@ def is_python(text: str) -> bool:
 
 
 def with_names(program: str, known: dict[str, object]) -> str:
-    """The program after imports of the names that it takes from its module; what it leaves to the reader is unknown."""
+    """Return the program after imports of the names of its module; names that it leaves to the reader are unknown."""
     nodes = [*ast.walk(ast.parse(program))]
     names = [node for node in nodes if isinstance(node, ast.Name)]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -118,7 +119,7 @@ def declaration(name: str, known: dict[str, object]) -> str:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    """A folder of every example, with the configuration of either checker."""
+    """Return a folder of every example, with the configuration of either checker."""
     folder = tmp_path_factory.mktemp("programs")
     fragments = re.findall(r"```python(?: gpu)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     texts = {"README": "\n".join(fragments), "PROGRAM": PROGRAM, "WRONG": WRONG, **docstring_programs()}
@@ -152,7 +153,7 @@ def test_pyright_accepts_every_example(programs):
 
 
 def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):
-    """From a clone's parent, `cuda_tma` is the package that is installed, also if it is installed in place."""
+    """In a clone's parent folder, `cuda_tma` is the installed package, also if it is installed in place."""
     (tmp_path / "cuda_tma").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", "import cuda_tma; print(cuda_tma.check.__name__)"]

@@ -15,7 +15,7 @@ HOST = np.arange(32 * 64, dtype=np.float32).reshape(32, 64)
 
 
 def test_streams_are_ordered_as_cuda_core_orders_them(driver, device_tensor):
-    """0 is the legacy default stream, which DLPack calls None."""
+    """0 is the legacy default stream, which is None in DLPack."""
     for stream_ptr in (0, 1, 0x70):
         asked = []
         for view_type in (StridedMemoryView, CoreView):
@@ -61,12 +61,12 @@ def test_an_empty_tensor_is_named_so(driver):
 
 
 def shown_as(**attributes):
-    """A class of views whose cuda.core shows these."""
+    """Return a class of views whose cuda.core shows these attributes."""
     core_view = type("Shown", (CoreView,), attributes)
     return type("View", (StridedMemoryView, core_view), {})
 
 
-LAYOUTS = [  # shape, strides as cuda.core shows them, the strides then, elements from the first to behind the last
+LAYOUTS = [  # shape, strides by cuda.core, the resulting strides, elements from the first to after the last
     ((64, 128), None, (128, 1), 64 * 128), ((16, 8), (512, 2), (512, 2), 15 * 512 + 7 * 2 + 1),
     ((0, 8), (8, 1), (8, 1), 0), ((), (), (), 1), ((3, 4), (0, 1), (0, 1), 4),
 ]  # fmt: skip
@@ -76,7 +76,8 @@ LAYOUTS = [  # shape, strides as cuda.core shows them, the strides then, element
 def test_a_view_of_another_dtype_or_layout_spans_its_elements(
     driver, device_tensor, monkeypatch, shape, strides, then, span
 ):
-    """A Buffer from its first element to its last, which keeps what it was exported by, and a view of that."""
+    """The Buffer spans from its first element to its last, and keeps its exporter; the test also makes a view of
+    that."""
     asked = []
 
     def from_handle(*arguments, **keywords):
@@ -104,7 +105,7 @@ def test_a_view_of_another_dtype_or_layout_spans_its_elements(
 
 
 def without_export(view):
-    """As a view of a Buffer: not made through DLPack, so that it has to describe itself."""
+    """Return a view of a Buffer that is not made through DLPack, so that it has to describe itself."""
     del view._exported
     return view
 
@@ -192,7 +193,7 @@ def test_a_view_of_nothing(driver):
 
 
 def test_memory_whose_device_is_not_said_is_asked_for(driver):
-    """It is the host's where the driver does not know it."""
+    """It is the host's if the driver does not know it."""
     driver.allocated = {(1 << 32, 1 << 33): 3}
     driver.pinned, driver.managed = ((1 << 33, 1 << 34),), ((1 << 34, 1 << 35),)
     found = [export_located(describe_tensor((4,), address=1 << n)).dlpack_device for n in (32, 33, 34, 40)]

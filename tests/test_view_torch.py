@@ -1,4 +1,4 @@
-"""Views of torch's tensors that cuda.core fills itself: they show, keep and refuse what those by DLPack do."""
+"""Views of torch's tensors that cuda.core fills itself: they show, keep and refuse the same as those by DLPack."""
 
 import ctypes
 import gc
@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 
 
 class Reader:
-    """cuda.core's reader, whatever torch this is, with the tensors that it was given."""
+    """cuda.core's reader for any torch, with the tensors that it received."""
 
     def __init__(self):
         ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)  # as cuda.core does, for the symbols of torch
@@ -130,7 +130,7 @@ def test_the_storage_is_kept(reader):
     """x.data = y swaps the storage, and the view still shows the first one; so do a map and a view of the view."""
 
     class Array(np.ndarray):
-        """NumPy's own arrays take no weak reference."""
+        """An array with weak references, which NumPy's own arrays lack."""
 
     array = np.zeros((16, 16), np.float32).view(Array)
     gone, address = weakref.ref(array), array.ctypes.data
@@ -185,7 +185,7 @@ def test_memory_of_a_gpu_is_its_own():
 
 
 def test_torch_that_cuda_core_does_not_read(reader, monkeypatch):
-    """It is sought once, with the first tensor; where there is none, there is DLPack."""
+    """It is looked up once, with the first tensor; if there is none, DLPack is used."""
     asked = []
     monkeypatch.setattr(export, "torch_reader", asked.append)
     export.set_torch_reader(None)

@@ -18,8 +18,7 @@ from tests.include._targets import kernel, statements
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
-WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # targets with all
-                                                                                                  # features
+WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # have all features
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
 # feature: (its instruction, only in PTX; the header's function that needs it)

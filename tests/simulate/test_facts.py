@@ -1,4 +1,4 @@
-"""Kernels whose results an H200 showed (`tests/gpu/test_facts.py`): the simulator gives the same."""
+"""Kernels with results of an H200 (`tests/gpu/test_facts.py`): the simulator gives the same."""
 
 from __future__ import annotations
 

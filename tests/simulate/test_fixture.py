@@ -1,4 +1,4 @@
-"""The fixture for tests of kernels: a launch with an error fails the test that made it."""
+"""The fixture for tests of kernels: a launch with an error fails its test."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KNOWN = "uninitialized-read:sum.cu:3:zeros do as well"
 
 @pytest.fixture
 def run(pytester):
-    """Write tests, run them, and give what pytest says."""
+    """Write tests, run them, and return pytest's output."""
     pytester.makeconftest(CONFTEST)
 
     def run(tests, *options, ini=""):
@@ -56,7 +56,7 @@ def run(pytester):
 
 
 def test_every_way_to_launch_is_judged(run):
-    """A row of launches that may overlap is one more way in."""
+    """A sequence of launches that may overlap is another way."""
     result = run(
         """
 RACE = """

@@ -1,4 +1,4 @@
-"""Kernels that mean no good: what one does, the simulator survives, in bounded memory, and says what it was."""
+"""Malicious kernels: the simulator survives each, in bounded memory, and reports it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the way there is the same
+    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the code path is the same
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors
     assert finding.kind == kind
@@ -111,7 +111,7 @@ def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The loop's four turns are eight instructions; the order of the two accesses makes no second cause."""
+    """The loop's four iterations are eight instructions; the order of the two accesses is not a second cause."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}
@@ -120,7 +120,7 @@ def test_copies_of_a_statement_are_one_cause(launch):
 
 
 def test_the_heap_has_an_end(launch):
-    """8 MiB, of all pieces together."""
+    """The limit is 8 MiB, for all pieces together."""
     out = np.zeros(1, np.int32)
     launch("keeps", (1, 1), out).raise_for_errors()
     assert out[0] == 8
@@ -161,11 +161,11 @@ def test_a_shape_that_no_launch_has(launch, grid, block, cluster, text):
 
 WARPS = r"""
 __device__ __noinline__ void meet() { __syncthreads(); }
-extern "C" __global__ void halves(int* o) {  // each half of a warp at a barrier of its own
+extern "C" __global__ void halves(int* o) {  // each half of a warp at a separate barrier
     if (threadIdx.x % 32 < 16) { o[threadIdx.x] = 1; __syncthreads(); } else { __syncthreads(); o[threadIdx.x] = 2; }
 }
 extern "C" __global__ void called(int* o) { if (threadIdx.x % 2) meet(); else meet(); o[threadIdx.x] = 1; }
-extern "C" __global__ void half(int* o) {  // one half comes to the first barrier, the other to the second
+extern "C" __global__ void half(int* o) {  // one half executes the first barrier, the other half the second
     if (threadIdx.x < 16) __syncthreads();
     o[threadIdx.x] = 1;
     __syncthreads();
@@ -183,8 +183,8 @@ extern "C" __global__ void masks(int* o, unsigned mask, int which) {
     if (which == 5) asm volatile("{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(v) : "r"(mask));
     o[t] = v;
 }
-// What is right: warps part, and not threads of a warp; who has left need not come; a barrier that is not aligned;
-// masks of those who are there.
+// Correct cases: warps diverge, but not threads of a warp; ended threads need not arrive; a barrier that is not
+// aligned; masks of the present threads.
 extern "C" __global__ void right(int* o) {
     const int t = threadIdx.x;
     if (t == 70) return;
@@ -304,7 +304,7 @@ repeat: stacksave.u64 saved;
 
 
 def test_memory_of_a_size_that_threads_compute():
-    """In a function and in its caller, which restores its stack: twenty times half of what it may have."""
+    """Memory in a function and in its caller, which restores its stack: twenty times half of the limit."""
     gpu, out = simulate.Device(), np.zeros(96, np.uint32)
     kernel = gpu.load(ALLOCATES, "k")
     assert gpu.launch(simulate.Config(1, 96), kernel, out, 5).findings == ()

@@ -1,4 +1,4 @@
-"""The sequences that a GPU is to run are well made: ptxas takes each form, and a wrong result is found and named."""
+"""The sequences for a GPU are well-formed: ptxas accepts each form, and a wrong result is found and named."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.scalar_forms import forms
 
 
 def run(programs, inputs):
-    """What a GPU would store if the table were right."""
+    """Return the output that a GPU would store if the table is right."""
     outputs = np.zeros((len(programs), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         held = {
@@ -63,7 +63,7 @@ def test_a_form_that_fails_does_not_stop_the_others(monkeypatch):
 
 
 def test_a_saturation_that_ptxas_loses_is_open():
-    """As recorded; of no other operands, of no other value, and without the product not either."""
+    """The exception covers only the recorded operands and value, and only next to the product."""
     product, saturated = (forms().index(text) for text in ("mul.lo.s32 d, a, b", "mad.hi.sat.s32 d, a, b, c"))
     with_product = ((product, (0, 1, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
     another = ((product, (0, 2, 0, 0, 0)), (saturated, (1, 0, 1, 0, 0)))
@@ -109,7 +109,8 @@ def test_later_steps_read_what_earlier_ones_wrote():
 
 
 def test_the_machine_does_what_the_table_says():
-    """Registers, immediates, predicates, carries and vectors, as the simulator binds them: a part of the forms."""
+    """The simulator binds registers, immediates, predicates, carries and vectors as the table does: a part of the
+    forms."""
     batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]
     inputs = sequences.inputs_of(batch)
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)

@@ -1,5 +1,5 @@
-"""TMA kernels on the simulator that do not use this package's header: CCCL's ``cuda::ptx``, ``cuda::barrier`` and
-cooperative groups, as the CUDA C++ Programming Guide shows them, and inline PTX alone."""
+"""TMA kernels on the simulator without this package's header: CCCL's ``cuda::ptx``, ``cuda::barrier`` and cooperative
+groups, as in the CUDA C++ Programming Guide, and plain inline PTX."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ extern "C" __global__ void groups(int* out) {
     out[1 + blockIdx.x * blockDim.x + threadIdx.x] = sum + 1000 * theirs;
 }
 
-extern "C" __global__ void tiles_of_warps(int* out) {  // which meet in shared memory that the system reserves
+extern "C" __global__ void tiles_of_warps(int* out) {  // they meet in shared memory that the system reserves
     __shared__ cg::block_tile_memory<256> memory;
     auto block = cg::this_thread_block(memory);
     auto tile = cg::tiled_partition<64>(block);

@@ -1,4 +1,4 @@
-"""What is reckoned from params is kept without the address, within bounds, and never mixed up."""
+"""Results for params are kept without the address, within bounds, and never mixed up."""
 
 import dataclasses
 import tracemalloc
@@ -59,7 +59,7 @@ def test_a_map_of_another_kind_or_of_a_subclass_is_not_taken_for_one_that_is_kep
 
 
 def test_numbers_of_another_kind_leave_nothing_behind():
-    """Equal numbers are one key: a narrow one wrapped, and what it gave was kept for all."""
+    """Equal numbers are one key: a narrow one wrapped, and its result was kept for all."""
     plain = changed(data_type=T.UINT16, global_dim=(64, 64), global_strides=(128,), box_dim=(64, 64))
     for kind in (np.uint8, np.int16, np.int64):
         for kept in KEPT:

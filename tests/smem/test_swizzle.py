@@ -1,4 +1,4 @@
-"""Shared memory: the permutation of every swizzle, footprints, offsets and back, and bank conflicts."""
+"""Shared memory: the permutation of every swizzle, footprints, offsets and their inverse, and bank conflicts."""
 
 import dataclasses
 import itertools
@@ -37,7 +37,7 @@ def matrix(box, data_type=T.BFLOAT16, **changes):
     return dataclasses.replace(MATRIX, box_dim=box, data_type=data_type, **changes)
 
 
-# Rows of 16-byte chunks, as the tables of PTX ISA 5.5.7 print them: which chunk of the row lies in each place.
+# Rows of 16-byte chunks, as in the tables of PTX ISA 5.5.7: the chunk of the row in each place.
 TABLES = {
     S.NONE: ["01234567"],
     S.SWIZZLE_32B: ["01234567", "10325476"],
@@ -276,7 +276,7 @@ def test_a_field_of_params_that_makes_no_sense(change, message):
         refuses(message, call, params)
 
 
-# Ways by hand: rows of 128 bytes put a column into one bank; of 8 rows with 16-byte chunks, the swizzle spreads all.
+# Ways by hand: rows of 128 bytes put a column into one bank; the swizzle spreads 8 rows of 16-byte chunks over all.
 @pytest.mark.parametrize(
     ("params", "row", "column", "ldmatrix"),
     [
@@ -308,7 +308,7 @@ def test_the_worst_read_names_its_words():
 
 
 def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeypatch):
-    """What is read of them is left out: that takes seconds."""
+    """The reads of such a box are left out, because they take seconds."""
     monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
     assert shared.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
     with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, and a thread block has"):

@@ -1,4 +1,4 @@
-"""Runs a script with the adapters, as ``cuda-tma sanitize`` does, and writes its launches."""
+"""Run a script with the adapters, as ``cuda-tma sanitize`` does, and write its launches."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def ran(script: Path, schedules: int = 2, timeout: float = 300, **environment: s
 
 
 def ran_apart(scripts: Sequence[Path], runtime: str) -> list[Ran]:
-    """Run each script in a fork of one process, which has imported the runtime: that takes most of the time."""
+    """Run each script in a fork of one process that has imported the runtime, because the import takes most of the
+    time."""
     done = _started(["--apart", runtime, *map(str, scripts)], 300, {})
     assert done.returncode == 0, done.stderr
     statuses = json.loads(done.stdout.splitlines()[-1])
@@ -115,7 +116,7 @@ def _run_in_fork(script: Path, sink: _Sink) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a script, or each of several in a fork; write launches and notes beside it."""
+    """Run a script, or each of several in a fork; write launches and notes next to it."""
     if arguments[0] != "--apart":
         script, schedules = arguments
         _run(Path(script), _with_adapters(int(schedules)))

@@ -18,7 +18,7 @@ ONE_TO_FOUR = [1.0, 2.0, 3.0, 4.0]
 
 
 class Exporter:
-    """An array library that has DLPack only."""
+    """An array library with only DLPack."""
 
     def __init__(self, array, *, versioned=False):
         self.array, self._versioned = array, versioned

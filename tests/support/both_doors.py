@@ -17,8 +17,8 @@ from tests.support.fake_driver import FakeDriver
 from tests.support.launching import HANDLES, ForeignStream
 
 CONFIG = {"grid": 1, "block": 32}
-Outcome = tuple[type[Exception], str] | None  # None: the door took them
-HEADER = """struct __half { unsigned short bits; };  // named as the toolkit names it
+Outcome = tuple[type[Exception], str] | None  # None: the door accepted them
+HEADER = """struct __half { unsigned short bits; };  // named as in the toolkit
 struct Pair { int a; double b; };
 struct Complex { float re, im; };
 """

@@ -1,4 +1,4 @@
-"""What an object answers to the buffer protocol, flag by flag, as C asks it (PEP 3118)."""
+"""An object's answers to the buffer protocol, flag by flag, as C asks it (PEP 3118)."""
 
 import ctypes
 
@@ -15,7 +15,8 @@ class PyBuffer(ctypes.Structure):
 
 
 def asked(value, flags):
-    """Address, bytes, readonly, item's bytes, dimensions, format, shape, strides, the rest. BufferError if refused."""
+    """Return address, bytes, readonly, item's bytes, dimensions, format, shape, strides and the rest; a refusal is a
+    BufferError."""
     buffer = PyBuffer(suboffsets=1, internal=1)
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(value), ctypes.byref(buffer), flags)
     try:
@@ -39,7 +40,7 @@ def asked(value, flags):
 
 
 def check_read_only_bytes(value, address, size_bytes):
-    """It shows `size_bytes` bytes at `address`, says what is asked for and no more, and lets nobody write."""
+    """Check that it shows `size_bytes` bytes at `address`, gives only the requested fields, and allows no write."""
     for flags in range(0, STRIDES + FORMAT + 1, 4):
         shape = size_bytes if flags & ND else None
         strides = 1 if flags & STRIDES == STRIDES else None

@@ -1,4 +1,4 @@
-"""DLPack capsules made by hand, whatever they hold: what no library exports, and what old ones do. Source: dlpack.h."""
+"""DLPack capsules with any content: forms that no library exports, and old ones. Source: dlpack.h."""
 
 import ctypes
 
@@ -28,7 +28,7 @@ class Versioned(ctypes.Structure):
 
 
 class Exporter:
-    """A float32 tensor of CUDA device 0 that exports itself through one managed tensor, whose fields can be set.
+    """A float32 tensor of CUDA device 0 that exports itself through one managed tensor, whose fields can change.
 
     `managed` is that managed tensor; `deleted` counts the calls of its deleter; `asked` has the keywords of __dlpack__.
     """
@@ -65,7 +65,7 @@ class Exporter:
 
 
 class OldExporter(Exporter):
-    """From before DLPack 1.0: it knows no max_version."""
+    """An exporter from before DLPack 1.0, without max_version."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, versioned=False, **keywords)
@@ -95,7 +95,8 @@ FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(c
 
 
 def exchanging(versions, export, name=b"dlpack_exchange_api"):
-    """A type with DLPack's C exchange API of these versions, newest first, all of which call `export(tensor, out)`."""
+    """Return a type with DLPack's C exchange API of these versions, newest first, all of which call
+    `export(tensor, out)`."""
     function = FROM_OBJECT(export)
     apis = [ExchangeAPI(major=major, minor=minor) for major, minor in versions]
     for api, previous in zip(apis, [*apis[1:], None], strict=True):

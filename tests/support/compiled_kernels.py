@@ -1,4 +1,4 @@
-"""Kernels that NVRTC compiled, on the fake driver: it knows what they take, and they know their types."""
+"""Kernels that NVRTC compiled, on the fake driver: it has the sizes of their parameters, and they have their types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\
 
 
 def compiled_kernel(driver, source, name, constants=None, defines=None):
-    """As `cuda_tma.compile` makes it, for sm_90a; without the machine code, which the fake driver does not run."""
+    """Return a kernel like `cuda_tma.compile`'s, for sm_90a, without the machine code, which the fake driver does not
+    run."""
     compiled = _compiled(source, name, tuple((constants or {}).items()), tuple((defines or {}).items()))
     handle = next(HANDLES)
     driver.kernels[handle] = (compiled.lowered_name, parameter_sizes(compiled))
@@ -30,7 +31,7 @@ def _compiled(source, name, constants, defines):
 
 
 def parameter_sizes(compiled: Compiled) -> list[int]:
-    """Bytes of each parameter, as the PTX declares them."""
+    """Return the bytes of each parameter, as the PTX declares them."""
     _, _, behind = compiled.ptx.partition(f".entry {compiled.lowered_name}(")
     declared = behind.partition(")")[0]
     return [int(bits) // 8 * int(count or 1) for _, bits, count in _PARAMETER.findall(declared)]

@@ -1,4 +1,4 @@
-"""Random convolutions, the matrix that unfolding must give, and the im2col loads that make it: for tests here and on a
+"""Random convolutions, the matrix of the unfolded input, and the im2col loads that make it: for tests here and on a
 GPU."""
 
 import itertools
@@ -16,7 +16,7 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 
 class Load(NamedTuple):
-    """One load: which part of the matrix it delivers, and what the instruction is given."""
+    """One load: its part of the matrix, and the operands of the instruction."""
 
     row: int  # the first output pixel
     tap: int
@@ -27,7 +27,7 @@ class Load(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """A convolution of a channels-last tensor, and how its input is loaded."""
+    """A convolution of a channels-last tensor, and the loads of its input."""
 
     geometry: Convolution
     elements: np.ndarray  # (N, spatial..., C)
@@ -52,7 +52,7 @@ class Case:
         return self.elements.shape[0] * int(np.prod(self.geometry.output_extents(self.extents)))
 
     def loads(self):
-        """All the loads that fill the matrix: columns of pixels, taps of the filter, and chunks of channels."""
+        """Return all loads that fill the matrix: columns of pixels, taps of the filter, and chunks of channels."""
         taps = [range(size) for size in self.geometry.kernel_size]
         for row in range(0, self.rows, self.pixels_per_column):
             pixel = self.geometry.output_pixel(row, self.extents)
@@ -62,13 +62,13 @@ class Case:
                     yield Load(row, tap, channel, at, self.geometry.offsets(place))
 
     def expected(self):
-        """The matrix (output pixels, taps, channels), padded with zeros to whole columns and chunks."""
+        """Return the matrix (output pixels, taps, channels), padded with zeros to whole columns and chunks."""
         matrix = unfold(self.elements, self.geometry)
         rows, channels = -matrix.shape[0] % self.pixels_per_column, -matrix.shape[2] % self.channels_per_pixel
         return np.pad(matrix, ((0, rows), (0, 0), (0, channels)))
 
     def smem_bytes(self):
-        """For each pixel of a column and each of its bytes, where in shared memory it lies."""
+        """Return the place in shared memory of each byte of each pixel of a column."""
         row_bytes = self.channels_per_pixel * self.elements.itemsize
         span = row_bytes if self.swizzle == "NONE" else SPAN_BYTES[self.swizzle]
         offset = np.arange(self.pixels_per_column)[:, None] * span + np.arange(row_bytes)
@@ -78,7 +78,7 @@ class Case:
 
 
 def unfold(elements, geometry):
-    """What a convolution multiplies with its filter: (output pixels, taps, channels), of a channels-last tensor."""
+    """Return the operand of a convolution, (output pixels, taps, channels), from a channels-last tensor."""
     dims = len(geometry.kernel_size)
     axes = tuple(range(1, dims + 1))
     windows = sliding_window_view(
@@ -96,7 +96,7 @@ _LARGEST_KERNEL = {1: 7, 2: 4, 3: 3}
 
 
 def random_geometry(rng, dims):
-    """Extents and a convolution that has at least one output pixel."""
+    """Return extents and a convolution that has at least one output pixel."""
 
     def each(low, high):
         return tuple(int(n) for n in rng.integers(low, high + 1, dims))
@@ -106,7 +106,7 @@ def random_geometry(rng, dims):
         stride, dilation, padding = each(1, 4), each(1, 3), each(0, 4)
         if rng.random() < 0.1:
             stride = each(1, 8)
-        if rng.random() < 0.2:  # other padding before than after
+        if rng.random() < 0.2:  # different padding before and after
             padding = tuple(zip(padding, each(0, 4), strict=True))
         elif rng.random() < 0.1:
             stride, padding = 1, "same"
@@ -117,7 +117,7 @@ def random_geometry(rng, dims):
 
 
 def random_case(rng, dims, loads=60, column_bytes=32 * 1024):
-    """A case of about so many loads at most, of so many bytes of shared memory at most."""
+    """Return a case of about `loads` loads, and `column_bytes` bytes of shared memory, at most."""
     extents, geometry = random_geometry(rng, dims)
     dtype, swizzle = np.dtype(str(rng.choice(DTYPES))), str(rng.choice(list(SPAN_BYTES)))
     unit = 16 // dtype.itemsize

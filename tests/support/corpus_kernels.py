@@ -27,7 +27,7 @@ class CorpusKernel:
     kinds : tuple of str
         The kinds of finding that fit the defect; empty for a right kernel.
     launch : dict
-        Grid, block, cluster, dynamic shared memory and arguments, as the file gives them.
+        Grid, block, cluster, dynamic shared memory and arguments, from the file.
     marked : frozenset of int
         The lines that a finding may name.
     result : tuple of (int, str), optional
@@ -63,7 +63,7 @@ def _read(path: Path) -> CorpusKernel:
 
 
 def run(kernel: CorpusKernel, **settings: Any) -> tuple[simulate.Report, list[Any], list[Any]]:
-    """Launch a kernel; return the report, the arguments as they were, and as the kernel leaves them."""
+    """Launch a kernel; return the report, and the arguments before and after the launch."""
     gpu = simulate.Device(**settings)
     compiled = gpu.compile(kernel.path, "kernel")
     before = [_value(given) for given in kernel.launch["arguments"]]

@@ -1,8 +1,8 @@
-"""A stand-in for the CUDA driver, so that the extension modules run where there is no GPU.
+"""A replacement of the CUDA driver, so that the extension modules run without a GPU.
 
-Its encoder is the package's own: it writes what ``encode`` writes and accepts what ``check`` accepts, and im2col wide
-maps on every device as driver 580 does; all of that is held to recordings of the real driver. Its memory is a list of
-address ranges. Any entry point can be told to fail, and the last calls are kept with what they were given.
+Its encoder is the package's own: it writes the bytes of ``encode`` and accepts the maps that ``check`` accepts, and
+im2col wide maps on every device, like driver 580. Tests compare all of that with recordings of the real driver. Its
+memory is a list of address ranges. A test can make any entry point fail; the last calls are kept with their arguments.
 """
 
 import ctypes
@@ -84,7 +84,8 @@ def _within(address, ranges):
 
 
 def _judged_as(params, compute_capability):
-    """Driver 580 takes wide maps on 9.0 too, and judges them as im2col maps with corners along W alone."""
+    """Return the params as the driver judges them: driver 580 accepts wide maps on 9.0, as im2col maps with corners
+    along W only."""
     if compute_capability >= (10, 0) or not isinstance(params, cuda_tma.Im2colWideParams):
         return params
     common = {f.name: getattr(params, f.name) for f in fields(cuda_tma.Im2colParams) if hasattr(params, f.name)}
@@ -98,43 +99,43 @@ def _judged_as(params, compute_capability):
 
 @dataclass
 class FakeDriver(FakeGraphs):
-    """The state that the entry points read, and what was launched."""
+    """The state that the entry points read, and the launches."""
 
     context: int = 0xC0DE
     stream_context: int = 0xC0DE
     device: int = 0
     compute_capability: tuple = (9, 0)
     devices: dict = field(default_factory=dict)  # context: its device
-    errors: dict = field(default_factory=dict)  # entry point: the CUresult that it answers, and does nothing
+    errors: dict = field(default_factory=dict)  # entry point: the CUresult that it returns without an effect
     calls: deque = field(default_factory=lambda: deque(maxlen=100))  # the last (entry point, its arguments), in order
-    params: object = None  # what an encoder was last given
-    encoded: int = 0  # how often one was asked
+    params: object = None  # the last params of an encoder
+    encoded: int = 0  # the number of calls of encoders
     primary: dict = field(default_factory=lambda: {0: 0xC0DE})  # device: its primary context, if it is active
     green: tuple = ()  # contexts that are green ones
     context_ids: dict = field(default_factory=dict)  # context: its id, if that is not its handle
     stack: list = field(default_factory=list)
-    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute knows as host memory
-    managed: tuple = ()  # likewise as managed memory
-    allocated: dict = field(default_factory=dict)  # such a range: the ordinal of the device whose memory it is
+    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute reports as host memory
+    managed: tuple = ()  # ranges of managed memory
+    allocated: dict = field(default_factory=dict)  # such a range: the ordinal of its device
     kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
-    shared_bytes: dict = field(default_factory=dict)  # kernel: its static shared memory, where it has some
+    shared_bytes: dict = field(default_factory=dict)  # kernel: its static shared memory, if it has any
     shared_limits: dict = field(
         default_factory=dict
-    )  # (kernel, device): the limit on its dynamic one, where it was set
+    )  # (kernel, device): the limit on dynamic shared memory, if it was set
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
     memory: dict = field(default_factory=dict)  # address: (bytes, context), of cuMemAlloc
     capturing: tuple = ()  # streams that capture a graph
-    capture_mode: int = 0  # of the thread: what it may do meanwhile
+    capture_mode: int = 0  # of the thread during a capture
     encodes_class: int = 1  # the allocation class that its encoders write
     half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address ...
     half_replaced_from: int = 0  # ... that is not below this one
-    retained: int = 0  # how often a primary context is
-    _parameters: tuple = None  # (kernel, the offsets of its parameters), of the kernel asked last
+    retained: int = 0  # number of references to a primary context
+    _parameters: tuple = None  # (kernel, the offsets of its parameters), for the last queried kernel
 
     def install(self, without=()):
-        """Put this driver in the real one's place, less some of its entry points."""
-        self._functions = {  # kept: ctypes functions die with their Python object
+        """Replace the real driver by this one, without some of its entry points."""
+        self._functions = {  # kept, because ctypes functions die with their Python object
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._entry_point(name))
             for name, types in SIGNATURES.items()
             if name not in without
@@ -151,7 +152,7 @@ class FakeDriver(FakeGraphs):
         return answer
 
     def called(self, name):
-        """The arguments of the last calls of an entry point."""
+        """Return the arguments of the last calls of an entry point."""
         return [arguments for each, arguments in self.calls if each == name]
 
     def cuTensorMapEncodeTiled(self, target, data_type, rank, address, dims, strides, box, steps, *enums):
@@ -178,7 +179,7 @@ class FakeDriver(FakeGraphs):
         ))  # fmt: skip
 
     def _head(self, data_type, rank, address, dims, strides, steps, enums):
-        """The parameters of all modes."""
+        """Return the parameters of all modes."""
         named = dict(zip(("interleave", "swizzle", "l2_promotion", "oob_fill"), enums, strict=True))
         return {
             "data_type": data_type, "global_address": address, "global_dim": array(u64, dims, rank),
@@ -186,7 +187,7 @@ class FakeDriver(FakeGraphs):
         }  # fmt: skip
 
     def write_map(self, target, params):
-        """What all three encoders do, once they know what they were given."""
+        """Write a map, the common part of the three encoders."""
         if not self.context:
             return 201
         self.encoded += 1
@@ -197,7 +198,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuTensorMapReplaceAddress(self, target, address):
-        """Half of what it should write where `half_replaced` says so, and then it fails."""
+        """Write half of the address if `half_replaced` says so, and then fail."""
         fails = self.half_replaced and address >= self.half_replaced_from
         ctypes.memmove(target, address.to_bytes(8, "little"), 2 if fails else 8)
         return self.half_replaced if fails else 0
@@ -234,7 +235,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuPointerGetAttribute(self, out, attribute, address):
-        """Of the memory's type (1 host, 2 device), whether it is managed, and the ordinal of its device."""
+        """Return the memory's type (1 host, 2 device), whether it is managed, or the ordinal of its device."""
         ordinal = next((self.allocated[each] for each in self.allocated if _within(address, [each])), None)
         is_managed = _within(address, self.managed)
         if not is_managed and ordinal is None and not _within(address, self.pinned):
@@ -252,7 +253,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuMemAlloc(self, out, size):
-        """As the driver refuses it, unless the thread allows it, while a stream captures a graph."""
+        """Refuse it while a stream captures a graph, as the driver does, unless the thread allows it."""
         if self.capturing and self.capture_mode != CAPTURE_MODE_RELAXED:
             return STREAM_CAPTURE_UNSUPPORTED
         out[0] = max([1 << 40, *(address + each for address, (each, _) in self.memory.items())])
@@ -277,7 +278,7 @@ class FakeDriver(FakeGraphs):
         sizes = self.kernels[function][1]
         if index >= len(sizes):
             return INVALID_VALUE
-        if index == 0 or self._parameters[0] != function:  # kept from one parameter to the next: there may be thousands
+        if index == 0 or self._parameters[0] != function:  # kept between parameters, because there may be thousands
             self._parameters = function, offsets(sizes)
         offset[0], size[0] = self._parameters[1][index], sizes[index]
         return 0
@@ -288,13 +289,13 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuKernelGetFunction(self, out, kernel):
-        """Kernels' handles are multiples of 16; their functions differ from them and from context to context."""
+        """Kernels' handles are multiples of 16; their functions differ from them and between contexts."""
         out[0] = kernel | self.context & 15
         self.kernels[out[0]] = self.kernels[kernel]
         return 0
 
     def cuKernelGetAttribute(self, out, attribute, kernel, device):
-        """Static shared memory, and the limit on the dynamic one: 48 KB together until it is set."""
+        """Return static shared memory, or the limit on the dynamic one: 48 KB together until it is set."""
         static = self.shared_bytes.get(kernel, 0)
         out[0] = {1: static, 8: self.shared_limits.get((kernel, device), 48 * 1024 - static)}[attribute]
         return 0

@@ -1,4 +1,4 @@
-"""The part of the stand-in for the driver that knows graphs: kernel nodes, and the user objects that a graph keeps."""
+"""The graphs of the fake driver: kernel nodes, and the user objects that a graph keeps."""
 
 import ctypes
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ PARAMETERS_BEGIN = 0x210  # in the constant memory of sm_90, where they are alig
 
 
 def offsets(sizes):
-    """Where parameters of these sizes lie in their block, as driver 580 says: a map that comes first at 112."""
+    """Return the places of parameters with these sizes in their block, as on driver 580: a first map is at 112."""
     offsets, end = [], PARAMETERS_BEGIN
     for size in sizes:
         alignment = min(size, 128 if size == 128 else 8)
@@ -45,7 +45,7 @@ def offsets(sizes):
 
 @dataclass
 class Launch:
-    """What cuLaunchKernelEx was given: the bytes of each argument, and the configuration."""
+    """The arguments of cuLaunchKernelEx: the bytes of each argument, and the configuration."""
 
     function: int
     arguments: list[bytes]
@@ -67,7 +67,7 @@ class KernelNodeParams(ctypes.Structure):
 
 @dataclass
 class Node:
-    """A kernel node: what it was given, in a definition and, by executable graph, since."""
+    """A kernel node: its arguments in a definition and, by executable graph, since then."""
 
     launch: Launch
     kernel: int
@@ -79,12 +79,12 @@ class Node:
 
 @dataclass
 class FakeGraphs:
-    """Kernel nodes, and what graphs keep. `kernels` and `errors` are the driver's."""
+    """Kernel nodes, and the objects that graphs keep. `kernels` and `errors` are the driver's."""
 
     captures: dict = field(default_factory=dict)  # stream: the graph that it captures
     nodes: dict = field(default_factory=dict)  # handle: Node
-    shows: str = "pointers"  # what shows a node's arguments: or one block, its "address" or "size" first; else nothing
-    user_objects: dict = field(default_factory=dict)  # handle: (what is called with which pointer at its end)
+    shows: str = "pointers"  # "pointers"; or one block, its "address" or "size" first; else none
+    user_objects: dict = field(default_factory=dict)  # handle: (the function and the pointer of the call at its end)
     kept: list = field(default_factory=list)  # (graph, user object)
 
     def cuGraphAddKernelNode(self, out, graph, after, count, params):
@@ -102,7 +102,7 @@ class FakeGraphs:
         return 0
 
     def cuGraphKernelNodeGetParams(self, node, params):
-        """As the driver shows a node: pointers into memory of its own."""
+        """Return pointers into the node's own memory, as the driver does."""
         found = KernelNodeParams.from_address(params)
         ctypes.memset(params, 0, ctypes.sizeof(found))
         own, values = self.nodes[node], self.nodes[node].launch.arguments
@@ -160,7 +160,7 @@ class FakeGraphs:
         return 0
 
     def destroy_graph(self, graph, call=lambda destroy, value: destroy(value)):
-        """What cuGraphDestroy does, which the package does not call: user objects are let go of."""
+        """Release the graph's user objects, as cuGraphDestroy does, which the package does not call."""
         for each, user_object in [*self.kept]:
             if each == graph:
                 self.kept.remove((each, user_object))
@@ -168,7 +168,8 @@ class FakeGraphs:
 
 
 def call_on_a_native_thread(function, value):
-    """As the driver calls a user object's destructor: by a thread unknown to Python, while the caller has the GIL."""
+    """Call a function as the driver calls a user object's destructor: on a thread unknown to Python, while the caller
+    has the GIL."""
     library, thread = ctypes.PyDLL(None), u64()
     assert library.pthread_create(ctypes.byref(thread), None, function, pointer(value)) == 0
     assert library.pthread_join(thread, None) == 0

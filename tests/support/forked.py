@@ -1,4 +1,4 @@
-"""Run commands of ``cuda-tma`` in forks of one process that has imported the package: that takes most of their time."""
+"""Run commands of ``cuda-tma`` in forks of one process that has imported the package, because the import takes long."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run_forked(
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """The process, which ends when its input does: with this one."""
+    """Start the process, which ends when its input does, together with this one."""
     command = [sys.executable, "-m", "tests.support.forked"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
@@ -77,7 +77,7 @@ if __name__ == "__main__":
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
-    sys.dont_write_bytecode = True  # a fork that may only write short files would leave a part of it
+    sys.dont_write_bytecode = True  # a fork with a file-size limit would leave a part of it
     simulate.Device()
     for line in sys.stdin:
         print(_run_in_fork(json.loads(line)), flush=True)

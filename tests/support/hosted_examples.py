@@ -1,4 +1,4 @@
-"""Examples on the fake driver: tensors of the host, which it takes for its own, and kernels that do nothing."""
+"""Examples on the fake driver: host tensors, which it accepts as device tensors, and kernels without an effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.compiled_kernels import compiled_kernel
 
 
 def hosted_example(name, driver, monkeypatch, source=None):
-    """The example's module; with another `source` of its kernel, where one is given."""
+    """Return the example's module, with another `source` of its kernel, if it is given."""
     module = example(name)
     if source is not None:
         monkeypatch.setattr(module, "SOURCE", source)
@@ -26,13 +26,13 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
-    # cuda.core asks a device about clusters, which is not there.
+    # cuda.core asks a device about clusters, and there is none.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
 
 
 def described(value):
-    """A tensor as one of the device; anything else as it is."""
+    """Return a tensor as a device tensor, and anything else unchanged."""
     if isinstance(value, _Kernel):
         return value.kernel
     if isinstance(value, _Map):
@@ -60,7 +60,7 @@ def _create_tensor_maps(tensors, options):
 
 
 class _Memory:
-    """cuda.core's device, of which an upload asks for memory."""
+    """cuda.core's device, from which an upload allocates memory."""
 
     def __init__(self, device_id):
         self.memory_resource = SimpleNamespace(allocate=lambda size, stream: core.Buffer.from_handle(1 << 33, size))
@@ -83,7 +83,7 @@ class _Device:
 
 
 class _Map:
-    """A descriptor that takes tensors of the host for those of the device."""
+    """A descriptor that accepts host tensors as device tensors."""
 
     def __init__(self, descriptor):
         self.descriptor = descriptor
@@ -93,7 +93,7 @@ class _Map:
 
 
 class _Kernel:
-    """What the examples ask of a kernel."""
+    """The attributes of a kernel that the examples use."""
 
     def __init__(self, kernel):
         self.kernel = kernel

@@ -1,4 +1,4 @@
-"""What the tests of launching share: handles of kernels, a configuration, and another library's stream."""
+"""Common parts of the tests of launching: handles of kernels, a configuration, and another library's stream."""
 
 from cuda import core
 
@@ -17,12 +17,13 @@ CONFIG = core.LaunchConfig(grid=(2, 3, 4), block=(5, 6, 7), shmem_size=99)
 
 
 def kernel_name(*parameters):
-    """The mangled name of a kernel: of a MapType's parameter the type is written, any other is a letter of the ABI."""
+    """Return the mangled name of a kernel: a MapType gives a parameter's type, any other parameter is a letter of the
+    ABI."""
     return "_Z1k" + "".join(each if isinstance(each, str) else _mangled_map(each) for each in parameters)
 
 
 def _mangled_map(map_type):
-    """Without the abbreviations of a compiler, which a reader need not find."""
+    """Return the name without a compiler's abbreviations, which a reader need not resolve."""
 
     def mangled(name, *arguments):
         return f"N8cuda_tma{len(name)}{name}I{''.join(arguments)}EE"

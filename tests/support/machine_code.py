@@ -1,4 +1,5 @@
-"""The instructions of a cubin, to compare two kernels: what differs only in how it was written has the same bytes."""
+"""The instructions of a cubin, to compare two kernels: kernels that differ only in their sources have the same
+bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import struct
 
 
 def machine_code(cubin: bytes) -> dict[str, bytes]:
-    """The instructions of each kernel by its name. Source: ELF-64 object file format, section header table."""
+    """Return the instructions of each kernel by its name. Source: ELF-64 object file format, section header table."""
     (table,) = struct.unpack_from("<Q", cubin, 0x28)
     entry_bytes, count, of_names = struct.unpack_from("<HHH", cubin, 0x3A)
     sections = [struct.unpack_from("<I4xQQQQ", cubin, table + i * entry_bytes) for i in range(count)]

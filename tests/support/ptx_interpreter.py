@@ -1,8 +1,8 @@
-"""One thread of a kernel, as its PTX says: what a function of the header does, where no GPU is.
+"""An interpreter of one thread of a kernel's PTX: the effect of a function of the header, without a GPU.
 
-Registers hold integers, or the text of what is not known: arguments are given as names, and an instruction whose
-operands are names gives its own text, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an operand of the
-next. Arithmetic, moves and branches are done; any other instruction is an effect, for the caller to look at.
+Registers contain integers, or the text of unknown values: arguments are names, and an instruction whose operands are
+names gives its own text, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an operand of the next. The
+interpreter executes arithmetic, moves and branches; any other instruction is an effect for the caller.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.include._header import ptx
 Value = int | str
 Effect = tuple[str, tuple[Value, ...]]  # opcode, operands
 
-# By the opcode without its type.
+# Arithmetic by the opcode without its type.
 ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -34,21 +34,21 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "selp": lambda yes, no, which: yes if which else no,
     **{f"setp.{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
-# What these give depends on their operands alone, whatever they are.
+# The results of these depend only on their operands.
 FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
-# The value is passed on, from one state space or width to another.
+# The value is copied from one state space or width to another.
 COPIES = ("mov", "cvt", "ld.param")
 # Effects that also give a value, in their first operand.
 ANSWERED = (
     "mbarrier.try_wait", "elect.sync", "ld.acquire", "atom", "multimem.ld_reduce", "clusterlaunchcontrol.query_cancel",
 )  # fmt: skip
 MOST_STEPS = 10_000
-# C++ types of a kernel's parameters that may stand for shared memory.
+# C++ types of a kernel's parameters that may represent shared memory.
 SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
-    """The effects of the one kernel of a PTX text, in their order; those that are answered take the value by send()."""
+    """Yield the effects of the one kernel of a PTX text, in their order; effects with a result receive it by send()."""
     names = re.findall(r"\.param [^\n]*?(kernel_param_\d+)", text)
     registers: dict[str, Value] = dict(zip(names, arguments, strict=True)) | {"%lanemask_lt": 0}
     instructions, labels = _parse(text)
@@ -75,7 +75,7 @@ def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | 
 
 @cache
 def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]:
-    """Guard, opcode and operands of each instruction, and where each label points."""
+    """Return guard, opcode and operands of each instruction, and the target of each label."""
     body = re.sub(r"//[^\n]*", "", text[text.index("\n{", text.index(".entry")) + 2 :])
     body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)  # the only memory whose contents are known
     instructions: list[tuple[str, str, list[str]]] = []
@@ -91,7 +91,7 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 
 
 def _pure(opcode: str) -> Callable[..., Value] | None:
-    """What an opcode makes of its operands, or None if it is an effect."""
+    """Return the function of an opcode on its operands, or None if it is an effect."""
     if opcode == "activemask.b32":
         return lambda: 1  # the thread is alone in its warp
     if opcode == "match.any.sync.b32":
@@ -115,7 +115,7 @@ def _text(opcode: str, operands: Iterable[Value]) -> str:
 
 
 def _value(operand: str, registers: Mapping[str, Value]) -> Value:
-    """An operand with its registers replaced; [address + offset] is added up."""
+    """Return an operand with its registers replaced; [address + offset] is added."""
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", operand):
         return int(operand, 0)
     if operand in registers:
@@ -132,7 +132,7 @@ def _number(value: Value) -> int:
 
 
 def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) -> list[str]:
-    """The effects as lines of PTX; what waits or elects is told `answers`, then 1."""
+    """Return the effects as lines of PTX; waits and elections receive `answers`, then 1."""
     thread, rest = execute(text, arguments), iter(answers)
     lines: list[str] = []
     answer: Value | None = None
@@ -146,9 +146,9 @@ def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) 
 
 
 def source_of(header: str, parameters: Mapping[str, str], statements: Iterable[str]) -> str:
-    """A kernel with these parameters (name: type) that marks each statement with an effect of its own.
+    """Return a kernel with these parameters (name: type) that marks each statement with an effect of its own.
 
-    A parameter that stands for shared memory is hidden from the compiler, which knows that none points there.
+    A parameter that represents shared memory is hidden from the compiler, because no real parameter points there.
     """
     hidden = "".join(f'asm volatile("" : "+l"({name})); ' for name, kind in parameters.items() if kind in SHARED)
     body = hidden + "\n    ".join(
@@ -169,7 +169,7 @@ def effects(
     answers: Iterable[Value] = (),
     target: str = "compute_90a",
 ) -> dict[str, str]:
-    """For each C++ statement what it does, as PTX in which the kernel's parameters stand by their names."""
+    """Return the effects of each C++ statement, as PTX with the names of the kernel's parameters."""
     statements = list(statements)
     lines = trace(ptx(source_of(header, parameters, statements), target), parameters, answers)
     before, *blocks = re.split(r"nanosleep.u32 \d+\n?", "\n".join(lines) + "\n")

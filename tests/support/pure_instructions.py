@@ -16,7 +16,7 @@ from cuda_tma.simulate._pure import Pure, lookup
 
 @cache
 def instruction(text: str):
-    """The instruction of ``add.s32 d, a, b``: its operands are any names, immediates too."""
+    """Return the instruction of ``add.s32 d, a, b``: its operands are any names, including immediates."""
     names = sorted(set(re.findall(r"\b[a-z]\d*\b", text.partition(" ")[2])))
     declared = f".reg .b64 {', '.join(names)};" if names else ""
     (found,) = parse(f".entry k() {{ {declared} {text}; }}").functions["k"].instructions
@@ -30,7 +30,7 @@ def entry_of(text: str) -> Pure:
 
 
 def compute(text: str, *sources):
-    """What the instruction makes of these lanes, given as the integers of their bits; so are the results."""
+    """Return the instruction's results on these lanes; both are integers of the bits."""
     entry = entry_of(text)
     lanes = [
         np.array(source, f"u{dtype.itemsize}").view(dtype) for source, dtype in zip(sources, entry.sources, strict=True)
@@ -56,7 +56,7 @@ def signed(value: int, width: int) -> int:
 
 
 def integers_of(type_: str) -> st.SearchStrategy[int]:
-    """Bits of an integer type: all of them, and often those where something ends."""
+    """Draw bits of an integer type: any, and often boundary values."""
     width = 8 * TYPE_BYTES[type_]
     ends = [0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1, (1 << width // 2) - 1, 1 << width // 2]
     return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
@@ -76,7 +76,7 @@ LAYOUT = {
 
 
 def value_of(bits: int, type_: str) -> Fraction | float:
-    """A fraction, or infinity or NaN; -0 is the float -0.0."""
+    """Return a fraction, or infinity or NaN; -0 is the float -0.0."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
     negative, exponent = bits >> exponent_bits + fraction_bits & 1, bits >> fraction_bits & (1 << exponent_bits) - 1
@@ -94,7 +94,7 @@ def value_of(bits: int, type_: str) -> Fraction | float:
 
 
 def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
-    """The bits of the value rounded once; NaN as the GPU gives it. -0.0 and infinities are floats."""
+    """Return the bits of the value rounded once, with NaN like the GPU's. -0.0 and infinities are floats."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     width = exponent_bits + fraction_bits
     bias = (1 << exponent_bits - 1) - 1
@@ -133,7 +133,7 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
 
 
 def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
-    """As `flushed`, unless it rounds to a normal number, exponents having no end."""
+    """Flush like `flushed`, unless it rounds to a normal number with unlimited exponents."""
     least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
@@ -144,7 +144,7 @@ def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction |
 
 
 def floats_of(type_: str) -> st.SearchStrategy[int]:
-    """Bits of a format: any; and few ones in the significand, with exponents that often meet, so that sums tie."""
+    """Draw bits of a format: any; or few ones in the significand, with exponents that often meet, so that sums tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
     single = st.integers(0, fraction_bits - 1).map(lambda place: 1 << place)

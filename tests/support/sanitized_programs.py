@@ -1,4 +1,4 @@
-"""Runs scripts of the fake runtime below ``cuda-tma sanitize``, in this process or as a process of its own."""
+"""Run scripts of the fake runtime under ``cuda-tma sanitize``, in this process or in a process of its own."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Sanitized(NamedTuple):
 
     @property
     def kinds(self) -> list[list[str]]:
-        """The kinds of the findings of each launch."""
+        """Return the kinds of the findings of each launch."""
         return [[finding["kind"] for finding in launch["findings"]] for launch in self.answer["launches"]]
 
     @property
     def skipped(self) -> list[str]:
-        """The reasons why launches were not judged."""
+        """Return the reasons why launches were not judged."""
         return [launch["skipped"] for launch in self.answer["launches"] if launch["skipped"]]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment in which scripts find the fake runtime, as an installed package."""
+    """Return the environment in which scripts find the fake runtime, as an installed package."""
     packages = folder / "site-packages"
     if not packages.exists():
         packages.mkdir()

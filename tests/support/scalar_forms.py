@@ -1,6 +1,6 @@
-"""Every scalar instruction of the simulator's table that has one right answer, spelled: what a GPU is compared with.
+"""The spelling of every exact scalar instruction of the simulator's table, for comparison with a GPU.
 
-Operands are letters; a number stands for itself. What only approximates, or asks other lanes, is left out.
+Operands are letters; a number represents itself. Approximations and instructions on other lanes are left out.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _integers() -> Iterator[str]:
     for a, b in product(("u32", "s32"), repeat=2):
         yield from (f"dp4a.{a}.{b} d, a, b, c", f"dp2a.lo.{a}.{b} d, a, b, c", f"dp2a.hi.{a}.{b} d, a, b, c")
     yield from ("vabsdiff4.u32.u32.u32 d, a, b, c", "vabsdiff4.u32.u32.u32.add d, a, b, c")
-    # The divisor is odd, since PTX leaves division by zero open.
+    # The divisor is odd, because PTX does not define division by zero.
     for name, type_ in product(("div", "rem"), INTEGERS):
         yield f"or.b{type_[1:]} e, b, 1; {name}.{type_} d, a, e"
     for type_ in ("u32", "s32", *WIDE):
@@ -68,7 +68,7 @@ def _bits() -> Iterator[str]:
     yield from (f"shf.{side}.{mode}.b32 d, a, b, c" for side, mode in product("lr", ("clamp", "wrap")))
     yield from (f"bfe.{type_} d, a, b, c" for type_ in ("u32", "s32"))
     yield "bfi.b32 d, a, b, c, e"
-    # PTX restricts places and lengths to 8 bits: of 64 bits, hardware looks at all that there are.
+    # PTX restricts places and lengths to 8 bits; hardware reads all 64 bits.
     yield from (f"and.b32 e, b, 255; and.b32 f, c, 255; bfe.{type_} d, a, e, f" for type_ in WIDE)
     yield "and.b32 f, c, 255; and.b32 g, e, 255; bfi.b64 d, a, b, f, g"
     for mode in ("clamp", "wrap"):
@@ -140,9 +140,9 @@ def _conversions() -> Iterator[str]:
     for to, of in product(integers, integers):
         if to != of:
             yield f"cvt.{to}.{of} d, a"
-            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):  # there is something to saturate
+            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):  # only if there is something to saturate
                 yield f"cvt.sat.{to}.{of} d, a"
-    eight = ("u8", "s8")  # ptxas knows no conversion between them and bf16
+    eight = ("u8", "s8")  # ptxas supports no conversion between them and bf16
     for of, to in product(integers, floats):
         if to != "bf16" or of not in eight:
             yield from (f"cvt.{mode}.{to}.{of} d, a" for mode in MODES)

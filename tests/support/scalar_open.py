@@ -1,4 +1,4 @@
-"""Which results of scalar instructions PTX leaves open, or ptxas makes otherwise than PTX says."""
+"""Results of scalar instructions that PTX leaves open, or that ptxas computes differently from PTX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def may_differ(step: Step, one: int, other: int) -> bool:
-    """Of a NaN that abs, neg or cvt give, and any of f64, PTX says no more than that it is one."""
+    """Return whether results may differ: for a NaN of abs, neg or cvt, and any of f64, PTX defines no bits."""
     words = step.text.partition(" ")[0].split(".")
     if words[0] not in ("abs", "neg", "cvt") and "f64" not in words:
         return False
@@ -19,10 +19,10 @@ def may_differ(step: Step, one: int, other: int) -> bool:
 
 
 def loses_sat(step: Placed, steps: Sequence[Placed], used: tuple[int, ...], found: int) -> bool:
-    """Whether it is mad.hi.sat.s32 that wraps, beside a product of the same two registers.
+    """Return whether it is a mad.hi.sat.s32 that wraps, next to a product of the same two registers.
 
-    ptxas 12.8, 13.0 and 13.1 take one IMAD.WIDE for both, from -O1 on, and the end is gone (seen in machine code, and
-    on an H200 with driver 580).
+    ptxas 12.8, 13.0 and 13.1 take one IMAD.WIDE for both, from -O1 on, and the saturation is lost (seen in machine
+    code, and on an H200 with driver 580).
     """
     if not step.step.text.startswith("mad.hi.sat.s32"):
         return False
@@ -37,7 +37,7 @@ _NANS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52), "f16x2
 
 
 def _has_nan(bits: int, differing: int, exponent_bits: int, fraction_bits: int) -> bool:
-    """Whether each part of the bits that differs is a NaN."""
+    """Return whether each part of the bits that differs is a NaN."""
     width = 1 + exponent_bits + fraction_bits
     infinity = (1 << exponent_bits) - 1 << fraction_bits
     parts = [(bits >> at & (1 << width) - 1, differing >> at & (1 << width) - 1) for at in range(0, 64, width)]

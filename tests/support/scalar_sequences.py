@@ -1,7 +1,8 @@
-"""Random sequences of scalar instructions: as PTX for a GPU, and what the simulator's table makes of each step.
+"""Random sequences of scalar instructions: as PTX for a GPU, and with the results of each step by the simulator's
+table.
 
-A warp runs a sequence, its lanes on different values; every result is stored, and read again, so that ptxas makes each
-step for any values. Each is judged alone: by what the table makes of the values that the GPU itself had before it.
+A warp runs a sequence, its lanes on different values. Every result is stored and read again, so that ptxas compiles
+each step for any values. Each step is judged by itself, on the values that the GPU had before it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.support.scalar_forms import forms
 from tests.support.scalar_open import loses_sat, may_differ
 
 LANES = 32
-POOLS = ("b16", "b32", "b64", "pred")  # of registers, by what they hold
+POOLS = ("b16", "b32", "b64", "pred")  # of registers, by their content
 PER_POOL = 4  # registers that are loaded before the first step
 STORED_BYTES = 8
 LOADED = PER_POOL * len(POOLS)
@@ -35,7 +36,7 @@ _MOVES = {"b16": "u16", "b32": "u32", "b64": "u64"}
 
 @dataclass(frozen=True)
 class Step:
-    """One form: its instructions, which letters it reads from the pools, and which it writes, in order."""
+    """One form: its instructions, the letters that it reads from the pools, and those that it writes, in order."""
 
     text: str
     instructions: tuple[tuple[Instruction, Pure], ...]
@@ -66,7 +67,7 @@ def _step(text: str) -> Step:
 
 
 def _letters(part: str) -> list[str | None]:
-    """Of each operand, spread; None for a number."""
+    """Return each operand's letters, spread; None for a number."""
     operands = re.findall(r"\w+", part.partition(" ")[2])
     return [operand if operand.isalpha() else None for operand in operands]
 
@@ -80,7 +81,7 @@ def _pool(dtype: np.dtype) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """Which forms, which registers each reads (numbers, taken modulo what its pool holds then), which values go in."""
+    """The forms, the registers that each reads (numbers, taken modulo the pool's size), and the input values."""
 
     picks: tuple[tuple[int, tuple[int, ...]], ...]
     offset: int
@@ -91,7 +92,7 @@ MOST_STEPS, MOST_READS = 6, 5
 
 
 def program_of(seed: int) -> Program:
-    """Each form is as likely as any other, which no strategy gives by itself."""
+    """Draw each form with the same probability, which no strategy gives by itself."""
     random = Random(seed)
     picks = [
         (random.randrange(len(forms())), tuple(random.randrange(64) for _ in range(MOST_READS)))
@@ -104,13 +105,13 @@ programs = st.integers(0, (1 << 64) - 1).map(program_of)
 
 
 def one_of_each() -> list[Program]:
-    """A sequence of one step for each form, on the registers that are put beside a tie."""
+    """Return a sequence of one step for each form, on the registers with values near a tie."""
     return [Program(((form, tuple(range(MOST_READS))),), 7 * form, 1 + form % 96) for form in range(len(forms()))]
 
 
 @dataclass(frozen=True)
 class Placed:
-    """A step with the registers of its letters, and where its results are stored."""
+    """A step with the registers of its letters, and the places of its results."""
 
     step: Step
     reads: dict[str, tuple[str, int]]
@@ -119,7 +120,7 @@ class Placed:
 
 
 def placed(program: Program) -> list[Placed]:
-    """Every read letter gets a register that is written before; late registers are read more often than not."""
+    """Give every read letter a register that is written before it; later registers are read more often."""
     held = dict.fromkeys(POOLS, PER_POOL)
     slot, found = 0, []
     for form, choices in program.picks:
@@ -127,7 +128,7 @@ def placed(program: Program) -> list[Placed]:
         reads = {}
         for (letter, pool), choice in zip(step.reads, choices, strict=False):
             register = (pool, choice % held[pool])
-            if step.text.startswith(("min", "max")) and register in reads.values():  # ptxas makes a of max(a, a)
+            if step.text.startswith(("min", "max")) and register in reads.values():  # ptxas simplifies max(a, a) to a
                 register = (pool, (choice + 1) % held[pool])
             reads[letter] = register
         writes, slots = {}, {}
@@ -147,7 +148,8 @@ MOST_SLOTS = 4 * MOST_STEPS
 
 
 def ptx_of(programs: Sequence[Program]) -> str:
-    """One entry, whose CTA i runs sequence i: 32 lanes; `inputs` and `outputs` are u64 [sequence, slot, lane]."""
+    """Return one entry, whose CTA i runs sequence i: 32 lanes; `inputs` and `outputs` are u64 [sequence, slot,
+    lane]."""
     labels = ", ".join(f"S{i}" for i in range(len(programs)))
     bodies = "\n".join(f"S{i}: {{\n{chr(10).join(_body(program))}\nret;\n}}" for i, program in enumerate(programs))
     return f"""
@@ -209,7 +211,7 @@ def _spelled(each: Placed) -> str:
 
 
 def inputs_of(programs: Sequence[Program]) -> np.ndarray:
-    """u64 [sequence, loaded register, lane]: values at which something ends, ties, or is no number."""
+    """Return u64 [sequence, loaded register, lane]: boundary values, ties, and values that are not numbers."""
     found = np.zeros((len(programs), LOADED, LANES), np.uint64)
     for row, program in zip(found, programs, strict=True):
         for place in range(LOADED):
@@ -252,9 +254,11 @@ def _floats(exponent_bits: int, fraction_bits: int) -> list[int]:
 
 
 def _put_ties(row: np.ndarray, offset: int) -> None:
-    """In the last lanes, the first three registers of each width are factors and a term whose sum is almost a tie.
+    """Fill the last lanes, in which the first three registers of each width are factors and a term whose sum is almost
+    a tie.
 
-    (1 + e) * (1 - e) * h, with h half a unit of the term: e * e away from the tie, which float64 cannot hold beside it.
+    (1 + e) * (1 - e) * h, with h half a unit of the term: the distance to the tie is e * e, which float64 loses next to
+    it.
     """
     for pool, layouts in (("b16", ((5, 10), (8, 7))), ("b32", ((8, 23),)), ("b64", ((11, 52),))):
         first = POOLS.index(pool) * PER_POOL
@@ -276,7 +280,8 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A result that differs, or none. `open` if both are NaN, and PTX does not say which; or for a fault of ptxas."""
+    """A result that differs, or none. `open` if both are NaN, and PTX does not define the bits; or for a fault of
+    ptxas."""
 
     text: str
     sources: tuple[int, ...]
@@ -284,7 +289,7 @@ class Mismatch:
     expected: int
     open: bool
     error: str = ""
-    program: Program | None = None  # what gives the same PTX and inputs again
+    program: Program | None = None  # gives the same PTX and inputs again
 
     def __str__(self) -> str:
         if self.error:
@@ -295,7 +300,7 @@ class Mismatch:
 
 
 def mismatches(programs: Sequence[Program], inputs: np.ndarray, outputs: np.ndarray) -> Iterator[Mismatch]:
-    """Each step's results against what the table makes of the values that were there before it."""
+    """Compare each step's results with the table's, on the values before it."""
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         yield from (replace(each, program=program) for each in _of_program(program, given, stored))
 
@@ -310,7 +315,7 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
         held |= {register: stored[each.slots[letter]] for letter, register in each.writes.items()}
         try:
             expected = computed(each.step, sources)
-        except Exception as error:  # a fault of the table: the other forms are compared all the same
+        except Exception as error:  # a fault of the table: the other forms are still compared
             yield Mismatch(each.step.text, (), 0, 0, False, repr(error))
             continue
         for letter in each.writes:
@@ -323,7 +328,7 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
 
 
 def computed(step: Step, sources: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What every letter that the step writes holds, as u64, of u64 sources by letter."""
+    """Return the content of every letter that the step writes, as u64, from u64 sources by letter."""
     held, carry = dict(sources), None
     for part, (parsed, entry) in zip(step.text.split("; "), step.instructions, strict=True):
         letters = _letters(part)
@@ -364,7 +369,7 @@ def _narrowed(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _widened(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """As the store of its register writes it: an 8-bit result fills 16 bits, with its sign."""
+    """Widen as the store of its register does: an 8-bit result fills 16 bits, with its sign."""
     if dtype.kind == "b":
         return result.astype(np.uint64)
     if dtype.itemsize == 1:

@@ -22,11 +22,11 @@ class Pair(ctypes.Structure):
 
 
 class Foreign:
-    """An object of another library, which is no array."""
+    """An object of another library, which is not an array."""
 
 
 class Wrong(NamedTuple):
-    """A launch that is refused: `words` stand in the sentence."""
+    """A refused launch; its error contains `words`."""
 
     name: str
     parameters: str
@@ -37,7 +37,7 @@ class Wrong(NamedTuple):
 
 
 class Right(NamedTuple):
-    """A launch that is accepted."""
+    """An accepted launch."""
 
     name: str
     parameters: str
@@ -51,12 +51,12 @@ def array(*shape: int, dtype: str = "float32") -> np.ndarray:
 
 
 def mapped(**keywords: Any) -> Callable[..., Any]:
-    """A tensor map that each door makes."""
+    """Return a tensor map that each door makes."""
     return lambda make: make(array(64, 64), **keywords)
 
 
 def configured(**fields: Any) -> core.LaunchConfig:
-    """A LaunchConfig whose fields are assigned: its constructor asks the driver for some of them."""
+    """Return a LaunchConfig whose fields are assigned: its constructor asks the driver for some of them."""
     config = core.LaunchConfig(grid=1, block=32)
     for name, value in fields.items():
         setattr(config, name, value)

@@ -1,4 +1,4 @@
-"""tools/gpu.sh, with stand-ins for what only a machine with a GPU has: which commands it runs, and what it records."""
+"""tools/gpu.sh, with stand-ins for the parts of a GPU machine: the commands that it runs, and its record."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ exit $status
 
 @pytest.fixture
 def script(tmp_path):
-    """Runs it, and gives (exit status, the commands, RESULTS.md)."""
+    """Run it, and return (exit status, the commands, RESULTS.md)."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     for name, text in (("python3", PYTHON), ("compute-sanitizer", SANITIZER)):

@@ -1,4 +1,4 @@
-"""``docs/sanitizer.md`` is what the simulator says today, of every kind; and it says nothing of the mended kernels."""
+"""``docs/sanitizer.md`` contains the simulator's present report of every kind; the fixed kernels have no findings."""
 
 import sys
 from pathlib import Path

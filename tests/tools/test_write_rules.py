@@ -1,4 +1,4 @@
-"""The generated pages of docs/ are those that the tables give."""
+"""The generated pages of docs/ match the tables."""
 
 import sys
 from pathlib import Path

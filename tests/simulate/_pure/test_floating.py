@@ -206,7 +206,8 @@ def test_flushing_and_saturation(data, kind, flags):
 
 @pytest.mark.parametrize(("type_", "sat"), list(product(("f32", "f16"), (False, True))))
 def test_flushing_just_below_the_least_normal_number(type_, sat):
-    """What is so near that it rounds there is not flushed, by each rounding; nor is half a unit below, a tie."""
+    """Results that round to the least normal number are not flushed, in each rounding mode; half a unit below is a
+    tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
     minus = 1 << exponent_bits + fraction_bits
@@ -224,7 +225,8 @@ def test_flushing_just_below_the_least_normal_number(type_, sat):
 
 
 def test_what_was_observed_just_below_the_least_normal_number():
-    """Of an H200: rounds to 2**-126, and is not flushed; is an f32 below it but for its exponent, and is."""
+    """On an H200, one value rounds to 2**-126 and is not flushed; another is an f32 below it except for its exponent,
+    and is."""
     for text in ("mad.rn.ftz.sat.f32", "fma.rn.ftz.f32"):
         assert compute(f"{text} d, a, b, c", [0xB1D5D18A], [0x00800000], [0x00800000]) == [0x00800000]
         assert compute(f"{text} d, a, b, c", [0x00800000], [0x3F7FFFFF], [0]) == [0]
@@ -261,7 +263,7 @@ def test_square_roots(data, type_, mode):
 
 
 def long_root(value: Fraction) -> Fraction:
-    """The square root to many bits, the last of which is set if it is not exact: then it rounds as the root would."""
+    """Return the square root to many bits, with the last bit set if it is inexact: then it rounds like the root."""
     shift = 2 * (200 + max(0, value.denominator.bit_length()))
     whole = value.numerator * (1 << shift) // value.denominator
     root = isqrt(whole)
@@ -347,7 +349,7 @@ def test_testp(type_):
 
 
 def test_special_values_of_every_pair():
-    """All pairs of what is special in f32, for add and mul: against NumPy, NaN as the GPU's."""
+    """All pairs of special values of f32, for add and mul, are compared with NumPy, with NaN like the GPU's."""
     special = np.uint32([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001])
     a, b = np.array(list(product(np.concatenate([special, special | 1 << 31]), repeat=2)), np.uint32).T.copy()
     for name, ufunc in (("add", np.add), ("mul", np.multiply)):

@@ -1,4 +1,4 @@
-"""Integer instructions of the simulator against Python's integers."""
+"""Integer instructions of the simulator compared with Python's integers."""
 
 from __future__ import annotations
 
@@ -98,10 +98,11 @@ def test_saturation(data):
 
 
 def test_mad_hi_sat_as_ptxas_computes_it():
-    """ptxas 13.0 adds the high half and the third source, and takes an end by the signs of both and of their sum.
+    """ptxas 13.0 adds the high half and the third source, and saturates by the signs of both and of their sum.
 
-    Of the first operands an H200's driver made 0x6ebe1be4, the sum without an end: beside a mul.lo of the same two, for
-    which ptxas takes one IMAD.WIDE together, and that has no end (`scalar_open.loses_sat`). PTX says otherwise.
+    For the first operands an H200's driver computes 0x6ebe1be4, the sum without saturation. It occurs next to a mul.lo
+    of the same two: ptxas takes one IMAD.WIDE for both, which does not saturate (`scalar_open.loses_sat`). PTX requires
+    saturation.
     """
 
     def by_signs(a, b, c):

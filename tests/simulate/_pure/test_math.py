@@ -1,6 +1,6 @@
-"""CUDA's mathematical functions, compiled by NVRTC and run by the simulator, against Python's.
+"""CUDA's mathematical functions, compiled by NVRTC and run by the simulator, compared with Python's.
 
-They are long programs of scalar instructions, of which one wrong rounding would show.
+They are long programs of scalar instructions, in which one wrong rounding would appear.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# Errors in units of the last place, with some air: CUDA C++ Programming Guide, "Mathematical Functions".
+# Errors in units of the last place, with some margin: CUDA C++ Programming Guide, "Mathematical Functions".
 ONE = {
     "sin": (math.sin, 2), "cos": (math.cos, 2), "tan": (math.tan, 4), "asin": (math.asin, 4), "acos": (math.acos, 4),
     "atan": (math.atan, 3), "sinh": (math.sinh, 4), "cosh": (math.cosh, 3), "tanh": (math.tanh, 3),

@@ -1,4 +1,4 @@
-"""A copy whose mbarrier lies in another CTA than its destination: an H200 signals the one in the destination's CTA."""
+"""A copy whose mbarrier is in another CTA than its destination: an H200 signals the one in the destination's CTA."""
 
 from __future__ import annotations
 

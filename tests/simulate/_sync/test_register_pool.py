@@ -1,4 +1,4 @@
-"""setmaxnreg on the simulator: what a CTA's warps ask for and give up, and what of that a GPU would not survive."""
+"""setmaxnreg on the simulator: requests and releases of a CTA's warps, and those that hang a GPU."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def launched(name, block=384, **defines):
     [(24, 240, "__launch_bounds__(384, 1)"), (40, 232, "__launch_bounds__(384, 1)"), (24, 256, "")],
 )
 def test_what_fits_goes_on(few, many, bounds):
-    """Without bounds ptxas ignores the instruction; so does this."""
+    """Without bounds ptxas ignores the instruction; so does the simulator."""
     assert launched("roles", FEW=few, MANY=many, BOUNDS=bounds) == ()
 
 
@@ -83,7 +83,7 @@ def test_whole_warpgroups_are_right():
 
 @pytest.mark.parametrize("threads", [144, 160, 192, 224, 250])
 def test_a_last_warpgroup_of_fewer_than_four_warps_is_right(threads):
-    """It has no warp that does not execute the instruction: compilers launch a producer of one warp so."""
+    """Every warp of it executes the instruction: compilers launch a producer of one warp this way."""
     assert launched("last_group", threads) == ()
 
 

@@ -1,4 +1,4 @@
-"""Parts of warps at instructions of whole warps or of a mask: lanes that pass by, and masks that do not agree."""
+"""Parts of warps at instructions of whole warps or of a mask: lanes that pass, and masks that disagree."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_lanes_that_pass_by_are_an_error(name):
 @pytest.mark.parametrize("name", TWINS)
 def test_lanes_that_end_or_come_are_right(name):
     kinds = {finding.kind for finding in launched(TWINS[name])}
-    assert kinds <= {"race"}  # of the two blocks, which write the same words
+    assert kinds <= {"race"}  # between the two blocks, which write the same words
 
 
 @pytest.mark.parametrize("name", MASKS)

@@ -1,4 +1,4 @@
-"""Registers of a wgmma before the wait for it: a touch is found, and gives a wrong value; copies are no touch."""
+"""Registers of a wgmma before the wait for it: an access is found, and gives a wrong value; copies are not accesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# D = A * B of ones: each product adds 16 to each sum.
+# D = A * B of ones: each product adds 16 to each accumulator.
 SOURCE = r"""
 __device__ unsigned long long matrix(const void* tile) {  // of core matrices, 128 and 256 bytes apart
     return static_cast<unsigned>(__cvta_generic_to_shared(tile)) >> 4 | 8ull << 16 | 16ull << 32;
@@ -44,7 +44,7 @@ extern "C" __global__ void k(float* out, int turns) {
     out[1024 + t] = read;
 }
 """
-# The body, the line of the finding, that of the other statement, what happens, and the values.
+# The body, the line of the finding, the other statement's line, the event, and the values.
 WRONG = {
     "read": ("PRODUCT(c); // OTHER\nCOMMIT();\nSET(read, c[0]); // HERE\nWAIT(0);", "reads registers", {"read": 1}),
     "read behind an uncommitted": (
@@ -139,7 +139,7 @@ def test_a_touch_gives_what_hardware_may_give(name, sanitize):
 
 
 def test_a_read_in_the_open_group_is_advice():
-    """Triton adds up partial sums so, and ptxas 13.4 inserts a wait."""
+    """Triton adds partial sums this way, and ptxas 13.4 inserts a wait."""
     body = "PRODUCT(c); // OTHER\nSET(read, c[0]); // HERE\nCOMMIT(); WAIT(0);"
     findings, out = launched(body)
     (finding,) = findings
