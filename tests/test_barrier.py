@@ -26,7 +26,7 @@ BARRIERS = st.builds(Barrier, st.integers(0, 1), COUNTS, COUNTS, st.integers(-MO
 
 
 @given(BARRIERS)
-def test_a_word_says_what_it_was_made_of(barrier):
+def test_a_word_contains_its_fields(barrier):
     assert decode_barrier(encode_barrier(barrier)) == barrier
     assert eval(repr(barrier)) == barrier
 
@@ -40,7 +40,7 @@ def test_every_word_comes_back(word):
 
 
 @given(st.integers(1, MOST))
-def test_what_init_stores(count):
+def test_word_stored_by_init(count):
     """ptxas computes the word of mbarrier.init for sm_90 this way: two shifts of 2**20 - count."""
     less = (1 << 20) - count
     assert decode_barrier(less << 43 | less << 1) == Barrier(0, count, count, 0)
@@ -54,7 +54,7 @@ def test_fields_share_no_bit():
 
 
 @pytest.mark.parametrize("word", [-1, 2**64, b"1234567", bytes(9)])
-def test_what_is_no_word_of_64_bits(word):
+def test_invalid_word_of_64_bits(word):
     with pytest.raises(ValueError, match="64 bits|8 bytes"):
         cuda_tma.barrier.decode_barrier(word)
 
@@ -70,13 +70,13 @@ def test_bytes_of_an_array_are_a_word():
 
 
 @pytest.mark.parametrize("barrier", [5, None, (0, 1, 1, 0)])
-def test_what_is_no_barrier(barrier):
+def test_invalid_barrier(barrier):
     with pytest.raises(TypeError, match=r"^barrier=.* must be a Barrier; decode_barrier makes one of a word$"):
         encode_barrier(barrier)
 
 
 @pytest.mark.parametrize("word", [1.5, "1", None])
-def test_what_is_no_word(word):
+def test_invalid_word(word):
     with pytest.raises(TypeError, match="must be the mbarrier's 64 bits"):
         cuda_tma.barrier.decode_barrier(word)
 
@@ -133,7 +133,7 @@ def test_the_recorder_compiles():
     assert b"contend" in record_barriers.compiled()
 
 
-def test_the_layout_is_found_in_words_alone():
+def test_the_layout_follows_from_words_only():
     """The words come from the table, with numbers that fill their fields."""
     barriers = [barrier for _, operations in barrier_cases.cases() for barrier in barrier_cases.states(operations)]
     assert replay_barriers.layout(barriers, [encode_barrier(barrier) for barrier in barriers]) == BARRIER_FIELDS

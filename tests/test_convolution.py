@@ -169,7 +169,7 @@ def test_mistakes_of_kind(arguments, message):
         ({"kernel_size": (5, 5, 5), "dilation": 5}, "of 3 spatial dimensions needs -16 to 15"),
     ],
 )  # fmt: skip
-def test_what_no_im2col_map_can_say(arguments, message):
+def test_convolutions_without_an_im2col_map(arguments, message):
     with pytest.raises(TensorMapError, match=message):
         Convolution(**arguments)
 

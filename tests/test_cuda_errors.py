@@ -65,14 +65,14 @@ def test_causes_are_those_that_were_recorded():
     assert {number: list(row.causes) for number, row in CUDA_ERRORS.items() if row.causes} == found
 
 
-def test_sources_say_what_was_recorded():
+def test_sources_match_the_recordings():
     seen = {number for row in CASE_ROWS for number in (row["launch"], row["found"]) if number and number != "hang"}
     assert {number for number, row in CUDA_ERRORS.items() if row.source == OBSERVED} == seen
     assert {row.source for row in CUDA_ERRORS.values()} == {OBSERVED, DOCUMENTED}
 
 
 @pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
-def test_what_stays(row):
+def test_sticky_errors(row):
     """A kernel's error is returned by every later call; the host's own error only by its own call."""
     if row["found"] == "hang":
         assert "after" not in row

@@ -58,7 +58,7 @@ def test_the_facts_of_each_data_type():
         ("16U6_ALIGN16B", 8, 128, 32, False, True),
     ],
 )
-def test_what_the_card_of_a_data_type_says(name, smem_bits, chunk_elements, align_bytes, interleaves, stores):
+def test_fields_of_a_data_types_card(name, smem_bits, chunk_elements, align_bytes, interleaves, stores):
     element = ELEMENTS[T.parse(name, "data_type")]
     assert (element.smem_bits, element.chunk_elements) == (smem_bits, chunk_elements)
     assert [element.align_bytes(interleave) for interleave in (0, 1, 2)] == [align_bytes, align_bytes, 32]
@@ -85,7 +85,7 @@ def test_the_data_type_that_follows_from_a_dtype():
         ("float4_e2m1fn_x2", {}, "in three ways; pass data_type= to choose one: .*ALIGN16B.* box_dim and coordinates"),
     ],
 )
-def test_what_no_data_type_follows_from(name, argument, message):
+def test_dtypes_without_a_data_type(name, argument, message):
     with pytest.raises(TensorMapError, match=message):
         data_type_of(name, **argument)
 
@@ -96,7 +96,7 @@ def test_dlpacks_names_there_and_back():
 
 
 @pytest.mark.parametrize("name", [name for name in DLPACK_DTYPES if name != "float4_e2m1fn_x2"])
-def test_every_dtype_by_its_name_and_by_what_it_names(name, monkeypatch):
+def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
     code, bits, lanes = DLPACK_DTYPES[name]
     dtype = numpy_dtype(name)
     assert (dtype.name, dtype.itemsize * 8, lanes) == (name, bits, 1)
@@ -112,7 +112,7 @@ def test_every_dtype_by_its_name_and_by_what_it_names(name, monkeypatch):
         assert code in (0, 1, 2, 5, 6)
 
 
-def test_a_name_that_numpy_does_not_know_is_looked_up_in_ml_dtypes(monkeypatch):
+def test_a_name_unknown_to_numpy_is_looked_up_in_ml_dtypes(monkeypatch):
     """NumPy has the names after an import of ml_dtypes, which this package avoids before."""
 
     def dtype(value):

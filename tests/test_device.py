@@ -61,7 +61,7 @@ def test_all_devices(stand_in):
     assert {type(device) for device in devices} == {Device}
 
 
-def test_a_descriptor_is_made_on_the_current_device_alone(stand_in, driver, device_tensor):
+def test_a_descriptor_is_made_only_on_the_current_device(stand_in, driver, device_tensor):
     tensor = device_tensor((64, 128))
     by_keywords = Device(0).create_tensor_map(tensor, box_dim=(16, 32), swizzle="128B")
     by_options = Device(0).create_tensor_map(tensor, cuda_tma.TensorMapOptions((16, 32), swizzle="128B"))
@@ -93,7 +93,7 @@ def no_driver(unfound_driver, monkeypatch):
 
 
 @pytest.mark.parametrize("make", [Device, lambda: Device(1), Device.get_all_devices])
-def test_without_a_driver_it_is_said_what_needs_one(stand_in, no_driver, make):
+def test_without_a_driver_an_error_names_the_calls_that_need_one(stand_in, no_driver, make):
     with pytest.raises(RuntimeError, match="no NVIDIA driver was found, and making .* cuda_tma.simulate.Device"):
         make()
 

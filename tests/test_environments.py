@@ -243,7 +243,7 @@ def test_the_source_distribution_is_the_repository(sources):
     assert {name for name in listed.stdout.splitlines() if (ROOT / name).exists()} - packed == set()
 
 
-def test_what_the_wheel_holds(wheel):
+def test_content_of_the_wheel(wheel):
     names = zipfile.ZipFile(wheel.result()).namelist()
     package = {name.removeprefix("cuda_tma/") for name in names if name.startswith("cuda_tma/")}
     extensions = {name.partition(".")[0] for name in package if name.endswith(".so")}
@@ -259,7 +259,7 @@ def name_in_package(path):
     return path.relative_to(ROOT / "cuda_tma").as_posix()
 
 
-def test_what_an_index_shows(wheel):
+def test_metadata_for_an_index(wheel):
     """The metadata contain the license, and a description without links to files that an index lacks."""
     with zipfile.ZipFile(wheel.result()) as packed:
         (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]

@@ -20,7 +20,7 @@ def again(error):
     return [*protocols, copy.copy(error), copy.deepcopy(error)]
 
 
-def test_a_fault_says_what_the_hardware_reports():
+def test_a_fault_contains_the_error_of_the_hardware():
     fault = TensorMapFault("column 1 is not aligned", "CUDA_ERROR_ILLEGAL_INSTRUCTION")
     assert str(fault) == "CUDA_ERROR_ILLEGAL_INSTRUCTION: column 1 is not aligned"
     assert fault.cuda_error == "CUDA_ERROR_ILLEGAL_INSTRUCTION" and isinstance(fault, RuntimeError)

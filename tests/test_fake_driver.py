@@ -19,7 +19,7 @@ def test_the_encoders_answer_as_recorded(driver):
     assert len(seen) == 6
 
 
-def test_a_map_is_written_to_a_multiple_of_64_alone(driver):
+def test_a_map_is_written_only_to_a_multiple_of_64(driver):
     memory = ctypes.create_string_buffer(128 + 64)
     row = next(row for row in golden() if row.accepted)
     aligned = -(-ctypes.addressof(memory) // 64) * 64

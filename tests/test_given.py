@@ -72,7 +72,7 @@ NO_CAPABILITY = [
 
 
 @pytest.mark.parametrize("value", NO_CAPABILITY, ids=range(len(NO_CAPABILITY)))
-def test_what_is_no_compute_capability(value):
+def test_invalid_compute_capability(value):
     message = r"compute_capability is .*; give \(major, minor\), as in \(9, 0\), or one of its spellings: "
     refuses(message, cuda_tma.check, LEGAL, value)
 
@@ -120,7 +120,7 @@ NO_PARAMS = [
 
 @pytest.mark.parametrize("name", TAKE_PARAMS)
 @pytest.mark.parametrize(("params", "words"), NO_PARAMS)
-def test_what_is_no_params(name, params, words):
+def test_invalid_params(name, params, words):
     message = f"params is {words}; give TiledParams, .* the `.params` of a descriptor, or what cuda_tma.decode"
     refuses(message, TAKE_PARAMS[name], params)
 
@@ -137,7 +137,7 @@ NO_MAP = [
 
 
 @pytest.mark.parametrize(("raw", "words"), NO_MAP)
-def test_what_is_no_tensor_map(raw, words):
+def test_invalid_tensor_map(raw, words):
     refuses(f"a is {words}.*; a tensor map is 128 bytes: ", lambda: cuda_tma.diff(raw, LEGAL))
     refuses(f"b is {words}.*; a tensor map is 128 bytes: ", lambda: cuda_tma.diff(LEGAL, raw))
     given = len(raw) if isinstance(raw, bytes) else words

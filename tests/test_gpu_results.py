@@ -34,7 +34,7 @@ def test_the_record_is_of_this_source():
     assert results.named_changes(text) == results.changed_since(name), remedy
 
 
-def test_the_record_says_what_ran():
+def test_the_record_lists_the_runs():
     assert TEXT.splitlines()[4:] == [
         "- commit: 1234abc",
         "- passed: 3, failed: 0, error: 0, skipped: 0, xfailed: 1, xpassed: 0",
@@ -48,7 +48,7 @@ def test_the_record_says_what_ran():
     assert results.named_changes(TEXT) == []
 
 
-def test_changes_are_said_and_taken_back():
+def test_changes_are_listed_and_removed():
     text = results.with_changes(TEXT, ["cuda_tma/a.pyx", "tests/gpu/test_b.py"])
     assert results.named_changes(text) == ["cuda_tma/a.pyx", "tests/gpu/test_b.py"]
     assert results.named_changes(results.with_changes(text, ["cuda_tma/c.py"])) == ["cuda_tma/c.py"]
@@ -105,7 +105,7 @@ def repository(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_what_has_changed_is_what_was_measured(repository):
+def test_only_measured_files_count_as_changed(repository):
     name = results.commit()
     assert name == results.git("rev-parse", "--short", "HEAD")
     assert results.changed_since(name) == []
@@ -121,6 +121,6 @@ def test_a_new_file_is_a_change_that_no_commit_has(repository):
     assert results.commit().endswith("-dirty")
 
 
-def test_the_commit_is_said_where_there_is_no_git(repository, monkeypatch):
+def test_the_commit_is_given_without_git(repository, monkeypatch):
     monkeypatch.setenv("CUDA_TMA_COMMIT", "feed123")
     assert results.commit() == "feed123"

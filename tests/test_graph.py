@@ -39,7 +39,7 @@ def live(definition, prepared):
     return graph.ExecutableKernelNode(Executable(), node, prepared)
 
 
-def test_a_node_is_given_what_a_launch_is(driver, definition, prepared, stream):
+def test_a_node_takes_the_arguments_of_a_launch(driver, definition, prepared, stream):
     node = graph.add_kernel_node(definition, prepared)
     prepared(stream)
     added, launched = driver.nodes[node.handle].launch, driver.launches[-1]
@@ -74,7 +74,7 @@ def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):
     assert [*driver.nodes] == [node.handle]
 
 
-def test_what_is_no_node_is_refused(driver, definition, prepared, kernel, device_tensor):
+def test_invalid_node_is_refused(driver, definition, prepared, kernel, device_tensor):
     with pytest.raises(TypeError, match="^definition is a Executable; pass a cuda.core.graph.GraphDefinition$"):
         graph.add_kernel_node(Executable(), prepared)
     with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
@@ -112,7 +112,7 @@ def clustered():
 # ---- changing ----
 
 
-def test_an_argument_is_changed_alone(driver, live, prepared, device_tensor):
+def test_a_single_argument_changes(driver, live, prepared, device_tensor):
     other = cuda_tma.create_tensor_map(device_tensor((64, 128), address=1 << 33), box_dim=(16, 32))
     rest = [struct.pack("Q", 1 << 40), struct.pack("i", -7)]
     live[0] = other
@@ -134,7 +134,7 @@ def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
     assert changed(driver) == [made(other)] and live[0] is other
 
 
-def test_what_is_refused_changes_nothing(driver, live, kernel, device_tensor):
+def test_a_refusal_changes_nothing(driver, live, kernel, device_tensor):
     live[2] = 1
     before = changed(driver)
     for index, value, message in [
@@ -222,7 +222,7 @@ def struct_of(raw):
     return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw))))[0]
 
 
-def test_what_no_name_tells_is_read_by_size(driver, definition, kernel, device_tensor):
+def test_unnamed_types_are_read_by_size(driver, definition, kernel, device_tensor):
     driver.kernels[0x1F0] = ("plain", [128, 8, 4, 128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     given = (descriptor, 1 << 40, 7, struct_of(bytes(range(128))))
@@ -277,7 +277,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
     assert gone() is None and driver.user_objects == {}
 
 
-def test_what_is_let_go_of_waits_for_the_gil(driver, definition):
+def test_released_objects_wait_for_the_gil(driver, definition):
     """Up to CPython 3.12 a native thread's request is handled when the main thread next takes the GIL."""
     thing = Thing()
     gone = weakref.ref(thing)
@@ -308,7 +308,7 @@ def test_a_capture_keeps_objects(driver):
 
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
-def test_a_node_keeps_what_it_was_given(driver, definition, kernel, device_tensor, keeps_alive):
+def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, keeps_alive):
     """It keeps the tensor that a map had then, whatever address the map gets later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
@@ -335,7 +335,7 @@ def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, cal
 
 
 @pytest.mark.parametrize("call", ["cuUserObjectCreate", "cuGraphRetainUserObject"])
-def test_what_the_driver_refuses_to_keep_is_let_go_of(driver, definition, call):
+def test_objects_that_the_driver_refuses_to_keep_are_released(driver, definition, call):
     thing = Thing()
     gone = weakref.ref(thing)
     driver.errors[call] = 2
@@ -363,7 +363,7 @@ def test_a_map_that_is_refused_leaves_the_one_before(driver, live, device_tensor
     assert live[0] is first and changed(driver)[0] == bytes(first)
 
 
-def test_a_map_is_copied_when_it_is_given(driver, live, device_tensor):
+def test_a_map_argument_is_copied(driver, live, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     live[2] = 1
     live[0] = descriptor

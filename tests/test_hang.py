@@ -42,7 +42,7 @@ def launched(gpu, planted):
 
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
-def test_the_simulator_tells_each(gpu, planted):
+def test_the_simulator_reports_each(gpu, planted):
     """The text is that of tests/gpu/test_hang.py for hardware; parentheses contain the copied bytes, which only the
     simulator has."""
     first = launched(gpu, planted)[0]
@@ -56,7 +56,7 @@ def test_the_simulator_tells_each(gpu, planted):
     assert told[-1] == f"probable cause: {planted.cause}"
 
 
-def test_a_kernel_with_a_watchdog_is_told_alike(gpu):
+def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
     """The simulator has no memory for its report, and makes the report of the kernel itself."""
     planted, values, out = PLANTED[0], np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
     kernel = gpu.compile(planted.source, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
@@ -89,12 +89,12 @@ def test_a_producer_does_not_wait_for_the_address_of_its_note(gpu):
     assert out.tolist() == [0, *[0xFFFFFFFF] * 4]
 
 
-def test_what_came_is_told_where_it_is_known(gpu):
+def test_known_copied_bytes_are_reported(gpu):
     message = launched(gpu, PLANTED[NAMES.index("too many bytes expected")])[0].message
     assert "the box of `map` delivers 8,192 (came: 8,192 by the load at hang.cu:" in message
 
 
-def test_bytes_that_were_expected_and_came_are_no_arrival(gpu):
+def test_expected_and_copied_bytes_are_not_an_arrival(gpu):
     """The counts are those of a phase without any event."""
     planted = PLANTED[NAMES.index("too many bytes expected")]
     bodies = planted.source.replace("arrive_expect_tx(16384)", "expect_tx(8192)")
@@ -156,14 +156,14 @@ def test_records_become_a_report():
     )
 
 
-def test_a_source_that_is_not_known_has_addresses():
+def test_an_unknown_source_has_addresses():
     (hang,) = memory.hangs_of(record(word=SHORT, file=b"other.cuh", stage_of=2, lanes=0b101), {7: WATCHED})
     assert "block (0, 0): threads 0, 2 wait at other.cuh:2 for stage 0 of the empty mbarrier at 0x408 of" in str(hang)
     (hang,) = memory.hangs_of(record(word=SHORT, line=0, file=b"", lanes=1), {})
     assert "  block (0, 0): thread 0 waits for the mbarrier at 0x408 of shared memory, parity 0: its one" in str(hang)
 
 
-def test_launches_are_told_apart_and_half_a_record_is_none():
+def test_launches_are_distinguished_and_half_a_record_is_ignored():
     records = np.concatenate([record(grid=2, word=SHORT), record(grid=1, word=SHORT), record(grid=2, is_whole=0)])
     first, second = memory.hangs_of(records, {7: WATCHED}, ("the context is lost",))
     assert len(first.waiters) == len(second.waiters) == 1
@@ -171,7 +171,7 @@ def test_launches_are_told_apart_and_half_a_record_is_none():
     assert memory.hangs_of(records[:0], {}) == ()
 
 
-def test_bytes_that_several_arrivals_announce_are_not_known():
+def test_expected_bytes_of_several_arrivals_are_unknown():
     (hang,) = memory.hangs_of(record(word=encode_barrier(Barrier(0, 0, 2, 64)), expected_bytes=128), {7: WATCHED})
     assert "its 2 arrivals came, 64 bytes are missing" in str(hang)
 
@@ -217,7 +217,7 @@ STATES = {
 
 
 @pytest.mark.parametrize(("counts", "said"), STATES.items(), ids=str)
-def test_what_a_barrier_s_counts_say(counts, said):
+def test_counts_of_a_barrier(counts, said):
     *fields, expected = counts
     wait = MbarrierWait("`full`", None, 0, Barrier(*fields), expected)
     assert wait.state == said[0] and said[1] in wait.cause
@@ -236,7 +236,7 @@ def test_the_wait_that_explains_most_gives_the_cause():
         assert hang.first.awaits == in_order[first]
 
 
-def test_two_who_wait_for_each_other():
+def test_two_threads_that_wait_for_each_other():
     sides = [MbarrierWait(f"`ring.{side}`", 1, 0, Barrier(0, 1, 1, 0)) for side in ("full", "empty")]
     waits = [("", each, (0, 0, 0), {index}) for index, each in enumerate(sides)]
     assert Hang(waiters_of(waits)).cause == (
@@ -246,7 +246,7 @@ def test_two_who_wait_for_each_other():
     assert "no arrival came in this phase" in Hang(waiters_of(waits[:1])).cause
 
 
-def test_who_waits_alike_is_said_once():
+def test_equal_waits_are_reported_once():
     wait = MbarrierWait("`full`", None, 0, Barrier(0, 1, 1, 0))
     waits = [("k.cu:1", wait, (x, y, 0), {*range(64)}) for y in range(2) for x in (1, 0)]
     waits += [("k.cu:1", wait, (5, 0, 0), {*range(33)}), ("k.cu:2", wait, (6, 0, 0), {64, 66, 68, 70, 72})]
@@ -263,7 +263,7 @@ def test_a_long_report_is_cut():
     assert str(Hang(waiters_of(waits))).splitlines()[-2] == "  and 4 more"
 
 
-def test_nobody_is_known_to_wait():
+def test_no_waiting_thread_is_known():
     assert str(Hang((), limits=("the records are lost",))) == "no thread can go on:\nthe records are lost"
 
 
@@ -287,7 +287,7 @@ def test_the_error_is_copied_and_pickled():
         ("WAIT(full);", "", ""),
     ],
 )
-def test_what_the_source_calls_a_barrier(line, side, name):
+def test_names_of_a_barrier_in_the_source(line, side, name):
     assert barrier_name(["", line], 2, side) == name
     assert barrier_name([], 2, side) == ""
 
@@ -296,12 +296,12 @@ def test_what_the_source_calls_a_barrier(line, side, name):
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, True, "500", 10**10])
-def test_a_deadline_that_is_none(given):
+def test_an_invalid_deadline(given):
     with pytest.raises(ValueError, match=r"watchdog_ms=.*; give milliseconds, 1 to 1000000000"):
         cuda_tma.compile('extern "C" __global__ void k() {}', "k", watchdog_ms=given)
 
 
-def test_a_deadline_that_is_told_twice():
+def test_a_deadline_that_is_set_twice():
     """One of them would be ignored silently."""
     with pytest.raises(
         ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; give"

@@ -73,7 +73,7 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
 
 
 @pytest.mark.parametrize(("value", "size", "_"), PACKED)
-def test_a_value_writes_nothing_behind_its_parameter(launch, driver, value, size, _):
+def test_a_value_writes_nothing_after_its_parameter(launch, driver, value, size, _):
     """The parameter after it was packed before."""
     parameter_info = driver.cuKernelGetParamInfo
 
@@ -86,7 +86,7 @@ def test_a_value_writes_nothing_behind_its_parameter(launch, driver, value, size
     assert launch("k", [size, 1, 8], 0xA5, value, 0).arguments[1] == b"\xa5"
 
 
-def test_arguments_lie_where_the_kernel_reads_them(launch, device_tensor):
+def test_arguments_have_the_places_that_the_kernel_reads(launch, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     given = launch("k", [1, 128, 4, 8], 3, descriptor, 2.0, device_tensor((8,), address=0xABC0))
     assert given.arguments == [b"\3", bytes(descriptor), struct.pack("f", 2.0), struct.pack("Q", 0xABC0)]
@@ -220,7 +220,7 @@ def test_kinds_that_agree_are_taken(launch, device_tensor):
 @pytest.mark.parametrize(
     ("name", "sizes", "args"), [("_Z1kif", [4], (1.5,)), ("_Z1kf", [4, 4], (1, 2)), ("k", [4], (1.5,))]
 )
-def test_a_name_of_another_number_of_parameters_tells_no_kinds(launch, name, sizes, args):
+def test_a_name_of_another_number_of_parameters_gives_no_kinds(launch, name, sizes, args):
     """The sizes are the driver's, and are checked."""
     assert [len(argument) for argument in launch(name, sizes, *args).arguments] == sizes
 

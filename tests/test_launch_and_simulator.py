@@ -70,7 +70,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("element", "dtype"), TAKEN)
-def test_an_array_whose_bits_are_meant_is_taken_by_both(doors, element, dtype):
+def test_both_accept_an_array_of_bits(doors, element, dtype):
     assert doors.refusals(_typed(element), np.ones((16, 16), dtype)) == (None, None)
 
 
@@ -89,7 +89,7 @@ TENSORS = {
 @pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("name", TENSORS)
 @pytest.mark.parametrize("parameters", ["float* p", _typed("FLOAT32")])
-def test_a_torch_tensor_whose_elements_lie_nowhere_is_refused_alike(doors, name, parameters):
+def test_a_torch_tensor_without_memory_is_refused_alike(doors, name, parameters):
     torch = pytest.importorskip("torch")
     make, words = TENSORS[name]
     refusals = doors.refusals(parameters, make(torch))

@@ -85,7 +85,7 @@ def upload(scene):
 
 
 @pytest.mark.parametrize("work", [create, replace, launch_tensor, prepare, capture, upload])
-def test_nothing_is_left_behind(driver, kernel, device_tensor, monkeypatch, work):
+def test_no_objects_remain(driver, kernel, device_tensor, monkeypatch, work):
     monkeypatch.setattr(_device_memory, "CoreDevice", CoreDevice)
     scene = Scene(driver, kernel, device_tensor)
 

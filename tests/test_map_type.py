@@ -70,7 +70,7 @@ def test_elements_of_a_span(data_type, swizzle, elements):
     assert box_extent(10**6, data_type, swizzle) == elements
 
 
-def test_an_im2col_type_says_all_but_the_corners():
+def test_an_im2col_type_contains_all_but_the_corners():
     column = MapType(mode="im2col", tile_dim=(128, 64), data_type=T.BFLOAT16, swizzle=3, rank=4)
     options = cuda_tma.TensorMapIm2colOptions((-1, -1), (1, 1), **column.keywords)
     assert (options.pixels_per_column, options.channels_per_pixel) == (128, 64)
@@ -105,6 +105,6 @@ def test_the_spelling_of_cpp():
         ({"swizzle": 7}, "swizzle=7 is not a TensorMapSwizzle"),
     ],
 )
-def test_what_no_kernel_has_as_a_type(values, message):
+def test_impossible_types_of_a_kernel(values, message):
     with pytest.raises(ValueError, match=message):
         MapType(**{"mode": "tiled", "tile_dim": (64, 64), "data_type": T.FLOAT16, **values})

@@ -128,7 +128,7 @@ def test_everything_that_as_tensor_map_takes_for_options():
 
 
 @pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
-def test_a_default_beside_options_says_nothing(value):
+def test_a_default_next_to_options_has_no_effect(value):
     """cuda.core's own keywords have the defaults' values; scripts pass them on."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
     assert options_by_keywords(wanted, keywords(swizzle=value)) is wanted
@@ -145,7 +145,7 @@ def test_a_default_beside_options_says_nothing(value):
         ("l2_promotion", 2), ("oob_fill", 1), ("interleave", CoreL2Promotion.L2_64B),
     ],
 )  # fmt: skip
-def test_anything_else_beside_options_is_refused(name, value):
+def test_anything_else_next_to_options_is_refused(name, value):
     with pytest.raises(TypeError, match=f"options= and {name} were both given; put {name} into the options"):
         options_by_keywords(TensorMapOptions((8, 16)), keywords(**{name: value}))
 
@@ -183,7 +183,7 @@ def test_im2col_fields_are_named_and_ordered_as_cuda_cores_arguments(ours, their
     assert [f.name for f in dataclasses.fields(ours)] == [*wanted, "allocation_class"]
 
 
-def test_im2col_values_are_normalised_and_frozen():
+def test_im2col_values_are_normalized_and_frozen():
     options = TensorMapIm2colOptions([-1, np.int64(-2)], np.array([1, 0]), np.int32(64), 128, swizzle="128b")
     assert options == TensorMapIm2colOptions((-1, -2), (1, 0), 64, 128, swizzle=3)
     assert type(options.channels_per_pixel) is int and type(options.pixel_box_lower_corner[1]) is int
@@ -205,7 +205,7 @@ def test_im2col_mistakes_are_named():
         TensorMapIm2colWideOptions(-1, -1, 64, 128, mode="W64")
 
 
-def test_the_names_in_a_mapping_or_object_tell_which_options_it_is():
+def test_the_names_in_a_mapping_or_object_select_the_options():
     im2col = TensorMapIm2colOptions((-1, -1), (0, 0), 64, 128, swizzle="64B")
     wide = TensorMapIm2colWideOptions(-1, 0, 64, 128, mode="W128")
     for options in (im2col, wide):

@@ -46,7 +46,7 @@ def kernel(driver):
     return kernel
 
 
-def test_what_compile_made_is_known(kernel):
+def test_kernels_of_compile_are_known(kernel):
     constants = {"rows": "ROWS"}
     compiled = compile_source(SOURCE, "k", target="sm_90a", defines={"ROWS": 32}, constants=constants)
     found = parameters_of(kernel("k", SIZES, compiled, static_bytes=96))
@@ -80,7 +80,7 @@ def test_a_kernel_from_elsewhere_has_the_types_of_its_name(kernel):
     assert len(parameters_of(kernel("none", []))) == 0
 
 
-def test_names_that_are_not_the_parameters_are_not_told(kernel):
+def test_names_of_other_parameters_are_not_shown(kernel):
     """The text has one name for a pack."""
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
@@ -90,7 +90,7 @@ def test_names_that_are_not_the_parameters_are_not_told(kernel):
     ]  # fmt: skip
 
 
-def test_what_is_no_parameter_is_said(kernel):
+def test_invalid_parameter_is_said(kernel):
     found = parameters_of(kernel("_Z1kfi", [4, 4]))
     for key in ("window", ""):
         with pytest.raises(KeyError, match=f"kernel k has no parameter '{key}'; its parameters are \\?, \\?"):

@@ -103,7 +103,7 @@ def test_foreign_numbers_in_all_arrays_or_in_all_other_fields_are_found(params, 
     assert types_of(made) == {int} and made == params
 
 
-def test_defaults_are_what_the_driver_calls_none():
+def test_defaults_are_the_drivers_none():
     arrays = {"global_dim": (64,), "global_strides": (), "element_strides": (1,)}
     tiled = TiledParams(data_type=0, global_address=0, box_dim=(64,), **arrays)
     assert tiled.rank == 1 and fields_of(tiled) == {
@@ -153,7 +153,7 @@ NO_TUPLES = [64, np.int64(32), None, "64", [64, 48, 40], {1: 2}, {1, 2}, range(3
 
 
 @pytest.mark.parametrize("params", ALL_MODES)
-def test_what_is_no_integer_is_refused_with_its_field(params):
+def test_invalid_integer_is_refused_with_its_field(params):
     for name, value in fields_of(params).items():
         for wrong in NO_INTEGERS if name != "unexplained" else ():
             if isinstance(value, tuple):
@@ -165,7 +165,7 @@ def test_what_is_no_integer_is_refused_with_its_field(params):
 
 
 @pytest.mark.parametrize("wrong", NO_TUPLES)
-def test_what_is_no_tuple_is_refused_with_its_field(wrong):
+def test_invalid_tuple_is_refused_with_its_field(wrong):
     for params in ALL_MODES:
         for name, value in fields_of(params).items():
             if isinstance(value, tuple) and name != "unexplained":
@@ -255,7 +255,7 @@ def test_enum_members_are_kept_as_their_values():
 
 
 @pytest.mark.parametrize("digits", [40, 5000])
-def test_numbers_that_nobody_could_read(digits):
+def test_unreadably_long_numbers(digits):
     """Python refuses to write integers of more than 4300 digits."""
     for name, value in fields_of(LEGAL).items():
         if name != "unexplained":
@@ -266,7 +266,7 @@ def test_numbers_that_nobody_could_read(digits):
 
 
 @pytest.mark.parametrize(("sign", "bits"), [(1, 128), (-1, 128), (1, 20_000), (-1, 20_000)])
-def test_the_repr_of_numbers_that_nobody_could_read(sign, bits):
+def test_the_repr_of_unreadably_long_numbers(sign, bits):
     number = sign * 2**bits
     for name, value in fields_of(LEGAL).items():
         if name != "unexplained":  # whose masks have 32 bits

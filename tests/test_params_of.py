@@ -63,7 +63,7 @@ def test_options_come_as_create_tensor_map_takes_them():
     "dtype",
     [np.uint8, np.int16, np.float64, np.complex64, np.bool_, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn],
 )
-def test_a_numpy_array_is_described_as_it_lies(dtype):
+def test_a_numpy_array_is_described_in_place(dtype):
     array = np.zeros((6, 10, 64), dtype)[::2, 1:]
     array.flags.writeable = False
     params, item_bytes = params_of(array, box_dim=(1, 2, 16)), array.itemsize
@@ -72,7 +72,7 @@ def test_a_numpy_array_is_described_as_it_lies(dtype):
     assert params == params_of(TensorSpec(array.shape, dtype, (1280, 64, 1), array.ctypes.data), box_dim=(1, 2, 16))
 
 
-def test_what_no_map_can_show_of_a_numpy_array_is_refused():
+def test_numpy_arrays_without_a_map_are_refused():
     with pytest.raises(TensorMapError, match="dimension 1, the innermost, has stride 2 elements"):
         params_of(np.zeros((4, 8), np.float32)[:, ::2], box_dim=(4, 4))
     with pytest.raises(TensorMapError, match="dimension 0 has stride -8 elements"):
@@ -107,7 +107,7 @@ def test_a_packed_dtype_counts_bytes_in_the_spec_and_elements_in_the_map():
         params_of(spec, box_dim=(8, 128))
 
 
-def test_what_check_refuses_is_not_refused_here():
+def test_maps_that_check_refuses_are_accepted_here():
     params = params_of(TensorSpec((128, 1733), "float32", address=4), box_dim=(300, 32))
     assert [violation.rule for violation in cuda_tma.check(params)] == [
         "global_address_alignment", "global_strides_alignment", "box_dim_range",
@@ -173,7 +173,7 @@ def test_a_spec_is_a_value():
         (((8,), ">f4"), "dtype='>f4' is not in native byte order; TMA moves native elements"),
     ],
 )
-def test_a_spec_names_what_is_wrong(arguments, message):
+def test_a_spec_names_its_fault(arguments, message):
     with pytest.raises(TensorMapError, match=message):
         TensorSpec(*arguments)
 

@@ -30,7 +30,7 @@ def test_wrong(number):
 def launching():
     wrong()
 
-def test_of_a_fixture(launching):
+def test_findings_of_a_fixture(launching):
     pass
 
 @pytest.mark.cuda_tma(expected="race")
@@ -38,7 +38,7 @@ def test_expected():
     wrong()
 
 @pytest.mark.cuda_tma(expected=["race", "deadlock"])
-def test_expected_in_vain():
+def test_expected_errors_that_do_not_occur():
     wrong()
 
 def test_without_launches():
@@ -81,7 +81,11 @@ def test_exactly_the_wrong_tests_fail(suite, tmp_path, options):
     assert status == 1
     assert {name for name, outcome in found.items() if outcome == "PASSED"} == RIGHT
     wrong = {f"test_wrong[{number}]": "FAILED" for number in range(3)}
-    wrong |= {"test_of_a_fixture": "ERROR", "test_expected_in_vain": "FAILED", "test_that_fails_itself": "FAILED"}
+    wrong |= {
+        "test_findings_of_a_fixture": "ERROR",
+        "test_expected_errors_that_do_not_occur": "FAILED",
+        "test_that_fails_itself": "FAILED",
+    }
     assert {name: outcome for name, outcome in found.items() if outcome != "PASSED"} == wrong
     assert "error: thread 0 (warp 0) reads 256 bytes at `tile`" in output and "[race]" in output
     assert "no kernel of this test has the expected error: deadlock" in output
@@ -97,7 +101,7 @@ def test_without_the_option_nothing_is_intercepted(suite):
     assert suite(text)[0] == 0
 
 
-def test_a_launch_that_is_not_judged_fails_where_all_must_be(suite):
+def test_an_unjudged_launch_fails_if_all_must_be_judged(suite):
     text = "from cuda_tma._intercept.session import current\ndef test_it(): current().skip('k', 'no PTX is known')\n"
     status, output, _ = suite(text, "--cuda-tma")
     assert status == 0 and "0 launches judged, no errors, 1 skipped (no PTX is known); " in output

@@ -23,7 +23,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 HOME = "https://example.org/cuda_tma"
 
 
-def test_the_pythons_are_said_alike():
+def test_the_pythons_are_listed_alike():
     gil = [version for version in pythons.VERSIONS if not version.endswith("t")]
     classifiers = [name.rpartition(" :: ")[2] for name in PROJECT["project"]["classifiers"] if " :: 3." in name]
     identifiers = [f"cp{version.replace('.', '')}-*" for version in pythons.VERSIONS]
@@ -32,7 +32,7 @@ def test_the_pythons_are_said_alike():
     assert PROJECT["project"]["requires-python"] == f">={gil[0]}"
 
 
-def test_the_version_is_said_once():
+def test_the_version_is_stated_once():
     assert PROJECT["tool"]["setuptools"]["dynamic"] == {"version": {"attr": "cuda_tma._version.__version__"}}
     assert "version" not in PROJECT["project"]
     assert re.fullmatch(r"\d+\.\d+\.\d+", cuda_tma.__version__)
@@ -62,7 +62,7 @@ def test_a_pull_request_is_tried_on_each_python():
     assert re.findall(r"- run: make ([\w-]+)", workflow) == ["check", "test", "test-beside"]
 
 
-def test_what_wheels_are_tested_with_is_there():
+def test_test_files_of_wheels_exist():
     """The sources of the package are absent: the tests use the wheel."""
     settings = PROJECT["tool"]["cibuildwheel"]
     assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
@@ -91,14 +91,14 @@ def metadata(monkeypatch):
     return metadata
 
 
-def test_the_addresses_are_those_of_who_releases(metadata):
+def test_the_addresses_are_those_of_the_releasing_thread(metadata):
     given = metadata(HOME + "/")
     assert given["project_urls"]["Changelog"] == f"{HOME}/blob/main/CHANGELOG.md"
     assert f"[CHANGELOG]({HOME}/blob/main/CHANGELOG.md)" in given["long_description"]
     assert re.findall(r"\]\((?!https?:)", given["long_description"]) == []
 
 
-def test_who_does_not_say_where_the_repository_is_gets_no_links_to_it(metadata):
+def test_without_a_repository_address_there_are_no_links(metadata):
     given = metadata("")
     assert given["project_urls"] == {}
     assert "[CHANGELOG]" not in given["long_description"] and "CHANGELOG" in given["long_description"]

@@ -145,7 +145,7 @@ def test_every_module_has_a_room():
     assert {room(module) for module in MODULES} == set(ROOMS)
 
 
-def test_rooms_import_those_above_them_alone():
+def test_rooms_import_only_those_above_them():
     against = [
         f"{module} -> {other}"
         for module, others in GRAPH.items()
@@ -311,7 +311,7 @@ def test_functions_of_cython_are_found(tmp_path):
     assert [*functions(source)] == [("def f(self,", 6), ("cdef int g(", 4)]
 
 
-def test_what_needs_torch_is_not_collected_without():
+def test_tests_that_need_torch_are_not_collected_without_it():
     """`make test` needs no torch; the tests themselves skip."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]

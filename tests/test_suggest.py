@@ -118,7 +118,7 @@ def test_reasons():
 
 
 @pytest.mark.parametrize(("data_type", "width"), [(13, 256), (14, 128), (15, 128)])
-def test_packed_types_where_the_device_has_them(data_type, width):
+def test_packed_types_on_devices_that_have_them(data_type, width):
     found = suggest((64, 256), T(data_type), compute_capability=(10, 0))
     assert found.options.box_dim == (64, width)
     assert found.options.swizzle == S.SWIZZLE_128B

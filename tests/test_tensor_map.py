@@ -24,7 +24,7 @@ from cuda_tma.smem import smem_offset
 from tests._make._arguments import params_of
 
 
-def test_a_descriptor_is_what_the_driver_wrote(driver, device_tensor):
+def test_a_descriptor_has_the_drivers_bytes(driver, device_tensor):
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), swizzle="128B")
     wanted = params_of((64, 128), box_dim=(16, 32), swizzle="128B")
@@ -43,7 +43,7 @@ def _fields(params):
     return {name: getattr(params, name) for name in TiledParams.__match_args__ or params.__dataclass_fields__}
 
 
-def test_repr_says_how_a_type_is_moved(driver, device_tensor):
+def test_repr_shows_the_way_a_type_is_copied(driver, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128), dtype="int8"), box_dim=(16, 32))
     assert "int8 as UINT8 (64, 128)" in repr(descriptor)
 
@@ -155,7 +155,7 @@ def test_a_refused_integer_address_changes_nothing(driver, device_tensor, addres
     assert bytes(descriptor) == before and descriptor.tensor is tensor
 
 
-def test_is_stale_asks_the_tensor(driver, device_tensor):
+def test_is_stale_reads_the_tensor(driver, device_tensor):
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     assert descriptor.is_stale() is False
@@ -163,7 +163,7 @@ def test_is_stale_asks_the_tensor(driver, device_tensor):
     assert descriptor.is_stale() is True
 
 
-def test_where_a_map_may_be_made(driver, device_tensor):
+def test_places_where_a_map_may_be_made(driver, device_tensor):
     with pytest.raises(TensorMapError, match=r"on device 1 and the current device is 0; .*Device\(1\).set_current\(\)"):
         cuda_tma.create_tensor_map(device_tensor((64, 128), device_id=1), box_dim=(16, 32))
     with pytest.raises(TensorMapError, match="host memory"):
@@ -173,7 +173,7 @@ def test_where_a_map_may_be_made(driver, device_tensor):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
 
 
-def test_what_the_driver_refuses_is_explained(driver, device_tensor):
+def test_refusals_of_the_driver_are_explained(driver, device_tensor):
     with pytest.raises(TensorMapError) as error:
         cuda_tma.create_tensor_map(device_tensor((128, 1733)), box_dim=(32, 300))
     assert "1733" in str(error.value) and "1736" in str(error.value) and "300" in str(error.value)
@@ -292,7 +292,7 @@ def test_allocation_class(driver, device_tensor):
         make(allocation_class="LARGE")
 
 
-def test_what_a_notebook_shows(driver, device_tensor):
+def test_display_in_a_notebook(driver, device_tensor):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), swizzle="128B")
     page = descriptor._repr_html_()
     assert "global_strides" in page and "512" in page and "<table" in page
@@ -360,7 +360,7 @@ def test_every_option_reaches_the_driver(driver, device_tensor):
 @pytest.mark.parametrize("name", [
     "interleave", "swizzle", "l2_promotion", "oob_fill", "data_type", "allocation_class", "element_strides",
 ])  # fmt: skip
-def test_options_beside_options_are_refused(driver, device_tensor, name):
+def test_options_next_to_options_are_refused(driver, device_tensor, name):
     value = {"element_strides": (2, 1), "data_type": "INT32", "oob_fill": "NAN", "allocation_class": "LARGE"}
     value |= {"swizzle": "64B", "l2_promotion": "128B", "interleave": "16B"}
     with pytest.raises(TypeError, match=f"options= and {name} were both given"):

@@ -39,14 +39,14 @@ def test_a_descriptor_made_elsewhere_is_adopted(driver, device_tensor):
     assert repr(TensorMapDescriptor.from_bytes(bytes(made))) == repr(made)
 
 
-def test_adoption_keeps_bits_that_nobody_explains(driver, device_tensor):
+def test_adoption_keeps_unexplained_bits(driver, device_tensor):
     raw = bytearray(bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))))
     raw[100] = 0x5A
     adopted = TensorMapDescriptor.from_bytes(raw)
     assert bytes(adopted) == raw and adopted.params.unexplained == ((25, 0x5A),)
 
 
-def test_adoption_refuses_what_is_no_map(driver, device_tensor):
+def test_adoption_refuses_bytes_that_are_not_a_map(driver, device_tensor):
     made = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     with pytest.raises(TensorMapError, match="128 bytes, not 127"):
         TensorMapDescriptor.from_bytes(bytes(made)[:127])
@@ -77,7 +77,7 @@ def test_an_adopted_im2col_map_compares_tensors(driver, device_tensor):
     assert adopted.params == dataclasses.replace(params, global_address=1 << 33)
 
 
-def test_what_is_checked_is_what_is_kept(driver, device_tensor):
+def test_the_checked_bytes_are_kept(driver, device_tensor):
     """A class of bytes that converts to other bytes: its own 128 are taken, once."""
 
     class Turncoat(bytes):
@@ -104,7 +104,7 @@ def test_every_kind_of_128_bytes(driver, device_tensor):
             TensorMapDescriptor.from_bytes(raw)
 
 
-def test_what_cuda_bindings_encoded_is_adopted(driver, device_tensor):
+def test_a_map_of_cuda_bindings_is_adopted(driver, device_tensor):
     tensor = device_tensor((64, 128))
     made = cuda_tma.create_tensor_map(tensor, box_dim=(16, 16), swizzle="64B")
     native = CUtensorMap()

@@ -78,7 +78,7 @@ def test_a_rank_that_im2col_lacks_is_explained(driver, device_tensor):
         cuda_tma.create_tensor_map(device_tensor((8, 64)), TensorMapIm2colOptions((), (), 32, 64))
 
 
-def test_an_im2col_descriptor_is_what_the_driver_wrote(driver, device_tensor):
+def test_an_im2col_descriptor_has_the_drivers_bytes(driver, device_tensor):
     tensor = device_tensor((2, 8, 8, 64))
     descriptor = cuda_tma.create_tensor_map(tensor, IM2COL)
     assert descriptor.params == Im2colParams(
@@ -116,7 +116,7 @@ def test_replace_address_compares_im2col_tensors(driver, device_tensor):
     assert bytes(descriptor) == before
 
 
-def test_what_the_driver_refuses_is_explained_in_words_of_the_convolution(driver, device_tensor):
+def test_refusals_of_the_driver_are_explained_in_terms_of_the_convolution(driver, device_tensor):
     options = TensorMapIm2colOptions.convolution((7, 3), padding=1, channels_per_pixel=64)
     with pytest.raises(TensorMapError) as error:
         cuda_tma.create_tensor_map(device_tensor((2, 4, 4, 64)), options)
@@ -152,7 +152,7 @@ def test_im2col_wide(driver, device_tensor):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 64)), strided)
 
 
-def test_im2col_wide_is_refused_where_no_instruction_could_use_it(driver, device_tensor):
+def test_im2col_wide_is_refused_without_an_instruction_for_it(driver, device_tensor):
     """Driver 580 makes such maps on 9.0: see tests/data, whose rows of that mode are accepted there."""
     with pytest.raises(TensorMapError, match="compute capability 9.0; TMA needs 10.0 or later for im2col wide"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), WIDE)
@@ -226,7 +226,7 @@ def test_wide_corners_that_would_be_cut(driver, device_tensor, name, value):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), dataclasses.replace(WIDE, **{name: value}))
 
 
-def test_the_device_of_a_wide_map_is_asked(driver, device_tensor):
+def test_the_device_of_a_wide_map_is_queried(driver, device_tensor):
     driver.context, driver.device, driver.compute_capability = 0xD5, 5, (10, 0)
     cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64), device_id=5), WIDE)
     assert [arguments[1:] for arguments in driver.called("cuDeviceGetAttribute")] == [(75, 5)]
@@ -250,7 +250,7 @@ def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor
     assert driver.encoded == 0
 
 
-def test_why_a_wide_map_cannot_be_made_is_the_drivers_own_word(driver, device_tensor):
+def test_the_drivers_reason_for_a_refused_wide_map(driver, device_tensor):
     tensor = device_tensor((2, 8, 8, 64))
     driver.errors["cuDeviceGetAttribute"] = 700
     with pytest.raises(Exception, match="cuDeviceGetAttribute failed with CUDA_ERROR_ILLEGAL_ADDRESS"):

@@ -50,7 +50,7 @@ class Owner(np.ndarray):
     """An array that supports weak references."""
 
 
-def test_a_replaced_tensor_is_the_one_that_is_asked(driver, device_tensor):
+def test_a_replaced_tensor_is_queried(driver, device_tensor):
     first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
     reference = weakref.ref(first)
     descriptor = cuda_tma.create_tensor_map(first, box_dim=(16, 32))
@@ -71,7 +71,7 @@ def test_a_torch_descriptor_is_fresh_after_a_replacement(driver):
 
 
 @pytest.mark.parametrize("kind", ["pinned", "managed", "allocated"])
-def test_whose_memory_it_is(driver, device_tensor, kind):
+def test_owner_of_the_memory(driver, device_tensor, kind):
     """The tensors are host tensors of pinned or managed memory, and memory of one device by the library that is
     managed."""
     host = np.zeros((64, 128), np.float32)
@@ -140,7 +140,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor, value, way):
         ("cuCtxGetDevice", 700, "cuCtxGetDevice failed with CUDA_ERROR_ILLEGAL_ADDRESS"),
     ],
 )
-def test_what_the_driver_fails_with_is_said(driver, device_tensor, call, result, message):
+def test_errors_of_the_driver_are_reported(driver, device_tensor, call, result, message):
     driver.context = 0xFACE0 + len(call) + result  # the driver is asked for the device of a new context
     driver.errors[call] = result
     with pytest.raises(Exception, match=message):
@@ -195,7 +195,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
 @pytest.mark.parametrize(
     ("data_type", "bytes_needed"), [("16U4_ALIGN8B", 16), ("16U4_ALIGN16B", 32), ("16U6_ALIGN16B", 32), ("UINT8", 16)]
 )
-def test_what_an_address_is_a_multiple_of(driver, device_tensor, data_type, bytes_needed):
+def test_alignment_of_an_address(driver, device_tensor, data_type, bytes_needed):
     """cuTensorMapEncodeTiled, globalAddress: 32 for the types that are padded to 16 bytes."""
     driver.compute_capability = (10, 0)
     tensor = device_tensor((8, 192), dtype="uint8")

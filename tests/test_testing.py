@@ -29,7 +29,7 @@ MEMORY = view_bytes(np.arange(64 * 64, dtype=np.float32))
 TILE = emulate.load(PARAMS, MEMORY, (16, 10))
 
 
-def test_equal_tiles_pass_whatever_lies_in_the_gaps():
+def test_equal_tiles_pass_with_any_gaps():
     assert_tile_equal(PARAMS, TILE.smem, TILE)
     assert_tile_equal(PARAMS, emulate.load(PARAMS, MEMORY, (16, 10), fill=0xEE).smem, TILE)
     assert_tile_equal(PARAMS, TILE.smem.view(np.float32).reshape(2, -1), TILE)
@@ -67,7 +67,7 @@ def test_without_coordinates_the_box_index_is_enough():
         ({"coordinates": 3}, "coordinates is 3; give 2 integers"),
     ],
 )
-def test_a_wrong_argument_is_no_failure_of_the_kernel(change, message):
+def test_a_wrong_argument_is_not_a_failure_of_the_kernel(change, message):
     arguments = {"params": PARAMS, "actual": TILE.smem, "expected": TILE} | change
     refuses(message, lambda: assert_tile_equal(**arguments))
 
@@ -186,7 +186,7 @@ def test_a_difference_in_half_an_element_is_one_of_the_element():
             assert_tile_equal(params, wrong, tile)
 
 
-def test_of_several_differences_the_first_of_the_box_is_named():
+def test_the_first_difference_in_the_box_is_named():
     """It is not the first of shared memory, where the swizzle has put later elements before earlier ones."""
     wrong = TILE.smem.copy()
     first, second = smem_offset(PARAMS, (0, 1)), smem_offset(PARAMS, (4, 1))
@@ -231,7 +231,7 @@ def drawn(strategy, examples=100):
     return found
 
 
-def test_what_is_drawn_covers_what_it_is_for():
+def test_random_cases_cover_the_intended_range():
     tiled = drawn(tiled_params(), 200)
     assert {p.data_type for p in tiled} <= {*range(13)} and len({p.data_type for p in tiled}) >= 9
     assert {p.interleave for p in tiled} == {0, 1, 2}

@@ -175,7 +175,7 @@ def test_arguments_are_read_while_they_are_set(new_kernel):
     together(work)
 
 
-def test_a_shared_descriptor_is_aimed_elsewhere(driver, new_kernel, device_tensor):
+def test_the_address_of_a_shared_descriptor_changes(driver, new_kernel, device_tensor):
     """Other threads launch and read it: its bytes and its tensor always belong to one of the tensors."""
     tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
     descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))

@@ -342,7 +342,7 @@ def test_tensors_end_with_the_caller():
         gc.enable()
 
 
-def test_torch_is_imported_with_the_module_alone():
+def test_torch_is_imported_only_with_the_module():
     code = (
         "import sys, cuda_tma; assert 'torch' not in sys.modules; import cuda_tma.torch; assert 'torch' in sys.modules"
     )

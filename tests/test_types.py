@@ -152,7 +152,7 @@ def test_pyright_accepts_every_example(programs):
     assert [line for _, line, _ in told] == [4, 5, 6], done.stderr
 
 
-def test_the_package_is_found_beside_a_folder_of_its_name(tmp_path):
+def test_the_package_is_found_next_to_a_folder_of_its_name(tmp_path):
     """In a clone's parent folder, `cuda_tma` is the installed package, also if it is installed in place."""
     (tmp_path / "cuda_tma").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -123,7 +123,7 @@ def test_a_view_describes_itself(driver, device_tensor):
     assert descriptor.is_stale()
 
 
-def test_a_view_with_nothing_where_its_export_is_kept_describes_itself(driver, device_tensor):
+def test_a_view_without_an_export_describes_itself(driver, device_tensor):
     driver.allocated = {(1 << 32, 1 << 33): 0}
     view = StridedMemoryView.from_dlpack(device_tensor((64, 128)), stream_ptr=-1)
     before = view.as_tensor_map((8, 16))
@@ -150,7 +150,7 @@ def test_a_view_without_a_dtype(driver, device_tensor):
     assert view.dlpack_dtype == (3, 64, 1)
 
 
-def test_what_is_viewed(driver, device_tensor):
+def test_viewed_memory(driver, device_tensor):
     tensor = device_tensor((64, 128), dtype="int32")
     with pytest.warns(DeprecationWarning):
         constructed = StridedMemoryView(tensor, -1)
@@ -192,7 +192,7 @@ def test_a_view_of_nothing(driver):
         StridedMemoryView(object(), -1).as_tensor_map((8, 8))
 
 
-def test_memory_whose_device_is_not_said_is_asked_for(driver):
+def test_the_device_of_unlabeled_memory_is_queried(driver):
     """It is the host's if the driver does not know it."""
     driver.allocated = {(1 << 32, 1 << 33): 3}
     driver.pinned, driver.managed = ((1 << 33, 1 << 34),), ((1 << 34, 1 << 35),)
@@ -203,7 +203,7 @@ def test_memory_whose_device_is_not_said_is_asked_for(driver):
         export_located(describe_tensor((4,), address=1 << 32))
 
 
-def test_what_cannot_be_asked_where_it_is_is_not_stale(driver, device_tensor):
+def test_a_tensor_without_a_known_address_is_not_stale(driver, device_tensor):
     driver.allocated = {(1 << 32, 1 << 33): 0}
     view = without_export(shown_as(exporting_obj="no tensor").from_dlpack(device_tensor((64, 128)), stream_ptr=-1))
     descriptor = view.as_tensor_map((8, 8))

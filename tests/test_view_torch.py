@@ -70,7 +70,7 @@ BY_DLPACK = (torch.uint16, torch.uint32, torch.uint64, torch.float8_e4m3fn, torc
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
 @pytest.mark.parametrize("constructor", ["from_any_interface", "from_dlpack"])
 @pytest.mark.parametrize("dtype", [*BY_CORE, *BY_DLPACK], ids=str)
-def test_it_shows_what_the_one_by_dlpack_shows(reader, dtype, constructor):
+def test_it_shows_the_same_as_the_view_by_dlpack(reader, dtype, constructor):
     tensor = torch.zeros(8, 32).to(dtype)
     tensors = [tensor, tensor[2:, :16], tensor.T, tensor[:, 1], tensor.flatten()[:1], torch.zeros((), dtype=dtype)]
     for each in tensors:
@@ -113,7 +113,7 @@ def test_a_stream_is_ordered_by_dlpack(reader):
     assert reader.given == []
 
 
-def test_lazy_views_and_what_has_no_memory_are_refused(reader):
+def test_lazy_views_and_tensors_without_memory_are_refused(reader):
     conjugate = torch.ones(16, 16, dtype=torch.complex64).conj()
     for tensor, message in (
         (torch._neg_view(torch.ones(4)), "its negative bit set"), (conjugate, "its conjugate bit set"),
@@ -199,7 +199,7 @@ def test_torch_that_cuda_core_does_not_read(reader, monkeypatch):
     assert reader.given == [(tensors[1], -1)]
 
 
-def test_the_reader_is_what_cuda_core_has_loaded(monkeypatch):
+def test_the_reader_is_that_of_cuda_core(monkeypatch):
     asked = []
     monkeypatch.setattr(
         core, "StridedMemoryView", SimpleNamespace(from_any_interface=lambda *a, **k: asked.append((a, k)))

@@ -29,14 +29,14 @@ def test_check_explains_in_the_users_terms(capsys):
     assert out.endswith("refused: 1 rule broken\n")
 
 
-def test_check_warns_only_when_asked(capsys):
+def test_check_warns_only_on_request(capsys):
     narrow = [*LEGAL_SHAPE[:5], "2x16x16", *LEGAL_SHAPE[6:]]
     assert run(capsys, "check", *narrow)[:2] == (0, "accepted: the driver takes this map\n")
     status, out, _ = run(capsys, "check", "--warnings", *narrow)
     assert status == 0 and "1. warning: box_dim[2] is 16 (64 bytes)" in out
 
 
-def test_check_knows_the_device(capsys):
+def test_check_uses_the_device(capsys):
     atoms = [*LEGAL_SHAPE[:7], "128B_ATOM_32B"]
     assert run(capsys, "check", *atoms)[0] == 1
     assert run(capsys, "check", "--compute-capability", "10.0", *atoms)[0] == 0
@@ -131,7 +131,7 @@ def test_diff(capsys):
     assert status == 1 and [d["field"] for d in json.loads(out)] == ["l2_promotion"]
 
 
-def test_what_some_device_takes_is_decoded_and_drawn(capsys, tmp_path):
+def test_maps_of_any_device_are_decoded_and_drawn(capsys, tmp_path):
     atoms = [*LEGAL_SHAPE[:7], "128B_ATOM_32B"]
     assert run(capsys, "decode", *atoms)[0] == 0
     assert run(capsys, "decode", *atoms, "--compute-capability", "9.0")[0] == 1
@@ -162,7 +162,7 @@ def test_suggest(capsys):
     }
 
 
-def test_suggest_passes_on_what_it_is_given(capsys):
+def test_suggest_passes_its_arguments_on(capsys):
     options = ["--access", "row", "--smem-limit-bytes", "4096", "--compute-capability", "10.0"]
     found = suggest((64, 64), "float32", access="row", smem_limit_bytes=4096, compute_capability=(10, 0))
     assert found != suggest((64, 64), "float32")
@@ -171,7 +171,7 @@ def test_suggest_passes_on_what_it_is_given(capsys):
     assert run(capsys, "suggest", "--shape", "64x64", "--data-type", "TFLOAT32") == (0, f"{found}\n", "")
 
 
-def test_what_cannot_be_suggested_is_refused(capsys):
+def test_an_impossible_suggestion_is_refused(capsys):
     status, out, err = run(capsys, "suggest", "--shape", "0x4", "--json")
     answer = json.loads(out)
     assert status == 1 and answer["accepted"] is False and answer["error"] in err
@@ -194,7 +194,7 @@ def test_every_argument_has_help(capsys, monkeypatch, command):
     assert command in run(capsys, "--help")[1]
 
 
-def test_rich_on_a_terminal_says_the_same(capsys, monkeypatch):
+def test_rich_on_a_terminal_prints_the_same(capsys, monkeypatch):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
@@ -221,7 +221,7 @@ def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
     assert PICTURES[picture] in path.read_text()
 
 
-def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
+def test_plot_starts_at_the_coordinates(capsys, tmp_path, monkeypatch):
     plot = pytest.importorskip("cuda_tma.plot")
     seen = []
     figure = SimpleNamespace(savefig=lambda *_, **__: None)
@@ -231,7 +231,7 @@ def test_plot_starts_where_it_is_told(capsys, tmp_path, monkeypatch):
     assert seen == [(LEGAL, (32, 2, -1)), (LEGAL, (0, 0, 0))]
 
 
-def test_plot_without_matplotlib_says_what_to_install(capsys, monkeypatch):
+def test_plot_without_matplotlib_names_the_extra(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     status, out, err = run(capsys, "plot", "tile", HEX, "--output", "no.png")
@@ -270,7 +270,7 @@ def test_info_with_devices(capsys, monkeypatch):
     }
 
 
-def test_the_help_says_that_kernels_run(capsys):
+def test_the_help_states_that_kernels_run(capsys):
     assert cli.main(["--help"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "run kernels that use tensor maps without a GPU, and find their races and hangs" in words

@@ -27,7 +27,7 @@ def terminal(monkeypatch):
     return is_wide
 
 
-def test_plain_columns_where_there_is_no_terminal(capsys):
+def test_plain_columns_without_a_terminal(capsys):
     console.print_table("a title", HEAD, ROWS)
     assert capsys.readouterr().out == "a title\n" + PLAIN
     console.print_table("", HEAD, ROWS, prose=True)
@@ -78,7 +78,7 @@ def test_a_stream_without_a_file_is_silenced_as_it_is(monkeypatch):
     console.print_table("", HEAD, ROWS)
 
 
-def test_what_is_silenced_goes_nowhere(tmp_path):
+def test_a_silenced_stream_discards_output(tmp_path):
     with open(tmp_path / "out", "w") as stream:
         stream.write("first")
         stream.flush()

@@ -41,7 +41,7 @@ def test_right_picture(tmp_path, picture, capfd):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_shown_on_a_terminal_alone(capfd, monkeypatch, terminal):
+def test_progress_is_shown_only_on_a_terminal(capfd, monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     tiles = [(x, 0, 0) for x in range(6)]
     assert list(demo._with_progress_bar(tiles)) == tiles
@@ -147,7 +147,7 @@ def test_without_pillow(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     "content", [b"", b"\x89PNG\r\n\x1a\n" + bytes(50), b"\x93NUMPY\x01\0\x08\0garbage", bytes(100)]
 )
-def test_a_broken_file_is_no_picture(tmp_path, capsys, name, content):
+def test_a_broken_file_is_not_a_picture(tmp_path, capsys, name, content):
     pytest.importorskip("PIL")
     (tmp_path / name).write_bytes(content)
     assert run(tmp_path, "--input", tmp_path / name) == 2
@@ -156,7 +156,7 @@ def test_a_broken_file_is_no_picture(tmp_path, capsys, name, content):
     )
 
 
-def test_several_arrays_are_none(tmp_path, capsys):
+def test_several_arrays_are_refused(tmp_path, capsys):
     np.savez(tmp_path / "in.npz", a=np.zeros((2, 2)))
     (tmp_path / "in.npz").rename(tmp_path / "in.npy")
     assert run(tmp_path, "--input", tmp_path / "in.npy") == 2

@@ -114,7 +114,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_no_dump_is_refused_with_the_ways_to_write_one(case):
+def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
     text, why = REFUSED[case]
     with pytest.raises(TensorMapError, match="this is no dump of 128 bytes: ") as error:
         parse_dump(text)
@@ -159,7 +159,7 @@ def test_a_file_of_another_size_is_named_with_its_size(tmp_path, size):
     assert str(error.value).startswith(f"{path} is no tensor map: it has {size} bytes, and a tensor map 128. {HOW}")
 
 
-def test_a_text_that_is_no_dump_is_named_with_its_file(tmp_path):
+def test_a_text_that_is_not_a_dump_is_named_with_its_file(tmp_path):
     path = tmp_path / "map"
     path.write_text(DIGITS[:-2])
     with pytest.raises(TensorMapError) as error:
@@ -202,7 +202,7 @@ def test_a_file_that_has_the_name_of_digits_is_a_file(tmp_path, monkeypatch):
     assert read_map(DIGITS) == RAW  # too long for a name
 
 
-def test_what_has_64_digits_is_an_unfinished_dump_rather_than_the_name_of_no_file():
+def test_64_digits_are_an_unfinished_dump_not_a_missing_file():
     with pytest.raises(TensorMapError, match="it has 64 hex digits"):
         read_map("0" * 64)
     with pytest.raises(FileNotFoundError):
@@ -210,12 +210,12 @@ def test_what_has_64_digits_is_an_unfinished_dump_rather_than_the_name_of_no_fil
 
 
 @pytest.mark.parametrize("source", ["", "  ", "a\0b"])
-def test_what_names_no_file(source):
+def test_arguments_that_name_no_file(source):
     with pytest.raises(TensorMapError) as error:
         read_map(source)
     assert str(error.value).startswith(f"{source!r} names no file. {HOW}")
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_a_folder_is_not_a_file(tmp_path):
     with pytest.raises(IsADirectoryError):
         read_map(str(tmp_path))

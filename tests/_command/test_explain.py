@@ -59,7 +59,7 @@ def test_every_posted_text_is_expected():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_what_was_posted(capsys, name):
+def test_posted_texts(capsys, name):
     errors, maps = EXPECTED[name]
     answer = answered(capsys, str(POSTED / f"{name}.txt"))
     assert [error["number"] for error in answer["errors"]] == errors
@@ -91,7 +91,7 @@ def test_a_sticky_error_is_not_the_maps(capsys):
     assert "Error 715 at its creation is not about this map: it is that of a kernel that ran before, and sticky." in out
 
 
-def test_causes_are_told_where_they_were_recorded(capsys):
+def test_recorded_causes_are_listed(capsys):
     assert "What gave 716 on an H200: the map lies 32 bytes beside a multiple of 64; " in explain(capsys, "716")[1]
     assert "No recorded misuse of TMA gave 702 on an H200." in explain(capsys, "702")[1]
 
@@ -143,7 +143,7 @@ def test_spellings_of_errors(text, numbers):
     assert [error.number for error in read_posted(text).errors] == numbers
 
 
-def test_what_is_not_known(capsys):
+def test_unknown_facts(capsys):
     status, out, err = explain(capsys, "a", "text", "without", "anything")
     assert (status, out) == (2, "") and "no 128 bytes, " in err
     assert "none of the driver's errors 1, 201, 700, " in err and "no word of an mbarrier" in err
@@ -233,7 +233,7 @@ def test_the_type_by_the_name_that_wrappers_give_it():
     assert found.params.data_type == cuda_tma.TensorMapDataType.BFLOAT16 and "data_type" not in found.assumed
 
 
-def test_a_descriptor_that_lies_at_no_multiple_of_64(capsys):
+def test_a_descriptor_at_a_misaligned_address(capsys):
     text = (POSTED / "NVIDIA_cutlass_947.txt").read_text().replace("2800c0", "2800d0")
     assert "Its 128 bytes were to lie at 0x7ffd7d2800d0, which is no multiple of 64" in explain(capsys, text)[1]
 
@@ -269,7 +269,7 @@ def test_words_of_mbarriers(text, words):
     assert list(read_posted(text).barriers) == words
 
 
-def test_what_a_word_says(capsys):
+def test_fields_of_a_word(capsys):
     _, out, _ = explain(capsys, "mbarrier 0x7fffe3fff81ffff6")
     assert "in the phase of parity 0, 4 of its 5 arrivals are missing, 64 bytes are missing." in out
     (found,) = answered(capsys, "mbarrier 0x7fffe3fff81ffff6")["barriers"]
@@ -280,7 +280,7 @@ def test_what_a_word_says(capsys):
 # ---- our own errors ----
 
 
-def test_the_table_says_which_errors_stay():
+def test_the_table_lists_the_sticky_errors():
     sticky = {number for number, row in CUDA_ERRORS.items() if row.is_sticky}
     assert sticky == {700, 702, 710, 714, 715, 716, 717, 718, 719}
     assert explain_error(12345) == "" and explain_error("CUDA_ERROR_OF_NOBODY") == ""
@@ -288,7 +288,7 @@ def test_the_table_says_which_errors_stay():
     assert DOCUMENTED.startswith("CUDA 13.5 driver API, CUresult")
 
 
-def test_creation_after_a_sticky_error_says_so(driver, device_tensor):
+def test_creation_after_a_sticky_error_reports_it(driver, device_tensor):
     tensor = device_tensor((64, 128))
     driver.errors["cuTensorMapEncodeTiled"] = 700
     with pytest.raises(
@@ -303,7 +303,7 @@ def test_creation_after_a_sticky_error_says_so(driver, device_tensor):
         descriptor.replace_address(1 << 33)
 
 
-def test_a_launch_after_a_sticky_error_says_so(driver, launch):
+def test_a_launch_after_a_sticky_error_reports_it(driver, launch):
     driver.errors["cuLaunchKernelEx"] = 700
     words = "CUDA_ERROR_ILLEGAL_ADDRESS: the driver refused to launch k with LaunchConfig.*: it is sticky: "
     with pytest.raises(cuda_tma._cuda.core.CUDAError, match=words):
@@ -321,7 +321,7 @@ def test_a_launch_after_a_sticky_error_says_so(driver, launch):
         "error 700 lines of cuda",
     ],
 )
-def test_a_number_that_is_no_error_of_cuda_is_none(capsys, text):
+def test_a_number_that_is_not_a_cuda_error_is_none(capsys, text):
     status, out, err = explain(capsys, text)
     assert (status, out) == (2, "") and "nothing in it is known" in err
 
@@ -352,7 +352,7 @@ def test_nonsense_in_fields_has_no_nonsense_as_its_remedy(capsys):
     assert "rank is 2; it must be matched by element_strides, which has 1 values and needs 2. [driver:" in out
 
 
-def test_digits_that_have_no_end_are_no_map():
+def test_unfinished_digits_are_not_a_map():
     text = "Making TMA desc: global memory: {} 64, shared memory: 64 64, outer stride: 64, swizzle: 128, elem size: 2"
     assert len(read_posted(text.format("64")).maps) == 1
     assert read_posted(text.format("1" * 5000)).maps == ()

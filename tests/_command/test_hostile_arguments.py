@@ -72,7 +72,7 @@ def test_a_file_of_any_kind_is_read_or_written_within_limits(folder, name):
     assert done.stderr.count("\n") == 1
 
 
-def test_suppressions_in_a_pipe_without_a_writer_are_none(folder):
+def test_suppressions_in_a_pipe_without_a_writer_are_empty(folder):
     assert limited("sanitize", "k.ptx", *LAUNCH, "--arg", "0", "--suppressions", "pipe.txt").returncode == 0
 
 
@@ -83,7 +83,7 @@ def test_suppressions_in_a_pipe_without_a_writer_are_none(folder):
         ["layouts", "tile:f32:8x8", "tile:f32:8x8", "--output", "pipe.svg"],
     ],
 )
-def test_a_picture_in_a_pipe_that_nobody_reads(folder, command):
+def test_a_picture_in_a_pipe_without_a_reader(folder, command):
     done = limited(*command)
     assert done.returncode == 2 and "pipe.svg cannot be written: No such device" in done.stderr, done.stderr
 
@@ -111,7 +111,7 @@ def test_a_dtype_is_read_twice(folder, capsys):
 
 
 @pytest.mark.parametrize("name", ["finfo", "real", "ml_dtypes", "__doc__", "uint3", "float8_nonsense", "Ω"])
-def test_a_dtype_that_is_none(folder, capsys, name):
+def test_an_invalid_dtype(folder, capsys, name):
     assert cli.main(["sanitize", "k.ptx", *LAUNCH, "--arg", f"{name}[3]"]) == 2
     assert "is no dtype of NumPy or ml_dtypes" in capsys.readouterr().err
 

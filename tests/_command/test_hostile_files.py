@@ -134,7 +134,7 @@ def test_a_folder_of_headers_that_the_user_named_is_open(sanitize, folder):
     assert "    1 | shown secret/a.cu\n" in out
 
 
-def test_below_the_root_directory_lies_no_file_of_the_user(folder, monkeypatch):
+def test_the_root_directory_contains_no_user_file(folder, monkeypatch):
     monkeypatch.chdir("/")
     sources = Sources(folder / "ptx" / "k.ptx")
     assert sources.lines(str(folder / "secret" / "a.cu")) == ()

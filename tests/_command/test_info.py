@@ -55,7 +55,7 @@ def test_with_devices(monkeypatch):
     ]
 
 
-def test_what_is_not_installed_is_none():
+def test_a_missing_package_is_none():
     assert info._version("surely-not-a-package-of-this-machine") is None
 
 
@@ -76,7 +76,7 @@ def bindings(monkeypatch):
     return lambda name, function: monkeypatch.setattr(driver, name, function)
 
 
-def test_calls_return_the_value_behind_the_error(bindings):
+def test_calls_return_the_value_after_the_error(bindings):
     bindings("cuDeviceGetCount", lambda *arguments: (_Code(0), [2, arguments]))
     assert info._call("cuDeviceGetCount", 5, 6) == [2, (5, 6)]
     bindings("cuInit", lambda flags: (_Code(0),))
@@ -111,7 +111,7 @@ def test_tma_came_with_9_0(monkeypatch):
         assert info._device(0) == {"name": "a GPU", "compute_capability": capability, "has_tma": has_tma}
 
 
-def test_every_device_is_asked(monkeypatch):
+def test_every_device_is_queried(monkeypatch):
     monkeypatch.setattr(info, "_call", lambda name, *arguments: 3 if name == "cuDeviceGetCount" else arguments[0])
     monkeypatch.setattr(info, "_device", lambda device: {"name": device})
     assert info._devices() == [{"name": 0}, {"name": 1}, {"name": 2}]

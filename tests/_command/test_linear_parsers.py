@@ -81,7 +81,7 @@ def test_a_list_that_ends_in_a_comma_and_blanks_is_read(form, end):
 
 
 @pytest.mark.parametrize("text", ["mbarrier : 0x1", "mbarrier word=0x1", "mbarrier state 0x1", "mbarrier   0x1"])
-def test_a_word_beside_its_name_is_read(text):
+def test_a_word_next_to_its_name_is_read(text):
     assert read_posted(text).barriers == (1,)
 
 

@@ -30,7 +30,7 @@ def test_check_warns_of_bits_that_no_driver_writes(capsys):
     ]
 
 
-def test_check_says_what_a_load_does_not_read(capsys):
+def test_check_reports_unread_bits(capsys):
     raw = encode(LEGAL)
     status, out, _ = run(capsys, "check", (raw[:64] + bytes(4) + raw[68:]).hex())
     assert status == 0 and "1. warning: transfer_bytes: 0, where the driver writes 4096: " in out
@@ -49,7 +49,7 @@ def test_rules_are_counted(capsys):
     assert status == 1 and out.endswith("refused: 4 rules broken\n") and "\n4. error" in out
 
 
-def test_diff_of_bytes_that_are_no_map_compares_what_is_stored(capsys):
+def test_diff_of_bytes_that_are_not_a_map_compares_stored_values(capsys):
     raw = encode(LEGAL)
     broken = bytearray(raw)
     broken[8] |= 0x70  # rank 8
@@ -162,7 +162,7 @@ def test_im2col_wide(capsys):
 
 
 @pytest.mark.parametrize("corner", ["--lower-corner=-300", "--upper-corner=300"])
-def test_no_bytes_of_a_wide_map_that_has_no_known_ones(capsys, corner):
+def test_a_wide_map_without_known_bytes_has_none(capsys, corner):
     """The driver documents 16 bits for its corners, and a plain map of rank 4 has room for 8."""
     options = [*IMAGES, "--wide", "W", "--lower-corner=-3", "--upper-corner=400", corner]
     assert run(capsys, "check", *options, "--compute-capability", "10.0")[0] == 0

@@ -194,7 +194,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("command", ["check", "decode", "plot"])
 @pytest.mark.parametrize("arguments,message", REFUSED)
-def test_what_no_map_can_be_made_of_is_refused(capsys, tmp_path, command, arguments, message):
+def test_tensors_without_a_map_are_refused(capsys, tmp_path, command, arguments, message):
     command = ["plot", "tile", "--output", str(tmp_path / "p.png")] if command == "plot" else [command]
     status, out, err = run(capsys, *command, *arguments)
     assert (status, out) == (1, "") and err.startswith("cuda-tma: ") and message in err
@@ -214,7 +214,7 @@ def test_what_no_map_can_be_made_of_is_refused(capsys, tmp_path, command, argume
         (["--shape", "128x128", "--box", "32x32", "--swizzle", "128B_ATOM_32B"], ["swizzle"]),
     ],
 )
-def test_bytes_and_pictures_are_of_legal_maps_alone(capsys, tmp_path, options, rules):
+def test_only_legal_maps_have_bytes_and_pictures(capsys, tmp_path, options, rules):
     for command in (["decode"], ["plot", "box", "--output", str(tmp_path / "p.png")]):
         status, out, err = run(capsys, *command, *options, "--compute-capability", "90")
         assert (status, out) == (1, "") and err.startswith(
@@ -239,7 +239,7 @@ def outcome(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_device_is_told(unbuffered):
+def test_a_full_device_is_reported(unbuffered):
     with open("/dev/full", "wb") as full:
         found = outcome("decode", HEX, stdout=full, PYTHONUNBUFFERED=unbuffered)
         assert found == (2, "cuda-tma: the output cannot be written: No space left on device\n")
@@ -261,7 +261,7 @@ def test_complaints_do_not_go_to_standard_output(capfd, monkeypatch):
     assert capfd.readouterr().out == ""
 
 
-def test_an_interrupt_is_no_traceback(capsys, monkeypatch):
+def test_an_interrupt_prints_no_traceback(capsys, monkeypatch):
     def interrupt():
         raise KeyboardInterrupt
 
@@ -280,7 +280,7 @@ def test_characters_that_the_terminal_has_not_are_escaped(tmp_path):
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_output_that_nobody_reads_ends_quietly(unbuffered):
+def test_output_without_a_reader_ends_quietly(unbuffered):
     """As in ``cuda-tma decode ... | head -3``: the error occurs when a line is printed, or when all lines are
     flushed."""
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]

@@ -65,7 +65,7 @@ def test_an_error_ends_with_status_1_and_its_lines(program):
     assert answer["coverage"]["errors"] == 1
 
 
-def test_a_line_of_ptx_is_shown_where_there_is_no_other(program):
+def test_a_line_of_ptx_is_shown_without_a_source_line(program):
     *_, out, _ = program("wrong()")
     assert "  --> wrong.ptx:" in out and "ld.shared.u32" in out
 
@@ -73,7 +73,7 @@ def test_a_line_of_ptx_is_shown_where_there_is_no_other(program):
 GENERATED = "sys.path.append('{folder}')\nlaunch(WRONG, 'wrong', sources={{'{place}': WRONG}}, generated=['{place}'])"
 
 
-def test_generated_code_comes_behind_the_line_of_the_program_and_is_kept(program, tmp_path):
+def test_generated_code_follows_the_line_of_the_program_and_is_kept(program, tmp_path):
     place = str(tmp_path / "wrong.cu")
     text = GENERATED.format(folder=tmp_path, place=place)
     status, answer, out, _ = program(text, "--html", "out.html", "--sarif", "out.sarif")
@@ -184,7 +184,7 @@ def test_sarif_has_each_cause_once(program, tmp_path):
     assert run["invocations"][0]["exitCode"] == 1
 
 
-def test_json_on_standard_output_is_alone_there(tmp_path, monkeypatch, program, capfd):
+def test_standard_output_contains_only_the_json(tmp_path, monkeypatch, program, capfd):
     (tmp_path / "script.py").write_text("from fake_runtime import *\nprint('hello')\nright()\n")
     assert cli.main(["sanitize", "--json", "--", "python", "script.py", "--json"]) == 0
     out, err = capfd.readouterr()
@@ -216,13 +216,13 @@ def test_a_filter_leaves_launches_out_and_results_as_they_are(program, options, 
 # ---- programs ----
 
 
-def test_python_is_the_one_of_the_command_and_a_script_needs_none(program):
+def test_python_is_that_of_the_command_and_a_script_needs_no_prefix(program):
     assert program("assert sys.executable == " + repr(sys.executable) + "\nright()")[0] == 0
     assert program("right()", command=["script.py"])[0] == 0
     assert program("right()", command=["python", "-m", "script"])[0] == 0
 
 
-def test_a_python_that_ignores_the_environment_is_no_verdict(program):
+def test_a_python_that_ignores_the_environment_gives_no_verdict(program):
     status, answer, _, err = program("", command=["python", "-I", "-c", "print(1)"])
     assert status == 3 and answer["notes"][0].startswith("no Python of the program loaded the adapters")
     assert "Start Python without -I, -E and -S" in err

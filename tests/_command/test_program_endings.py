@@ -135,7 +135,7 @@ def test_many_launches(tmp_path):
 # ---- a full disk ----
 
 
-def test_a_launch_whose_report_has_no_room_is_lost_and_counted(tmp_path):
+def test_a_launch_whose_report_does_not_fit_is_counted_as_lost(tmp_path):
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
     found = sanitize(tmp_path, f"right()\n{limit}\nright(); right()")
     assert (found.status, found.kinds, found.answer["coverage"]["lost"]) == (0, [[]], 2)
@@ -165,7 +165,7 @@ def test_a_launch_that_has_no_room_is_not_recorded(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
-def test_a_recording_in_a_folder_that_takes_none_is_misuse_after_the_text(tmp_path):
+def test_a_recording_in_an_unwritable_folder_is_misuse_after_the_text(tmp_path):
     found = sanitize(tmp_path, "wrong()", "--record", "/proc/launches")
     assert found.status == 2 and "--record /proc/launches cannot be written: " in found.err
     assert "error[race]" in found.out

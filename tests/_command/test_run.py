@@ -53,7 +53,7 @@ def test_arrays_go_in_and_come_out(run, tmp_path):
     assert np.array_equal(np.load(tmp_path / "out" / "arg1.npy"), given / 2)
 
 
-def test_what_is_wrong_is_said(run):
+def test_the_fault_is_reported(run):
     arguments = ["--arg", "random:float32[8x16]", "--arg", "float32[64]", "--arg", "1.0", "--arg", "128"]
     status, out, _ = run(*arguments)
     assert status == 1

@@ -72,7 +72,7 @@ def ptx(folder):
 # ---- for people ----
 
 
-def test_what_is_wrong_is_shown_with_both_lines_rule_and_remedy(sanitize):
+def test_a_fault_is_shown_with_both_lines_rule_and_remedy(sanitize):
     status, out, err = sanitize(*WRONG)
     assert (status, err) == (1, "")
     assert out.startswith(
@@ -91,7 +91,7 @@ def test_what_is_wrong_is_shown_with_both_lines_rule_and_remedy(sanitize):
     assert out.splitlines()[-1].startswith("1 error, 1 piece of advice; 4 schedules, ")
 
 
-def test_functions_of_the_user_are_shown_with_those_who_call_them(sanitize, folder):
+def test_functions_of_the_user_are_shown_with_their_callers(sanitize, folder):
     called = "__device__ int consume(const int* tile) {\n    return tile[threadIdx.x];\n}\n"
     text = SOURCE.replace("namespace ns {", f"namespace ns {{\n{called}").replace(
         "= tile[threadIdx.x]", "= consume(tile)"
@@ -108,7 +108,7 @@ def test_functions_of_the_user_are_shown_with_those_who_call_them(sanitize, fold
     assert frames == [6, 20]
 
 
-def test_what_is_right_is_said_in_a_line(sanitize):
+def test_a_right_kernel_prints_one_line(sanitize):
     status, out, _ = sanitize(*RIGHT, "--strict", "--schedules", "2")
     assert status == 0 and out.startswith("loads\nno errors; 2 schedules, ")
 
@@ -120,7 +120,7 @@ def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
     assert simulate._findings._REMEDIES.keys() == simulate.KINDS.keys()
 
 
-def test_colours_are_for_terminals(sanitize, monkeypatch):
+def test_colors_are_for_terminals(sanitize, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(console.sys, "stdout", None)
         console.print_styled([("", "bold")])  # no reader of the output: no error is raised
@@ -186,7 +186,7 @@ def test_json_has_everything(sanitize):
     assert answer["unused_suppressions"] == [{"kind": "deadlock", "place": "*", "reason": "planted"}]
 
 
-def test_json_goes_to_a_file_beside_the_text(sanitize, folder):
+def test_json_goes_to_a_file_in_addition_to_the_text(sanitize, folder):
     status, out, _ = sanitize(*WRONG, "--json", "out.json")
     answer = json.loads((folder / "out.json").read_text("utf-8"))
     assert (status, answer["status"], len(answer["launches"][0]["findings"])) == (1, 1, 2)
@@ -286,7 +286,7 @@ def test_a_suppression_is_read(written, place, reason):
         "race:C:/f.cu:41",
     ],
 )
-def test_what_is_no_suppression_is_refused(text):
+def test_invalid_suppression_is_refused(text):
     with pytest.raises(ValueError, match=r"is no kind:place:reason|needs a reason"):
         simulate.Suppression.parse(text)
 
@@ -355,7 +355,7 @@ def test_an_array_for_a_plain_map_lacks_a_box(sanitize):
     assert status == 2 and "--arg 0 is for a tensor map: say its box, too, as ...@32x32,swizzle=128B" in err
 
 
-def test_structs_are_given_by_their_bytes(sanitize, folder):
+def test_structs_are_passed_as_bytes(sanitize, folder):
     text = 'struct Both { int a, b; }; extern "C" __global__ void k(Both both, int* p) { *p = both.a / both.b; }'
     (folder / "kernel.cu").write_text(text)
     given = ["--grid", 1, "--block", 1, "--arg", "hex:0600000002000000", "--arg", "int32[1]"]
@@ -363,7 +363,7 @@ def test_structs_are_given_by_their_bytes(sanitize, folder):
     assert np.load("arg1.npy").tolist() == [3]
 
 
-def test_an_instruction_that_is_not_known_is_no_verdict(sanitize, folder):
+def test_an_unknown_instruction_gives_no_verdict(sanitize, folder):
     text = SOURCE.replace("full.wait(0);\n}", 'asm volatile("nonsense.b32 0;");\n}').replace(
         "__global__", "EXTRA __global__"
     )

@@ -58,7 +58,7 @@ def test_a_kernel_is_compiled_once(folder, compilations, monkeypatch):
     assert first.lowered_name == "k" and ".entry k(" in first.ptx
 
 
-def test_all_that_a_kernel_depends_on_counts(folder, compilations, tmp_path):
+def test_every_dependency_of_a_kernel_counts(folder, compilations, tmp_path):
     variants = [
         {}, {"source": SOURCE + " "}, {"defines": {"A": 1}}, {"defines": {"A": 2}}, {"options": ["-G"]},
         {"options": ["--std=c++20"]}, {"target": "compute_90"}, {"constants": {"a": "1"}}, {"constants": {"b": "1"}},
@@ -91,21 +91,21 @@ def test_a_header_that_changes_meanwhile_is_not_kept(folder, monkeypatch):
     assert entries(folder) == []
 
 
-def test_a_header_that_cannot_be_known_is_compiled(folder, compilations):
+def test_an_unknown_header_is_compiled(folder, compilations):
     source = '#define HEADER "size.cuh"\n#include HEADER\nextern "C" __global__ void k() {}'
     kept_kernel(folder, source), kept_kernel(folder, source)
     assert len(compilations) == 2 and not (folder / "cache").exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", None])
-def test_a_broken_entry_is_compiled_anew(folder, compilations, content):
+def test_a_broken_entry_is_compiled_again(folder, compilations, content):
     first = kept_kernel(folder)
     (path,) = entries(folder)
     path.write_bytes(path.read_bytes()[:-9] if content is None else content)
     assert [kept_kernel(folder), kept_kernel(folder)] == [first, first] and len(compilations) == 2
 
 
-def test_what_does_not_compile_is_not_kept(folder):
+def test_a_failed_compilation_is_not_kept(folder):
     for _ in range(2):
         with pytest.raises(cuda_tma.CompileError, match="does not compile"):
             kept_kernel(folder, SOURCE.replace("SIZE", "nonsense"))
@@ -133,7 +133,7 @@ def test_without_a_home_it_is_compiled(folder, compilations, monkeypatch):
 # ---- which NVRTC ----
 
 
-def test_another_nvrtc_compiles_anew(folder, compilations, monkeypatch):
+def test_another_nvrtc_compiles_again(folder, compilations, monkeypatch):
     library = folder / "libnvrtc.so"
     library.write_bytes(b"12")
     monkeypatch.setattr(nvrtc_file, "_path", lambda: str(library))
@@ -171,7 +171,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
         assert nvrtc_file.noted_nvrtc(disk) is None
 
 
-def test_where_another_nvrtc_is_loaded_than_was_noted_both_are_kept(folder, compilations, monkeypatch):
+def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monkeypatch):
     """As if another library had loaded its own NVRTC before."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
@@ -195,7 +195,7 @@ for _ in range(20):
 """
 
 
-def test_processes_share_what_is_kept(folder):
+def test_processes_share_the_cache(folder):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", PROCESS, str(folder)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": environment}
@@ -275,7 +275,7 @@ def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilati
     assert len(armed) == 2
 
 
-def test_what_the_compiler_remarks_is_written_where_asked(device, folder, compilations):
+def test_remarks_of_the_compiler_are_written_on_request(device, folder, compilations):
     source = 'extern "C" __global__ void k() { int unused; }'
     for _ in range(2):  # from the compiler, then from disk
         logs = io.StringIO()
@@ -284,7 +284,7 @@ def test_what_the_compiler_remarks_is_written_where_asked(device, folder, compil
     assert len(compilations) == 1
 
 
-def test_what_is_known_of_a_kernel_goes_with_it(device, folder):
+def test_facts_about_a_kernel_are_freed_with_it(device, folder):
     kernel = cuda_tma.compile('extern "C" __global__ void k() {}', "k")
     compiled = weakref.ref(compiled_of(kernel))
     assert compiled().lowered_name == "k" and compiled_of(core.Kernel.from_handle(next(HANDLES))) is None
@@ -293,7 +293,7 @@ def test_what_is_known_of_a_kernel_goes_with_it(device, folder):
     assert compiled() is None
 
 
-def test_without_a_driver_it_is_said(monkeypatch):
+def test_without_a_driver_an_error_names_it(monkeypatch):
     monkeypatch.setattr(door, "Device", lambda: 1 / 0)
     monkeypatch.setattr(door, "require_driver", lambda: (_ for _ in ()).throw(RuntimeError("no NVIDIA driver")))
     with pytest.raises(RuntimeError, match="no NVIDIA driver"):

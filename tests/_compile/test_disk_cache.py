@@ -19,7 +19,7 @@ KERNEL = Compiled(
 KEYS = [f"{number:064x}" for number in range(9)]
 
 
-def test_what_was_put_is_got(tmp_path):
+def test_stored_entries_are_returned(tmp_path):
     disk = DiskCache(tmp_path / "new" / "folder")
     assert disk.get(KEYS[0]) is None
     disk.put(KEYS[0], KERNEL)
@@ -30,7 +30,7 @@ def test_what_was_put_is_got(tmp_path):
 
 
 @given(st.integers(0, len(packed(KERNEL, KEYS[0])) - 1), st.integers(0, 255), st.booleans())
-def test_a_broken_entry_is_none(at, byte, is_cut):
+def test_a_broken_entry_is_ignored(at, byte, is_cut):
     whole = packed(KERNEL, KEYS[0])
     broken = whole[:at] if is_cut else whole[:at] + bytes([byte]) + whole[at + 1 :]
     if broken == whole:
@@ -41,7 +41,7 @@ def test_a_broken_entry_is_none(at, byte, is_cut):
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", packed(KERNEL, KEYS[0])[:-1], packed(KERNEL, KEYS[0]) + b"\0"])
-def test_a_broken_entry_is_written_anew(tmp_path, content):
+def test_a_broken_entry_is_written_again(tmp_path, content):
     (tmp_path / f"{KEYS[0]}.kernel").write_bytes(content)
     disk = DiskCache(tmp_path)
     assert disk.get(KEYS[0]) is None
@@ -49,7 +49,7 @@ def test_a_broken_entry_is_written_anew(tmp_path, content):
     assert disk.get(KEYS[0]) == KERNEL
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path):
+def test_the_least_recently_used_entry_goes_first(tmp_path):
     size = len(packed(KERNEL, KEYS[0]))
     disk = DiskCache(tmp_path, 3 * size)
     for age, key in enumerate(KEYS[:3]):
@@ -60,7 +60,7 @@ def test_what_was_not_used_for_longest_goes_first(tmp_path):
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
 
 
-def test_an_entry_of_another_key_is_none(tmp_path):
+def test_an_entry_of_another_key_is_ignored(tmp_path):
     disk = DiskCache(tmp_path)
     disk.put(KEYS[0], KERNEL)
     (tmp_path / f"{KEYS[0]}.kernel").rename(tmp_path / f"{KEYS[1]}.kernel")
@@ -96,7 +96,7 @@ def forged(change):
         lambda values: json.dumps(values | {"ptx_bytes": True}),
     ],
 )
-def test_a_forged_entry_is_none(tmp_path, change):
+def test_a_forged_entry_is_ignored(tmp_path, change):
     (tmp_path / f"{KEYS[0]}.kernel").write_bytes(forged(change))
     (tmp_path / f"{KEYS[0]}.kernel").chmod(0o600)
     assert DiskCache(tmp_path).get(KEYS[0]) is None
@@ -109,7 +109,7 @@ def test_an_entry_forged_without_a_change_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o620, 0o602])
-def test_a_file_that_others_may_write_is_no_entry(tmp_path, mode):
+def test_a_file_that_others_may_write_is_not_an_entry(tmp_path, mode):
     tmp_path.chmod(0o777)
     disk, path = DiskCache(tmp_path), tmp_path / f"{KEYS[0]}.kernel"
     disk.put(KEYS[0], KERNEL)
@@ -120,7 +120,7 @@ def test_a_file_that_others_may_write_is_no_entry(tmp_path, mode):
     assert disk.get(KEYS[0]) == KERNEL
 
 
-def test_a_file_of_another_user_is_no_entry(tmp_path, monkeypatch):
+def test_a_file_of_another_user_is_not_an_entry(tmp_path, monkeypatch):
     disk = DiskCache(tmp_path)
     disk.put(KEYS[0], KERNEL)
     found = os.stat(tmp_path / f"{KEYS[0]}.kernel")
@@ -129,7 +129,7 @@ def test_a_file_of_another_user_is_no_entry(tmp_path, monkeypatch):
     assert disk.get(KEYS[0]) is None
 
 
-def test_a_pipe_or_a_link_is_no_entry(tmp_path):
+def test_a_pipe_or_a_link_is_not_an_entry(tmp_path):
     disk, path = DiskCache(tmp_path), tmp_path / f"{KEYS[0]}.kernel"
     os.mkfifo(path)
     assert disk.get(KEYS[0]) is None
@@ -156,14 +156,14 @@ def test_only_our_own_files_go(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {*others, f"{KEYS[0]}.kernel"}
 
 
-def test_a_folder_that_cannot_be_written_to_is_said(tmp_path):
+def test_a_folder_without_write_access_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         DiskCache(tmp_path / "file" / "below").put(KEYS[0], KERNEL)
     assert DiskCache(tmp_path / "file" / "below").get(KEYS[0]) is None
 
 
-def test_nothing_is_left_of_what_could_not_be_written(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     def refuse(source, target):
         raise PermissionError(target)
 

@@ -46,19 +46,19 @@ def test_headers_of_headers_are_found(folder):
     "options",
     [["-I{}"], ["-I {}"], ["-I", "{}"], ["-I={}"], ["--include-path={}"], ["--include-path", "{}"], ["-Ix", "-I{}"]],
 )
-def test_folders_are_found_however_they_are_given(folder, options):
+def test_folders_are_found_in_every_spelling(folder, options):
     there = folder(a="")
     options = [option.format(there) for option in options]
     assert names(headers_of("#include <a.cuh>", "kernel.cu", options), there) == ["a.cuh"]
 
 
-def test_a_header_in_quotes_is_looked_for_beside_the_one_that_names_it(folder):
+def test_a_header_in_quotes_is_searched_next_to_its_includer(folder):
     there = folder(sub__a='#include "b.cuh"', sub__b="", c='#include "b.cuh"')
     assert names(headers_of('#include "sub/a.cuh"', str(there / "k.cu"), []), there) == ["sub/a.cuh", "sub/b.cuh"]
     assert headers_of("#include <c.cuh>", str(there / "k.cu"), []) == {}
 
 
-def test_what_is_asked_for_or_included_by_an_option_counts(folder):
+def test_options_that_request_or_include_a_header_count(folder):
     there = folder(a="", b='#include "a.cuh"')
     assert names(headers_of('#if __has_include( "a.cuh" )', str(there / "k.cu"), []), there) == ["a.cuh"]
     assert names(headers_of("#if __has_include(<a.cuh>)", "k.cu", ["-I", str(there)]), there) == ["a.cuh"]
@@ -66,7 +66,7 @@ def test_what_is_asked_for_or_included_by_an_option_counts(folder):
     assert names(headers_of("", "k.cu", [f"-I{there}", "-include=b.cuh"]), there) == ["a.cuh", "b.cuh"]
 
 
-def test_a_header_that_is_a_macro_cannot_be_known(folder):
+def test_a_header_that_is_a_macro_is_unknown(folder):
     there = folder(a="#define FILE <b.cuh>\n#include FILE\n")
     assert headers_of('#include "a.cuh"', str(there / "k.cu"), []) is None
     assert headers_of("int include;  // #include FILE", "k.cu", []) == {}
@@ -114,7 +114,7 @@ def test_questions_are_found_however_they_are_spelled(folder):
     assert names(headers_of(source, "k.cu", [f"-I{there}"]), there) == ["a.cuh", "b.cuh", "c.cuh"]
 
 
-def test_includes_that_are_no_headers(folder):
+def test_includes_that_are_not_headers(folder):
     """A device without an end, a named pipe without a writer, a folder, and a name with a null character."""
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")

@@ -50,7 +50,7 @@ def test_the_limit_is_one_of_characters():
 
 
 @pytest.mark.parametrize("name", ["_Z1kP1AS0_S_", "_Z1kI1A1BEvT_T0_S1_"])
-def test_the_bound_is_above_what_is_written(name):
+def test_the_bound_is_above_the_written_size(name):
     assert len(demangled(name)) <= plain_names._longest(name)
 
 
@@ -74,14 +74,14 @@ def test_a_kernel_of_such_a_name_runs(tmp_path, capsys):
     assert "the PTX has no kernel b" in capsys.readouterr().err
 
 
-def test_a_signature_of_two_arguments_is_none():
+def test_a_signature_of_two_arguments_is_invalid():
     name = "_ZN8cuda_tma9signatureIiiEE"
     assert types_of_name(name) is None
     text = f".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry {name}()\n{{\nret;\n}}\n"
     assert simulate.Device().load(text, name).name == name
 
 
-def test_a_box_of_types_is_no_map():
+def test_a_box_of_types_is_not_a_map():
     """Named types in types share their parts: written out, this one has 2**60 words."""
     shared = "1aIii" + "E" + "".join(f"1aIS{'' if n == 0 else '0123456789'[n - 1]}_S_E" for n in range(3))
     name = f"_Z1kN8cuda_tma8TiledMapINS_4TileILi3EJNS_3BoxIJ{shared}EEEELi0EEELi0ELi0EEE"

@@ -32,7 +32,7 @@ __global__ void twice(float a) {}
         ("static_cast<void (*)(float)>(twice)", "_Z5twicef", ("float",)),
     ],
 )
-def test_a_kernel_knows_its_types(name, lowered, types):
+def test_a_kernel_has_its_types(name, lowered, types):
     compiled = compile_source(SOURCE, name, target="compute_90a", defines={"COUNT": 25})
     assert compiled.types == types
     assert compiled.lowered_name == (lowered or "_ZN1n4gridILi32EJiPcEEEvNS_3BoxIJXmlLi2ET_ELi8EEEEDpT0_")
@@ -118,7 +118,7 @@ def options_of(**given):
     return request(KERNEL, "k", target="sm_90a", **given).options
 
 
-def test_defaults_give_way_to_what_is_given():
+def test_arguments_override_defaults():
     assert {"--std=c++17", "-lineinfo", "--gpu-architecture=sm_90a"} <= set(options_of())
     for given in (["-std=c++20"], ["--std=c++20"], ["--std", "c++20"]):
         assert [o for o in options_of(options=given) if "c++" in o] == given[-1:]
@@ -171,7 +171,7 @@ def test_macros_are_written_as_cpp_reads_them():
         ({"source": KERNEL + "\0"}, ValueError, "has a character 0, at 33: the compiler would read no further"),
     ],
 )
-def test_what_cannot_be_an_argument_is_refused(given, error, message):
+def test_an_invalid_argument_object_is_refused(given, error, message):
     with pytest.raises(error, match=message):
         request(**{"source": KERNEL, "name": "k", "target": "sm_90a", **given})
 
@@ -197,7 +197,7 @@ def test_a_file_need_not_be_plain_utf_8(tmp_path):
 
 
 @pytest.mark.parametrize("expression", ["1.5", "18446744073709551615ull", "", "nonsense"])
-def test_a_constant_is_no_other_than_was_asked_for(expression):
+def test_a_constant_is_the_requested_one(expression):
     with pytest.raises(CompileError, match=f"^{expression!r} was asked for, and is no constant integer: "):
         compile_source(KERNEL, "k", target="compute_90a", constants={"a": expression})
 
@@ -244,14 +244,14 @@ def test_a_constant_is_no_other_than_was_asked_for(expression):
         ("template <int N> __global__ void k() { static_assert(N > 3, \"small\"); }", "k<3>", "failed with \"small\""),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(source, name, found):
+def test_the_fault_is_reported(source, name, found):
     with pytest.raises(CompileError) as refused:
         compile_source(source, name, target="sm_90a")
     assert found in str(refused.value).replace("\t", "    ")
     assert refused.value.log in str(refused.value) or "there is no kernel" in str(refused.value)
 
 
-def test_what_a_header_refuses_is_said_where_it_was_called():
+def test_a_refusal_of_a_header_is_reported_at_the_call():
     source = """#include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
 using Window = Tile<UINT8, Box<8, 16>>;
@@ -269,7 +269,7 @@ template <typename Other> __global__ void k(const __grid_constant__ TiledMap<Win
     assert re.search(said + r".*\n\n      load\(tile, map, full, Coordinates\{0, 0\}\);\n", str(refused.value))
 
 
-def test_a_place_is_given_where_there_is_one():
+def test_a_known_place_is_reported():
     with pytest.raises(CompileError) as refused:
         compile_source('\n__global__ void k() { asm("nonsense;"); }', "k", target="sm_90a")
     assert (refused.value.file, refused.value.line) == ("k.cu", 2)
@@ -278,7 +278,7 @@ def test_a_place_is_given_where_there_is_one():
     assert (refused.value.file, refused.value.line) == ("", 0)
 
 
-def test_what_our_headers_refuse_is_a_sentence_at_the_line_that_calls_them(tmp_path, monkeypatch):
+def test_a_refusal_of_our_headers_is_a_sentence_at_the_calling_line(tmp_path, monkeypatch):
     sentence = "cuda_tma_error__this_is_wrong__declare_it_as___grid_constant___Map"
     (tmp_path / "refuse.cuh").write_text(f"""
 __device__ __forceinline__ void refuse() {{ asm volatile("{sentence};"); }}
@@ -310,7 +310,7 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
     assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #line directives, say
 
 
-def test_why_a_copy_is_refused():
+def test_reasons_of_a_refused_copy():
     """This includes CUDA 12.0, whose error has no text after the function."""
     source = "#include <cuda_tma/tma.cuh>\n__global__ void k() { __shared__ cuda_tma::Barrier b; auto c = b; }"
     with pytest.raises(CompileError, match=r"\(2\): function .* is a deleted function: a Barrier must stay"):
@@ -322,7 +322,7 @@ def test_why_a_copy_is_refused():
     assert "take T&" in str(diagnose(log, "", "k.cu", "k", "sm_90a"))
 
 
-def test_a_remedy_is_given_where_the_compiler_has_none():
+def test_an_error_without_a_compilers_remedy_gets_one():
     with pytest.raises(
         CompileError, match=r"for sm_777a: nvrtc: error: .* \(-arch\); this NVRTC is older than the device: pip"
     ):
@@ -335,13 +335,13 @@ def test_a_remedy_is_given_where_the_compiler_has_none():
     )
 
 
-def test_ptx_without_places_is_no_obstacle():
+def test_ptx_without_places_is_accepted():
     log = "ptxas application ptx input, line 2; error   : nonsense"
     for ptx in ("a;\nb;\n", "\t.loc\t1 1 1\nb;\n"):
         error = diagnose_assembly(log, ptx, KERNEL, "k.cu", "k", "sm_90a")
         assert (error.file, error.line) == ("", 0) and "for sm_90a: nonsense, in the PTX 'b;'" in str(error)
 
 
-def test_a_constant_that_is_none_is_named():
+def test_an_invalid_constant_is_named():
     with pytest.raises(CompileError, match=r"'sizeof\(Shard\)' was asked for, .*\"Shard\" is undefined"):
         compile_source(KERNEL, "k", target="sm_90a", constants={"bytes": "sizeof(Shard)"})

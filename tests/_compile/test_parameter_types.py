@@ -105,7 +105,7 @@ DECLARATIONS = [
 
 @pytest.mark.skipif(not (shutil.which("gcc") and shutil.which("nm")), reason="needs gcc and nm")
 @pytest.mark.parametrize(("declaration", "kinds"), DECLARATIONS)
-def test_kinds_of_what_a_compiler_mangles(declaration, kinds, tmp_path):
+def test_kinds_of_mangled_types(declaration, kinds, tmp_path):
     source = tmp_path / "k.cpp"
     source.write_text(declaration + ("\n" if declaration.endswith(("}", ";")) else " {}\n"))
     subprocess.run(["gcc", "-c", "-std=c++17", "-xc++", str(source), "-o", str(tmp_path / "k.o")], check=True)
@@ -174,7 +174,7 @@ def test_kinds_of_mangled_names(name, kinds):
         "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_not_guessed(name):
+def test_unreadable_text_is_not_guessed(name):
     assert types_of_name(name) is None
 
 
@@ -325,7 +325,7 @@ namespace n { extern "C" __global__ void plain(bool a) {} }"""
 # ---- kernels that another program compiles ----
 
 
-def test_a_macro_beside_a_kernel_describes_it():
+def test_a_macro_next_to_a_kernel_describes_it():
     source = """
 #include <cuda_tma/kernel.cuh>
 #include <cuda_tma/tile.cuh>
@@ -378,7 +378,7 @@ TABLE = struct.pack("<13i", 1, 1, *[0] * 11) + bytes(48)
         "[100] = {1" + " " * 100_000,
     ],
 )
-def test_a_table_that_is_none(text):
+def test_an_invalid_table(text):
     ptx = f".global .align 4 .b8 cuda_tma_parameters_of_k{text}"
     assert described_types(ptx, "k") in (None, ())
     assert described_types(ptx, "_Z1kf") in (("float",), ())

@@ -42,7 +42,7 @@ def test_parameters_have_the_names_of_the_source(parameters, names):
         assert parameter_names(source, name) == names
 
 
-def test_what_is_ambiguous_is_not_known():
+def test_ambiguous_names_are_unknown():
     source = "__global__ void k(int a) {} __global__ void k(float b); __global__ void other(int c, int d);"
     assert parameter_names(source, "static_cast<void (*)(float)>(k)") == () == parameter_names(source, "absent")
     assert parameter_names(source, "static_cast<void (*)(int, int)>(other)") == ("c", "d")

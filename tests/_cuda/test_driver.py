@@ -30,7 +30,7 @@ def test_the_fake_takes_as_many_arguments():
     }
 
 
-def test_what_is_installed_is_called(driver):
+def test_installed_functions_are_called(driver):
     """Each name's pointer is at its own place, and none is missing."""
     found = _driver.snapshot()
     assert list(found) == list(_driver.snapshot()) and set(found) == set(SIGNATURES) and all(found.values())
@@ -44,7 +44,7 @@ def test_what_is_installed_is_called(driver):
     _driver.restore(found)
 
 
-def test_what_has_no_place_in_a_table_is_not_written_past_its_end():
+def test_excess_text_is_not_written_past_the_end_of_a_table():
     class Later(int):
         name = "LATER"
 

@@ -155,7 +155,7 @@ def test_arguments_by_name(driver):
     assert len(driver.launches) == 3
 
 
-def test_what_is_no_kernel(driver):
+def test_invalid_kernel(driver):
     with pytest.raises(TypeError, match="kernel is a str; launch takes a cuda.core.Kernel"):
         cuda_tma.launch(ForeignStream(), CONFIG, "kernel")
 

@@ -90,14 +90,14 @@ def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
 
 
 @pytest.mark.parametrize("config", [None, 128, "grid"])
-def test_what_is_no_configuration(launch, config):
+def test_invalid_configuration(launch, config):
     with pytest.raises(
         TypeError, match=rf"^config is a {type(config).__name__}; launch takes a cuda.core.LaunchConfig or"
     ):
         launch("_Z1kv", [], config=config)
 
 
-def test_a_configuration_that_only_looks_changed_is_read_as_it_is(launch):
+def test_a_configuration_that_seems_changed_is_read_again(launch):
     """Its memory is compared: a weak reference to it, and equal fields, make another object."""
     config = core.LaunchConfig(grid=(2, 1, 1), block=32)
     for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
@@ -124,7 +124,7 @@ def test_a_list_of_a_subclass_is_read_at_each_launch(driver):
 
 @pytest.mark.parametrize("name", ["grid", "block", "cluster"])
 @pytest.mark.parametrize("value", [(2, 1), (2, 1, 1, 1), (1.5, 1, 1), (-1, 1, 1), (1 << 32, 1, 1), (0, 1, 1)])
-def test_what_is_set_and_is_no_three_extents_is_refused(launch, name, value):
+def test_a_field_without_three_extents_is_refused(launch, name, value):
     """cuda.core checks only arguments of its constructor."""
     config = core.LaunchConfig(grid=1, block=32)
     setattr(config, name, value)

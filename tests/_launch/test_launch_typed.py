@@ -57,7 +57,7 @@ def cases(draw):
 
 
 @given(cases())
-def test_the_map_is_the_one_that_create_tensor_map_makes(case):
+def test_the_map_equals_that_of_create_tensor_map(case):
     """The maps are equal byte for byte; a refusal has the same text."""
     tensor, map_type = case
     before, fake = _driver.snapshot(), FakeDriver(compute_capability=(10, 0))
@@ -152,14 +152,14 @@ def test_torch_tensors(launch, driver):
 
 
 @pytest.mark.parametrize("value", ["text", None, [1, 2], (1,), object()])
-def test_what_is_no_tensor(launch, value):
+def test_invalid_tensor(launch, value):
     with pytest.raises(
         TensorMapError, match=rf"argument 0 of kernel k, TiledMap<.*>: a .*{type(value).__name__} is not a te"
     ):
         launch(kernel_name(TILE), [128], value)
 
 
-def test_im2col_takes_descriptors_alone(launch, driver, device_tensor):
+def test_im2col_takes_only_descriptors(launch, driver, device_tensor):
     image = device_tensor((2, 16, 16, 64))
     message = (
         r"argument 0 of kernel k is of type Im2colMap<Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B>, 4>, and a DeviceTensor "
@@ -242,7 +242,7 @@ def test_errors_have_the_names_of_the_source(driver, stream, device_tensor):
         cuda_tma.launch(stream, CONFIG, kernel, device_tensor((64, 128)), 3.0)
 
 
-def test_what_is_known_of_a_kernel(driver, kernel):
+def test_facts_about_a_kernel(driver, kernel):
     taken = kernel(TILE, "i", "Pf", "6Struct", sizes=(128, 4, 8, 16))
     assert types_of(taken) == (TILE, "integer", "pointer", None)
     assert layout_of(taken) == ((112, 128), (240, 4), (248, 8), (256, 16))

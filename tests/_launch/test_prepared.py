@@ -45,14 +45,14 @@ def test_a_launch_is_prepared_once(driver):
 @pytest.mark.parametrize(
     ("config", "arguments"), [({"bad": 1}, ()), (CONFIG, (1,)), (CONFIG, (1, "text")), (CONFIG, ())]
 )
-def test_what_cannot_be_prepared(driver, config, arguments):
+def test_launches_that_cannot_be_prepared(driver, config, arguments):
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [8] * 8000)
     with pytest.raises(TypeError):
         cuda_tma.prepare(core.Kernel.from_handle(handle), config, *arguments)
 
 
-def test_what_cannot_be_set_leaves_the_arguments_as_they_were(driver):
+def test_a_failed_assignment_leaves_the_arguments_unchanged(driver):
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [4, 4])
     prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3, 4)

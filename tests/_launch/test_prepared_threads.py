@@ -140,7 +140,7 @@ def test_setting_a_single_byte_changes_no_other_object(driver, kernel, stream):
 
 
 @pytest.mark.parametrize("index", [2, -3, slice(0, 1), "a"])
-def test_what_is_no_argument(kernel, index):
+def test_invalid_argument(kernel, index):
     prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
     with pytest.raises((IndexError, TypeError), match=r"outside the 2 arguments|cannot be interpreted as an integer"):
         prepared[index] = 3

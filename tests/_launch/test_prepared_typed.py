@@ -48,7 +48,7 @@ def test_another_address_is_put_into_the_map(driver, kernel, stream, device_tens
     assert [launch.arguments for launch in driver.launches] == [[made(each), b"\7\0\0\0"] for each in tensors]
 
 
-def test_what_differs_in_more_is_encoded_anew(driver, kernel, stream, device_tensor):
+def test_tensors_that_differ_in_more_are_encoded_again(driver, kernel, stream, device_tensor):
     first = device_tensor((64, 128))
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
     for other in [
@@ -84,7 +84,7 @@ def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_te
         ("text", "is not a tensor"),
     ],
 )
-def test_what_cannot_be_set_changes_nothing(driver, kernel, stream, device_tensor, other, message):
+def test_a_failed_assignment_changes_nothing(driver, kernel, stream, device_tensor, other, message):
     first = device_tensor((64, 128))
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, first)
     with pytest.raises(TensorMapError, match=rf"(?s)argument 0 of kernel k, TiledMap<.*{message}"):
@@ -106,7 +106,7 @@ def test_an_address_that_is_half_replaced_changes_nothing(driver, kernel, stream
     assert prepared[0] is first and driver.launches[-1].arguments == [made(first)]
 
 
-def test_another_context_makes_the_map_anew(driver, kernel, device_tensor):
+def test_another_context_makes_the_map_again(driver, kernel, device_tensor):
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, device_tensor((64, 128)))
     driver.context = driver.stream_context = 0xBEEF
     driver.calls.clear()

@@ -55,7 +55,7 @@ def test_the_limit_is_raised_once_to_all_that_there_is(driver, kernel, stream, l
 
 
 @pytest.mark.parametrize(("static", "dynamic"), [(0, 0), (0, 48 * KB), (8 * KB, 40 * KB), (40 * KB, 8 * KB)])
-def test_what_is_allowed_is_left_alone(driver, kernel, stream, static, dynamic):
+def test_allowed_values_are_unchanged(driver, kernel, stream, static, dynamic):
     taken = kernel(static)
     driver.shared_limits[int(taken.handle), 0] = 100 * KB if static == 8 * KB else 48 * KB - static
     for _ in range(3):
@@ -88,7 +88,7 @@ def test_each_device_has_a_limit(driver, kernel):
     assert driver.called("cuKernelSetAttribute") == [(8, 227 * KB, handle, 0), (8, 227 * KB, handle, 1)]
 
 
-def test_streams_whose_context_is_not_known(driver, kernel):
+def test_streams_with_an_unknown_context(driver, kernel):
     """The context of a default stream is the current one, which each launch reads again."""
     taken = kernel()
     for device in (0, 1, 0):
@@ -99,7 +99,7 @@ def test_streams_whose_context_is_not_known(driver, kernel):
 
 
 @pytest.mark.parametrize("launch", LAUNCHES)
-def test_a_compiled_kernel_gets_what_it_takes(driver, kernel, stream, launch):
+def test_a_compiled_kernel_gets_its_arguments(driver, kernel, stream, launch):
     taken = kernel(dynamic=100 * KB)
     launch(stream, config(), taken)
     launch(stream, config(120 * KB), taken)
@@ -112,7 +112,7 @@ def test_a_compiled_kernel_gets_what_it_takes(driver, kernel, stream, launch):
 
 
 @pytest.mark.parametrize(("dynamic", "calls"), [(16, 0), (100 * KB, 1), (300 * KB, 0)])
-def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel, stream, dynamic, calls):
+def test_occupancy_of_a_kernel_before_a_launch(driver, kernel, stream, dynamic, calls):
     """Up to the device's limit; a launch reports an excess."""
     taken = kernel(8, dynamic)
     allow_on_current_device(taken, dynamic)
@@ -124,7 +124,7 @@ def test_a_kernel_may_be_asked_for_its_occupancy_before_a_launch(driver, kernel,
 
 
 @pytest.mark.parametrize("ask", [lambda kernel: allow_on_current_device(kernel, 64 * KB), static_shared_bytes_of])
-def test_who_asks_before_anything_else_has_the_driver_loaded(unfound_driver, ask):
+def test_a_query_before_anything_else_loads_the_driver(unfound_driver, ask):
     """The query may be the first call of a process; here there is no driver."""
     with pytest.raises(RuntimeError, match="no NVIDIA driver"):
         ask(core.Kernel.from_handle(next(HANDLES)))

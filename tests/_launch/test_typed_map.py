@@ -103,7 +103,7 @@ def test_im2col_descriptors_of_any_corners_and_strides(launch, image):
         assert launch(kernel_name(COLUMN), [128], descriptor).arguments == [bytes(descriptor)]
 
 
-def test_an_im2col_wide_descriptor_is_known_by_its_options(launch, driver, image):
+def test_an_im2col_wide_descriptor_has_its_options(launch, driver, image):
     driver.compute_capability = (10, 0)
     wide = TensorMapIm2colWideOptions(-1, 1, **COLUMN.keywords)
     descriptor = cuda_tma.create_tensor_map(image, wide)
@@ -155,7 +155,7 @@ def test_maps_of_other_libraries(launch, tensor):
 
 
 @pytest.mark.parametrize("value", [3, 1.5, True, 1j, np.int32(1), np.float64(1), ctypes.c_int(3)])
-def test_numbers_are_no_maps(launch, value):
+def test_numbers_are_not_maps(launch, value):
     with pytest.raises(TypeError, match=r"argument 0 .* takes TiledMap<Tile<FLOAT32, Box<16, 32>, SWIZZLE_128B>> of "
                                         r"128 bytes, and .* was given.*; pass a tensor or a Tens"):  # fmt: skip
         launch(kernel_name(TILE), [128], value)

@@ -67,14 +67,14 @@ def test_compute_capabilities(blackwell, device_tensor, compute_capability):
     assert made(device_tensor, (64, 128)).params.allocation_class == wanted
 
 
-def test_what_the_driver_wrote_small_stays_so(blackwell, device_tensor):
+def test_a_small_class_of_the_driver_stays(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
     assert blackwell.called("cuDeviceGetAttribute") == []  # and no attribute is read for it
 
 
-def test_arrays_and_im2col_maps_are_mended_too(blackwell, device_tensor):
+def test_arrays_and_im2col_maps_are_fixed_too(blackwell, device_tensor):
     options = TensorMapOptions((1, 16))
     shapes = [(64, 128), (64, 128), (1024, 128), (64, 128)]
     tensors = [device_tensor(shape, address=1 << 32 + n) for n, shape in enumerate(shapes)]
@@ -93,7 +93,7 @@ def test_packed_elements_are_counted_in_bytes(blackwell, device_tensor):
         assert made(device_tensor, (rows, 64), None, "uint8", options).params.allocation_class == wanted
 
 
-def test_with_the_entry_point_the_driver_is_told(blackwell, device_tensor):
+def test_with_the_entry_point_the_driver_gets_the_class(blackwell, device_tensor):
     blackwell.install()
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
@@ -102,7 +102,7 @@ def test_with_the_entry_point_the_driver_is_told(blackwell, device_tensor):
     assert [arguments[1:] for arguments in blackwell.called(OLD[0])] == [(1, None), (2, None)] * 2
 
 
-def test_without_it_nothing_can_be_asked_for(blackwell, device_tensor):
+def test_without_it_no_request_is_possible(blackwell, device_tensor):
     for value, name in ((1, "SMALL"), (2, "LARGE")):
         with pytest.raises(TensorMapError, match=f'allocation_class="{name}" needs a driver with cuTensorMapSetAlloc'):
             made(device_tensor, (64, 128), options=TensorMapOptions((1, 16), allocation_class=value))

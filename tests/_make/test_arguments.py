@@ -177,7 +177,7 @@ def test_the_allocation_class_of_params():
 
 
 @pytest.mark.parametrize("dtype", [(1, 8, 4), (0, 16, 2), (2, 16, 4), (1, 8, 8)])
-def test_vectors_are_no_elements(dtype):
+def test_vectors_are_not_elements(dtype):
     """uint8x4 is not uint32: the caller must name the type."""
     _, bits, lanes = dtype
     tensor = _of_dtype((8, 64), *dtype)

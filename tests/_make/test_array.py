@@ -58,7 +58,7 @@ def test_refused_addresses_change_nothing(driver, device_tensor, addresses, mess
     assert bytes(array) == before
 
 
-def test_numpys_integers_beside_pythons(driver, device_tensor):
+def test_numpys_integers_with_pythons(driver, device_tensor):
     """np.asarray makes floats of them, which have 53 bits."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 2, OPTIONS)
     addresses = [np.uint64((1 << 62) + 16), (1 << 62) + 32]
@@ -81,7 +81,7 @@ def test_a_bad_tensor_among_good_ones(driver, device_tensor):
         cuda_tma.TensorMapArray()
 
 
-def test_none_at_all(driver):
+def test_no_device_at_all(driver):
     assert bytes(cuda_tma.create_tensor_maps([], OPTIONS)) == b""
 
 
@@ -103,7 +103,7 @@ def test_like_tensors_are_encoded_once(driver, device_tensor):
         cuda_tma.create_tensor_maps([*tensors, device_tensor((64, 128), address=(1 << 33) + 8)], OPTIONS)
 
 
-def test_which_tensor_is_refused(driver, device_tensor):
+def test_index_of_the_refused_tensor(driver, device_tensor):
     tensors = [device_tensor((64, 128))] * 3 + [device_tensor((64, 127))]
     with pytest.raises(TensorMapError, match=r"^tensors\[3\]: no tensor map for a float32 tensor of shape \(64, 127\)"):
         cuda_tma.create_tensor_maps(tensors, OPTIONS)
@@ -118,7 +118,7 @@ def test_which_tensor_is_refused(driver, device_tensor):
 
 @pytest.mark.parametrize("make", [lambda x: cuda_tma.create_tensor_map(x, OPTIONS),
                                   lambda x: cuda_tma.create_tensor_maps([x], OPTIONS)[0]])  # fmt: skip
-def test_an_element_knows_its_dtype(driver, device_tensor, make):
+def test_an_element_has_its_dtype(driver, device_tensor, make):
     """int8 and uint8 are copied as one type, but the tensor's dtype is compared."""
     options = {"shape": (64, 128), "dtype": "int8"}
     descriptor = make(device_tensor(**options))

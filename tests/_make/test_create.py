@@ -49,7 +49,7 @@ def test_every_option_is_a_keyword_of_every_door(function, first):
     assert function.__name__ in ("create_tensor_map", "as_tensor_map") and "Make a descriptor of" in function.__doc__
 
 
-def test_every_option_goes_where_it_belongs(door, device_tensor):
+def test_every_option_reaches_its_field(door, device_tensor):
     """No two options have the same value."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     keywords = {
@@ -91,7 +91,7 @@ def test_calls_that_differ_in_one_keyword(door, device_tensor):
                 )
 
 
-def test_keywords_that_are_known_are_refused_beside_options(door, device_tensor):
+def test_known_keywords_are_refused_next_to_options(door, device_tensor):
     tensor, box_dim = device_tensor((64, 64)), (8, 16)
     door(tensor, box_dim=box_dim)
     with pytest.raises(TypeError, match="options= and box_dim were both given"):
@@ -100,7 +100,7 @@ def test_keywords_that_are_known_are_refused_beside_options(door, device_tensor)
         door(tensor)
 
 
-def test_what_may_change_is_read_at_every_call(door, device_tensor):
+def test_mutable_values_are_read_at_every_call(door, device_tensor):
     tensor, box_dim, steps = device_tensor((64, 64)), [8, 16], [1, 1]
     assert door(tensor, box_dim=box_dim, element_strides=steps).params.box_dim == (16, 8)
     box_dim[0] = 32

@@ -51,7 +51,7 @@ def test_memory_of_another_device_is_refused_unless_it_is_managed(driver):
 
 
 @pytest.mark.parametrize("device_type", [0, CPU])
-def test_where_memory_is_that_is_not_said_or_called_the_cpus(driver, device_type):
+def test_memory_without_a_device_or_labeled_cpu(driver, device_type):
     tensor = Exporter(device_type=device_type)
     with pytest.raises(TensorMapError, match=r"the tensor is in host memory \(address 0x100000000\)"):
         create(tensor)
@@ -65,7 +65,7 @@ def test_where_memory_is_that_is_not_said_or_called_the_cpus(driver, device_type
         assert create(tensor).params.global_address == ADDRESS
 
 
-def test_what_was_found_of_a_view_is_not_asked_again(driver):
+def test_facts_about_a_view_are_not_queried_again(driver):
     driver.allocated = {RANGE: 0}
     exported = describe_tensor((64, 128), address=ADDRESS)
     for _ in range(2):
@@ -79,7 +79,7 @@ def test_what_was_found_of_a_view_is_not_asked_again(driver):
 
 
 @pytest.mark.parametrize("nth", [0, 2])
-def test_a_driver_that_fails_to_say_whose_memory_it_is(driver, nth):
+def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
     """The query fails at once, or for the device, after the type of the memory and whether it is managed."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
@@ -172,7 +172,7 @@ def test_a_device_whose_primary_context_is_not_active_has_none(driver, launch_el
 
 
 @pytest.mark.parametrize("failing", ["cuStreamGetGreenCtx", "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxGetState"])
-def test_a_driver_that_does_not_tell_kin(driver, launch_elsewhere, failing):
+def test_a_driver_that_does_not_report_shared_contexts(driver, launch_elsewhere, failing):
     driver.green, driver.errors = (GREEN,), {failing: 1}
     with refused(PRIMARY, 0):
         launch_elsewhere(GREEN, PRIMARY)

@@ -39,14 +39,14 @@ def test_a_capsule_is_taken_and_its_tensor_let_go_once(exporter, used):
     assert tensor.deleted == 1
 
 
-def test_a_new_exporter_is_asked_for_version_1_and_an_old_one_as_it_can_be():
+def test_an_exporter_gets_the_newest_request_that_it_supports():
     new, old = Exporter(), OldExporter()
     export_tensor(new)
     export_tensor(old)
     assert new.asked == [{"max_version": (1, 3), "stream": -1}] and old.asked == [{"stream": -1}]
 
 
-def test_host_memory_is_asked_for_without_a_stream():
+def test_host_memory_is_requested_without_a_stream():
     """2 is CUDA's device type and 13 managed memory's; pinned memory (3) and the CPU's (1) take no stream."""
     asked = {}
     for device_type in (1, 2, 3, 13):
@@ -56,7 +56,7 @@ def test_host_memory_is_asked_for_without_a_stream():
     assert asked == {1: None, 2: -1, 3: None, 13: -1}
 
 
-def test_who_refuses_minus_one_is_asked_for_the_legacy_stream():
+def test_exporters_that_refuse_minus_one_get_the_legacy_stream():
     class Wary(Exporter):
         def __dlpack__(self, **keywords):
             if keywords["stream"] == -1:
@@ -129,7 +129,7 @@ def test_64_dimensions_and_none_are_read():
 
 
 @pytest.mark.parametrize("given", ["no capsule", None, 3])
-def test_what_is_no_capsule(given):
+def test_invalid_capsule(given):
     class Odd(Exporter):
         def __dlpack__(self, **keywords):
             return given
@@ -245,7 +245,7 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
 
 
 @pytest.mark.parametrize("is_asked_first", [False, True])
-def test_a_view_outlives_what_it_views(driver, is_asked_first):
+def test_a_view_outlives_its_tensor(driver, is_asked_first):
     tensor = Exporter((8, 32), (64, 1))
     view = StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
     if is_asked_first:
@@ -337,7 +337,7 @@ def test_the_exchange_api_of_version_1_is_called(versions):
     ("versions", "name"), [([(2, 0)], b"dlpack_exchange_api"), ([(3, 0), (2, 1)], b"dlpack_exchange_api"),
                            ([(1, 3)], b"something_else")]
 )  # fmt: skip
-def test_without_an_exchange_api_of_version_1_the_tensor_is_asked(versions, name):
+def test_without_an_exchange_api_of_version_1_the_tensor_exports(versions, name):
     tensor = exchanging(versions, hand_over, name)()
     assert export_tensor(tensor).shape == (64, 128) and len(tensor.asked) == 1
 
@@ -371,7 +371,7 @@ def test_a_tensor_that_requires_grad_is_ordered_detached():
     ("device_type", "stream_ptr", "asked"),
     [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
 )
-def test_pending_work_is_waited_for_where_there_can_be_any(driver, device_type, stream_ptr, asked):
+def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
     """None means the legacy default stream, for CUDA's and for managed memory."""
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)

@@ -75,7 +75,7 @@ NOT_STRIDED = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", NOT_STRIDED)
-def test_what_has_no_strided_memory_is_refused_in_one_line(kind):
+def test_a_tensor_without_strided_memory_is_refused_in_one_line(kind):
     make, message = NOT_STRIDED[kind]
     tensor = make()
     for door in doors()[:2]:
@@ -84,7 +84,7 @@ def test_what_has_no_strided_memory_is_refused_in_one_line(kind):
         assert "\n" not in str(caught.value) and caught.value.__suppress_context__
 
 
-def test_what_a_transform_wraps_is_refused_in_one_line():
+def test_a_transformed_tensor_is_refused_in_one_line():
     told = []
 
     def told_of(tensor):
@@ -146,7 +146,7 @@ def test_the_storage_is_kept_and_not_the_tensor(dtype):
         assert gone() is None
 
 
-def test_a_class_is_no_tensor():
+def test_a_class_is_not_a_tensor():
     """It has the protocols only for its instances."""
     for kind, name in ((torch.Tensor, "torch.Tensor"), (np.ndarray, "numpy.ndarray"), (int, "int")):
         with pytest.raises(TensorMapError, match=f"^the class {name} is not a tensor. Pass a torch, "):
@@ -177,7 +177,7 @@ def test_a_moved_or_vanished_tensor_is_stale():
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.float64, torch.uint16, torch.int64], ids=str)
-def test_what_is_read_of_a_tensor(dtype):
+def test_fields_read_from_a_tensor(dtype):
     tensor = torch.zeros(8, 32).to(dtype)
     for each in (tensor, tensor[2:, :16], tensor.T, tensor[:, 1], tensor.flatten()[:1], torch.zeros((), dtype=dtype)):
         exported = export_tensor(each)

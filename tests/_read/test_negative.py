@@ -44,7 +44,7 @@ def test_a_negative_view_is_refused_and_a_positive_one_read():
             assert export_tensor(tensor).source is tensor
 
 
-def test_a_type_with_a_method_of_its_own_is_asked_by_it():
+def test_a_type_with_its_own_method_is_read_by_it():
     class Own(torch.Tensor):
         def is_neg(self):
             return True
@@ -53,7 +53,7 @@ def test_a_type_with_a_method_of_its_own_is_asked_by_it():
         export_tensor(torch.zeros(2).as_subclass(Own))
 
 
-def test_a_type_that_answers_for_methods_is_asked_by_the_method():
+def test_a_type_with_dynamic_methods_is_read_by_the_method():
     class Answers(torch.Tensor):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):

@@ -75,7 +75,7 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
             cuda_tma.create_tensor_map(ndarray(array), box_dim=(4, 4))
 
 
-def test_a_library_that_is_half_imported_is_none(driver, device_tensor, monkeypatch):
+def test_a_half_imported_library_is_ignored(driver, device_tensor, monkeypatch):
     for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
         monkeypatch.setitem(sys.modules, "cupy", stand_in)
         tensor = type("Tensor", (device_tensor,), {})((64, 128))  # of a new type
@@ -161,7 +161,7 @@ def test_dtypes_without_a_name(driver):
         ((4, 4), (-(2**66), 4), r"strides \(-18446744073709551616, 1\), has an extent or a stride beyond"),
     ],
 )
-def test_what_no_dlpack_holds_is_refused(driver, shape, strides, message):
+def test_tensors_that_dlpack_cannot_describe_are_refused(driver, shape, strides, message):
     array = types.SimpleNamespace(
         __cuda_array_interface__={
             "shape": shape, "strides": strides, "typestr": "<f4", "data": (1 << 32, False), "version": 3,

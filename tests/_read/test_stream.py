@@ -49,7 +49,7 @@ NO_STREAMS = [mock.Mock(), Endless(), mock.MagicMock(spec=["stream"]), 5, None]
 
 
 @pytest.mark.parametrize("stream", NO_STREAMS, ids=lambda stream: type(stream).__name__)
-def test_what_is_no_stream(driver, kernel, descriptor, stream):
+def test_invalid_stream(driver, kernel, descriptor, stream):
     maps = cuda_tma.create_tensor_maps([descriptor.tensor], {"box_dim": (16, 32)})
     message = f"^stream is a {type(stream).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an object with"
     for call in (
@@ -99,7 +99,7 @@ def test_default_streams_are_of_the_context_that_is_current_then(
     assert driver.launches[-1].function == 0x1000  # the kernel itself, in any context
 
 
-def test_a_streams_handle_and_context_are_asked_for_once(driver, map_kernel, descriptor):
+def test_a_streams_handle_and_context_are_queried_once(driver, map_kernel, descriptor):
     stream = core.Stream.from_handle(0x5000)
     prepared = cuda_tma.prepare(map_kernel, CONFIG, descriptor)
     for _ in range(3):
@@ -109,7 +109,7 @@ def test_a_streams_handle_and_context_are_asked_for_once(driver, map_kernel, des
     assert {launch.stream for launch in driver.launches} == {0x5000}
 
 
-def test_kin_are_asked_for_once(driver, map_kernel, descriptor):
+def test_shared_contexts_are_queried_once(driver, map_kernel, descriptor):
     driver.green, driver.stream_context = (0x6EE,), 0x6EE
     stream = core.Stream.from_handle(0x5000)
     for _ in range(3):
@@ -118,7 +118,7 @@ def test_kin_are_asked_for_once(driver, map_kernel, descriptor):
 
 
 @pytest.mark.parametrize("names", [{"cuStreamGetCtx"}, {"cuCtxGetId"}])
-def test_a_stream_of_which_the_driver_does_not_tell_the_context(driver, map_kernel, descriptor, names):
+def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, descriptor, names):
     """The launch reports an error, if there is one."""
     driver.errors = dict.fromkeys(names, 1)
     stream = core.Stream.from_handle(0x5000)
@@ -157,7 +157,7 @@ class Subclass(core.Stream):
 
 
 @pytest.mark.skipif(not hasattr(core.Stream, "is_closed"), reason="cuda.core before 1.2 has no is_closed")
-def test_a_subclass_says_whether_it_is_closed(driver, kernel):
+def test_a_subclass_reports_whether_it_is_closed(driver, kernel):
     stream = Subclass.__new__(Subclass)
     prepared = cuda_tma.prepare(kernel, CONFIG, 1)
     cuda_tma.launch(stream, CONFIG, kernel, 1)
@@ -199,7 +199,7 @@ def test_the_descriptor_of_another_context_is_named(driver, device_tensor, numbe
         cuda_tma.prepare(kernel, CONFIG, *arguments)(stream)
 
 
-def test_another_stream_at_the_address_of_one_that_is_gone(driver, kernel):
+def test_another_stream_at_the_address_of_a_closed_one(driver, kernel):
     """A prepared launch keeps results for the first stream, and must not use them for the other."""
     firsts = [core.Stream.from_handle(handle) for handle in range(0x10000, 0x11000, 16)]
     prepared = {id(stream): cuda_tma.prepare(kernel, CONFIG, 1) for stream in firsts}

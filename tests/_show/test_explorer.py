@@ -92,7 +92,7 @@ def cases_of_every_mode():
                         yield data_type, swizzle, width
 
 
-def test_the_page_computes_what_python_does(computed):
+def test_the_page_computes_the_same_as_python(computed):
     """Compare every element's offset, and the worst conflict of each access, for every type, swizzle and several
     widths."""
     cases = [*cases_of_every_mode()]
@@ -120,7 +120,7 @@ def strided(params, width):
     return [sum(word % 32 == bank for word in words) for bank in range(32)]
 
 
-def test_what_a_driver_refuses_is_refused(computed):
+def test_refusals_of_a_driver_are_refused(computed):
     wide, odd, packed = computed(
         [("BFLOAT16", "64B", 64, 8), ("FLOAT32", "NONE", 6, 8), ("16U4_ALIGN16B", "64B", 128, 8)]
     )
@@ -129,7 +129,7 @@ def test_what_a_driver_refuses_is_refused(computed):
     assert packed["refused"].startswith("16U4_ALIGN16B takes the swizzles NONE, 128B")
 
 
-def test_the_page_stands_alone_and_begins_with_the_map():
+def test_the_page_is_self_contained_and_begins_with_the_map():
     params = params_of(TensorSpec((60, 128), "float32"), box_dim=(16, 32), swizzle="128B_ATOM_32B")
     page = plot.explorer(params)
     assert len(page) < 200_000 and "{{" not in page.replace("${", "")

@@ -74,7 +74,7 @@ def test_im2col_wide_names_its_mode():
     assert found["pixel_box_lower_corner_width"] == ("-1", "") and "unexplained" not in found
 
 
-def test_of_an_illegal_map_the_broken_rules_are_shown(has_matplotlib):
+def test_an_illegal_map_shows_its_broken_rules(has_matplotlib):
     illegal = dataclasses.replace(TILED, box_dim=(300, 0, 1), swizzle=9)
     text = descriptor_html(illegal)
     rows = [[cell.text or "" for cell in row] for row in ET.fromstring(text).findall("./table/tr")]
@@ -94,13 +94,13 @@ def test_a_wrong_argument_is_named():
         descriptor_html(TILED, None)
 
 
-def test_a_notebook_asks_the_parameters_themselves(has_matplotlib):
+def test_a_notebook_shows_the_parameters(has_matplotlib):
     for params in (TILED, IM2COL):
         assert params._repr_html_() == descriptor_html(params)
 
 
 @pytest.mark.parametrize("params", [TILED, IM2COL, dataclasses.replace(TILED, unexplained=((2, 1),), data_type=99)])
-def test_the_repr_is_what_one_would_write(params):
+def test_the_repr_is_source_code(params):
     assert eval(repr(params), vars(enums) | vars(parameters)) == params
     assert repr(params).startswith(f"{type(params).__name__}(data_type=")
     assert "swizzle=TensorMapSwizzle." in repr(params) and f"global_address={params.global_address:#x}" in repr(params)

@@ -28,7 +28,7 @@ def texts(figure):
     return {tuple(map(int, t.get_position())): t.get_text() for t in figure.axes[0].texts}
 
 
-def test_a_chunk_is_labelled_with_the_element_that_lies_there():
+def test_a_chunk_is_labeled_with_its_element():
     labels = texts(plot.tile(PARAMS, (64, 10)))
     assert len(labels) == 64
     for column, row in ((0, 0), (8, 0), (0, 3), (56, 7)):
@@ -50,7 +50,7 @@ def test_a_chunk_is_labelled_with_the_element_that_lies_there():
         (changed(IM2COL, interleave=1), "UINT8 column of 12 pixels, swizzle NONE, interleave 16B"),
     ],
 )
-def test_a_title_names_the_box_and_what_it_delivers(params, title):
+def test_a_title_names_the_box_and_its_elements(params, title):
     assert plot.tile(params).axes[0].get_title() == title
 
 
@@ -74,7 +74,7 @@ def test_a_title_names_the_box_and_what_it_delivers(params, title):
         ),
     ],
 )
-def test_what_no_gpu_loads_is_not_drawn(draw, changes, message):
+def test_an_impossible_load_is_not_drawn(draw, changes, message):
     refuses(message, draw, changed(**changes))
 
 
@@ -86,7 +86,7 @@ def test_a_load_that_kills_the_context_is_not_drawn(draw):
         plot.tile(IM2COL, (0, 7, 0, 0))
 
 
-def test_offsets_move_what_is_drawn():
+def test_offsets_move_the_picture():
     assert texts(plot.tile(IM2COL, (0, -1, 0, 0)))[0, 0] == "fill"
     assert texts(plot.tile(IM2COL, (0, -1, 0, 0), (3, 2)))[0, 0] == "0, 2, 2, 0"
     refuses(r"offsets=\(1,\) has 1 values, and needs 2", plot.tile, IM2COL, (0, 0, 0, 0), (1,))
@@ -108,7 +108,7 @@ def ticks(axis):
     return [(float(at), label.get_text()) for at, label in zip(axis.get_ticklocs(), axis.get_ticklabels(), strict=True)]
 
 
-def test_cells_are_coloured_by_row_and_gaps_are_grey():
+def test_cells_are_colored_by_row_and_gaps_are_gray():
     narrow = changed(box_dim=(32, 3, 2), global_dim=(128, 60, 2), global_strides=(256, 15360), element_strides=(1,) * 3)
     figure = plot.tile(narrow)
     axes, key = figure.axes
@@ -137,7 +137,7 @@ def test_slices_are_rows_of_an_interleaved_box():
     assert axes.get_title().endswith("interleave 32B")
 
 
-def test_labels_are_white_on_dark_and_lie_in_their_cells():
+def test_labels_are_white_on_dark_and_inside_their_cells():
     figure = plot.tile(PARAMS, (64, 56))
     colors = {int(t.get_position()[1]): t.get_color() for t in figure.axes[0].texts}
     assert colors == {0: "white", 1: "white", 2: "white", 3: "white", **dict.fromkeys(range(4, 8), "black")}
@@ -159,7 +159,7 @@ def test_an_element_at_the_end_of_the_tensor_is_inside_and_the_next_is_not():
 
 
 @pytest.mark.parametrize(("rows", "shown"), [(31, ""), (32, ""), (33, "; first 32 of 33 lines")])
-def test_what_does_not_fit_is_said(rows, shown):
+def test_mismatches_are_reported(rows, shown):
     figure = plot.tile(changed(box_dim=(64, rows)))
     assert figure.axes[0].get_title() == f"BFLOAT16 box 64 x {rows}, swizzle 128B{shown}"
     assert figure.axes[0].images[0].get_array().shape == (min(rows, 32), 8)
@@ -178,7 +178,7 @@ def test_out_of_bounds_is_hatched():
     assert sum(patch.get_hatch() == "////" for patch in figure.axes[0].patches) == 4 * 8
 
 
-def test_large_tiles_say_what_they_show():
+def test_large_tiles_name_the_shown_part():
     large = dataclasses.replace(PARAMS, box_dim=(64, 256))
     assert plot.tile(large).axes[0].get_title() == "BFLOAT16 box 64 x 256, swizzle 128B; first 32 of 256 lines"
 
@@ -207,7 +207,7 @@ def test_banks_of_a_map_without_a_swizzle_are_one_panel():
     assert figure.get_size_inches().tolist() == [6.5, pytest.approx(2.3 + 0.14 * 32)]
 
 
-def test_banks_compare_the_swizzle_with_none():
+def test_banks_compare_with_no_swizzle():
     figure = plot.banks(changed(box_dim=(32, 40)), "column")
     plain, swizzled, _ = figure.axes
     assert plain.get_xlabel() == "bank (4 bytes)"  # 40 rows of 64 bytes
@@ -220,7 +220,7 @@ def test_banks_compare_the_swizzle_with_none():
     assert plot.banks(worst_last, "row").axes[0].get_title() == "swizzle NONE: row read is free of conflicts"
 
 
-def test_words_beyond_what_is_drawn_are_not_marked():
+def test_words_outside_the_picture_are_not_marked():
     from matplotlib.figure import Figure
 
     axes = Figure().subplots()
@@ -238,7 +238,7 @@ def test_coordinates_fit_the_tensor(draw):
 
 
 @pytest.mark.parametrize("draw", [plot.tile, plot.banks, plot.box])
-def test_what_is_no_figure(draw):
+def test_invalid_figure(draw):
     for figure, shown in (("tile.png", "'tile.png'"), (LARGE, LARGE_SHOWN), (plot.Params, "the class cuda_tma.Params")):
         message = f"figure is {shown}; give a matplotlib figure to draw into, or None"
         refuses(message, lambda figure: draw(PARAMS, figure=figure), figure)

@@ -11,7 +11,7 @@ from cuda_tma._show import plot
 from tests._show._plot import IM2COL, INTERLEAVED, PARAMS, changed
 
 
-def test_box_counts_what_is_inside():
+def test_box_counts_the_elements_inside():
     strided = changed(element_strides=(1, 3))
     assert plot.box(strided, (96, -1)).axes[0].get_title().endswith("swizzle 128B: 64 of 192 elements inside")
     assert len(plot.box(strided, (96, -1)).axes[0].lines) == 2
@@ -19,7 +19,7 @@ def test_box_counts_what_is_inside():
         plot.box(changed(interleave=1))
 
 
-def test_box_says_which_slice_it_shows():
+def test_box_names_the_shown_slice():
     deep = changed(
         PARAMS, global_dim=(128, 60, 9, 9), global_strides=(256, 15360, 138240), box_dim=(64, 8, 2, 2), swizzle=0
     )
@@ -32,7 +32,7 @@ def legend(figure):
     return [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
 
-def test_box_names_only_what_is_there():
+def test_box_names_only_existing_parts():
     assert legend(plot.box(PARAMS)) == ["tensor", "box", "visited, row by row"]
     assert legend(plot.box(PARAMS, (96, 0)))[0] == "fill"
     assert "visited, row by row" not in legend(plot.box(PARAMS, (128, 0)))
@@ -54,7 +54,7 @@ def rectangles(figure):
     }
 
 
-def test_box_draws_tensor_box_and_rows_where_they_are():
+def test_box_draws_tensor_box_and_rows_in_place():
     figure = plot.box(changed(box_dim=(64, 9), element_strides=(1, 3)), (96, -1))
     axes = figure.axes[0]
     assert rectangles(figure) == {
@@ -113,7 +113,7 @@ def test_box_of_a_vector():
     assert axes.lines[0].get_xydata().tolist() == [[96, 0.5], [128, 0.5]]
 
 
-def test_box_of_interleaved_or_im2col_maps_is_none():
+def test_interleaved_and_im2col_maps_have_no_box_picture():
     for params, given in ((INTERLEAVED, "TiledParams with interleave=2"), (IM2COL, "Im2colParams with interleave=0")):
         refuses(
             rf"plot\.box draws tiled tensor maps without interleave, not a cuda_tma\.{given}; use plot\.tile",

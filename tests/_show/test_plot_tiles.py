@@ -13,7 +13,7 @@ EVEN = params_of(TensorSpec((4, 24, 128), "bfloat16"), box_dim=(2, 8, 64), swizz
 UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="128B")
 
 
-def test_it_is_what_cute_calls_a_zipped_divide():
+def test_it_equals_cutes_zipped_divide():
     """For every tile, the first element's offset is that of the coordinates that load it."""
     cute = pytest.importorskip("tensor_layouts")
     division = plot.divided(EVEN)
@@ -34,7 +34,7 @@ def test_the_tiles_cover_the_tensor_once():
     assert sorted(seen)[-60 * 128 :] == [*range(60 * 128)] and len(seen) == 64 * 128  # the rest is fill
 
 
-def test_the_picture_says_which_tile_is_loaded():
+def test_the_picture_names_the_loaded_tile():
     pytest.importorskip("matplotlib")
     whole, one = plot.tiles(UNEVEN, (64, 56)).axes
     assert whole.get_title() == "2 x 8 tiles: ((64, 8), (2, 8)) : ((1, 128), (64, 1024))"
@@ -47,7 +47,7 @@ def test_the_picture_says_which_tile_is_loaded():
     assert not plot.tiles(many).axes[0].texts
 
 
-def test_what_has_no_tiles_is_refused():
+def test_a_map_without_tiles_is_refused():
     strided = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), element_strides=(2, 1))
     with pytest.raises(TensorMapError, match="a division into tiles is of tiled maps without interleave"):
         plot.divided(strided)

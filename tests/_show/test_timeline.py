@@ -71,7 +71,7 @@ def test_a_load_is_seen_from_its_issue_to_the_wait_that_it_ends():
     assert same_wait.end == copy.end
 
 
-def test_an_mbarrier_says_what_its_phase_lacks():
+def test_an_mbarrier_reports_the_missing_part_of_its_phase():
     full = named(loaded(trace=True).timeline(), "full")
     made, expected, came, next_phase = full.levels
     assert [level[1:] for level in full.levels] == [(1, 0), (0, 512), (0, 0), (1, 0)]
@@ -81,7 +81,7 @@ def test_an_mbarrier_says_what_its_phase_lacks():
     assert "1 of 1 arrivals, 512 bytes" in phase.detail
 
 
-def test_a_wait_in_vain_lasts_to_the_end_and_says_what_is_missing():
+def test_an_unsatisfied_wait_lasts_to_the_end_and_names_the_missing_parts():
     report = loaded(more=16, trace=True)
     assert [finding.kind for finding in report.errors] == ["transaction-count"]
     timeline = report.timeline()
@@ -93,7 +93,7 @@ def test_a_wait_in_vain_lasts_to_the_end_and_says_what_is_missing():
     assert 'class="vain"' in timeline.svg()
 
 
-def test_what_is_found_and_computed_is_the_same_with_a_trace_and_without():
+def test_findings_and_results_do_not_depend_on_a_trace():
     plain, traced = loaded(more=16), loaded(more=16, trace=True)
     assert traced.findings == plain.findings and traced.thread_instructions == plain.thread_instructions
     assert loaded(trace=True).findings == loaded(sanitize=False, trace=True).findings == ()
@@ -207,7 +207,7 @@ def test_the_svg_is_a_picture_with_text_that_can_be_read(gemm):
     assert "prefers-color-scheme:dark" in timeline.svg()
 
 
-def test_the_page_stands_alone(gemm, tmp_path):
+def test_the_page_is_self_contained(gemm, tmp_path):
     timeline = gemm()
     timeline.write(tmp_path / "gemm.html")
     page = (tmp_path / "gemm.html").read_text("utf-8")

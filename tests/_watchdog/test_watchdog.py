@@ -134,7 +134,7 @@ TOLD = (
 )
 
 
-def test_a_kernel_is_told_where_to_write(fake, kernel):
+def test_a_kernel_receives_the_address_for_reports(fake, kernel):
     address, number, _ = fake.head
     assert address == ctypes.addressof(fake.pinned[0]) and number > 0
     head = np.frombuffer(fake.pinned[0], memory.HEAD, 1)
@@ -145,7 +145,7 @@ def test_a_kernel_is_told_where_to_write(fake, kernel):
     assert len(fake.pinned) == 1 and fake.head[1] > number
 
 
-def test_of_kernels_that_are_gone_the_last_are_known(fake, kernel):
+def test_the_last_freed_kernels_are_known(fake, kernel):
     """A report of one may still come, but a list of all earlier kernels would grow without bound."""
     (watch,) = watchdog._watches.values()
     for _ in range(200):
@@ -161,7 +161,7 @@ def test_of_kernels_that_are_gone_the_last_are_known(fake, kernel):
     assert str(raised.value) == TOLD
 
 
-def test_a_context_with_the_handle_of_one_that_was(fake, kernel):
+def test_a_context_with_the_handle_of_an_earlier_one(fake, kernel):
     """Its watchdogs write to separate memory, because the other context's is freed with it."""
     fake.context_ids[1] = 12
     synchronize(STREAM)  # freed by the driver: nothing of this context is armed
@@ -170,7 +170,7 @@ def test_a_context_with_the_handle_of_one_that_was(fake, kernel):
     assert len(fake.pinned) == 2 and fake.head[0] == ctypes.addressof(fake.pinned[1])
 
 
-def test_a_lost_context_that_does_not_say_its_id(fake, kernel):
+def test_a_lost_context_without_an_id(fake, kernel):
     fake.cuCtxGetId = lambda context: (real.CUresult.CUDA_ERROR_ILLEGAL_INSTRUCTION, 0)
     write(fake)
     with pytest.raises(KernelHang):
@@ -197,7 +197,7 @@ def test_without_any_watchdog_it_waits_as_the_driver_does(fake):
 
 
 @pytest.mark.parametrize("stream", [STREAM, SimpleNamespace(__cuda_stream__=lambda: (0, 2))])
-def test_what_was_written_is_raised_once(fake, kernel, stream):
+def test_a_written_report_is_raised_once(fake, kernel, stream):
     fake.answers = [BUSY] * 3
     synchronize(stream)
     write(fake)
@@ -210,7 +210,7 @@ def test_what_was_written_is_raised_once(fake, kernel, stream):
     synchronize(stream)
 
 
-def test_what_is_half_written_is_told_the_next_time(fake, kernel):
+def test_a_partial_report_is_raised_the_next_time(fake, kernel):
     write(fake, 0, is_whole=0, grid=1)
     write(fake, 1, grid=2)
     for slot in (1, 0):
@@ -249,7 +249,7 @@ def note(fake, slot, clock=1, file=0):
     fake.notes[slot] = (file, 1 << 31 | 1 << 20 | 12, 128 | slot << 11, 0, 0, 0xFFFFFFFF, clock)
 
 
-def test_warps_that_stand_still_at_a_barrier_of_the_hardware(fake, kernel):
+def test_warps_that_wait_at_a_hardware_barrier(fake, kernel):
     name = ctypes.create_string_buffer(b"/tmp/gemm.cu", 200)
     note(fake, 2, file=ctypes.addressof(name))
     note(fake, 3, file=ctypes.addressof(name))

@@ -23,7 +23,7 @@ def called(monkeypatch):
     return found
 
 
-def test_the_host_suite_measures_what_runs(called):
+def test_the_host_suite_measures_the_named_calls(called):
     assert host.unavailable() == ""
     works = [*host.knowledge_works(2), *host.knowledge_works(5), *host.reading_works(), host.emulator_work()]
     assert {work.name for work in works} == set(called) and len(called) == len(works) >= 11
@@ -36,7 +36,7 @@ def test_the_host_suite_measures_what_runs(called):
     assert works[0].prepare()(2) > 0 and works[0].goal.limit_ns(7) == 20_000 and works[-2].goal is None
 
 
-def test_the_host_suite_maps_what_it_says():
+def test_the_host_suite_makes_the_named_maps():
     assert host.contiguous(5) == TiledParams(
         data_type=7,
         global_address=1 << 32,
@@ -60,7 +60,7 @@ def test_the_command_prints_and_writes(monkeypatch, tmp_path, capsys):
     assert json.loads((tmp_path / "host.json").read_text())["tables"][0]["rows"][0]["samples_ns"] == [1000, 2000, 4000]
 
 
-def test_a_suite_that_cannot_run_says_why(monkeypatch, capsys):
+def test_a_suite_that_cannot_run_gives_the_reason(monkeypatch, capsys):
     monkeypatch.setattr(host, "unavailable", lambda: "no reason")
     monkeypatch.setattr(host, "tables", lambda repeats, runs: pytest.fail("it ran"))
     command.main(["host"])
@@ -77,7 +77,7 @@ def test_mistakes_are_refused(arguments, capsys):
 # ---- the simulator ----
 
 
-def test_the_simulator_suite_runs_what_it_names(monkeypatch):
+def test_the_simulator_suite_runs_the_named_kernels(monkeypatch):
     assert simulator.unavailable() == ""
     monkeypatch.setattr(
         simulator,
@@ -152,7 +152,7 @@ def test_a_start_is_timed_in_processes_of_its_own(tmp_path):
     assert len(list(tmp_path.glob("*.kernel"))) == 1 and first > later > 0
 
 
-def test_a_process_that_fails_says_why(tmp_path, monkeypatch):
+def test_a_process_that_fails_gives_the_reason(tmp_path, monkeypatch):
     monkeypatch.setattr(start, "PROCESS", "raise SystemExit('no luck')")
     with pytest.raises(RuntimeError, match="no luck"):
         start.works(str(tmp_path), False)[0].prepare()

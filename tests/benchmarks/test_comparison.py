@@ -123,7 +123,7 @@ def test_pairs_alternate():
     assert (order, ratios) == (["a", "b", "b", "a", "a", "b"], (1.5, 1.5, 1.5))
 
 
-def test_pairs_are_measured_where_the_goal_asks(monkeypatch):
+def test_pairs_are_measured_if_the_goal_needs_them(monkeypatch):
     monkeypatch.setattr(comparison, "calls_for", lambda timer: 5)
     works = [
         Work("C", lambda: lambda calls: 2.0),

@@ -125,7 +125,7 @@ def test_a_missing_compiler_is_named(monkeypatch):
         ({"driver": {}, "devices": [{"name": "H200", "has_tma": True}]}, ""),
     ],
 )
-def test_the_gpu_suite_says_why_it_cannot_run(monkeypatch, found, reason):
+def test_the_gpu_suite_gives_the_reason_that_it_cannot_run(monkeypatch, found, reason):
     monkeypatch.setattr(gpu.info, "facts", lambda: found)
     assert gpu.unavailable().startswith(reason) and bool(gpu.unavailable()) == bool(reason)
 
@@ -231,7 +231,7 @@ class FakeTensors(launch_tensors.Bench):
     tensors, kernel, config = ("a", "b", "c"), "kernel", "config"
 
 
-def test_launches_of_tensors_are_given_the_same(monkeypatch):
+def test_launches_of_tensors_get_the_same_arguments(monkeypatch):
     calls = []
     stream = type("Stream", (), {"sync": lambda self: None})()
     options = cuda_tma.TensorMapOptions(box_dim=scene.BOXES[2])

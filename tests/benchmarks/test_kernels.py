@@ -85,7 +85,7 @@ class Example:
 
 
 @pytest.mark.parametrize(("wrong", "cases"), [(0, ["case 1", "case 2", ""][:2]), (3, [""]), (6, ["case 1", ""])])
-def test_what_the_timed_launches_left_is_checked(monkeypatch, wrong, cases):
+def test_results_of_the_timed_launches_are_checked(monkeypatch, wrong, cases):
     """A figure is reported only after the example has checked the results of the last launch."""
     freed = []
     monkeypatch.setattr(kernels, "example", lambda name: Example(wrong))
@@ -127,7 +127,7 @@ def test_tables_are_of_processes(monkeypatch):
     assert "after half a second" in multiplying.notes[-1] and "In L2 when a launch begins: all" in multiplying.notes[-1]
 
 
-def test_a_family_alone_leaves_the_others_as_they_were(monkeypatch, tmp_path, capsys):
+def test_a_single_family_leaves_the_others_unchanged(monkeypatch, tmp_path, capsys):
     ours_ms = iter([2.0, 1.0])
     monkeypatch.setattr(kernels, "unavailable", lambda: "")
     monkeypatch.setattr(kernels, "machine", lambda: "a GPU")
@@ -152,7 +152,7 @@ def test_several_cases_are_summed_up():
     )
 
 
-def test_a_process_that_ends_early_says_so(monkeypatch):
+def test_a_process_that_ends_early_is_reported(monkeypatch):
     done = type("Done", (), {"stdout": json.dumps(dataclasses.asdict(COPY)), "stderr": "a\nkilled", "returncode": 3})
     monkeypatch.setattr(processes.subprocess, "run", lambda command, **more: done)
     assert processes.in_a_process(["copy_2d", "gemm"]) == [COPY, Figure("gemm", error="exit status 3: killed")]
@@ -182,7 +182,7 @@ def test_processes_run_on_every_gpu_at_once(monkeypatch):
     assert cases == ["5", "5", "3"] and sorted(asked) == ["3", "5", "5"]
 
 
-def test_a_process_sees_its_gpu_alone(monkeypatch):
+def test_a_process_sees_only_its_gpu(monkeypatch):
     seen = []
     done = type("Done", (), {"stdout": "", "stderr": "", "returncode": 1})
     monkeypatch.setattr(processes.subprocess, "run", lambda command, **more: seen.append(more["env"]) or done)
@@ -240,7 +240,7 @@ def test_runs_take_turns(monkeypatch):
     assert gpu.synchronized == 1 and gpu.held_up == 3
 
 
-def test_a_run_after_another_is_timed_alone(monkeypatch):
+def test_a_run_after_another_is_timed_separately(monkeypatch):
     gpu = FakeGpu(monkeypatch)
     assert regimes.in_turns([regimes.After(gpu.run("a", 9.0), gpu.run("b", 3.0)), gpu.run("c", 1.0)], 4) == [3.0, 1.0]
     assert gpu.order[:6] == ["a", "b", "c", "c", "a", "b"] and len(gpu.order) == 3 * 9
@@ -306,7 +306,7 @@ def test_without_nvml_nothing_is_read(monkeypatch):
     assert (watch.clock_mhz, watch.power_w, watch.temperature_c) == (0, 0, 0)
 
 
-def test_the_kernels_say_why_they_cannot_run(monkeypatch):
+def test_the_kernels_give_the_reason_that_they_cannot_run(monkeypatch):
     monkeypatch.setattr(kernels.importlib.util, "find_spec", lambda name: None)
     assert kernels.unavailable().startswith("torch is not installed")
 

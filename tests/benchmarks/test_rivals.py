@@ -72,7 +72,7 @@ def test_the_fastest_algorithm_is_taken(product, monkeypatch):
     assert library.calls[-1][1][-4]._obj.algo[0] == 2 and library.calls[-1][1][-1].value == 7
 
 
-def test_what_cublaslt_refuses_is_said(product):
+def test_refusals_of_cublaslt_are_reported(product):
     with pytest.raises(RuntimeError, match="cublasLtMatrixLayoutCreate: cublasStatus_t 15"):
         cublaslt.Product(**product(CublasLt("cublasLtMatrixLayoutCreate")))
     with pytest.raises(RuntimeError, match="knows no algorithm"):

@@ -103,7 +103,7 @@ def any_descriptor(draw):
 
 
 @given(any_descriptor())
-def test_bytes_made_by_anybody_come_back(raw):
+def test_external_bytes_round_trip(raw):
     try:
         params = decode(raw)
     except TensorMapError as error:
@@ -131,7 +131,7 @@ def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
     assert decode(raw) == params and decode(raw).unexplained == () and encode(decode(raw)) == raw
 
 
-def test_what_the_table_does_not_know_is_kept_by_word():
+def test_bits_unknown_to_the_table_are_kept_by_word():
     raw = bytearray(encode(LEGAL))
     raw[8] |= 0x02  # CuTe DSL's unknown bit
     raw[64:68] = bytes(4)  # the transfer size, as CuTe DSL leaves it
@@ -150,7 +150,7 @@ def test_the_public_sm120_case_has_the_drivers_bytes():
 
 
 @pytest.mark.parametrize("swizzle,atom", [(3, 0), (4, 1), (5, 2), (6, 3)])
-def test_the_atom_is_where_tensormap_replace_writes_it(swizzle, atom):
+def test_the_atom_has_the_place_of_tensormap_replace(swizzle, atom):
     word = int.from_bytes(encode(replace(LEGAL, swizzle=swizzle))[8:12], "little")
     assert (word >> 13 & 3, word >> 19 & 3) == (3, atom)
     assert decode(encode(replace(LEGAL, swizzle=swizzle))).swizzle == TensorMapSwizzle(swizzle)
@@ -184,7 +184,7 @@ def test_the_stored_transfer_size_rounds_down():
         ({"global_dim": (64,) * 999}, "rank 999 has no place"),
     ],
 )
-def test_encode_names_what_has_no_place(change, message):
+def test_encode_names_fields_without_a_place(change, message):
     refuses(re.escape(message), encode, replace(LEGAL, **change))
 
 
@@ -235,7 +235,7 @@ def test_a_number_of_im2col_too_large_for_its_field_wraps(name, value, wrapped):
 
 
 @pytest.mark.parametrize("raw", [b"", bytes(127), bytes(129), "text", 128, None])
-def test_decode_refuses_what_is_not_128_bytes(raw):
+def test_decode_refuses_other_sizes(raw):
     with pytest.raises(TensorMapError, match="a tensor map is 128 bytes"):
         decode(raw)
 

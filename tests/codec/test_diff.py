@@ -64,7 +64,7 @@ def test_one_changed_parameter_is_one_field(change, field, a, b, offsets):
     assert set(found.byte_offsets) <= set(range(128)) and found.byte_offsets == offsets
 
 
-def test_modes_are_told_apart():
+def test_modes_are_distinguished():
     fields = [d.field for d in diff(LEGAL_IM2COL, replace(LEGAL_IM2COL, swizzle=3))]
     assert fields == ["swizzle", "swizzle_repeat_bytes"]
     found = {d.field: (d.a, d.b) for d in diff(LEGAL, LEGAL_IM2COL)}
@@ -72,7 +72,7 @@ def test_modes_are_told_apart():
     assert found["pixels_per_column"] == ("absent", "100")
 
 
-def test_what_no_table_knows_is_reported_by_word():
+def test_unknown_bits_are_reported_by_word():
     raw = bytearray(encode(LEGAL))
     raw[100] = 7
     (found,) = diff(LEGAL, raw)
@@ -90,7 +90,7 @@ def flipped(raw, *bits):
     return number.to_bytes(128, "little")
 
 
-def test_bytes_that_are_no_map_are_compared_as_they_are_stored():
+def test_bytes_that_are_not_a_map_are_compared_as_stored():
     raw = encode(LEGAL)
     other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and an unknown bit
     found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff(raw, other, stored=True)]
@@ -118,7 +118,7 @@ def test_stored_corners_of_a_rank_that_im2col_has_not_are_those_of_the_highest(r
     assert (found.field, found.b) == ("pixel_box_lower_corner[2]", str(1 << 4))
 
 
-def test_stored_numbers_that_no_load_reads_say_so():
+def test_stored_numbers_that_no_load_reads_are_marked():
     raw = encode(LEGAL)
     found = {d.field: d for d in diff(raw, flipped(raw, (16, 0), (18, 0), (2, 1)), stored=True)}
     assert list(found) == ["transfer_bytes", "swizzle_repeat_bytes", "bit 1 of word 2"]
@@ -143,6 +143,6 @@ def test_every_byte_that_differs_is_reported_and_no_other(bits, seed):
 
 
 @pytest.mark.parametrize("wrong", [0, "00" * 128, [0] * 128, None, object(), {}, {300}, bytes(129)])
-def test_what_is_no_tensor_map_is_refused(wrong):
+def test_invalid_tensor_map_is_refused(wrong):
     with pytest.raises(TensorMapError, match="^b is .*; a tensor map is 128 bytes: give these, params or a descriptor"):
         diff(LEGAL, wrong)

@@ -24,7 +24,7 @@ def test_every_parameter_but_the_mode_of_im2col_wide_has_its_fields(mode, rank):
     assert {f.index for f in fields(mode, rank) if f.name == "global_strides"} == set(range(rank - 1))
 
 
-def test_what_has_no_table_is_refused():
+def test_a_parameter_without_a_table_is_refused():
     with pytest.raises(
         TensorMapError, match="params must be TiledParams, Im2colParams or Im2colWideParams, not Params"
     ):

@@ -29,7 +29,7 @@ def test_blocks_print_what_the_page_shows(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_block_runs_or_says_why_not(name):
+def test_a_block_runs_or_gives_a_reason(name):
     """C++ is a file that a later block compiles; a block that is neither Python nor bash has a name, too, or is a
     drawing."""
     idle = [
@@ -74,7 +74,7 @@ def test_each_function_of_a_header_is_on_its_page(header):
     assert declared - shown == set()
 
 
-def test_a_comment_stands_under_what_it_is_about():
+def test_a_comment_appears_under_its_subject():
     text = "// A.\n// cuda_tma/x.cuh: of x.\n\nnamespace cuda_tma {\n\n"
     text += "// Adds <one>.\nint f(int x = g(1)) { return x; }\nint g(int);\n\n"
     text += "// A pair.\nstruct P {\n    // The first.\n    int a;\n\n    int sum() const { return a; }\n};\n\n"
@@ -115,26 +115,26 @@ def run(text, folder):
     return [(ran.printed, pages.compare(ran)) for ran in pages.run(text, folder)]
 
 
-def test_what_is_shown_is_compared(tmp_path):
+def test_shown_output_is_compared(tmp_path):
     (first, right), (second, missing) = run(PAGE, tmp_path)
     assert (first, right, second) == ("8\n", None, "4\n")
     assert missing == "line 21: the page shows\n\nand the block printed\n4\n"
     assert run(PAGE.replace("\n8\n", "\n9\n"), tmp_path)[0][1].startswith("line 8: the page shows\n9\n")
 
 
-def test_what_was_printed_is_written(tmp_path):
+def test_printed_output_is_written(tmp_path):
     text = PAGE.replace("\n8\n", "\n9\n")
     written = pages.with_outputs(text, list(pages.run(text, tmp_path)))
     assert written == PAGE.rstrip("\n") + "\n\n```text\n4\n```\n"
     assert [words for _, words in run(written, tmp_path)] == [None, None]
 
 
-def test_an_exception_is_never_what_a_page_shows(tmp_path):
+def test_a_page_never_shows_an_exception(tmp_path):
     ((printed, words),) = run("```python\nraise ValueError(3)\n```\n\n```text\n...\n```\n", tmp_path)
     assert printed.endswith("ValueError: 3\n") and words.startswith("line 2:")
 
 
-def test_blocks_for_a_gpu_are_compiled_alone(tmp_path):
+def test_blocks_for_a_gpu_are_only_compiled(tmp_path):
     assert run("```python gpu\nimport nothing_of_that_name\n```\n", tmp_path) == [("", None)]
     with pytest.raises(SyntaxError):
         run("```python gpu\nimport\n```\n", tmp_path)

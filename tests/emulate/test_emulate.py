@@ -85,7 +85,7 @@ def visited(params, coordinates, offsets=()):
 
 @settings(max_examples=60)
 @given(load_cases(st.one_of(tiled_params(interleaves=(0, 1)), im2col_params())))
-def test_every_element_lies_where_swizzle_says(case):
+def test_every_element_has_its_swizzled_place(case):
     params, memory, coordinates, offsets = case
     tile = emulate.load(params, memory, coordinates, offsets)
     unit, places, addresses = visited(params, coordinates, offsets)
@@ -131,7 +131,7 @@ def test_a_run_wholly_outside_reads_nothing(start):
         assert (tile.smem.view("<u2") == 0x7FF7).all() and tile.tx_bytes == 64
 
 
-def test_what_was_delivered_cannot_be_changed():
+def test_delivered_elements_are_immutable():
     """All tiles of a map share it."""
     written = emulate.load(MATRIX, MEMORY, (0, 0)).written
     with pytest.raises(ValueError, match="read-only"):
@@ -183,7 +183,7 @@ def test_wrong_arguments(arguments, message):
         emulate.load(MATRIX, *arguments)
 
 
-def test_a_descriptor_is_no_params_but_has_them(driver, device_tensor):
+def test_a_descriptor_is_not_params_but_has_them(driver, device_tensor):
     descriptor = create_tensor_map(device_tensor((6, 24), dtype="uint16", address=4096), box_dim=(4, 8))
     with pytest.raises(
         TensorMapError, match="params is a cuda_tma.TensorMapDescriptor.*; give .*`.params` of a descriptor"
@@ -213,7 +213,7 @@ def test_a_base_address_far_away_faults(base_address):
         emulate.load(MATRIX, MEMORY, (0, 0), base_address=base_address)
 
 
-def test_gather4_names_what_it_was_given():
+def test_gather4_names_its_arguments():
     params = dataclasses.replace(MATRIX, box_dim=(16,) * 999)
     with pytest.raises(
         TensorMapError, match=r"params is a cuda_tma.TiledParams of rank 2 with box_dim=\(16, .*\.\.\.\)"

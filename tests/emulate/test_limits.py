@@ -37,7 +37,7 @@ EVERY_ACCESS = {
 
 
 @pytest.mark.parametrize("access", EVERY_ACCESS)
-def test_a_map_that_no_driver_takes_is_refused_unless_told_not_to(access):
+def test_a_map_that_no_driver_takes_is_refused_unless_check_is_off(access):
     odd = changed(ROW, data_type=T.UINT32, global_dim=(10, 6), global_strides=(40,), box_dim=(8, 1))
     with pytest.raises(TensorMapError) as refusal:
         EVERY_ACCESS[access](odd)
@@ -74,7 +74,7 @@ def test_every_rule_of_the_driver_is_one_of_the_emulator(changes, message):
         emulate.load(params, MEMORY, (0,) * params.rank)
 
 
-def test_what_compute_capability_10_takes_is_emulated():
+def test_maps_of_compute_capability_10_are_emulated():
     atoms = changed(swizzle=S.SWIZZLE_128B_ATOM_32B)
     assert check(atoms, (9, 0)) and not check(atoms, (10, 0))
     assert emulate.load(atoms, MEMORY, (0, 0)).tx_bytes == 64
@@ -123,7 +123,7 @@ PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_s
         ),
     ],
 )
-def test_what_is_no_box(changes, message):
+def test_invalid_box(changes, message):
     params = changed(**changes)
     calls = [
         smem.tx_bytes,
@@ -140,7 +140,7 @@ def test_what_is_no_box(changes, message):
 
 
 @pytest.mark.parametrize("changes", [{"channels_per_pixel": 0}, {"pixels_per_column": 0}, {"pixels_per_column": -5}])
-def test_what_is_no_column(changes):
+def test_invalid_column(changes):
     given = {"channels_per_pixel": 16, "pixels_per_column": 12} | changes
     message = "channels_per_pixel={} and pixels_per_column={} make no column; give 1 or more".format(*given.values())
     for params in (changed(IM2COL, **changes), changed(WIDE, **changes)):
@@ -229,7 +229,7 @@ def test_without_a_check_numbers_are_those_that_fields_can_hold(name):
         (None, "fill is None; give an integer"),
     ],
 )
-def test_what_is_no_fill(fill, message):
+def test_invalid_fill(fill, message):
     """The fill is refused even if the box has no gaps."""
     for params in (MATRIX, changed(swizzle=3)):
         with pytest.raises(TensorMapError, match=f"^{re.escape(message)}$"):
@@ -322,7 +322,7 @@ def test_a_part_of_a_tensor_of_more_than_64_bits_is_read():
     assert (same.smem.reshape(4, 16)[[0, 1, 3]] == MEMORY[16:32]).all() and not same.smem[32:48].any()
 
 
-def test_memory_may_lie_at_any_address():
+def test_memory_may_have_any_address():
     high = changed(global_address=(1 << 64) - 4096)
     tile = emulate.load(high, MEMORY, (8, 1), base_address=(1 << 64) - 4096)
     assert (tile.smem == emulate.load(MATRIX, MEMORY, (8, 1)).smem).all()

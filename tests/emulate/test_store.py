@@ -98,7 +98,7 @@ def test_a_stored_tile_reproduces_the_visited_elements_and_changes_no_other_chun
 
 
 @given(store_cases())
-def test_where_rows_are_whole_chunks_no_other_byte_changes(case):
+def test_rows_of_whole_chunks_change_no_other_byte(case):
     params, memory, coordinates = case
     if not params.interleave:
         multiple = 16 // unit_bytes(params)
@@ -201,7 +201,7 @@ def test_scatter4_takes_any_four_rows():
         ),
     ],
 )
-def test_what_kills_a_context(params, coordinates, message):
+def test_faults_that_end_a_context(params, coordinates, message):
     memory, smem = np.full(512, 0xCC, np.uint8), np.zeros(64, np.uint8)
     with pytest.raises(TensorMapFault, match=message) as fault:
         emulate.store(params, memory, smem, coordinates)
@@ -272,7 +272,7 @@ def test_swapped_arguments_are_refused_in_a_few_words(swapped):
         (None, "op is None"),
     ],
 )
-def test_what_is_no_operation(op, given):
+def test_invalid_operation(op, given):
     params, memory = vector(T.UINT32, np.uint32, [0] * 4)
     with pytest.raises(TensorMapError, match=re.escape(f"{given}; choose one of 'add', 'min'")):
         emulate.reduce(params, memory.view(np.uint8), memory.view(np.uint8), (0,), op)
@@ -374,7 +374,7 @@ def test_float_reductions_by_bit_pattern(op, data_type, dtype, old, new, expecte
     assert [hex(bits) for bits in memory] == [hex(bits) for bits in patterns(expected, dtype)]
 
 
-def test_every_row_counts_where_rows_share_memory():
+def test_every_row_counts_if_rows_share_memory():
     params = dataclasses.replace(MATRIX, data_type=T.UINT32, global_dim=(4, 4), global_strides=(0,), box_dim=(4, 4))
     memory = np.zeros(4, np.uint32)
     emulate.reduce(params, memory.view(np.uint8), np.arange(16, dtype=np.uint32).view(np.uint8), (0, 0), "add")
@@ -382,7 +382,7 @@ def test_every_row_counts_where_rows_share_memory():
 
 
 @pytest.mark.parametrize("stride", [16, 32, 48])
-def test_every_row_counts_where_rows_share_a_part_of_memory(stride):
+def test_every_row_counts_if_rows_share_a_part_of_memory(stride):
     params = dataclasses.replace(
         MATRIX, data_type=T.UINT32, global_dim=(8, 4), global_strides=(stride,), box_dim=(8, 4)
     )

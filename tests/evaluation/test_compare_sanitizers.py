@@ -58,7 +58,7 @@ def test_a_cell(text, expected):
     assert compared_page.cell({"text": text}) == expected
 
 
-def test_a_cell_of_what_was_not_run():
+def test_a_cell_without_a_run():
     assert compared_page.cell(None) == "not run"
 
 
@@ -73,13 +73,13 @@ def test_a_cell_of_what_was_not_run():
         ("ImportError", "does not start"),
     ],
 )
-def test_how_the_gpu_ended(wrong, expected):
+def test_end_of_the_gpu(wrong, expected):
     (case,) = [case for case in CASES if case.name == "V4"]
     records = {"V4|wrong|": {"text": wrong}, "V4|mended|": {"text": ended([1, 2, 3])}}
     assert f" | {expected} | not run | not run | not run |\n" in compared_page.page(records, [case])
 
 
-def test_every_bug_is_there_and_found_where_it_is():
+def test_every_bug_is_found_at_its_place():
     names = [case.name for case in CASES]
     assert len(names) == len(set(names)) and {"V0 (nothing wrong)", "V10", "deepep_642_polled_then_loaded"} <= {*names}
     (case,) = [case for case in CASES if case.name == "V3"]
@@ -97,7 +97,7 @@ def jobs(*names):
     return [job for job in compare_sanitizers.jobs_of(CASES) if job.case.name in names and job.tool in ("", "memcheck")]
 
 
-def test_what_hangs_is_ended_and_the_rest_is_kept():
+def test_a_hanging_process_is_ended_and_the_rest_is_kept():
     ports = set()
 
     def command(job, port):
@@ -120,7 +120,7 @@ def test_after_the_limit_nothing_is_started():
     assert compare_sanitizers.run_jobs(jobs("V2"), 3, -1, lambda job, port: ["no-such-command"]) == []
 
 
-def test_a_page_of_partial_results_says_what_is_missing():
+def test_a_page_of_partial_results_lists_missing_ones():
     text = compared_page.page({"V2|wrong|": {"text": "launches\n"}}, CASES)
     assert "| `V2` | race | " in text and "not run" in text and "no GPU yet" in text
 
@@ -138,13 +138,13 @@ RECORDS = compare_sanitizers.records_in(compare_sanitizers.RECORDED)
 COMPARED = [case for case in CASES if f"{case.name}|simulator" in RECORDS]
 
 
-def test_the_page_is_what_is_recorded():
+def test_the_page_matches_the_recording():
     assert len(COMPARED) >= 38
     remedy = "run: python evaluation/compute_sanitizer/compare_sanitizers.py --page"
     assert compare_sanitizers.PAGE.read_text("utf-8") == compared_page.page(RECORDS, COMPARED), remedy
 
 
-def test_the_simulator_says_what_the_page_says():
+def test_the_simulator_agrees_with_the_page():
     """They name the same statement: compilers give different lines of it."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]

@@ -18,7 +18,7 @@ SOME = settings(
 
 @settings(SOME, max_examples=20)
 @given(pipelines())
-def test_what_is_right_is_not_accused(pipeline):
+def test_right_kernels_have_no_findings(pipeline):
     assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # correct, and half a minute each
     outcome = run(pipeline)
     assert outcome.is_clean, outcome
@@ -26,7 +26,7 @@ def test_what_is_right_is_not_accused(pipeline):
 
 @settings(SOME, max_examples=15)
 @given(pipelines(), st.data())
-def test_what_is_left_out_is_found(pipeline, data):
+def test_an_absent_statement_is_found(pipeline, data):
     faults = [fault for fault in faults_of(pipeline) if fault not in ("INIT_FENCE", "INIT_BARRIER")]
     assume(faults)
     fault = data.draw(st.sampled_from(faults))

@@ -14,12 +14,12 @@ RECORDED = {
 }  # fmt: skip
 
 
-def test_what_cuda_core_leaves_behind_alone_is_not_ours():
+def test_growth_of_cuda_core_is_not_ours():
     assert grown_alone(RECORDED) == []
     assert others_bytes({"capture": 375_384, "create": 375_434}, RECORDED) >> 20 == 74
 
 
-def test_what_leaves_more_is_named():
+def test_growing_works_are_named():
     leaks = RECORDED | {"create": Alone(119_001, 119_001 * 64), "capture": Alone(29_243, 29_243 * 300)}
     assert grown_alone(leaks) == [
         "create alone left 64.0 bytes a work that are none of others'",

@@ -52,12 +52,12 @@ def test_mutants_are_small_changes_of_statements():
     }
 
 
-def test_a_mutant_keeps_the_lines_behind_it():
+def test_a_mutant_keeps_the_lines_after_it():
     for mutant in mutants_of(KERNEL):
         assert mutant.apply(KERNEL).count("\n") == KERNEL.count("\n")
 
 
-def test_what_is_near():
+def test_nearness_of_places():
     inlined = [("x/cuda_tma/pipeline.cuh", 60), ("kernel.cu", 41)]
     culprit = Culprit.of("pipeline.cuh", (60, 60), [inlined])
     assert culprit.is_near([("kernel.cu", 40)])  # the line above the call

@@ -47,7 +47,7 @@ def test_the_recordings_agree(rows):
     assert set(verdicts) == {"agrees", "refused by both"} and verdicts["agrees"] > 1000
 
 
-def test_what_differs_is_said(rows, tmp_path, capsys):
+def test_differences_are_reported(rows, tmp_path, capsys):
     row = next(row for row in rows if row["result"] == 0 and row["params"]["kind"] == "tiled")
     refused = row | {"result": 1, "descriptor": None}
     flipped = row | {"descriptor": "ff" + row["descriptor"][2:]}

@@ -48,7 +48,7 @@ def test_differences_have_reasons():
     assert compile(run_core_scripts.CONFTEST.format(differences=found), "conftest", "exec")
 
 
-def test_what_the_page_says_is_so():
+def test_the_page_is_true():
     """The refusals that need no GPU are those in the table."""
     with pytest.raises(TypeError, match="make a TensorMapDescriptor with cuda_tma.create_tensor_map"):
         cuda_tma.TensorMapDescriptor()

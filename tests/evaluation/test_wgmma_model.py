@@ -43,7 +43,7 @@ def test_numbers(name):
     assert np.array_equal(np.signbit(value(found))[finite], np.signbit(expected)[finite])
 
 
-def test_padding_is_no_part_of_tf32():
+def test_padding_is_not_part_of_tf32():
     bits = np.float32([1.5, -3.0, 2**-126]).view(np.uint32)
     assert value(numbers(FORMATS["tf32"], bits | 0x1FFF)).tolist() == [1.5, -3.0, 2**-126]
 
@@ -133,14 +133,14 @@ def test_search_finds_the_parameters():
 
 
 @pytest.mark.parametrize("form", FLOATING, ids=str)
-def test_cases_tell_adders_apart(form):
+def test_cases_distinguish_adders(form):
     """Each parameter's neighbor gives other results, in more than one suite or in tens of cases."""
     expected = multiply(form, *operands(form))
     for adder in neighbours(form):
         assert np.count_nonzero(multiply(form, *operands(form), adder=adder) != expected) > 20, adder
 
 
-def test_cases_are_what_they_say():
+def test_cases_match_their_descriptions():
     """The suites have different sizes, and only the suite of specials has infinities and NaNs."""
     for form in FLOATING:
         for block in blocks(form):

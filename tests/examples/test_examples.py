@@ -68,7 +68,7 @@ def test_importing_an_example_runs_nothing(script):
 
 
 @pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
-def test_a_tile_stands_in_cpp_alone(script):
+def test_a_tile_is_declared_only_in_cpp(script):
     """Python reads these from the kernel: it contains no box, data type, swizzle or shared-memory size, and sets no
     limit. (Only Python contains the demo's maps, and C++ receives their types.)"""
     tree = ast.parse(script.read_text())
@@ -97,7 +97,7 @@ def test_the_examples_to_learn_from_are_short(name, lines):
 
 
 @pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
-def test_what_a_kernel_does_not_do_is_seen(name, driver, monkeypatch):
+def test_a_kernel_without_an_effect_is_found(name, driver, monkeypatch):
     """Every argument fits the kernel's parameter, and a launch without an effect fails the check."""
     pytest.importorskip("torch")
     from tests.support.hosted_examples import hosted_example
@@ -127,7 +127,7 @@ def without_torch(*arguments):
 
 
 @pytest.mark.parametrize("name", ["gemm", "tiled_load"])
-def test_an_example_without_torch_says_what_to_do(name):
+def test_an_example_without_torch_gives_a_hint(name):
     ended = without_torch(f"examples/{name}.py")
     assert ended.returncode == 1 and ended.stdout == ""
     assert ended.stderr.splitlines() == [
@@ -185,7 +185,7 @@ def gemm(monkeypatch, driver):
 
 
 @pytest.mark.parametrize("skipped", [None, "ours", "rival"])
-def test_what_a_product_and_its_rival_leave_is_checked(gemm, skipped):
+def test_results_of_a_product_and_its_rival_are_checked(gemm, skipped):
     steps = gemm.cases([(70, 24, 40)])
     case, ours, rivals, flops, moved_bytes = next(steps)
     assert (case, flops, moved_bytes) == ("70 x 24 x 40 bf16", 2 * 70 * 24 * 40, 2 * (70 * 40 + 24 * 40 + 70 * 24))

@@ -69,7 +69,7 @@ PROBLEMS = strategies.builds(Problem, SIZES, SIZES, SIZES, strategies.booleans()
 
 
 @given(PROBLEMS, strategies.integers(1, 200))
-def test_what_is_chosen_covers_the_product_and_takes_least(problem, multiprocessors):
+def test_the_chosen_variant_covers_the_product_in_the_least_time(problem, multiprocessors):
     chosen = variants.choose(problem, multiprocessors)
     down, across, steps = chosen.grid(problem)
     rows, columns = (problem.n, problem.m) if chosen.is_turned else (problem.m, problem.n)
@@ -83,7 +83,7 @@ def test_what_is_chosen_covers_the_product_and_takes_least(problem, multiprocess
 
 
 @given(PROBLEMS, strategies.sampled_from(variants.VARIANTS))
-def test_a_product_turned_round_takes_a_variant_turned_round(problem, variant):
+def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
     turned = Problem(problem.n, problem.m, problem.k, problem.b_is_k_major, problem.a_is_k_major)
     other = variant._replace(is_turned=not variant.is_turned)
     assert other.suits(turned) == variant.suits(problem)

@@ -126,7 +126,7 @@ print("freed")
 """
 
 
-def test_where_torch_alone_made_the_context():
+def test_only_torch_made_the_context():
     """No cuda.core Device was made current in this process: the uploads run eagerly, on the default stream, and in a
     capture of torch."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE], capture_output=True, text=True)

@@ -77,7 +77,7 @@ def test_one_of_several_of_a_name(compiled, stream):
     assert out.item() == 3
 
 
-def test_an_extern_c_kernel_knows_its_types(compiled, stream):
+def test_an_extern_c_kernel_has_its_types(compiled, stream):
     kernel, out = compiled("fill"), torch.zeros(1, dtype=torch.int32, device="cuda")
     with pytest.raises(TypeError, match=r"argument 0 \(value\) of kernel fill: the parameter takes an integer"):
         cuda_tma.launch(stream, CONFIG, kernel, 1.5, out)
@@ -95,7 +95,7 @@ def test_dynamic_shared_memory_is_the_kernels_own(compiled, stream):
     assert out.tolist() == [sum(i % 251 for i in range(100 * 1024)), 0]
 
 
-def test_a_typed_map_is_of_the_size_that_the_kernel_says(compiled, stream):
+def test_a_typed_map_has_the_size_in_the_kernel(compiled, stream):
     kernel = compiled("copy", constants={"rows": "ROWS"})
     parameters = cuda_tma.parameters_of(kernel)
     assert parameters["from"].map_type.box_dim == (parameters.constants["rows"], 64) == (16, 64)
@@ -133,7 +133,7 @@ def test_another_process_takes_it_from_disk(tmp_path):
         assert (ran.returncode, ran.stdout) == (0, "2\n"), ran.stderr
 
 
-def test_nvrtc_is_asked_for_the_devices_own_architecture(compiled, device, monkeypatch):
+def test_nvrtc_gets_the_devices_own_architecture(compiled, device, monkeypatch):
     targets = []
     monkeypatch.setattr("cuda_tma._compile_kernel.run", lambda asked: targets.append(asked.target) or run(asked))
     compiled("fill", cache=False)

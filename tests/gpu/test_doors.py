@@ -57,7 +57,7 @@ def _core_swizzle():
     return TensorMapSwizzle.SWIZZLE_128B
 
 
-def test_the_descriptor_says_what_it_is(device):
+def test_the_descriptor_shows_its_parameters(device):
     x = matrix(device)
     descriptor = cuda_tma.create_tensor_map(x, OPTIONS)
     assert descriptor.tensor is x
@@ -197,7 +197,7 @@ def test_a_view_waits_for_the_default_stream(device):
         done.synchronize()
 
 
-def test_a_closed_buffer_is_no_argument(device, stream):
+def test_a_closed_buffer_is_refused(device, stream):
     buffer = device.allocate(256, stream=stream)
     buffer.close(stream)
     source = 'extern "C" __global__ void take(float* p) {}'
@@ -224,7 +224,7 @@ def test_memory_that_the_gpu_cannot_read_is_refused(device):
         cuda_tma.create_tensor_map(np.zeros((64, 128), np.float32), OPTIONS)
 
 
-def test_a_thread_without_a_context_is_told_so(device):
+def test_a_thread_without_a_context_gets_an_error(device):
     script = (
         "import cuda_tma, torch, threading\n"
         "x = torch.zeros(64, 128, device='cuda')\n"

@@ -97,7 +97,7 @@ def lines(code, *arguments):
     return done.stdout.splitlines()
 
 
-def test_after_a_fault_all_is_told_to_be_of_it():
+def test_after_a_fault_all_errors_name_it():
     found = lines(FAULT)
     assert found[-1] == "done" and len(found) == 4, found
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in found[0]
@@ -109,7 +109,7 @@ def test_the_word_of_a_barrier():
     assert lines(WORD) == [repr(Barrier(phase=0, pending_count=2, expected_count=5, tx_count=4096))]
 
 
-def test_which_instructions_need_clusters(publish):
+def test_instructions_that_need_clusters(publish):
     """The published lines distinguish st.async, red.async and remote arrivals; with clusters of one CTA all run."""
     found = {}
     for name, value in (("stores", 105), ("reduces", 105), ("arrives", 100)):

@@ -82,7 +82,7 @@ def test_torch_waits_and_the_report_waits_too(device):
     assert_told(answer["text"], SHORT)
 
 
-def test_a_graph_tells_each_launch(device):
+def test_a_graph_reports_each_launch(device):
     answer = told()["in_a_graph"]
     for each in (answer["before"], answer):
         assert each["kind"] == "KernelHang" and each["seconds"] < WATCHDOG_SECONDS + 2, answer
@@ -123,7 +123,7 @@ def test_trap_on_request_loses_the_context_and_not_the_report(device):
     assert_told(answer["text"], SHORT)
 
 
-def test_the_record_says_how_soon(device, publish):
+def test_the_record_contains_the_times(device, publish):
     ended = [told()[case] for case in ENDING]
     assert len(ended) == 11 and all(answer.get("launches") for answer in ended)
     longest = max(answer["seconds"] for answer in told().values())

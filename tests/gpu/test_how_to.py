@@ -16,7 +16,7 @@ LIBRARIES = ("cupy", "ml_dtypes", "torch", "triton")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_blocks_do_what_the_page_says(page):
+def test_blocks_match_the_page(page):
     for library in LIBRARIES:
         if re.search(rf"^import {library}$", page.read_text(), re.MULTILINE) and not find_spec(library):
             pytest.skip(f"needs {library}")

@@ -197,7 +197,7 @@ def test_im2col_wide_is_refused_before_compute_capability_10(device):
         cuda_tma.create_tensor_map(tensor, TensorMapIm2colWideOptions(-1, -1, 64, 64))
 
 
-def test_what_the_driver_refuses_is_said_in_words_of_the_convolution():
+def test_refusals_of_the_driver_are_reported_in_terms_of_the_convolution():
     tensor = torch.zeros((2, 4, 4, 64), dtype=torch.bfloat16, device="cuda")
     with pytest.raises(TensorMapError, match="pixel_box_upper_corner") as error:
         cuda_tma.create_tensor_map(tensor, TensorMapIm2colOptions.convolution(7, padding=1, channels_per_pixel=64))

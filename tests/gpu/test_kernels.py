@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-def test_what_runs_on_the_simulator_runs_on_hardware(device, publish):
+def test_tests_of_the_simulator_run_on_hardware(device, publish):
     """The test runs in a process of its own, because a hang never ends."""
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")

@@ -109,7 +109,7 @@ except Exception as error:
 """
 
 
-def test_where_a_map_lies_in_one_block(tmp_path, publish):
+def test_place_of_a_map_in_one_block(tmp_path, publish):
     """It has the driver's offset, wherever the block is; a struct's offsets differ."""
     done = run(COMMON + NAIVE, tmp_path)
     lines = done.stdout.splitlines()

@@ -70,7 +70,7 @@ def test_a_removed_wait_is_seen():
 
 
 @pytest.mark.xfail(strict=True, reason="racecheck does not follow writes through tensor maps")
-def test_a_removed_wait_is_seen_behind_a_tensor_map():
+def test_a_removed_wait_is_found_with_a_tensor_map():
     assert hazards_of(TENSOR, "") > 0
 
 

@@ -85,7 +85,7 @@ def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_what_is_wrong_is_found_too(device, strict):
+def test_wrong_kernels_are_also_found(device, strict):
     """A kernel that gives right bytes only by chance, on the GPU and on the simulator."""
     source = """#include <cuda_tma/tma.cuh>
         extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, int* in) {

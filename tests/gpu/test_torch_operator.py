@@ -130,7 +130,7 @@ def test_mixed_devices():
         scale(torch.rand(32, 32), 2.0)
 
 
-def test_another_device_than_the_current_one():
+def test_a_device_other_than_the_current_one():
     if torch.cuda.device_count() < 2:
         pytest.skip("needs two GPUs")
     x = torch.rand(40, 64, device="cuda:1")

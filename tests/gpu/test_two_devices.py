@@ -155,7 +155,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from, f
 """
 
 
-def test_tensors_are_given_to_a_launch_on_their_device(devices, tensors):
+def test_tensors_are_arguments_of_a_launch_on_their_device(devices, tensors):
     """Each device has its own limit on shared memory. On the other device they are refused, and no map is made."""
     kernel = cuda_tma.compile(TYPED, "copy", cache=False)
     config = core.LaunchConfig(grid=1, block=32, shmem_size=68 * 1024)

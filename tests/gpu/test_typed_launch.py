@@ -97,7 +97,7 @@ def random(shape, dtype="float32"):
 @pytest.mark.parametrize(
     ("rows", "columns", "swizzle"), [(8, 64, "SWIZZLE_128B"), (16, 128, "SWIZZLE_64B"), (32, 32, "SWIZZLE_NONE")]
 )
-def test_a_copy_of_tensors_given_directly(kernels, stream, data_type, rows, columns, swizzle):
+def test_a_copy_of_tensor_arguments(kernels, stream, data_type, rows, columns, swizzle):
     kernel = kernels("copy", TYPE=data_type, ROWS=rows, COLUMNS=columns, SWIZZLE=swizzle)
     for shape in [(rows, columns), (100, 208), (3, 16)]:
         source = random(shape, DTYPES[data_type])

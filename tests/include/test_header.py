@@ -78,7 +78,7 @@ def test_every_header_has_its_tests():
     assert {path.name for path in FOLDER.iterdir()} == included | elsewhere | {HEADER.name}
 
 
-def test_headers_stand_alone():
+def test_each_header_compiles_by_itself():
     """Each header can be included first, without others, or twice."""
     for path in FOLDER.glob("*.cuh"):
         if "macros" not in path.name:
@@ -87,7 +87,7 @@ def test_headers_stand_alone():
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
-def test_headers_stand_together(target):
+def test_all_headers_compile_together(target):
     """All headers can be in one translation unit, in any order, for any target."""
     names = sorted(path.name for path in FOLDER.glob("*.cuh") if "macros" not in path.name)
     includes = "".join(f"#include <cuda_tma/{name}>\n" for name in (*names[::-1], *names))
@@ -215,7 +215,7 @@ def _seconds(source: str) -> float:
     return time.perf_counter() - start
 
 
-def test_beside_cccl():
+def test_with_cccl():
     """One translation unit may include this header and CCCL's, in either order."""
     try:
         cccl = find_nvidia_header_directory("cccl")

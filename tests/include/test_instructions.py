@@ -190,7 +190,7 @@ def test_nothing_is_left_out():
     assert {"barrier.cuh", "bulk.cuh", "cluster.cuh", "fence.cuh"} <= headers
 
 
-def test_what_the_hardware_says_is_returned():
+def test_results_of_the_hardware_are_returned():
     """Both results are returned: complete or not, elected or not; wait() polls until the phase is complete."""
     said = {
         "full->wait(parity);": ((0, 0, 1), "; ".join([TRY_WAIT] * 3)),

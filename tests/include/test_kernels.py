@@ -262,13 +262,13 @@ def test_misuse_is_named(part, statement, message):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_needs_no_wgmma_is_for_every_target(target):
+def test_parts_without_wgmma_are_for_every_target(target):
     sums = "float sums[128] = {}; out.take(sums, map, Coordinates{0, 0}); out.finish();"
     source = EPILOGUE.format(PART, f"Epilogue<{PART}, 4> out(buffers); {sums}")
     assert cubin(USING + source + BANDS + TASKS, target).startswith(b"\x7fELF")
 
 
-def test_what_needs_wgmma_says_so():
+def test_parts_with_wgmma_have_a_clear_error():
     with pytest.raises(AssertionError, match="wgmma"):
         cubin(USING + PRODUCT, "sm_100a")
 

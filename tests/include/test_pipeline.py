@@ -66,7 +66,7 @@ CLUSTER_STATEMENTS = """
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_what_clusters_and_several_producers_need_compiles(target):
+def test_parts_for_clusters_and_several_producers_compile(target):
     assert cubin(PIPELINE.format(stages=3, statements=CLUSTER_STATEMENTS), target).startswith(b"\x7fELF")
 
 
@@ -197,7 +197,7 @@ def test_pipeline_is_its_instructions(stages):
 
 
 @pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
-def test_who_asked_in_vain_waits(role):
+def test_an_unsuccessful_poll_costs_a_wait(role):
     """A token of an incomplete phase costs a wait, and no more."""
     asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
     assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
@@ -259,7 +259,7 @@ extern "C" __global__ void kernel(unsigned* passed) {
 }"""
 
 
-def test_threads_that_meet_at_different_stages_release_their_own():
+def test_threads_at_different_stages_release_their_own_stage():
     """Threads of a warp may do so after a divergence: the first at each stage arrives for the threads there."""
     gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
@@ -374,7 +374,7 @@ def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, se
     assert Counter(cta.stored) == {MEMORY_AT + TILE_BYTES * i: len(consumers) for i in range(tiles)}
 
 
-def test_who_drains_waits_for_the_last_release():
+def test_drain_waits_for_the_last_release():
     """The producer ends only after the consumer has released all loaded stages, although it loads no more."""
     cta = Cta(3, 2, [PRODUCER], [CONSUMER])
     producer, consumer = cta.running

@@ -140,7 +140,7 @@ def test_nothing_right_is_refused(options):
     compile_source(right(), "sm_90a", options=options)
 
 
-def test_of_the_checks_nothing_is_left():
+def test_the_checks_leave_no_instructions():
     """The instructions are the same with and without the checks."""
     without = right().replace("#include", "#define CUDA_TMA_NO_REFUSALS\n#include", 1)
     assert instructions(ptx(right())) == instructions(ptx(without))

@@ -103,7 +103,7 @@ def ptxas_takes(instruction: str, target: str) -> bool:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_table_is_what_ptxas_takes(target):
+def test_table_matches_ptxas(target):
     """The constants of target.cuh, the functions that need them, and ptxas agree."""
     has = {name: ptxas_takes(instruction, target) for name, (instruction, _) in FEATURES.items()}
     constants = [f"static_assert(has_{name} == {str(there).lower()});" for name, there in has.items()]
@@ -147,7 +147,7 @@ def test_table_is_whole():
     assert set(re.findall(r"require_(\w+)<Policy>", "".join(functions))) <= set(rows)
 
 
-def test_questions_can_be_asked():
+def test_features_can_be_queried():
     """if constexpr (has_scatter4) compiles for a target that lacks it, in a template."""
     source = kernel(["save<char>(map, tile);"]).replace(
         'extern "C"',

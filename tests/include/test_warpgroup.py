@@ -52,7 +52,7 @@ def test_nothing_is_left_out():
     assert defined_in("warpgroup.cuh") == words(list(PTX_OF)) & defined_in("warpgroup.cuh") | CHECKS
 
 
-def test_an_old_name_says_what_is_new():
+def test_an_old_name_points_to_the_new_one():
     old = "__shared__ Barrier empty; release_at(empty, 1);"
     _, log = compile_source(kernel([old]), "sm_90a")
     assert "say barrier.in_cta(cta_rank).release_async_read(), or pipeline.release_async_read(at, cta_rank)" in log

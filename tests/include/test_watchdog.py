@@ -70,7 +70,7 @@ def test_with_the_macro_products_still_overlap(name):
     assert not re.search(r"C75(1[0-68])", compiled.log), compiled.log
 
 
-def test_what_a_thread_needs_at_its_end_takes_no_registers_before():
+def test_values_for_the_end_of_a_thread_take_no_registers_before():
     """A producer has 24 registers: excess values are kept in memory, and read again in each step."""
     (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
     verbose = ["--ptxas-options=-v"]
@@ -135,7 +135,7 @@ extern "C" __global__ void kernel() {
         "__syncthreads();",
     ],
 )
-def test_a_wait_knows_its_line(statement):
+def test_a_wait_records_its_line(statement):
     """The line is that at which a call begins or has its argument, not one of the header."""
     source = PLACES.replace("{statement}", statement)
     line = 1 + source[: source.index(statement)].count("\n")

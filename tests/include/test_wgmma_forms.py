@@ -229,7 +229,7 @@ def test_other_targets(target):
         assert "ptxas" not in str(refused.value)
 
 
-def test_macros_are_what_the_tool_writes():
+def test_macros_match_the_tool():
     for name, text in write_wgmma.FILES.items():
         assert (FOLDER / name).read_text() == text, "run: python tools/write_wgmma.py"
 

@@ -75,7 +75,7 @@ def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int
 
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
-def test_descriptors_read_what_a_load_leaves(mode):
+def test_descriptors_read_loaded_tiles(mode):
     """The start addresses of advance() reach each 16 elements of K of tiles that TMA loaded."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     span = shared.pattern(mode).span_bytes
@@ -160,7 +160,7 @@ TYPED = {
 
 
 @pytest.mark.parametrize(("tile", "call"), TYPED)
-def test_typed_tiles_say_what_they_are(tile, call):
+def test_typed_tiles_have_their_types(tile, call):
     """Type, swizzle and distances follow from a Tile, and so does the box that contains an element of K."""
     element, mode, offset, leading, stride = TYPED[tile, call]
     major = "MN" if call.startswith("mn") else "K"

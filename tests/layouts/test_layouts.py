@@ -44,7 +44,7 @@ def stacked(read, registers, lanes, bits):
 
 
 @pytest.mark.parametrize(("type_", "bits"), [("e4m3", 8), ("u8", 8), ("bf16", 16), ("f16", 16), ("tf32", 32)])
-def test_factors_are_where_products_take_them(type_, bits):
+def test_operands_are_in_the_places_of_products(type_, bits):
     for name, lanes in (("wgmma.a", 128), ("mma.a", 32)):
         whole = layouts.layout(f"{name}:{type_}:{lanes // 2}x{256 // bits}")
         assert np.array_equal(whole.places, stacked(rows_of_16, 4, lanes, bits))
@@ -56,7 +56,7 @@ def test_factors_are_where_products_take_them(type_, bits):
 
 
 @pytest.mark.parametrize("columns", [8, 32, 256])
-def test_sums_are_where_products_leave_them(columns):
+def test_accumulators_are_in_the_places_of_products(columns):
     threads, values = np.broadcast_arrays(np.arange(128), np.arange(columns // 2)[:, None])
     expected = np.stack([sums_to_rows(threads), sums_to_rows(values)], axis=-1)
     assert np.array_equal(layouts.layout(f"{C}:64x{columns}").places, expected)
@@ -66,7 +66,7 @@ def test_sums_are_where_products_leave_them(columns):
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_matrices_are_where_ldmatrix_puts_and_stmatrix_takes_them(turned):
+def test_matrices_have_the_places_of_ldmatrix_and_stmatrix(turned):
     def tile(registers):
         rows = MatrixMove(4, turned).to_rows(registers.reshape(4, 1, 32)).view(np.uint16).reshape(2, 2, 8, 8)
         return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two matrices one above the other, twice
@@ -93,7 +93,7 @@ def test_layouts_of_cute_are_the_same():
 
 
 @pytest.mark.parametrize("swizzle", ["NONE", "32B", "64B", "128B", "128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B"])
-def test_a_tile_lies_where_a_load_puts_it(swizzle):
+def test_a_tile_has_the_place_of_its_load(swizzle):
     found = layouts.layout(f"tile:f32:8x8:{swizzle}")
     spec = TensorSpec((8, 8), "float32")
     params = params_of(spec, box_dim=(8, 8), swizzle=swizzle)
@@ -105,7 +105,7 @@ def test_a_tile_lies_where_a_load_puts_it(swizzle):
 
 
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
-def test_an_accumulator_is_a_factor_of_16_bits_once_it_is_converted(type_):
+def test_a_converted_accumulator_is_a_16_bit_operand(type_):
     """Attention does so: S = Q K^T in registers becomes P, the operand A of P V."""
     found = compared(f"{C}:64x128", f"wgmma.a:{type_}")
     assert found.equal and found.exchange is None
@@ -115,7 +115,7 @@ def test_an_accumulator_is_a_factor_of_16_bits_once_it_is_converted(type_):
     ]
 
 
-def test_an_accumulator_is_no_factor_of_8_bits():
+def test_an_accumulator_is_not_an_8_bit_operand():
     found = compared(C, "wgmma.a:e4m3")
     assert not found.equal and found.same.sum() == 256 and found.lost == 0
     assert found.found[0, 2].tolist() == [8, 0] and found.found[0, 4].tolist() == [0, 2]
@@ -132,7 +132,7 @@ def test_an_accumulator_is_no_factor_of_8_bits():
     assert "1,536 elements must come from another thread of its quad of lanes" in words
 
 
-def test_what_is_said_to_mend_it_does():
+def test_the_suggested_fix_works():
     """Accumulator registers in the reported order are A with its columns in the reported order."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
@@ -146,7 +146,7 @@ def test_what_is_said_to_mend_it_does():
     assert np.array_equal(right, sums[:, found.exchange.columns])
 
 
-def test_ldmatrix_gives_what_mma_takes():
+def test_ldmatrix_gives_the_operands_of_mma():
     assert compared("ldmatrix.x4:b16", "mma.a:bf16").equal
     assert compared("ldmatrix.x4:b8", "mma.a:e4m3").equal
     assert compared("ldmatrix.x2:b16", "mma.a:f16").equal and compared("ldmatrix.x1:b16", "mma.b:f16").equal
@@ -170,7 +170,7 @@ def test_tiles_of_two_swizzles_differ():
     assert "128 elements are read where nothing was written: what was there before, NaN perhaps" in str(found)
 
 
-def test_tensor_memory_is_told_apart():
+def test_tensor_memory_is_distinguished():
     """One shape of tcgen05 writes a fragment, and another reads it."""
     found = compared("tcgen05.ld.32x32b:b32:128x32", "tcgen05.ld.16x256b")
     assert not found.equal and found.exchange.within == 32
@@ -182,7 +182,7 @@ def test_tensor_memory_is_told_apart():
     assert np.array_equal(sixteen, layouts.layout("mma.d:f32:16x32").places)
 
 
-def test_what_lies_in_two_spaces_cannot_be_equal():
+def test_elements_in_two_spaces_cannot_be_equal():
     found = compared("tile:bf16:8x8", "ldmatrix.x1")
     assert not found.is_comparable and not found.equal
     assert str(found) == (
@@ -211,7 +211,7 @@ def test_what_lies_in_two_spaces_cannot_be_equal():
         ("atom:SM80_NONE.a", "tensor_layouts.atoms_nv has no such operand"),
     ],
 )
-def test_what_there_is_not_is_refused_in_words(name, words):
+def test_missing_features_are_refused_with_a_reason(name, words):
     pytest.importorskip("tensor_layouts")
     with pytest.raises(ValueError, match="^") as refused:
         layouts.layout(name)
@@ -263,7 +263,7 @@ def test_names_are_compared_as_layouts_are():
 # ---- pictures and the command ----
 
 
-def test_the_picture_marks_what_differs_and_says_what_lies_there():
+def test_the_picture_marks_differences_and_names_the_elements():
     found = compared(C, "wgmma.a:e4m3")
     root = ElementTree.fromstring(found.svg())
     words = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]

@@ -28,7 +28,7 @@ def test_the_row_that_everybody_gets_wrong():
     ]
 
 
-def test_a_violation_has_its_sentence_where_the_dtype_is_named():
+def test_a_violation_has_its_sentence_with_a_named_dtype():
     matrix = replace(PLAIN, global_dim=(1733, 128), global_strides=(6932,), box_dim=(32, 32), element_strides=(1, 1))
     (violation,) = check(matrix, dtype_name="float32")
     assert f"1. {violation.sentence}" == lines(matrix)[0]
@@ -100,12 +100,12 @@ def test_all_violations_are_numbered_and_kept_on_the_error():
 
 
 @pytest.mark.parametrize("violations", [None, "box_dim", [None], LARGE, LARGE.tolist(), {1: 2}])
-def test_what_are_no_violations(violations):
+def test_values_that_are_not_violations(violations):
     with pytest.raises(TensorMapError, match=r"^violations is .*; give what cuda_tma.check\(\) returns$"):
         raise refusal(LEGAL, violations)
 
 
-def test_a_refusal_that_no_rule_explains_says_so_with_all_arguments():
+def test_an_unexplained_refusal_lists_all_arguments():
     text = str(refusal(LEGAL, (), dtype_name="float32"))
     assert "the driver refused" in text and "no known rule explains it" in text
     for argument in ("data_type=7", "global_strides=(256, 12288)", "box_dim=(32, 16, 2)", "swizzle=3", "oob_fill=0"):
@@ -113,7 +113,7 @@ def test_a_refusal_that_no_rule_explains_says_so_with_all_arguments():
 
 
 @given(st.integers(0, 2**30))
-def test_any_refused_recording_can_be_told(seed):
+def test_any_refused_recording_can_be_explained(seed):
     rows = [row.params for row in golden() if not row.accepted]
     params = rows[seed % len(rows)]
     violations = check(params, warnings=True)

@@ -23,13 +23,13 @@ def test_check_gives_the_drivers_verdict():
     assert len({v.rule for row, broken in rows if not row.accepted for v in broken}) >= 23
 
 
-def test_what_the_tests_start_from_is_legal():
+def test_initial_params_of_the_tests_are_legal():
     assert check(LEGAL) == check(PLAIN) == check(LEGAL_IM2COL) == ()
     assert check(LEGAL_WIDE, (10, 0)) == check(PACKED, (10, 0)) == check(PACKED_IM2COL, (10, 0)) == ()
 
 
 @pytest.mark.parametrize("rule", [*RULES, *WARNINGS], ids=lambda rule: f"{rule.name}-{rule.parameter}")
-def test_a_rule_that_finds_nothing_says_so_with_an_empty_sequence(rule):
+def test_a_rule_without_violations_gives_an_empty_sequence(rule):
     legal = {TiledParams: (LEGAL, PLAIN, PACKED), Im2colParams: (LEGAL_IM2COL,), Im2colWideParams: (LEGAL_WIDE,)}
     found = [rule.find(tensor_map(params, (10, 0))) for mode in rule.modes for params in legal[mode]]
     assert found and all(isinstance(findings, tuple | list) for findings in found)
@@ -157,12 +157,12 @@ def test_one_broken_constraint_of_any_legal_map_is_named_and_nothing_else(rule, 
 
 
 @given(legal_params())
-def test_what_is_made_legal_is_accepted(params):
+def test_legal_maps_are_accepted(params):
     assert check(params) == ()
 
 
 @given(legal_params(compute_capability=(10, 0)) | legal_wide_params(), st.sampled_from([(10, 0), (11, 0), (12, 1)]))
-def test_what_is_made_legal_is_accepted_by_later_devices(params, capability):
+def test_legal_maps_are_accepted_by_later_devices(params, capability):
     assert check(params, capability) == ()
 
 
@@ -297,7 +297,7 @@ WARNED = [
 
 
 @pytest.mark.parametrize("rule,base,change,capability", WARNED, ids=[w[0] for w in WARNED])
-def test_a_warning_is_given_only_when_asked_for(rule, base, change, capability):
+def test_a_warning_needs_a_request(rule, base, change, capability):
     params = replace(base, **change)
     assert check(params, capability) == ()
     found = check(params, capability, warnings=True)
@@ -305,7 +305,7 @@ def test_a_warning_is_given_only_when_asked_for(rule, base, change, capability):
     assert rule not in [v.rule for v in check(base, capability, warnings=True)]
 
 
-def test_every_warning_is_given_once():
+def test_every_warning_appears_once():
     assert {rule.name for rule in WARNINGS} == {rule for rule, *_ in WARNED}
 
 
@@ -327,7 +327,7 @@ def test_expect_tx_of_strided_boxes_is_the_ceiling():
     assert f"a load delivers {32 * 6 * 2 * 4} bytes, not the {32 * 16 * 2 * 4}" in violation.message
 
 
-def test_what_is_not_verified_says_so():
+def test_unverified_facts_are_marked():
     for rule in RULES:
         if rule.name.endswith("_packed") or rule.name in ("mode", "swizzle_wide", "allocation_class"):
             assert "documented, not verified on hardware" in rule.source

@@ -240,7 +240,7 @@ def test_the_sentence(base, capability, change, expected):
     assert sentence(params, violation, DTYPES.get(params.data_type, "any")) == expected
 
 
-def test_sentences_about_a_data_type_that_nobody_knows_name_no_elements():
+def test_sentences_about_an_unknown_data_type_name_no_elements():
     params = replace(PLAIN, data_type=16, global_strides=(8, 12288), box_dim=(0, 16, 2))
     assert [sentence(params, v, "16") for v in check(params)] == [
         "data_type is 16; TMA needs 0 to 15. [driver: data_type=16]",

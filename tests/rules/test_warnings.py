@@ -262,13 +262,13 @@ def test_every_warning_but_of_bytes_is_tried_at_its_boundary():
     assert found == {rule.name for rule in WARNINGS} - {"unexplained"}
 
 
-def test_what_params_without_dimensions_are_warned_of():
+def test_warnings_for_params_without_dimensions():
     nothing = replace(SM, global_dim=(), global_strides=(), box_dim=(), element_strides=())
     assert warnings(nothing) == warnings(nothing, (10, 0)) == []
     assert [v.rule for v in check(nothing)] == ["rank"]
 
 
-def test_warnings_name_the_next_value_where_there_is_one():
+def test_warnings_name_the_next_value_if_there_is_one():
     (documented,) = warnings(replace(PLAIN, global_dim=(64, 48, 2**32), global_strides=(256, 12288)))
     assert (documented.index, documented.value, documented.nearest) == (2, 2**32, 2**31)
     (ignored,) = warnings(replace(PLAIN, element_strides=(2, 1, 1)))
@@ -278,7 +278,7 @@ def test_warnings_name_the_next_value_where_there_is_one():
 
 
 @pytest.mark.parametrize("changes", [{"data_type": 16}, {"data_type": -1}, {"interleave": 3}, {"global_dim": ()}])
-def test_nothing_is_said_of_rows_that_have_no_size(changes):
+def test_rows_without_a_size_give_no_warning(changes):
     params = replace(LEGAL, **{"global_dim": (1, 48, 1), "global_strides": (0, 0)} | changes)
     said = {v.rule for v in warnings(params, (10, 0))}
     assert not said & {"small_tensor", "global_dim_narrow", "global_strides_overlap"}
@@ -314,7 +314,7 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
 
 
 @pytest.mark.parametrize("word,mask,read", [(2, 2, False), (16, 4096, False), (18, 1, False), (2, 3 << 22, True)])
-def test_bits_that_no_load_reads_are_told_from_others(word, mask, read):
+def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
     """Bit 1 of word 2, the transfer size and the period of the swizzle: maps of CuTe DSL differ there, and work."""
     odd = replace(LEGAL, unexplained=((word, mask),))
     (warning,) = warnings(odd)

@@ -174,12 +174,12 @@ def after(simulated_gpu):
     yield
     add(simulated_gpu)
 
-def test_said(after): pass
+def test_skip_reason(after): pass
 """)
     result.assert_outcomes(passed=1, warnings=1)
 
 
-def test_what_fails_otherwise_says_what_the_kernels_did(run):
+def test_another_failure_also_prints_the_errors_of_kernels(run):
     result = run("""
 def test_wrong(simulated_gpu):
     assert fill(simulated_gpu, 5).tolist() == [8] * 4
@@ -191,11 +191,11 @@ def test_wrong(simulated_gpu):
 def test_advice_is_a_warning_unless_it_is_not_wanted(run):
     result = run(
         """
-def test_said(simulated_gpu):
+def test_skip_reason(simulated_gpu):
     add(simulated_gpu)
 
 @pytest.mark.simulated_gpu(advice=False)
-def test_not_said(simulated_gpu):
+def test_no_reason(simulated_gpu):
     add(simulated_gpu)
 """,
         "--strict-markers",
@@ -204,7 +204,7 @@ def test_not_said(simulated_gpu):
     result.stdout.re_match_lines([r".*SimulatedGpuWarning: .*sum.cu:3: advice: thread 0 .*"])
 
 
-def test_marks_are_what_the_device_takes(run):
+def test_marks_take_the_devices_arguments(run):
     result = run("""
 pytestmark = pytest.mark.simulated_gpu(schedules=3, compute_capability="10.0", strict=True)
 

@@ -126,13 +126,13 @@ def test_the_heap_has_an_end(launch):
     assert out[0] == 8
 
 
-def test_what_is_printed_has_an_end(launch):
+def test_printed_output_is_bounded(launch):
     report = launch("prints", (1, 32))
     assert len(report.output) < 5_000_000
     assert report.output.endswith("more than 4194304 characters: the rest is not kept\n")
 
 
-def test_what_is_not_known_is_said_with_its_line_of_the_source():
+def test_an_unknown_instruction_is_reported_with_its_line():
     source = 'extern "C" __global__ void looks(cudaTextureObject_t texture, float* out) {\n'
     source += "    out[0] = tex2D<float>(texture, 0.5f, 0.5f);\n}\n"
     with pytest.raises(simulate.UnsupportedInstruction, match=r"tex\.2d\.v4\.f32\.f32 \(.*looks.cu:2\)") as raised:
@@ -140,7 +140,7 @@ def test_what_is_not_known_is_said_with_its_line_of_the_source():
     assert raised.value.opcode == "tex.2d.v4.f32.f32"
 
 
-def test_python_objects_are_no_numbers(launch):
+def test_python_objects_are_not_numbers(launch):
     """Their pointers would be overwritten."""
     with pytest.raises(TypeError, match=r"a ndarray was given \(DLPack only supports"):
         launch("keeps", (1, 1), np.array([None]))

@@ -34,7 +34,7 @@ def test_forms_are_many_and_each_once():
     assert len(forms()) == len({*forms()}) > 1100
 
 
-def test_a_right_result_is_not_accused_and_a_wrong_one_is_named():
+def test_a_right_result_passes_and_a_wrong_one_is_named():
     batch = sequences.one_of_each()
     inputs = sequences.inputs_of(batch)
     outputs = run(batch, inputs)
@@ -97,7 +97,7 @@ def test_only_nan_of_f64_and_of_signs_is_open():
     assert found == {"add.rn.f64 d, a, b": True, "add.rn.f32 d, a, b": False, "neg.f16 d, a": True}
 
 
-def test_later_steps_read_what_earlier_ones_wrote():
+def test_later_steps_read_earlier_results():
     program = find(
         sequences.programs,
         lambda program: any(
@@ -108,7 +108,7 @@ def test_later_steps_read_what_earlier_ones_wrote():
     assert not [*sequences.mismatches([program], inputs, run([program], inputs))]
 
 
-def test_the_machine_does_what_the_table_says():
+def test_the_machine_agrees_with_the_table():
     """The simulator binds registers, immediates, predicates, carries and vectors as the table does: a part of the
     forms."""
     batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]

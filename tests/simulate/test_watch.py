@@ -129,7 +129,7 @@ def test_a_difference_is_named(twice):
 
 
 @pytest.mark.parametrize(("settings", "found"), [({}, {"race": 15, "early-exit": 12}), ({"sanitize": False}, {})])
-def test_what_is_wrong_is_found_too(gpu, settings, found):
+def test_wrong_kernels_are_also_found(gpu, settings, found):
     kernel = compiled_kernel(gpu.driver, SOURCE.replace("    full.wait(0);\n", ""), "twice")
     given, out = gpu.array(4, 8), gpu.array(32)
     params = cuda_tma.params_of(given, cuda_tma.parameters_of(kernel)["map"].map_type.options)
@@ -177,7 +177,7 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
     assert arrays[33].ctypes.data in [difference.allocation for difference in found[0].differences]
 
 
-def test_ptx_is_taken_from_whoever_has_it(gpu, twice):
+def test_ptx_is_taken_from_its_owner(gpu, twice):
     """The kernel is of cuda.core's Program; its name finds the PTX."""
     kernel, tensor_map, out, _ = twice
     compiled, handle = compiled_of(kernel), next(HANDLES)
@@ -236,7 +236,7 @@ def test_ptx_is_found_by_the_name_that_a_compiler_gives(gpu):
         assert (found[0].skipped, bool(found[0].differences)) == ("", differ), name
 
 
-def test_what_is_not_watched_says_why_and_is_launched(gpu, twice):
+def test_an_unwatched_launch_gives_the_reason_and_runs(gpu, twice):
     kernel, tensor_map, out, _ = twice
     arguments = ONE_WARP, kernel, tensor_map, out.ctypes.data
     with simulate.watch(most_bytes=100) as found:

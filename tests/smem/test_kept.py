@@ -17,7 +17,7 @@ from tests.emulate._limits import IM2COL, MATRIX, MEMORY, changed
 KEPT = (_layout.rows, _legal._is_legal, _traversal._box, _memory.delivered_mask, _memory._chunk_order)
 
 
-def test_maps_that_differ_in_the_address_share_what_is_kept():
+def test_maps_that_differ_in_the_address_share_cached_results():
     params = changed(
         data_type=T.UINT8,
         global_dim=(16, 256, 57),
@@ -42,7 +42,7 @@ def test_maps_that_differ_in_the_address_share_what_is_kept():
         assert kept.cache_info().hits >= 1100
 
 
-def test_what_is_kept_is_bounded():
+def test_the_cache_is_bounded():
     assert max(kept.cache_info().maxsize for kept in KEPT[2:]) * _layout.MAX_SMEM_BYTES < 16 << 20
     assert max(kept.cache_info().maxsize for kept in KEPT) <= 1024
 
@@ -58,7 +58,7 @@ def test_a_map_of_another_kind_or_of_a_subclass_is_not_taken_for_one_that_is_kep
         assert _layout.rows(changed(**{name: value})) != _layout.rows(MATRIX)
 
 
-def test_numbers_of_another_kind_leave_nothing_behind():
+def test_numbers_of_another_kind_leave_no_trace():
     """Equal numbers are one key: a narrow one wrapped, and its result was kept for all."""
     plain = changed(data_type=T.UINT16, global_dim=(64, 64), global_strides=(128,), box_dim=(64, 64))
     for kind in (np.uint8, np.int16, np.int64):

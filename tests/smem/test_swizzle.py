@@ -53,7 +53,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("mode", TABLES, ids=lambda mode: mode.short_name)
-def test_chunks_lie_as_the_isa_prints_them(mode):
+def test_chunks_have_the_places_in_the_isa(mode):
     for line, table_row in zip(range(16), itertools.cycle(TABLES[mode])):
         places = [shared.swizzle_offset(mode, line * 128 + place * 16) for place in range(8)]
         assert [(p - line * 128) // 16 for p in places] == [int(chunk) for chunk in table_row]
@@ -196,7 +196,7 @@ def test_a_box_has_no_pixels():
         (None, "index is None; give 2 integers"),
     ],
 )
-def test_what_is_no_index(index, message):
+def test_invalid_index(index, message):
     for call in (_layout.linear_offset, shared.smem_offset):
         refuses(message, call, matrix((8, 4)), index)
 
@@ -210,7 +210,7 @@ def test_an_index_may_be_an_array_of_any_integers(params, data):
 
 
 @pytest.mark.parametrize("offset", [LARGE, LARGE.tolist(), 0.5, "0", None])
-def test_what_is_no_offset(offset):
+def test_invalid_offset(offset):
     refuses("offset is .*; give an integer$", shared.smem_index, matrix((8, 4)), offset)
 
 
@@ -239,7 +239,7 @@ def test_offsets_are_integers_in_every_mode(mode, offset, given):
         (LARGE, f" is {LARGE_SHOWN}"),
     ],
 )
-def test_what_is_no_swizzle(value, given):
+def test_invalid_swizzle(value, given):
     message = rf"swizzle{given}; choose one of 0 \(NONE\), 1 \(32B\), .*, 6 \(128B_ATOM_64B\)$"
     refuses(message, shared.pattern, value)
     refuses(message, shared.swizzle_offset, value, 0)
@@ -248,12 +248,12 @@ def test_what_is_no_swizzle(value, given):
 
 
 @pytest.mark.parametrize("data_type", [16, -1, None, "BFLOAT16", LARGE])
-def test_what_is_no_data_type(data_type):
+def test_invalid_data_type(data_type):
     refuses(r"data_type.* is .*; choose one of 0 \(UINT8\), 1 \(UINT16\)", _layout.chunk_elements, data_type)
 
 
 @pytest.mark.parametrize("access", [LARGE, LARGE.tolist(), ["row"], None, 0])
-def test_what_is_no_access(access):
+def test_invalid_access(access):
     for call in (shared.bank_conflicts, shared.worst_read):
         refuses("access.* is .*; choose one of 'row', 'column', 'ldmatrix'$", call, matrix((8, 4)), access)
 
@@ -346,7 +346,7 @@ def test_cute_layout_at_every_index_of_a_full_tile(mode, data_type):
         assert layout(*index) * unit == shared.smem_offset(params, index)
 
 
-def test_cute_layout_says_what_it_cannot():
+def test_cute_layout_refuses_other_maps():
     pytest.importorskip("tensor_layouts")
     with pytest.raises(TensorMapError, match="16U4_ALIGN8B has elements of less than a byte"):
         shared.smem_layout(matrix((128, 2), T.PACKED_16U4_ALIGN8B))

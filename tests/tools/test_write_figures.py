@@ -20,14 +20,14 @@ GEMM = Figure("gemm", "large", "cuBLAS", (2.0,), (1.0,), "burst", 10**12, 10**9)
 
 
 @pytest.mark.parametrize("page", write_figures.PAGES)
-def test_pages_have_what_was_recorded(page):
+def test_pages_contain_the_recordings(page):
     """Run `python tools/write_figures.py` after `make bench` with `--output`, copied to docs/benchmarks."""
     text = (ROOT / page).read_text()
     assert write_figures.fill(text, write_figures.PAGES[page]) == text
 
 
 @pytest.mark.parametrize("page", write_figures.PAGES)
-def test_no_figure_is_typed_beside_the_blocks(page):
+def test_no_figure_is_typed_outside_the_blocks(page):
     text = re.sub(r"<!-- figures: .*?<!-- end -->", "", (ROOT / page).read_text(), flags=re.S)
     assert re.findall(r"\d[\d.]* (?:µs|ns|ms|us|TB/s|GB/s|TFLOP/s)|\d[\d.]* ?%(?! interval)", text) == []
 
@@ -50,7 +50,7 @@ def kernels_page(**changes):
     return f"{GPU}\n\n{markdown(Figures('Kernels', figures))}"
 
 
-def test_kernels_stand_with_their_spread_and_regime():
+def test_kernels_have_their_spread_and_regime():
     lines = list(write_figures.kernels(kernels_page()))
     assert len(lines) == 2 + len(write_figures.KERNELS) + 2
     assert lines[2] == (
@@ -65,7 +65,7 @@ def test_kernels_stand_with_their_spread_and_regime():
     assert lines[-1] == "Measured on one NVIDIA H200, driver 580.1, cuda-core 1.2.2, torch 2.11.0."
 
 
-def test_several_cases_stand_in_one_row():
+def test_several_cases_share_one_row():
     work = {"regime": "burst", "flops": 10**12, "moved_bytes": 1}
     figures = [Figure("gemm", f"case {ms}", "torch.matmul", (1.0,), (ms,), **work) for ms in (4.0, 1.0)]
     more = markdown(Figures("More", figures, summary(figures)))
@@ -96,7 +96,7 @@ def test_a_kernel_without_figures_is_named():
         list(write_figures.kernels(kernels_page(without="gemm")))
 
 
-def test_threads_stand_in_a_row():
+def test_threads_are_in_one_row():
     rows = [
         Row(f"{name}, {n} thread{'s' * (n > 1)}", (ns, ns))
         for name, ns in (("a", 4649.0), ("b", 800.0))

@@ -20,7 +20,7 @@ def test_every_kind_has_a_kernel():
 
 
 @pytest.mark.parametrize("kind", finding_kernels.KERNELS)
-def test_the_wrong_kernel_has_that_finding_and_the_mended_one_has_none(kind):
+def test_the_wrong_kernel_has_that_finding_and_the_fixed_one_has_no_finding(kind):
     assert [finding.kind for finding in write_findings.reported(kind, "-").findings] == [kind]
     assert write_findings.reported(kind, "+").findings == ()
 

@@ -20,5 +20,5 @@ def test_the_page_is_current(name):
 
 
 @pytest.mark.parametrize("path", GENERATED)
-def test_what_the_table_of_options_gives_is_current(path):
+def test_files_generated_from_the_table_of_options_are_current(path):
     assert (ROOT / path).read_text() == GENERATED[path](), "run: python tools/write_options.py"

@@ -75,7 +75,7 @@ def test_a_grid_with_clusters_counts_them(gpu, kernel, config, blocks):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_shown_on_a_terminal_alone(gpu, kernel, capsys, monkeypatch, terminal):
+def test_progress_is_shown_only_on_a_terminal(gpu, kernel, capsys, monkeypatch, terminal):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     monkeypatch.setattr(_progress, "_FIRST_SECONDS", -1.0)
     gpu.launch(Config(5, 1), kernel("where"), np.zeros(5, np.int32)).raise_for_errors()
@@ -83,7 +83,7 @@ def test_progress_is_shown_on_a_terminal_alone(gpu, kernel, capsys, monkeypatch,
     assert (any("of 5 clusters, 0.0 million" in text for text in shown) and shown[-1] == "") == terminal
 
 
-def test_progress_says_how_many_schedules_are_done(capsys, monkeypatch):
+def test_progress_counts_completed_schedules(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr(_progress, "_FIRST_SECONDS", -1.0)
     gpu = simulate.Device(schedules=3)
@@ -92,7 +92,7 @@ def test_progress_says_how_many_schedules_are_done(capsys, monkeypatch):
     assert "simulated: 1 of 3 schedules" in [text.strip() for text in shown] and shown[-1] == ""
 
 
-def test_a_descriptor_that_is_not_known_is_refused(gpu):
+def test_an_unknown_descriptor_is_refused(gpu):
     """A matrix descriptor with a base offset: its effect is not recorded."""
     source = r"""
     #include <cuda_tma/wgmma.cuh>
@@ -139,7 +139,7 @@ extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {
 """
 
 
-def test_a_map_of_another_type_than_the_kernels_is_refused():
+def test_a_map_whose_type_differs_from_the_kernels_is_refused():
     """A launch on a GPU refuses it as well: the kernel would read with another swizzle than the copy wrote."""
     gpu = simulate.Device()
     kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)

@@ -51,7 +51,7 @@ def gpu():
         ("__cluster_dims__(2, 1, 1)", Config(2, 64, cluster=2), 4),
     ],
 )
-def test_a_grid_counts_what_the_directives_state(gpu, attribute, config, ctas):
+def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
     """PTX ISA, ".blocksareclusters": the grid of a launch is in clusters."""
     counted = np.zeros(1, np.int32)
     gpu.launch(config, gpu.compile(COUNT.format(attribute), "count"), counted).raise_for_errors()
@@ -165,7 +165,7 @@ def test_a_suppression_may_be_text(gpu):
 
 
 @pytest.mark.parametrize("is_dependent", [False, True])
-def test_what_is_no_kernel_is_refused_in_a_row(gpu, is_dependent):
+def test_invalid_kernel_is_refused_in_a_row(gpu, is_dependent):
     kernel, out = gpu.load(PTX.format(""), "k"), np.zeros(1, np.float32)
     second = Config(1, 1, programmatic_stream_serialization=is_dependent)
     with pytest.raises(TypeError, match="kernel is a str; the simulator takes"):
@@ -174,7 +174,7 @@ def test_what_is_no_kernel_is_refused_in_a_row(gpu, is_dependent):
         gpu.launch_all([((1, 1), kernel, out, 1.0)])
 
 
-def test_what_is_no_kernel_is_refused(gpu):
+def test_invalid_kernel_is_refused(gpu):
     with pytest.raises(TypeError, match="kernel is a str; the simulator takes what Device.compile or Device.load ret"):
         gpu.launch(Config(1, 1), "k")
     with pytest.raises(TypeError, match="config is a Kernel; launch takes a cuda.core.LaunchConfig or a mapping"):

@@ -127,7 +127,7 @@ def test_bits_are_not_read_as_another_type(launched, given, text):
         launched("numbers", 1, *given, np.zeros(4, np.float32))
 
 
-def test_a_form_that_is_not_known_is_said(gpu):
+def test_an_unknown_form_is_reported(gpu):
     """The error contains opcode and line, for any unknown form."""
     for text in ("red.global.add.v4.s7 [%0], {%1};", "atom.global.add.f99 %1, [%0], %1;", "st.global.q32 [%0], %1;"):
         source = f'extern "C" __global__ void k(int* o) {{ int a = 1; asm volatile("{text}" :: "l"(o), "r"(a)); }}'

@@ -161,7 +161,7 @@ def test_a_device_goes_on_after_the_limit():
 
 
 @pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), 1e9, "1", True])
-def test_what_is_no_limit(limit):
+def test_invalid_limit(limit):
     with pytest.raises((TypeError, ValueError), match="^time_limit="):
         simulate.Device(time_limit=limit)
 
@@ -221,7 +221,7 @@ def test_json_has_the_sentence(command):
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "nan", "inf", "x", "1e99", "9" * 5000])
-def test_a_time_limit_that_is_none(capsys, limit):
+def test_an_invalid_time_limit(capsys, limit):
     launch = ["k.ptx", "--kernel", "f", "--grid", "1", "--block", "1", f"--time-limit={limit}"]
     assert cli.main(["sanitize", *launch]) == 2
     assert "is no time; write seconds as 60 or 0.5" in capsys.readouterr().err

@@ -238,7 +238,7 @@ def test_printf(run):
     )
 
 
-def test_who_spins_does_not_starve_who_sets_the_flag(run):
+def test_a_spinning_thread_does_not_starve_the_thread_that_sets_the_flag(run):
     out = np.zeros(1, np.int32)
     run("flag", Config(1, 32), np.zeros(1, np.int32), out, max_steps=50_000)
     assert out[0] == 1
@@ -301,14 +301,14 @@ def test_views_of_an_array_are_one_memory(gpu, run):
     assert whole[:5].tolist() == [0, 1, 2, 3, 4]
 
 
-def test_an_array_that_is_gone_is_no_memory(gpu, ptx):
+def test_a_freed_array_is_not_memory(gpu, ptx):
     address = gpu.address(ints(4).copy())
     gc.collect()
     (finding,) = gpu.launch(Config(1, 1), gpu.load(ptx, "behind"), address, 0).findings
     assert finding.kind == "out-of-bounds"
 
 
-def test_what_is_read_only_is_not_written(gpu, ptx):
+def test_read_only_memory_is_not_written(gpu, ptx):
     out = ints(4)
     out.flags.writeable = False
     (finding,) = gpu.launch(Config(1, 1), gpu.load(ptx, "behind"), out, 0).findings
@@ -362,7 +362,7 @@ def test_a_defect_is_a_finding(gpu, ptx, name):
         report.raise_for_errors()
 
 
-def test_a_finding_says_where_and_who(gpu, ptx):
+def test_a_finding_names_place_and_thread(gpu, ptx):
     (finding,) = gpu.launch(Config(3, 32), gpu.load(ptx, "traps")).findings
     line = 1 + SOURCE[: SOURCE.index("void traps()")].count("\n")
     assert (finding.source[0].line, finding.threads, finding.blocks) == (line, (5,), ((0, 0, 0), (1, 0, 0), (2, 0, 0)))

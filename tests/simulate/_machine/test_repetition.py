@@ -82,7 +82,7 @@ def test_a_loop_that_ends(gpu, name, order):
 
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
-def test_who_looks_at_a_phase_in_a_loop_is_not_kept_long(gpu, order):
+def test_polling_a_phase_in_a_loop_ends_soon(gpu, order):
     """4096 steps for each of 20 copies, otherwise."""
     given, out = np.arange(640, dtype=np.int32), np.zeros(640, np.int32)
     kernel = gpu.compile(SOURCE, "looks_at_a_phase")
@@ -91,7 +91,7 @@ def test_who_looks_at_a_phase_in_a_loop_is_not_kept_long(gpu, order):
 
 
 @pytest.mark.parametrize("order", ["early", "late"])
-def test_who_looks_at_a_phase_that_does_not_end_waits_for_it(gpu, order):
+def test_polling_a_phase_that_does_not_complete_is_a_wait(gpu, order):
     kernel = gpu.compile(SOURCE, "looks_at_a_phase")
     given = np.arange(640, dtype=np.int32), np.zeros(640, np.int32), 160
     (finding,) = gpu.launch(Config(1, 64), kernel, *given, order=order).errors

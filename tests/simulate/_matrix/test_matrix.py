@@ -179,12 +179,12 @@ def test_integers_wrap_or_saturate():
         "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {d}, a, b, c, 0, p, 1, 1, 0, 0",
     ],
 )
-def test_other_products_are_not_known(text):
+def test_other_products_are_unknown(text):
     with pytest.raises(UnsupportedInstruction, match=r"^PTX line 1: the simulator does not know wgmma\.mma_async"):
         wgmma_of(instruction(text))
 
 
-def test_a_base_offset_is_not_known():
+def test_an_unknown_base_offset_is_refused():
     wgmma = wgmma_of(instruction(form("m64n8k16", "f32.f16.f16", 4, "a", "p, 1, 1, 0, 0")))
     with pytest.raises(NotImplementedError, match="base offset 3"):
         wgmma.a_addresses(descriptor(3, START, 16, 1024) | 3 << 49)
@@ -306,7 +306,7 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert (move.to_rows(found) == elements.view(np.uint8)).all()
 
 
-def test_other_moves_are_not_known():
+def test_other_moves_are_unknown():
     for shape in ("m8n8.x3.shared.b16", "m16n16.x1.trans.shared.b8", "m8n8.x1.global.b16"):
         with pytest.raises(UnsupportedInstruction):
             matrix_move_of(instruction(f"ldmatrix.sync.aligned.{shape} {{d}}, [a]"))

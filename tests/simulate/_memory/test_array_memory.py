@@ -21,7 +21,7 @@ def segments(gpu):
 # ---- storage that moves ----
 
 
-def test_a_tensor_that_was_resized_lies_elsewhere(gpu, put, torch):
+def test_a_resized_tensor_has_another_address(gpu, put, torch):
     tensor = torch.zeros(1000)
     address = gpu.address(tensor)
     tensor.resize_(5_000_000)
@@ -108,7 +108,7 @@ def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, t
         gc.enable()
 
 
-def test_what_an_object_exports_ends_with_it(gpu, put):
+def test_an_export_ends_with_its_object(gpu, put):
     array = zeros(4)
     memory, exporter = weakref.ref(array), Exporter(array)
     gpu.launch(FOUR, put, exporter).raise_for_errors()

@@ -118,7 +118,7 @@ def test_constant_expressions_have_64_bits():
     assert value == (5).to_bytes(8, "little")
 
 
-def test_an_access_behind_the_local_variables_grows_the_stack():
+def test_an_access_after_the_local_variables_grows_the_stack():
     """The read returns the written value, in a stack that both accesses enlarge."""
     text = ".visible .entry f(.param .u64 p)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .local .b8 x[256];\n"
     text += "mov.u32 %r1, %tid.x;\nst.local.u32 [x+4096], %r1;\nld.local.u32 %r2, [x+9000];\n"

@@ -40,7 +40,7 @@ def test_a_register_of_another_kind_is_refused(statement):
         ),
     ],
 )
-def test_a_spelling_that_is_none(statement):
+def test_an_invalid_spelling(statement):
     text = f".visible .entry f()\n{{\n{REGISTERS}\nL:\n{statement};\nret;\n}}\n"
     with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: the simulator does not know"):
         simulate.Device().load(HEAD + text, "f")

@@ -91,7 +91,7 @@ def test_opcodes_are_split_and_guarded():
     assert (first.line, second.line) == (7, 8)
 
 
-def test_directives_may_stand_close():
+def test_directives_may_be_adjacent():
     """cuda_fp16.hpp writes them this way."""
     found = body("{.reg.b32 a;.reg.pred p;.shared.align 8.b32 x;mov.b32 a,x;}")
     assert [register.type for register in found.registers] == ["b32", "pred"]
@@ -113,7 +113,7 @@ def test_scopes_have_registers_and_labels_of_their_own():
     assert found.labels == {"again": 0, "again#2": 3, "done": 7}
 
 
-def test_what_a_scope_declares_anew_has_a_name_of_its_own():
+def test_a_new_declaration_in_a_scope_has_its_own_name():
     found = body("{ .param .b32 x; st.param.b32 [x], 1; } { .param .b64 x; st.param.b64 [x+0], 2; }")
     assert [i.operands[0].base.name for i in found.instructions] == ["x", "x#2"]
     assert [(v.name, v.space, v.size_bytes) for v in found.variables.values()] == [
@@ -128,7 +128,7 @@ def test_a_table_of_branches():
     assert found.instructions[0].operands == (Register(0), Symbol("table"))
 
 
-def test_parameters_lie_at_multiples_of_their_alignment():
+def test_parameters_are_at_multiples_of_their_alignment():
     declared = ".param .u8 a, .param .u64 .ptr .global .align 16 b, .param .align 64 .b8 c[128], .param .v2 .f32 d"
     params = parse(f".entry k({declared}) {{}}").functions["k"].params
     assert [(p.name, p.offset, p.size_bytes, p.align) for p in params] == [
@@ -148,11 +148,11 @@ def test_parameters_lie_at_multiples_of_their_alignment():
         (".global .f64 x = 0f3F800000;", b"\0\0\0\0\0\0\xf0\x3f"),
     ],
 )
-def test_initialisers(declaration, initial):
+def test_initializers(declaration, initial):
     assert parse(declaration).variables["x"].initial == initial
 
 
-def test_initialisers_that_are_addresses():
+def test_initializers_that_are_addresses():
     text = ".global .u32 y; .global .u64 x[2] = {y+4, generic(y)}; .global .b8 z[2] = {0xFF(y), 0xFF00(y)};"
     variables = parse(text).variables
     assert variables["x"].references == (Reference(0, "y", 4), Reference(8, "y", generic=True))
@@ -163,7 +163,7 @@ def test_initialisers_that_are_addresses():
 # ---- what nvcc writes ----
 
 
-def test_what_nvcc_says_of_functions_and_variables():
+def test_output_of_nvcc_for_functions_and_variables():
     module = parse(LINE_INFO)
     assert (module.version, module.target, module.address_size) == ((9, 0), ("sm_90a",), 64)
     entry = module.functions["everything"]
@@ -276,12 +276,12 @@ def test_a_name_is_one_of_a_file(tmp_path, monkeypatch, name):
 
 
 @pytest.mark.parametrize("text", [EMPTY, f"  {EMPTY}", f"/* one line */ {EMPTY}", f"// two\n{EMPTY}"])
-def test_a_text_is_no_name(text):
+def test_a_text_is_not_a_name(text):
     assert text_of(text) == text
     assert simulate.Device().load(text, "k").name == "k"
 
 
-def test_a_kernel_says_what_to_pickle_instead():
+def test_a_kernel_names_the_object_to_pickle_instead():
     gpu = simulate.Device()
     kernel = gpu.load(EMPTY, "k")
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):

@@ -156,5 +156,5 @@ def test_division_by_a_huge_number_is_zero():
         *("bmsk.b32 d, a, b", "addc.u16 d, a, b", "mov.b64 {a, b, c}, d"),
     ],
 )
-def test_what_is_not_known_is_not_guessed(text):
+def test_unknown_facts_are_not_guessed(text):
     assert lookup(instruction(text)) is None

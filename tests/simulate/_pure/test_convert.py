@@ -251,7 +251,7 @@ def test_packed_integers():
         *("cvt.rn.satfinite.e2m1x2.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.f16x2 d, a"),
     ],
 )
-def test_what_is_not_known_is_not_guessed(text):
+def test_unknown_facts_are_not_guessed(text):
     assert lookup(instruction(text)) is None
 
 

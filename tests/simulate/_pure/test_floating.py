@@ -166,7 +166,7 @@ def test_extremes_of_three(name, flags, data):
 
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(TYPES), st.sampled_from(DIRECTIONS))
-def test_fused_beside_a_tie(data, type_, mode):
+def test_fused_near_a_tie(data, type_, mode):
     """a * b is half a unit of c, or slightly more or less: double rounding would be wrong there."""
     mode = mode if type_ in ("f32", "f64") else "rn"
     exponent_bits, fraction_bits = LAYOUT[type_]
@@ -224,7 +224,7 @@ def test_flushing_just_below_the_least_normal_number(type_, sat):
         assert kept == [0, 0, *[least if mode in ("rn", "rp") else 0] * 4], mode
 
 
-def test_what_was_observed_just_below_the_least_normal_number():
+def test_observations_just_below_the_least_normal_number():
     """On an H200, one value rounds to 2**-126 and is not flushed; another is an f32 below it except for its exponent,
     and is."""
     for text in ("mad.rn.ftz.sat.f32", "fma.rn.ftz.f32"):
@@ -303,7 +303,7 @@ def test_minimum_and_maximum(data, type_):
         check(f"{which}.NaN.xorsign.abs.{type_} d, a, b", type_, 2, xorsign, data)
 
 
-def test_a_signalling_nan_is_no_number_either():
+def test_a_signaling_nan_is_not_a_number_either():
     assert compute("min.f64 d, a, b", [0x7FF0800000000000, 1], [1, 0x7FF0800000000000]) == [1, 1]
     assert compute("max.f32 d, a, b", [0x7F800001, 1], [1, 0x7F800001]) == [1, 1]
 

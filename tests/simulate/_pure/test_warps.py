@@ -126,7 +126,7 @@ def test_two_warps_do_not_meet():
 
 
 @pytest.mark.parametrize("text", ["shfl.up.b32 d, a, b, c", "vote.any.pred d, a", "redux.sync.add.f32 d, a, b"])
-def test_other_forms_are_not_known(text):
+def test_other_forms_are_unknown(text):
     assert lookup(instruction(text)) is None
 
 

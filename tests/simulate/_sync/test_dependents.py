@@ -66,7 +66,7 @@ def test_a_kernel_that_waits_sees_all_of_the_one_before(chain, order):
         assert {*a} == {2} and {*b} == {2 + 4} and {*c} == {4}
 
 
-def test_a_kernel_that_forgets_to_wait_reads_what_was_there_before(chain):
+def test_a_kernel_without_a_wait_reads_old_data(chain):
     gpu, kernels = chain
     left = {}
     for order, config in (("early", EARLY), ("late", EARLY), ("late", PLAIN)):
@@ -105,7 +105,7 @@ def test_one_thread_waits_for_its_block(order):
     assert found == {1: [], 0: ["race"]}
 
 
-def test_what_the_one_before_reads_is_not_overwritten(chain):
+def test_data_that_the_preceding_kernel_reads_is_not_overwritten(chain):
     """The preceding kernel then reads: the write came first, and is reported."""
     gpu = simulate.Device()
     reads, writes = (gpu.compile(BY_ONE, name, defines={"RIGHT": 1}) for name in ("reads", "writes"))

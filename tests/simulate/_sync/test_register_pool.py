@@ -56,12 +56,12 @@ def launched(name, block=384, **defines):
     ("few", "many", "bounds"),
     [(24, 240, "__launch_bounds__(384, 1)"), (40, 232, "__launch_bounds__(384, 1)"), (24, 256, "")],
 )
-def test_what_fits_goes_on(few, many, bounds):
+def test_requests_that_fit_continue(few, many, bounds):
     """Without bounds ptxas ignores the instruction; so does the simulator."""
     assert launched("roles", FEW=few, MANY=many, BOUNDS=bounds) == ()
 
 
-def test_more_than_there_is_waits_for_ever():
+def test_an_excess_request_waits_forever():
     """NVIDIA developer forums, "About setmaxnreg": 224, 224 and 80 of 504 hung."""
     (finding,) = launched("roles", FEW=80, MANY=224)
     line = next(number for number, text in enumerate(SOURCE.split("\n"), 1) if "// INC" in text)
@@ -95,7 +95,7 @@ def test_a_part_of_a_last_warpgroup(threads, of):
     assert f"(warps 4 to {threads // 32 - 1} of the CTA)" in finding.message
 
 
-def test_inc_that_takes_away():
+def test_inc_that_subtracts():
     (finding,) = launched("wrong_way", 256)
     assert finding.kind == "fault" and "setmaxnreg.inc to 40 registers, of a warp that has 64" in finding.message
     assert "// INC" in SOURCE.split("\n")[finding.source[-1].line - 1]

@@ -60,7 +60,7 @@ def test_a_fence_becomes_the_event_of_its_proxy(fence, monkeypatch):
     assert {name: getattr(found, name) for name in facts} == facts
 
 
-def test_a_sanitizer_refuses_a_value_that_is_no_event(monkeypatch):
+def test_a_sanitizer_refuses_a_value_that_is_not_an_event(monkeypatch):
     began = []
     monkeypatch.setattr(Sanitizer, "access", lambda self, access: began.append(self))
     gpu = simulate.Device()

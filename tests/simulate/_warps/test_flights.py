@@ -131,7 +131,7 @@ def test_a_touch_is_found(name):
 
 @pytest.mark.parametrize("name", [name for name, (_, _, values) in WRONG.items() if values])
 @pytest.mark.parametrize("sanitize", [True, False])
-def test_a_touch_gives_what_hardware_may_give(name, sanitize):
+def test_an_early_access_gives_a_possible_value(name, sanitize):
     body, _, values = WRONG[name]
     _, out = launched(body, sanitize)
     got = {"read": out[1024:1152], "stored": out[1300:1428], "c0": out[:1024:8]}
@@ -149,7 +149,7 @@ def test_a_read_in_the_open_group_is_advice():
     assert [each.severity for each in launched(body, strict=True)[0]] == ["error"]
 
 
-def test_a_product_whose_a_is_overwritten_has_no_sums():
+def test_a_product_whose_a_is_overwritten_has_undefined_sums():
     _, out = launched(WRONG["A overwritten"][0])
     assert np.isnan(out[:1024].reshape(128, 8)[:, :4]).all()
 

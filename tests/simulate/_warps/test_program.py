@@ -24,6 +24,6 @@ READS_RESERVED = "mov.u32 %r1, %reserved_smem_offset_1;"
         ("", READS_RESERVED, RESERVED_SHARED),
     ],
 )
-def test_a_kernel_may_touch_reserved_shared_memory_if_it_asks_for_its_place(statement, call, first):
+def test_a_kernel_may_access_reserved_shared_memory_by_its_address(statement, call, first):
     module = parse(PTX.format(statement=statement, call=call))
     assert Program(module, "kernel", {}).shared_first == first
