@@ -174,7 +174,7 @@ def after(simulated_gpu):
     yield
     add(simulated_gpu)
 
-def test_skip_reason(after): pass
+def test_reported(after): pass
 """)
     result.assert_outcomes(passed=1, warnings=1)
 
@@ -191,11 +191,11 @@ def test_wrong(simulated_gpu):
 def test_advice_is_a_warning_unless_it_is_not_wanted(run):
     result = run(
         """
-def test_skip_reason(simulated_gpu):
+def test_reported(simulated_gpu):
     add(simulated_gpu)
 
 @pytest.mark.simulated_gpu(advice=False)
-def test_no_reason(simulated_gpu):
+def test_unreported(simulated_gpu):
     add(simulated_gpu)
 """,
         "--strict-markers",
