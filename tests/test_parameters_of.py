@@ -60,7 +60,7 @@ def test_kernels_of_compile_are_known(kernel):
         KernelParameter("out", "pointer", 504, 8),
     )
     assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
-    assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in what aligns the third
+    assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in the padding before the third
     assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
     assert found["window"].map_type == WINDOW
     assert [key in found for key in ("window", found[1], "", "none", 0)] == [True, True, False, False, False]

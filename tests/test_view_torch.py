@@ -185,7 +185,7 @@ def test_memory_of_a_gpu_is_its_own():
 
 
 def test_torch_that_cuda_core_does_not_read(reader, monkeypatch):
-    """It is looked up once, with the first tensor; if there is none, DLPack is used."""
+    """It is looked up once, with the first tensor; without one, DLPack is used."""
     asked = []
     monkeypatch.setattr(export, "torch_reader", asked.append)
     export.set_torch_reader(None)

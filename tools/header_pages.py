@@ -214,23 +214,26 @@ _INDEX = """# The device header
 
 [`tma.cuh`](tma.md) has one function for each PTX instruction: loads and stores of 1 to 5 dimensions, im2col,
 multicast, reductions, prefetches, cache policies, barriers, fences, and the shared-memory address of a swizzled byte.
-It is C++17, includes only its neighbours, and works with NVRTC and nvcc from CUDA 12.0 on, next to CCCL.
-[`tile.cuh`](tile.md) gives tiles and maps types that say data type, box and swizzle: `load`, `store`, `reduce` and
-`arrive_expect_tx` take the bytes from there, `tile(row, column)` is an element wherever the swizzle has put it, a
-tile wider than the swizzle's span comes in as many boxes as it takes, and a tile of another type does not compile.
-What compute capability 10 added (`gather4`, `scatter4`, im2col along W, pairs of CTAs) is in [`sm100.cuh`](sm100.md);
-for a target that lacks it, a `static_assert` names those that have it. [`pipeline.cuh`](pipeline.md) is a ring of
-tiles between a thread that loads and others that compute, in one CTA or in a cluster; [`wgmma.cuh`](wgmma.md) are
-Hopper's tensor cores on what a load left, with all their types and forms, and [`mma.cuh`](mma.md) those of every
-target. What kernels on them have in common, such as [`epilogue.cuh`](epilogue.md), which stores a tile while the next
-one multiplies, roles of warps, flags between GPUs, maps that the GPU changes and more are listed in
-[`tma.cuh`](tma.md). What would fail without a word is refused when it is compiled (NVRTC 13.4 on): a map that is no
-`__grid_constant__`, a tile in registers, a negative offset.
+It is C++17, includes only its neighbors, and works with NVRTC and nvcc from CUDA 12.0 on, together with CCCL.
 
-Each page below is made from the comments of its header. What including them costs: [compile times](../speed.md).
-`cuda_tma.include_path()` is the folder for `-I`; {{py:func}}`cuda_tma.compile` knows it.
+[`tile.cuh`](tile.md) has types of tiles and maps that declare data type, box and swizzle. `load`, `store`, `reduce` and
+`arrive_expect_tx` take the byte count from the type, and `tile(row, column)` is an element at its swizzled place. A tile
+wider than the swizzle's span consists of several boxes. A tile of another type does not compile.
 
-| header | what for |
+[`sm100.cuh`](sm100.md) contains the additions of compute capability 10 (`gather4`, `scatter4`, im2col along W, pairs of
+CTAs); on other targets, a `static_assert` names the targets that have them. [`pipeline.cuh`](pipeline.md) is a ring of
+tiles between a thread that loads and others that compute, in one CTA or in a cluster. [`wgmma.cuh`](wgmma.md) multiplies
+loaded tiles on Hopper's tensor cores, with all their types and forms, and [`mma.cuh`](mma.md) on those of every target.
+
+[`tma.cuh`](tma.md) lists common parts of kernels on tensor cores. Among them are [`epilogue.cuh`](epilogue.md), which
+stores a tile while the next one multiplies, roles of warps, flags between GPUs, and maps that the GPU changes. The
+compiler refuses mistakes that would fail silently (NVRTC 13.4 on): a map that is not a `__grid_constant__`, a tile in
+registers, a negative offset.
+
+Each page below contains the comments of its header. [Compile times](../speed.md) show the cost of an include.
+`cuda_tma.include_path()` is the folder for `-I`; {{py:func}}`cuda_tma.compile` adds it.
+
+| header | purpose |
 |---|---|
 {rows}
 

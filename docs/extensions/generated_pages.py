@@ -18,7 +18,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _write(app: Sphinx) -> None:
-    """What is as it was stays untouched, so that its page is not read again."""
+    """An unchanged file stays untouched, so that its page is not read again."""
     for folder, pages in PAGES.items():
         made, place = pages(), Path(app.srcdir) / folder
         place.mkdir(exist_ok=True)

@@ -271,7 +271,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again.add_argument("results", type=Path)
     of_again.add_argument("--only", nargs="*", help="ids")
     of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
-    commands.add_parser("summary", help="how many of what").add_argument("results", type=Path, nargs="+")
+    commands.add_parser("summary", help="the number of each outcome").add_argument("results", type=Path, nargs="+")
     given = parser.parse_args(arguments)
     if given.command == "run":
         given.of = given.of or [""]

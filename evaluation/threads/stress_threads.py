@@ -291,7 +291,7 @@ def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
           f"alone; device {device_mb:+} MB", flush=True)  # fmt: skip
     found = []
     if process_kb - others_kb > MOST_GROWTH_MB << 10:
-        found.append(f"the process grew by {process_kb - others_kb} KB that are none of others'")
+        found.append(f"the process grew by {process_kb - others_kb} KB, which other libraries do not explain")
     if device_mb > MOST_DEVICE_GROWTH_MB:
         found.append(f"{device_mb} MB more of the device are in use, by whomever")
     return found

@@ -97,7 +97,7 @@ def test_an_address_is_judged_as_itself(align):
 PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_strides=(64,), box_dim=(128, 4))
 
 
-# Boxes that are none, or too large ----------------------------------------------------------------------------------
+# Invalid boxes, and too large ones -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,8 @@ def test_growth_of_cuda_core_is_not_ours():
 def test_growing_works_are_named():
     leaks = RECORDED | {"create": Alone(119_001, 119_001 * 64), "capture": Alone(29_243, 29_243 * 300)}
     assert grown_alone(leaks) == [
-        "create alone left 64.0 bytes a work that are none of others'",
-        "capture alone left 91.9 bytes a work that are none of others'",
+        "create alone left 64.0 bytes a work, which other libraries do not explain",
+        "capture alone left 91.9 bytes a work, which other libraries do not explain",
     ]
     assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # without comparisons, it is all ours
     assert others_bytes({"capture": 1000}, {}) == 0

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("watched")
 
 
 machine = machine_fixture(
-    "device header, flags: {launches} launches pass on what was stored before (scopes gpu and sys)"
+    "device header, flags: {launches} launches make earlier stores visible (scopes gpu and sys)"
 )
 
 

@@ -75,7 +75,7 @@ def test_sequences(device, drawn, publish):
                 examples.setdefault(mismatch.text, str(mismatch))
     publish(
         f"simulate: {len(drawn)} sequences of {len(sequences.forms())} scalar forms, {steps} steps of 32 lanes: "
-        f"{sum(wrong.values())} results differ; of what is left open, {sum(left_open.values())}"
+        f"{sum(wrong.values())} results differ; of results that PTX leaves open, {sum(left_open.values())}"
         + "".join(f"; {text.split()[0]}: {count}" for text, count in left_open.most_common(12))
     )
     shown = [f"{wrong[text]} lanes: {examples[text]}" for text in sorted(wrong)]

@@ -1,6 +1,6 @@
 // thread: NVIDIA/cutlass#2364
-// bug: mbarrier_init_tx_bytes was taken for the initialisation; it arrives, and expects bytes, at an mbarrier that is none.
-// fix: initialise it first, by its number of arrivals.
+// bug: mbarrier_init_tx_bytes replaces the initialization; it arrives, and expects bytes, at an uninitialized mbarrier.
+// fix: initialize it first, with its number of arrivals.
 // kind: barrier-use
 
 #include <cuda_tma/tma.cuh>

@@ -1,7 +1,7 @@
 // thread: NVIDIA/cutlass#3189
-// bug: "I was not grouping (tile_M, tile_K)": the copy of a tile of rank 2 was partitioned so that it moved less than the
-//      tile whose bytes the mbarrier expects, and the wait never ended. Here: one box of 4 rows of a tile of 8.
-// fix: the copy is given the whole tile.
+// bug: "I was not grouping (tile_M, tile_K)": the partitioned copy of a tile of rank 2 moved less than the tile whose
+//      bytes the mbarrier expects, and the wait never ended. Here: one box of 4 rows of a tile of 8.
+// fix: the copy gets the whole tile.
 // kind: transaction-count
 // box: 4 32
 

@@ -1,7 +1,7 @@
 // thread: NVIDIA/cutlass#3643
-// bug: each CTA of a pair loads its half, counted by its own mbarrier; the leader waits for its own alone, and then reads
-//      the other's half through distributed shared memory.
-// fix: the other CTA waits for its half and arrives, with .release.cluster, where the leader waits (NVIDIA/cutlass#3647).
+// bug: each CTA of a pair loads its half, counted by its own mbarrier; the leader waits only for its own half, and then
+//      reads the other's half through distributed shared memory.
+// fix: the other CTA waits for its half and arrives with .release.cluster where the leader waits (NVIDIA/cutlass#3647).
 // kind: race
 // grid: 2
 // cluster: 2

@@ -1,6 +1,6 @@
 // thread: NVIDIA/cutlass#3643
-// bug: a CTA writes its part and arrives at the leader's mbarrier with .release.cta: the leader, in another CTA, is told
-//      that it may go on, but not of the writes.
+// bug: a CTA writes its part and arrives at the leader's mbarrier with .release.cta: the leader, in another CTA,
+//      receives the arrival, but its wait does not order the writes.
 // fix: .release.cluster, and .acquire.cluster where the leader waits (NVIDIA/cutlass#3647).
 // kind: race
 // grid: 2

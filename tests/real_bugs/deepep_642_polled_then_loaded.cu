@@ -1,6 +1,6 @@
 // thread: deepseek-ai/DeepEP#621
-// bug: one CTA writes rows to global memory and releases a flag; another acquires the flag, and reads the rows by a bulk
-//      copy: through the async proxy, with no proxy fence behind the ordinary writes.
+// bug: one CTA writes rows to global memory and releases a flag; another acquires the flag, and reads the rows by a
+//      bulk copy: through the async proxy, with no proxy fence after the ordinary writes.
 // fix: fence.proxy.async after the flag is seen (deepseek-ai/DeepEP#632, #642).
 // kind: missing-proxy-fence
 // grid: 2

@@ -1,6 +1,6 @@
 // thread: deepseek-ai/DeepEP#657
-// bug: two stages, each loaded, then stored from; before a stage is loaded anew, wait_group leaves stages - 1 = 1 group
-//      pending, which is the one that reads that very stage.
+// bug: two stages are each loaded, then stored from. Before a stage is loaded again, wait_group leaves stages - 1 = 1
+//      group pending, which reads that very stage.
 // fix: wait until no store reads the stage.
 // kind: race
 // block: 32

@@ -1,7 +1,7 @@
 // thread: MoonshotAI/FlashKDA#24
-// bug: an mbarrier is initialised by an ordinary write, and a TMA load then counts its bytes there through the async proxy.
-// fix: fence.mbarrier_init behind the initialisation, as CUTLASS has it (MoonshotAI/FlashKDA#25). Others hold that the
-//      barrier between the two is enough (facebookexperimental/triton#1553), so it is advice.
+// bug: an ordinary write initializes an mbarrier, and a TMA load then counts its bytes there through the async proxy.
+// fix: fence.mbarrier_init after the initialization, as in CUTLASS (MoonshotAI/FlashKDA#25). Others consider the
+//      barrier between the two sufficient (facebookexperimental/triton#1553), so it is advice.
 // kind: missing-proxy-fence
 // severity: advice
 

@@ -1,6 +1,6 @@
 // thread: MoonshotAI/FlashKDA#24
-// bug: the state is zeroed by ordinary writes, and the only fence is in the loop: a sequence of no tiles never runs it.
-// fix: a fence.proxy.async behind the zeroing, too (MoonshotAI/FlashKDA#25).
+// bug: ordinary writes zero the state, and the only fence is in the loop: a sequence of no tiles does not run it.
+// fix: a fence.proxy.async after the zeros, too (MoonshotAI/FlashKDA#25).
 // kind: missing-proxy-fence
 // tiles: 0
 

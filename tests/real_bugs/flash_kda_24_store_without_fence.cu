@@ -1,6 +1,6 @@
 // thread: MoonshotAI/FlashKDA#24
-// bug: threads convert the state to float32 in shared memory; __syncthreads() alone stands between that and the TMA store.
-// fix: each thread that wrote has a fence.proxy.async before the barrier (MoonshotAI/FlashKDA#25).
+// bug: threads convert the state to float32 in shared memory; only __syncthreads() is between that and the TMA store.
+// fix: each thread that wrote executes a fence.proxy.async before the barrier (MoonshotAI/FlashKDA#25).
 // kind: missing-proxy-fence
 
 #include <cuda_tma/tma.cuh>

@@ -1,6 +1,6 @@
 // thread: NVIDIA/Fuser#5448
-// bug: each turn writes results to shared memory and stores them by TMA; the commit and the wait stand behind the loop.
-// fix: commit and wait in each turn.
+// bug: each iteration writes shared memory and stores it by TMA; the commit and the wait are after the loop.
+// fix: commit and wait in each iteration.
 // kind: race
 // tiles: 3
 

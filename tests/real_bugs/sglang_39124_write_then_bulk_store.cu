@@ -1,6 +1,6 @@
 // thread: sgl-project/sglang#39124
-// bug: results are written to shared memory by ordinary stores, and a bulk copy reads them through the async proxy.
-// fix: fence.proxy.async by those who wrote, before the barrier.
+// bug: ordinary stores write results to shared memory, and a bulk copy reads them through the async proxy.
+// fix: fence.proxy.async in the writing threads, before the barrier.
 // kind: missing-proxy-fence
 // block: 32
 

@@ -1,5 +1,5 @@
 // thread: tile-ai/tilelang#2566
-// bug: a loop of one turn takes a 1-D bulk copy, for which the compiler tells the mbarrier of the bytes but emits no
+// bug: a loop of one iteration has a 1-D bulk copy, for which the compiler emits an expect_tx at the mbarrier, but no
 //      arrival: all bytes come, and the phase never completes.
 // fix: mbarrier.arrive.expect_tx, as for other copies.
 // kind: deadlock

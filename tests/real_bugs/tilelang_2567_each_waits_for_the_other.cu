@@ -1,7 +1,7 @@
 // thread: tile-ai/tilelang#2567
-// bug: the consumer's arrival that frees a buffer was moved behind a barrier that the producer reaches only after it has
-//      filled that buffer: each waits for the other.
-// fix: the arrival stands before that barrier.
+// bug: the compiler moved the consumer's arrival that frees a buffer after a barrier that the producer reaches only
+//      after it has filled that buffer: each waits for the other.
+// fix: the arrival precedes that barrier.
 // kind: deadlock
 // block: 64
 

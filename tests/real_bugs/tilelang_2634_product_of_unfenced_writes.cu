@@ -1,6 +1,6 @@
 // thread: tile-ai/tilelang#2634
-// bug: an operand of wgmma is written to shared memory by ordinary stores, and wgmma reads it through the async proxy.
-// fix: fence.proxy.async between the two, as the dense product had it.
+// bug: ordinary stores write an operand of wgmma to shared memory, and wgmma reads it through the async proxy.
+// fix: fence.proxy.async between the two, as in the dense product.
 // kind: missing-proxy-fence
 
 #include <cuda_tma/tile.cuh>

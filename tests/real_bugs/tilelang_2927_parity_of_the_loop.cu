@@ -1,6 +1,6 @@
 // thread: tile-ai/tilelang#2927
-// bug: each turn uses another mbarrier for the first time, and waits for the parity of the loop: for phase 1 of a barrier
-//      in its phase 0, which counts as complete. Odd turns read before the tile is there.
+// bug: each iteration uses another mbarrier for the first time, and waits for the parity of the loop: for phase 1 of a
+//      barrier in its phase 0, which counts as complete. Odd iterations read before the tile arrives.
 // fix: the parity of that barrier's own phase.
 // kind: race
 // order: late

@@ -1,6 +1,6 @@
 // thread: mlc-ai/TIRx-kernels#202
-// bug: a warp puts what is next to do into a slot that another warp reads; it waits for nobody before it writes it anew.
-// fix: an mbarrier on which every reader arrives behind its read.
+// bug: a warp puts the next task into a slot that another warp reads, without a wait for that reader.
+// fix: an mbarrier on which every reader arrives after its read.
 // kind: race
 // block: 64
 // tiles: 4

@@ -1,6 +1,6 @@
 // thread: mlc-ai/TIRx-kernels#6
-// bug: one lane of each warp initialises the shared mbarriers, not one lane of one warp.
-// fix: warp 0 alone.
+// bug: one lane of each warp initializes the shared mbarriers, not one lane of one warp.
+// fix: only warp 0 does.
 // kind: barrier-use
 // block: 64
 

@@ -1,6 +1,6 @@
 // thread: mlc-ai/TIRx-kernels#6
-// bug: the first turn compares with the row's maximum so far, which lies in shared memory and which nobody has written.
-// fix: the first turn does not read it.
+// bug: the first iteration compares with the row's maximum so far, which is in shared memory and was never written.
+// fix: the first iteration does not read it.
 // kind: uninitialized-read
 // severity: error
 // tiles: 3

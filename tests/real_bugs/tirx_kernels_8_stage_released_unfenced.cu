@@ -1,6 +1,6 @@
 // thread: mlc-ai/TIRx-kernels#8
 // bug: consumers read a stage's weights by ordinary loads and release the stage, which TMA then overwrites.
-// fix: fence.proxy.async behind the reads, before the release.
+// fix: fence.proxy.async after the reads, before the release.
 // kind: missing-proxy-fence
 // severity: advice
 // block: 64

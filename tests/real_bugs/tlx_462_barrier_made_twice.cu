@@ -1,6 +1,6 @@
 // thread: facebookexperimental/triton#462
-// bug: the allocator took one mbarrier for dead when it placed another: both are initialised at the same address, and
-//      nothing invalidates the first in between.
+// bug: the allocator considered one mbarrier dead when it placed another: the kernel initializes both at the same
+//      address, and nothing invalidates the first in between.
 // fix: mbarrier.inval before the memory is used for something else.
 // kind: barrier-use
 

@@ -1,7 +1,7 @@
 // thread: NVIDIA/TransformerEngine#2695
-// bug: threads read a stage by ordinary loads; behind a __syncthreads() TMA writes the next stage's bytes over it, and no
-//      proxy fence lies between. What the ISA asks for here is disputed, so it is advice.
-// fix: fence.proxy.async behind the reads, before the barrier.
+// bug: threads read a stage by ordinary loads; after a __syncthreads() TMA writes the next stage's bytes over it, with
+//      no proxy fence between them. The requirement of the ISA is disputed here, so it is advice.
+// fix: fence.proxy.async after the reads, before the barrier.
 // kind: missing-proxy-fence
 // severity: advice
 // tiles: 3

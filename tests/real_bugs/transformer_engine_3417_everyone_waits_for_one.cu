@@ -1,7 +1,7 @@
 // thread: NVIDIA/TransformerEngine#3417
-// bug: one thread issues the stores, and every thread calls wait_group.read: of the others it waits for nothing, as groups
-//      are each thread's own. They write into the buffer that TMA still reads.
-// fix: the thread that issued waits, and a barrier tells the others.
+// bug: one thread issues the stores, and every thread calls wait_group.read: in the others it waits for nothing,
+//      because each thread has its own groups. They write into the buffer that TMA still reads.
+// fix: the issuing thread waits, and a barrier synchronizes the others.
 // kind: race
 // tiles: 3
 

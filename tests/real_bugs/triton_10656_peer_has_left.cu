@@ -1,6 +1,6 @@
 // thread: triton-lang/triton#10656
-// bug: a CTA reads another's shared memory, which that other gives up as soon as it has ended.
-// fix: a cluster barrier before every return of a kernel of clusters.
+// bug: a CTA reads another's shared memory, which ends with that other CTA.
+// fix: a cluster barrier before every return of a kernel with clusters.
 // kind: early-exit
 // grid: 2
 // cluster: 2

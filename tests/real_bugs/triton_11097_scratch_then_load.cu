@@ -1,6 +1,6 @@
 // thread: triton-lang/triton#11097
-// bug: scratch memory of a reduction, written by ordinary stores, is reused as a TMA load's destination without a fence.
-// fix: the compiler puts fence.proxy.async there, too.
+// bug: scratch memory of a reduction, written by ordinary stores, becomes a TMA load's destination without a fence.
+// fix: the compiler emits fence.proxy.async there, too.
 // kind: missing-proxy-fence
 // block: 64
 

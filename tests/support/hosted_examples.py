@@ -26,7 +26,7 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
-    # cuda.core asks a device about clusters, and there is none.
+    # cuda.core asks a device about clusters, which does not exist.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
 

@@ -138,7 +138,7 @@ def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction |
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     unit = least / (1 << LAYOUT[type_][1] + 1)
-    rest = (least - abs(value)) / unit  # how far below it, in units of what is below
+    rest = (least - abs(value)) / unit  # how far below it, in units below it
     up = rest < 1 if mode == ("rm" if value < 0 else "rp") else mode == "rn" and rest <= Fraction(1, 2)
     return value if up else flushed(value, type_)
 

@@ -31,7 +31,7 @@ _LETTER = re.compile(r"\b[a-z]\b")
 _MOVES = {"b16": "u16", "b32": "u32", "b64": "u64"}
 
 
-# ---- the forms, with what their operands are ----
+# ---- the forms, with their operands ----
 
 
 @dataclass(frozen=True)
