@@ -68,7 +68,7 @@ class Build(build_ext):
 
 
 # A release sets PROJECT_URL to the address of the repository, as https://github.com/NAME/cuda_tma. With it, the
-# metadata has its addresses, and README.md's links to files beside it go there; without, both are left out.
+# metadata has its addresses, and README.md's links to files next to it go there; otherwise both are left out.
 HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 

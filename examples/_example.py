@@ -27,7 +27,7 @@ def start(main, text):
 def start_cases(cases, small, large, text):
     """Run the cases of the sizes `small` and `large` once, including rivals; with --small, only the small ones."""
     parser = _parser(text)
-    parser.add_argument("--small", action="store_true", help="small sizes alone: a check in seconds, for a sanitizer")
+    parser.add_argument("--small", action="store_true", help="only small sizes: a check in seconds, for a sanitizer")
     sizes = (small,) if parser.parse_args().small else (small, large)
     _require_torch()
     for some in sizes:

@@ -8,7 +8,7 @@ query, the logarithm of the sum of its exponentials, in float32, for a backward 
 One CTA on each multiprocessor takes one task after the other: some queries of one head, and all their keys.
 
     a thread                  loads Q, ahead of its task, and K and V into two rings, as far ahead as there is room
-    two warpgroups, or three  have 64 queries each: Q @ K.T of the next keys is under way while the exponentials of the
+    two warpgroups, or three  have 64 queries each: Q @ K.T of the next keys is in flight while the exponentials of the
                               last are weights of V; they take turns at the tensor cores, so that one's exponentials
                               are computed while another multiplies
 """

@@ -6,7 +6,7 @@ multiple of 16 bytes; M is free. Beyond the edges, loads read zeros and stores w
 One CTA on each multiprocessor stays there, and computes one tile of C after the other:
 
     a thread          loads A and B into a ring of stages, 64 elements of K each, as far ahead as there is room
-    two warpgroups    multiply what has arrived: each has half of the tile, 64 x 256 sums, in its registers ...
+    two warpgroups    multiply loaded stages: each has half of the tile, 64 x 256 sums, in its registers ...
                       ... and meanwhile send the tile before away: rounded, swizzled in shared memory, by TMA
 
 docs/kernels.md lists the gain of these and the kernel's other optimizations.

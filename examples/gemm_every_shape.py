@@ -76,7 +76,7 @@ struct Operand {
         else load_multicast(part, map, full, place(mn, k, number), ctas, policy);
     }
 
-    // All shares, to this CTA alone.
+    // All shares, only to this CTA.
     __device__ static void load_alone(Whole& tile, const Map& map, Barrier& full, int mn, int k, CachePolicy policy) {
 #pragma unroll
         for (int i = 0; i < Sharers; ++i)

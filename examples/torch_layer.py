@@ -57,7 +57,7 @@ def configuration(launch, a_map, b_map):
 
 
 def keep(ctx, inputs, output):
-    """Save what the gradient needs."""
+    """Save the values for the gradient."""
     x, weight, _ = inputs
     ctx.save_for_backward(x, weight, output)
 

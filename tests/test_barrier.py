@@ -81,7 +81,7 @@ def test_invalid_word(word):
         cuda_tma.barrier.decode_barrier(word)
 
 
-# ---- what is recorded ----
+# ---- recordings ----
 
 
 def test_recorded_cases_are_defined():

@@ -42,7 +42,7 @@ def test_the_kernels_compile():
     assert b"cluster_multicast" in record_faults.compiled()
 
 
-# ---- what was recorded, and the table ----
+# ---- the recordings, and the table ----
 
 
 def test_every_case_was_recorded():
@@ -113,7 +113,7 @@ def test_outcomes_in_words():
     assert words["a store"] == "no error"
 
 
-# ---- what the simulator says of one that it once let pass ----
+# ---- the simulator's report of a fault that it once missed ----
 
 THROUGH_IM2COL_MAP = r"""
 #include <cuda_tma/tma.cuh>

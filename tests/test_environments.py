@@ -238,7 +238,7 @@ def test_the_source_distribution_is_the_repository(sources):
     """It contains the tests and all files that they read; the trials above show that they pass from it."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
-        pytest.skip("no git history here says what the repository holds")
+        pytest.skip("there is no git history with the repository's files")
     packed = {path.relative_to(sources.result()).as_posix() for path in sources.result().rglob("*") if path.is_file()}
     assert {name for name in listed.stdout.splitlines() if (ROOT / name).exists()} - packed == set()
 

@@ -21,16 +21,14 @@ TEXT = results.report(PART)
 
 def test_the_record_is_of_this_source():
     if results.git("rev-parse", "--show-toplevel") != str(results.ROOT):
-        pytest.skip("no git history here says what has changed")
+        pytest.skip("there is no git history of the changes")
     if results.git("rev-parse", "--is-shallow-repository") == "true":
-        pytest.skip("a shallow clone does not know what has changed")
+        pytest.skip("a shallow clone lacks the history of the changes")
     text = results.RESULTS.read_text()
     name = results.named_commit(text)
     assert not name.endswith("-dirty"), "RESULTS.md was recorded with changes that are in no commit"
-    assert results.git("merge-base", "--is-ancestor", name, "HEAD") is not None, (
-        f"{name} is no ancestor of what is here"
-    )
-    remedy = "run tools/gpu.sh on a GPU, or let RESULTS.md say so: python -m tests.gpu.results"
+    assert results.git("merge-base", "--is-ancestor", name, "HEAD") is not None, f"{name} is not an ancestor of HEAD"
+    remedy = "run tools/gpu.sh on a GPU, or list the changes in RESULTS.md: python -m tests.gpu.results"
     assert results.named_changes(text) == results.changed_since(name), remedy
 
 

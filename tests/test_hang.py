@@ -111,7 +111,7 @@ def test_each_planted_kernel_compiles_with_a_watchdog():
         assert compiled.cubin and "cuda_tma_watchdog" in compiled.ptx
 
 
-# ---- what a GPU writes ----
+# ---- records of a GPU ----
 
 
 def test_the_layout_is_the_header_s():

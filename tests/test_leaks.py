@@ -1,4 +1,4 @@
-"""Repeated operations leave nothing behind: no Python object, and no reference to an argument."""
+"""Repeated operations leave no objects: no Python object, and no reference to an argument."""
 
 import gc
 import sys

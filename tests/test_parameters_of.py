@@ -31,8 +31,7 @@ WINDOW = MapType(mode="tiled", tile_dim=(64, 64), data_type=TensorMapDataType.BF
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(name, sizes, compiled), which makes a kernel that the driver knows by its name and the sizes of its
-    parameters."""
+    """Return kernel(name, sizes, compiled), which makes a kernel with this name and these sizes of parameters."""
 
     def kernel(name, sizes, compiled=None, static_bytes=0):
         handle = next(HANDLES)

@@ -66,7 +66,7 @@ def test_the_comparison_has_the_recorded_counts():
 
 
 def test_links():
-    """Every file behind a link of README exists."""
+    """Every file that README links to exists."""
     if not (ROOT / "cuda_tma").exists():
         pytest.skip("README points to sources, which an installed wheel lacks")
     targets = re.findall(r"\]\((?!http)([^)]+)\)", README)

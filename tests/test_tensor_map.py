@@ -189,7 +189,7 @@ def test_a_descriptor_owns_its_tensor_and_lets_go(driver, device_tensor):
         del tensor
         assert reference() is descriptor.tensor
         del descriptor
-        assert reference() is None  # without the collector: there is no cycle
+        assert reference() is None  # without the collector: no cycle exists
     finally:
         gc.enable()
 

@@ -139,7 +139,7 @@ def test_im2col_wide(driver, device_tensor):
         pixel_box_lower_corner_width=-1, pixel_box_upper_corner_width=-1, channels_per_pixel=32, pixels_per_column=64,
         element_strides=(1, 1, 1, 1), swizzle=3, mode=1,
     )  # fmt: skip
-    assert descriptor.tx_bytes == 128 * 32 * 4  # W128: 128 pixels, whatever pixels_per_column says
+    assert descriptor.tx_bytes == 128 * 32 * 4  # W128: 128 pixels for any pixels_per_column
     assert repr(descriptor).startswith("TensorMapDescriptor(im2colwide, rank 4, float32 (2, 8, 8, 64), column 128 ")
     assert cuda_tma.create_tensor_maps([tensor], WIDE)[0].params == descriptor.params
     other = device_tensor((2, 8, 8, 64), address=1 << 33)

@@ -232,7 +232,7 @@ def test_compiled_training():
     torch.testing.assert_close(x.grad, 8 * x.detach())
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 WRONG = {
     "dtype": (torch.rand(40, 64).half(), r"has dtype torch.float16.* takes float32.*Remedy: pass tensor.to\(torch.flo"),
@@ -325,7 +325,7 @@ def test_a_definition_takes_the_place_of_the_last():
         assert torch.equal(made(torch.ones(32, 32)), torch.full((32, 32), float(factor)))
 
 
-# ---- what is kept ----
+# ---- kept objects ----
 
 
 def test_tensors_end_with_the_caller():

@@ -57,7 +57,7 @@ def test_an_empty_tensor_is_named_so(driver):
         cuda_tma.create_tensor_map(np.zeros((0, 128), np.float32), box_dim=(8, 8))
 
 
-# ---- what needs a driver in cuda.core: what it is asked for ----
+# ---- calls of cuda.core that need a driver ----
 
 
 def shown_as(**attributes):
@@ -193,7 +193,7 @@ def test_a_view_of_nothing(driver):
 
 
 def test_the_device_of_unlabeled_memory_is_queried(driver):
-    """It is the host's if the driver does not know it."""
+    """It is the host's if the driver does not report it."""
     driver.allocated = {(1 << 32, 1 << 33): 3}
     driver.pinned, driver.managed = ((1 << 33, 1 << 34),), ((1 << 34, 1 << 35),)
     found = [export_located(describe_tensor((4,), address=1 << n)).dlpack_device for n in (32, 33, 34, 40)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from write_errors import CASES, RECORDED, number_of, read
+from write_errors import CASES, RECORDED, described, number_of, read
 
 from cuda_tma._cuda_errors import CUDA_ERRORS, CudaError
 
@@ -35,7 +35,7 @@ def _recorded(error: CudaError) -> str:
     cases = [row["case"] for row in rows if "blocking" not in row and number_of(row) == error.number]
     if not cases:
         return f"None of the {len(CASES)} recorded misuses (`record_faults.py`) ended in it.\n"
-    listed = "".join(f"- {case}\n" for case in cases)
+    listed = "".join(f"- {described(case)}\n" for case in cases)
     return _RECORDED.format(device=device["device"], driver=device["driver"], listed=listed, number=error.number)
 
 
@@ -43,7 +43,7 @@ _HEAD = """# CUDA error {error.number}: {error.text}
 
 - driver API: `{error.name}`
 - runtime API: `{error.runtime_name}`
-- `cuGetErrorString` says: {error.text}
+- `cuGetErrorString`: {error.text}
 
 {meaning}.
 
@@ -51,10 +51,10 @@ _HEAD = """# CUDA error {error.number}: {error.text}
 """
 _KERNEL = """## Find the kernel
 
-1. Run again with `CUDA_LAUNCH_BLOCKING=1`: the first launch that fails is the one.
-2. `cuda-tma explain {number}` says what of TMA gives this error; with a descriptor's 128 bytes behind it, whether the
-   map is at fault.
-3. Run the kernel on the simulator, which says the line, the rule and the remedy:
+1. Run again with `CUDA_LAUNCH_BLOCKING=1`: the first launch that fails runs it.
+2. `cuda-tma explain {number}` lists the causes of this error in TMA. If you add a descriptor's 128 bytes, it reports
+   whether the map is at fault.
+3. Run the kernel on the simulator, which reports the line, the rule and the remedy:
    [test a kernel without a GPU](../how-to/test-without-gpu.md), [find a race](../how-to/find-a-race.md).
 """
 _RECORDED = """## Causes of error {number}

@@ -216,14 +216,15 @@ _INDEX = """# The device header
 multicast, reductions, prefetches, cache policies, barriers, fences, and the shared-memory address of a swizzled byte.
 It is C++17, includes only its neighbors, and works with NVRTC and nvcc from CUDA 12.0 on, together with CCCL.
 
-[`tile.cuh`](tile.md) has types of tiles and maps that declare data type, box and swizzle. `load`, `store`, `reduce` and
-`arrive_expect_tx` take the byte count from the type, and `tile(row, column)` is an element at its swizzled place. A tile
-wider than the swizzle's span consists of several boxes. A tile of another type does not compile.
+[`tile.cuh`](tile.md) has types of tiles and maps that declare data type, box and swizzle. `load`, `store`, `reduce`
+and `arrive_expect_tx` take the byte count from the type, and `tile(row, column)` is an element at its swizzled place.
+A tile wider than the swizzle's span consists of several boxes. A tile of another type does not compile.
 
-[`sm100.cuh`](sm100.md) contains the additions of compute capability 10 (`gather4`, `scatter4`, im2col along W, pairs of
-CTAs); on other targets, a `static_assert` names the targets that have them. [`pipeline.cuh`](pipeline.md) is a ring of
-tiles between a thread that loads and others that compute, in one CTA or in a cluster. [`wgmma.cuh`](wgmma.md) multiplies
-loaded tiles on Hopper's tensor cores, with all their types and forms, and [`mma.cuh`](mma.md) on those of every target.
+[`sm100.cuh`](sm100.md) contains the additions of compute capability 10 (`gather4`, `scatter4`, im2col along W, pairs
+of CTAs); on other targets, a `static_assert` names the targets that have them. [`pipeline.cuh`](pipeline.md) is a
+ring of tiles between a thread that loads and others that compute, in one CTA or in a cluster. [`wgmma.cuh`](wgmma.md)
+multiplies loaded tiles on Hopper's tensor cores, with all their types and forms, and [`mma.cuh`](mma.md) on those of
+every target.
 
 [`tma.cuh`](tma.md) lists common parts of kernels on tensor cores. Among them are [`epilogue.cuh`](epilogue.md), which
 stores a tile while the next one multiplies, roles of warps, flags between GPUs, and maps that the GPU changes. The

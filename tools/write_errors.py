@@ -27,6 +27,27 @@ def number_of(row: dict) -> int:
     return at_once or next((number for number in row["after"].values() if number in CUDA_ERRORS and number > 1), 0)
 
 
+def described(case: str) -> str:
+    """Return the text of a recorded case for readers."""
+    for old, new in _READABLE.items():
+        case = case.replace(old, new)
+    return case
+
+
+_READABLE = {
+    " beside a multiple of": " off a multiple of",
+    " beside a barrier": " off a barrier",
+    " behind its memory": " after its memory",
+    "matrices behind shared memory": "matrices beyond shared memory",
+    "that is none": "that is invalid",
+    "are no multiple": "are not a multiple",
+    "is no multiple": "is not a multiple",
+    "the map lies": "the map is",
+    "the tile lies": "the tile is",
+    "one that was never made": "an uninitialized one",
+}
+
+
 def outcome(row: dict) -> str:
     """Describe the outcome of a case."""
     if row["found"] == "hang":
@@ -60,7 +81,7 @@ def _recorded() -> str:
     if not RECORDED.exists():
         return "Nothing was recorded yet: all of it is documented, not verified on hardware.\n"
     device, *rows = read(RECORDED)
-    cases = "".join(f"| {row['case']} | {outcome(row)} |\n" for row in rows if "blocking" not in row)
+    cases = "".join(f"| {described(row['case'])} | {outcome(row)} |\n" for row in rows if "blocking" not in row)
     return _RECORDED.format(device=device["device"], driver=device["driver"], cases=cases)
 
 

@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"{given.variant} does not hold examples and cuda_tma/include: see --help")
     names = given.examples or EXAMPLES.get(given.variant, PRODUCTS)
     figures = together(in_processes(names, given.runs, ["--against", given.variant]))
-    print(markdown(Figures(f"Kernels beside their variants: {given.variant}", figures)))
+    print(markdown(Figures(f"Kernels and their variants: {given.variant}", figures)))
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class Product:
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), *request)
         usable = [result for result in results[: found.value] if result.state == 0]
         if not usable:
-            raise RuntimeError("cuBLASLt knows no algorithm for this product")
+            raise RuntimeError("cuBLASLt has no algorithm for this product")
         return usable
 
     def __call__(self, algorithm: Algorithm) -> None:

@@ -1,4 +1,4 @@
-"""Links from a page to a file of the repository that is no page: the site has each such file, highlighted."""
+"""Links from a page to a file of the repository that is not a page: the site has each such file, highlighted."""
 
 from __future__ import annotations
 

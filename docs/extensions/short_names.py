@@ -1,4 +1,4 @@
-"""In docstrings and signatures a public name stands without its module: ``TensorMapDescriptor``. It is a link all the
+"""In docstrings and signatures a public name has no module: ``TensorMapDescriptor``. It is a link all the
 same, to ``cuda_tma.TensorMapDescriptor`` or, in a module of its own, to that module's."""
 
 from __future__ import annotations

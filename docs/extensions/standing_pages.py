@@ -1,4 +1,4 @@
-"""Pages that stand alone beside the site's own: the swizzle explorer, and a timeline that zooms."""
+"""Self-contained pages in addition to the site's own: the swizzle explorer, and a timeline that zooms."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def folder_of(given: Input, parent: str) -> Iterator[str]:
-    """A working directory with the input's files, pipes, links and folders, beside a folder of secrets."""
+    """A working directory with the input's files, pipes, links and folders, next to a folder of secrets."""
     place = os.path.join(parent, "work")
     for name in ("work/src", "work/ptx", "work/folder", "secret"):
         os.makedirs(os.path.join(parent, name), exist_ok=True)

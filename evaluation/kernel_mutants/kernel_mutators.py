@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from cuda_cpp import Statement, arguments_of, blocks_of, call_at, masked, strings_of
 
-# ---- what belongs to which role ----
+# ---- the statements of each role ----
 
 CALLS = {
     "proxy_fence": "fence_proxy_async fence_proxy_async_global fence_proxy_async_cluster fence_proxy_async_all",

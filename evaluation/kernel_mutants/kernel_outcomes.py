@@ -104,7 +104,7 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
 
 
 def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Return found, equivalent, values only or missed; a found mutant stays found, whatever the reasons contain."""
+    """Return found, equivalent, values only or missed; a found mutant stays found for any reasons."""
     if row["outcome"] == FOUND:
         return FOUND
     by_itself = {"identical SASS": EQUIVALENT, "values": VALUES}

@@ -189,7 +189,7 @@ def same_machine_code(name: str, fault: Fault) -> bool:
     return False
 
 
-# ---- what is kept of it ----
+# ---- the kept results ----
 
 
 def _row(finding: simulate.Finding, order: str, seed: int) -> dict:

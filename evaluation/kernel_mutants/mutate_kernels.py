@@ -270,7 +270,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_again = commands.add_parser("again", help="try the same mutants on the sources as they are")
     of_again.add_argument("results", type=Path)
     of_again.add_argument("--only", nargs="*", help="ids")
-    of_again.add_argument("--write", action="store_true", help="put what comes of it into the file")
+    of_again.add_argument("--write", action="store_true", help="write the outcomes into the file")
     commands.add_parser("summary", help="the number of each outcome").add_argument("results", type=Path, nargs="+")
     given = parser.parse_args(arguments)
     if given.command == "run":

@@ -105,7 +105,7 @@ __device__ Map global_map;
 
 __device__ u32 at(u32 offset) { return static_cast<u32>(__cvta_generic_to_shared(smem)) + offset; }
 
-// Where the map lies: 0 parameter, 1 address given, 2 local, 3 shared, 4 constant, 5 global memory.
+// The place of the map: 0 parameter, 1 address given, 2 local, 3 shared, 4 constant, 5 global memory.
 __device__ u64 place_of(const Map& parameter, Map& local, const Given& given) {
     Map* const shared = reinterpret_cast<Map*>(smem + 40960);
     *shared = local;

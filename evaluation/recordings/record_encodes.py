@@ -113,7 +113,7 @@ def record(path: str, count: int, seed: int, requested: TensorMapAllocationClass
     rows = [driver.observe(p, requested) for p in cases(count, seed) if p["kind"] in known]
     write(path, rows)
     print(f"{len(rows)} cases, {sum(row['result'] == 0 for row in rows)} accepted; compute capability", end=" ")
-    print(".".join(map(str, driver.compute_capability)), "" if len(known) == 3 else f"; the driver has {known} alone")
+    print(".".join(map(str, driver.compute_capability)), "" if len(known) == 3 else f"; the driver has only {known}")
 
 
 # Comparison ---------------------------------------------------------------------------------------------------------

@@ -67,7 +67,7 @@ def main() -> None:
     print(*layout(barriers, words), sep="\n")
     pairs = [(barrier, decode_barrier(word)) for barrier, word in zip(barriers, words, strict=True)]
     others = [f"{found} should be {barrier}" for barrier, found in pairs if found != barrier]
-    print(f"{len(others)} are not as cuda_tma.barrier says", *others[:10], sep="\n  ")
+    print(f"{len(others)} differ from cuda_tma.barrier", *others[:10], sep="\n  ")
     for row in rows:
         if "case" not in row:
             show(row)

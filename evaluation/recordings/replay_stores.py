@@ -59,7 +59,7 @@ def content(values: str, seed: int, size: int) -> np.ndarray:
 
 def _special_values(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
     """Bit patterns of both signs: zero, subnormals, around the least normal number, one and half its ulp, the largest
-    number, infinity, a signalling and a quiet NaN."""
+    number, infinity, a signaling and a quiet NaN."""
     infinity = ((1 << exponent_bits) - 1) << mantissa_bits
     least, one = 1 << mantissa_bits, infinity // 2 & ~((1 << mantissa_bits) - 1)
     half_ulp = one - ((mantissa_bits + 1) << mantissa_bits)

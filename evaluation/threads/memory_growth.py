@@ -33,7 +33,9 @@ def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
     for work, left in alone.items():
         own_bytes = left.grown_bytes - left.works * bare_bytes_each(work, alone)
         if not work.endswith("_alone") and own_bytes > NOISE_BYTES + left.works * MOST_BYTES_EACH:
-            found.append(f"{work} alone left {own_bytes / left.works:.1f} bytes a work, which other libraries do not explain")
+            found.append(
+                f"{work} alone left {own_bytes / left.works:.1f} bytes a work, which other libraries do not explain"
+            )
     return found
 
 

@@ -16,7 +16,7 @@ from cuda_tma._command import cli, demo
 
 @pytest.fixture
 def picture(tmp_path):
-    """A grey picture whose rows are not a multiple of 16 bytes, and whose edges are not a multiple of a tile."""
+    """A gray picture whose rows are not a multiple of 16 bytes, and whose edges are not a multiple of a tile."""
     path = tmp_path / "in.npy"
     np.save(path, np.random.default_rng(1).random((70, 131), np.float32))
     return path

@@ -287,7 +287,7 @@ def test_a_replay_elsewhere_quotes_the_recorded_sources(program, tmp_path, monke
         assert line in capfd.readouterr().out
 
 
-# ---- what is loaded ----
+# ---- loaded modules ----
 
 RUNTIMES = ("torch", "triton", "tilelang", "cupy", "numba", "pytest")
 

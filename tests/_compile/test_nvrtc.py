@@ -202,7 +202,7 @@ def test_a_constant_is_the_requested_one(expression):
         compile_source(KERNEL, "k", target="compute_90a", constants={"a": expression})
 
 
-# ---- what does not compile ----
+# ---- compile errors ----
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_the_line_is_shown_where_nvrtc_shows_none():
     log = 'k.cu(2): error: identifier "foo" is undefined\n\n1 error detected in the compilation of "k.cu".'
     for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
         assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
-    assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #line directives, say
+    assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # #for example line directives
 
 
 def test_reasons_of_a_refused_copy():

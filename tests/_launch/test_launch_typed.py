@@ -309,7 +309,7 @@ def test_without_a_context(driver, kernel, stream, device_tensor):
         cuda_tma.launch(stream, CONFIG, kernel(TILE), device_tensor((64, 128)))
 
 
-# ---- what is kept ----
+# ---- kept objects ----
 
 
 class Counted(DeviceTensor):

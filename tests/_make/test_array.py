@@ -113,7 +113,7 @@ def test_index_of_the_refused_tensor(driver, device_tensor):
         cuda_tma.create_tensor_maps(tensors[:3], OPTIONS)[4]
 
 
-# ---- what an element remembers, and what keeps it alive ----
+# ---- the data of an element, and its lifetime ----
 
 
 @pytest.mark.parametrize("make", [lambda x: cuda_tma.create_tensor_map(x, OPTIONS),
@@ -213,7 +213,7 @@ def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
     assert array[1].params.global_address == 1 << 41
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 
 def test_maps_of_32_byte_addresses(driver, device_tensor):

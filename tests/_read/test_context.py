@@ -95,7 +95,7 @@ def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
 
 
 def test_no_memory(driver):
-    """The driver is not asked, whatever the exporter reports."""
+    """The driver is not asked, regardless of the exporter's report."""
     for device_type in (CPU, CUDA, PINNED, MANAGED, ROCM, 0):
         with pytest.raises(TensorMapError, match=r"has no memory of its own \(address 0\)"):
             create(Exporter(device_type=device_type, address=0))

@@ -1,4 +1,4 @@
-"""Tensors of every library and protocol, read without a copy: what is accepted and what is refused."""
+"""Tensors of every library and protocol, read without a copy, and the refusals."""
 
 import ctypes
 import pickle

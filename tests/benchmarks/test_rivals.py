@@ -75,7 +75,7 @@ def test_the_fastest_algorithm_is_taken(product, monkeypatch):
 def test_refusals_of_cublaslt_are_reported(product):
     with pytest.raises(RuntimeError, match="cublasLtMatrixLayoutCreate: cublasStatus_t 15"):
         cublaslt.Product(**product(CublasLt("cublasLtMatrixLayoutCreate")))
-    with pytest.raises(RuntimeError, match="knows no algorithm"):
+    with pytest.raises(RuntimeError, match="has no algorithm"):
         cublaslt.best_of(**product(CublasLt(found=0)))
     operands = product(CublasLt())
     with pytest.raises(ValueError, match="rows must be contiguous"):

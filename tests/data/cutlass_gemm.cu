@@ -1,6 +1,6 @@
 // A GEMM of CUTLASS (github.com/NVIDIA/cutlass, 7107b0553, BSD-3-Clause) for the simulator's tests: D = 2 A B + C / 2 of
 // bf16 and f32, persistent, warp-specialized, in clusters of two. The device side as PTX, and how the host would launch
-// it. Recorded with CUDA 13.0, from a CUTLASS beside this file:
+// it. Recorded with CUDA 13.0, from a CUTLASS next to this file:
 //     flags="-std=c++17 -arch=sm_90a -Icutlass/include -Icutlass/tools/util/include --expt-relaxed-constexpr -DNDEBUG"
 //     nvcc $flags -ptx cutlass_gemm.cu && gzip -9n cutlass_gemm.ptx
 //     nvcc $flags -DHOST cutlass_gemm.cu -o launch && ./launch > cutlass_gemm.txt

@@ -311,7 +311,7 @@ def test_an_access_outside_the_tensor_is_filled_however_far():
 
 
 def test_a_part_of_a_tensor_of_more_than_64_bits_is_read():
-    """Its first bytes are in memory, whatever the rest spans."""
+    """Its first bytes are in memory, regardless of the rest."""
     tile = emulate.load(changed(TALL, box_dim=(8, 1)), MEMORY, (8, 0))
     assert (tile.smem == MEMORY[16:32]).all()
     cube = emulate.load(changed(CUBE, box_dim=(8, 1, 1, 1, 1)), MEMORY, (0,) * 5, base_address=0)

@@ -132,7 +132,7 @@ def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
 
 
-# ---- what is recorded ----
+# ---- records ----
 
 RECORDS = compare_sanitizers.records_in(compare_sanitizers.RECORDED)
 COMPARED = [case for case in CASES if f"{case.name}|simulator" in RECORDS]

@@ -155,7 +155,7 @@ def test_cases_match_their_descriptions():
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_model_is_the_recording(form):
-    """Results of wgmma and of mma.sync are equal bit for bit, and do not depend on the way of the operands."""
+    """Results of wgmma and of mma.sync are equal bit for bit, and do not depend on the place of the operands."""
     facts, results = RECORDED
     assert facts[str(form)] == {
         "operands": replay_wgmma.digest(form), "registers": 0, "columns": 0, "chained": 0, "again": 0

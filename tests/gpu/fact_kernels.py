@@ -113,7 +113,7 @@ FACTS = {
         tuple(range(1, 65)),
     ),
     "a load by all lanes is 32 loads": _loads(32, True),
-    "a load by all lanes is no 33 loads": _loads(33, False),
+    "a load by all lanes is not 33 loads": _loads(33, False),
     **{f"a reduction by {n} lanes": _reduction(f"lane < {n}", n) for n in (1, 2, 7, 20, 32)},
     "a bulk reduction by all lanes": Fact(
         """if (rank == 0 && warp == 0) {
@@ -127,13 +127,13 @@ FACTS = {
     "a store to a peer by .shared::cta": _of_peer("st.shared::cta.u32 [%0], 5;"),
     "an arrival at a peer by .shared::cta": _of_peer("mbarrier.arrive.shared::cta.b64 _, [%0];"),
     "a wait at a peer by .shared::cta": _of_peer(_WAIT),
-    "a bulk copy signals the mbarrier beside its tile": Fact(
+    "a bulk copy signals the mbarrier in its tile's CTA": Fact(
         _COPY.replace(
             "COPY", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];"
         ),
         (2,),
     ),
-    "a tensor copy signals the mbarrier beside its tile": Fact(
+    "a tensor copy signals the mbarrier in its tile's CTA": Fact(
         _COPY.replace(
             "COPY",
             "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%3, {0}], [%2];",

@@ -54,7 +54,7 @@ __device__ void show(Sum* out, const Sum (&sums)[Count]) {
 }
 
 """
-# K fills the span of SWIZZLE_128B: four instructions, whatever the type.
+# K fills the span of SWIZZLE_128B: four instructions for every type.
 SOURCE = (
     PRELUDE
     + r"""

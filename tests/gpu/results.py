@@ -93,7 +93,7 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 def missing(part: Part) -> list[str]:
-    """Return the files of this folder whose tests did not run: a part of the tests is no evidence for the rest."""
+    """Return the files of this folder whose tests did not run: a part of the tests is not evidence for the rest."""
     return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
 
 
@@ -179,7 +179,7 @@ def main() -> None:
     text = RESULTS.read_text()
     changed = changed_since(named_commit(text))
     if changed is None:
-        raise SystemExit(f"git knows no commit {named_commit(text)}")
+        raise SystemExit(f"git has no commit {named_commit(text)}")
     RESULTS.write_text(with_changes(text, changed))
 
 

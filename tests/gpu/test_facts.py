@@ -1,4 +1,4 @@
-"""Facts behind the simulator's models, each in a process of its own."""
+"""Facts for the simulator's models, each in a process of its own."""
 
 import subprocess
 import sys

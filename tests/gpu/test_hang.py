@@ -128,7 +128,7 @@ def test_the_record_contains_the_times(device, publish):
     assert len(ended) == 11 and all(answer.get("launches") for answer in ended)
     longest = max(answer["seconds"] for answer in told().values())
     publish(
-        f"watchdog: {len(PLANTED)} planted hangs, each told by place, barrier and counts at most {longest:.2f} s after "
+        f"watchdog: {len(PLANTED)} planted hangs, each reported with place and counts at most {longest:.2f} s after "
         f"the launch (deadline {WATCHDOG_SECONDS} s); after {len(ended)} of them the process launched again; the same "
         "under torch.cuda.synchronize(), in a CUDA graph, with two kernels in flight"
     )

@@ -230,7 +230,7 @@ def test_pipeline_of_a_cluster(machine, stages):
 def test_pipeline_of_two_producers(machine, stages):
     """Each producer loads a half, after an early poll of the stage; consumers also poll early; one half stays separate.
 
-    Releasing threads arrive alone, in pairs and as whole warps: each counts once.
+    Releasing threads arrive singly, in pairs and as whole warps: each counts once.
     """
     memory = np.random.default_rng(8).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)

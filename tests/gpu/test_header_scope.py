@@ -10,9 +10,7 @@ from .header_kernels import machine_fixture, place
 pytestmark = pytest.mark.usefixtures("watched")
 
 
-machine = machine_fixture(
-    "device header, flags: {launches} launches make earlier stores visible (scopes gpu and sys)"
-)
+machine = machine_fixture("device header, flags: {launches} launches make earlier stores visible (scopes gpu and sys)")
 
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])

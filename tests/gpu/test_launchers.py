@@ -97,7 +97,7 @@ def arrives(block, misaligned_by):
 
 
 step = cuda_tma.prepare(put, core.LaunchConfig(grid=1, block=1), descriptor, words)
-for misaligned_by in (0, 8, 16, 64):  # where the block lies does not matter
+for misaligned_by in (0, 8, 16, 64):  # the place of the block does not matter
     assert arrives(step.parameter_block, misaligned_by) == (0, bytes(descriptor)), misaligned_by
 print("offsets", [each.offset_bytes for each in cuda_tma.parameters_of(put)], flush=True)
 struct = bytes(descriptor) + words.data_ptr().to_bytes(8, "little")
@@ -124,7 +124,7 @@ keeps = cuda_tma.create_tensor_map(torch.rand(512, 1024, device="cuda"), box_dim
 torch.cuda.synchronize()
 used = torch.cuda.memory_allocated()
 theirs = keeps.to_cuda_core()
-keeps.replace_address(keeps.params.global_address)  # lets go of the tensor itself
+keeps.replace_address(keeps.params.global_address)  # releases the tensor itself
 del keeps
 gc.collect()
 assert torch.cuda.memory_allocated() == used

@@ -29,7 +29,7 @@ MAJORS = [(a, b) for a in ("K", "MN") for b in ("K", "MN")]
 @pytest.fixture(scope="module")
 def kernels(device, publish):
     if compute_capability()[0] != 9:
-        pytest.skip("wgmma exists on compute capability 9.0 alone")
+        pytest.skip("wgmma exists only on compute capability 9.0")
     publish(f"tensor cores: {len(WGMMA)} products by wgmma, {len(FORMS)} by mma.sync, each exact")
     names = [*(wgmma_name(*case) for case in WGMMA), *map(mma_name, FORMS), mma_name(BF16, "MN")]
     return compiled([*names, *(plain_name(*majors) for majors in MAJORS), "typed_product<128>"])

@@ -56,7 +56,7 @@ def name(n, element, a, b, swizzle):
 @pytest.fixture(scope="module")
 def kernels(device):
     if compute_capability()[0] != 9:
-        pytest.skip("wgmma exists on compute capability 9.0 alone")
+        pytest.skip("wgmma exists only on compute capability 9.0")
     return modules.compiled(SOURCE, "90a", [name(*form) for form in FORMS])
 
 

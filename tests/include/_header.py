@@ -187,5 +187,5 @@ def nvcc(source: str, target: str, folder: Path, *options: str) -> subprocess.Co
         [*command, folder / "kernel.cu", "-o", folder / "kernel.o"], capture_output=True, text=True, check=False
     )
     if "nsupported gpu architecture" in done.stderr:
-        pytest.skip(f"this nvcc does not know {target}")
+        pytest.skip(f"this nvcc does not support {target}")
     return done

@@ -231,7 +231,7 @@ def test_each_task_is_drawn_once(gpu, count, ctas):
         assert sorted(numbers) == list(range(count))
 
 
-# ---- what is refused, and where it is ----
+# ---- refusals, and their lines ----
 
 PART = "Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>"
 EPILOGUE = (

@@ -162,7 +162,7 @@ def test_a_mistake_is_named(name):
     statement, message = WRONG[name]
     needs_to_ask = "__" in message or name == "a constant offset"
     if needs_to_ask and not can_ask_what_is_constant():
-        pytest.skip("this NVRTC cannot ask what is constant")
+        pytest.skip("this NVRTC lacks the test for constants")
     with pytest.raises(AssertionError, match=message):
         cubin(kernel([statement]), "sm_90a")
 

@@ -300,7 +300,7 @@ __device__ unsigned together(const TensorMap& map, const Given& given) {
     return sum;
 }
 
-// ---- what CTAs of a cluster tell each other ----
+// ---- exchange between CTAs of a cluster ----
 
 __device__ unsigned loaded_from(const unsigned* shared, int cta) {
     unsigned value;
@@ -341,7 +341,7 @@ __device__ void hear_peer(const Given& given) {
     given.peers[blockIdx.x * CONSUMERS + t] = FINISH == PEER_LOADS ? loaded_from(inbox + t, (rank() + CTAS - 1) % CTAS) : inbox[t];
 }
 
-// ---- what CTAs of a grid tell each other ----
+// ---- exchange between CTAs of a grid ----
 
 __device__ void meet() { named_barrier_sync<5>(CONSUMERS); }
 

@@ -96,7 +96,7 @@ def _maps(gpu: simulate.Device, shape: Pipeline, given: np.ndarray, out: np.ndar
     return [plain, into]
 
 
-# ---- what it should compute ----
+# ---- the expected result ----
 
 
 def _items_of(shape: Pipeline, worker: int) -> range:

@@ -198,7 +198,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuTensorMapReplaceAddress(self, target, address):
-        """Write half of the address if `half_replaced` says so, and then fail."""
+        """Write half of the address if `half_replaced` is set, and then fail."""
         fails = self.half_replaced and address >= self.half_replaced_from
         ctypes.memmove(target, address.to_bytes(8, "little"), 2 if fails else 8)
         return self.half_replaced if fails else 0

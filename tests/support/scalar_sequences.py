@@ -275,7 +275,7 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
                 row[first : first + 3, lane] = 1 << fraction_bits, (bias << fraction_bits) - 1, sign
 
 
-# ---- what is right ----
+# ---- expected results ----
 
 
 @dataclass(frozen=True)

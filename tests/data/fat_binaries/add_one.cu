@@ -1,4 +1,4 @@
-// nvcc 13.0 made the fat binaries beside this file. machine_code.fatbin:
+// nvcc 13.0 made the fat binaries next to this file. machine_code.fatbin:
 //   nvcc -fatbin add_one.cu -gencode arch=compute_90,code=sm_90
 // add_one_MODE.fatbin, for none, speed (LZ4) and size (zstd):
 //   nvcc -fatbin add_one.cu --compress-mode=MODE -gencode arch=compute_80,code=compute_80

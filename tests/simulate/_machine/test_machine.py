@@ -147,7 +147,7 @@ extern "C" __global__ void uninitialised() {
     __shared__ unsigned long long full;
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&full)));
 }
-extern "C" __global__ void initialised_twice() {   // by the first thread of each warp
+extern "C" __global__ void initialized_twice() {   // by the first thread of each warp
     __shared__ unsigned long long full;
     if (threadIdx.x % 32 == 0)
         asm volatile("mbarrier.init.shared.b64 [%0], 1;" :: "r"((unsigned)__cvta_generic_to_shared(&full)));
@@ -195,7 +195,7 @@ def ints(count, start=0):
     return np.arange(start, start + count, dtype=np.int32)
 
 
-# ---- what it computes ----
+# ---- results ----
 
 
 def test_saxpy_over_more_blocks_than_run_at_once(run):
@@ -339,7 +339,7 @@ DEFECTS = {
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
     "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 of 64 threads are missing"),
     "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
-    "initialised_twice": (
+    "initialized_twice": (
         (1, 64),
         (),
         "barrier-use",
@@ -368,7 +368,7 @@ def test_a_finding_names_place_and_thread(gpu, ptx):
     assert (finding.source[0].line, finding.threads, finding.blocks) == (line, (5,), ((0, 0, 0), (1, 0, 0), (2, 0, 0)))
 
 
-# ---- what is refused ----
+# ---- refusals ----
 
 
 @pytest.mark.parametrize(

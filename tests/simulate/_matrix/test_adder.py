@@ -82,7 +82,7 @@ def test_any_bits(form, suite):
 @pytest.mark.parametrize("form", [form for form in FLOATING if form.sums == "f32"], ids=str)
 @pytest.mark.parametrize("add", [False, True])
 def test_in_registers(form, add):
-    """Results in registers equal those of arrays bit for bit, wherever the registers are; no other register changes."""
+    """Results in registers equal those of arrays bit for bit, for any registers; no other register changes."""
     rng = np.random.default_rng(7)
     n, lanes, rows = 24, np.array([256, 0, 512]), rng.permutation(40)[:12]
     a, b = (drawn(rng, element, (3, size, form.k), "ends") for element, size in ((form.a, 64), (form.b, n)))

@@ -222,7 +222,7 @@ def test_every_instruction_of_every_kernel(source, target):
     assert all(".".join(i.opcode) in lines[i.line - 1] for i in read)
 
 
-# ---- what is no PTX ----
+# ---- invalid PTX ----
 
 
 @pytest.mark.parametrize(
