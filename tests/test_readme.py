@@ -47,15 +47,16 @@ def test_the_code_is_short_and_uses_public_names():
 
 
 def test_the_code_for_a_gpu_runs_under_the_sanitizer(tmp_path):
-    """Both blocks form one script: the first kernel has the race, and the repaired one multiplies by two."""
+    """Both blocks form one script: the command reports the race of the first kernel, and the repaired one is right."""
     pytest.importorskip("torch")
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GPU.text + ON_GPU.text)
     command = [sys.executable, "-m", "cuda_tma", "sanitize", "--", sys.executable, str(script)]
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
     assert WITHOUT_GPU.shown in done.stdout
+    assert "2 launches judged under 4 schedules, 1 error;" in done.stdout
 
 
 def test_the_comparison_has_the_recorded_counts():
