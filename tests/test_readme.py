@@ -79,7 +79,7 @@ def test_the_front_page_has_the_beginning_of_readme():
     index = (ROOT / "docs" / "index.md").read_text()
     end = re.search(r"^:end-before: (.*)$", index, re.MULTILINE)[1]
     beginning, links = README.split(end)
-    assert "{include} ../README.md" in index and links.lstrip().startswith("## Links")
+    assert "{include} ../README.md" in index and links.lstrip().startswith("## Documentation")
     assert all(link.startswith("docs/") for link in re.findall(r"\]\((?!http)([^)]+)\)", beginning))
 
 

@@ -120,7 +120,8 @@ def coverage(outcome: Outcome) -> str:
     parts = [f"{counted(len(outcome.judged_launches), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
-    parts.append(counted(errors, "error", "errors") if errors else "no errors")
+    if judged or errors:  # without a launch that was judged, "no errors" would read as a verdict
+        parts.append(counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{outcome.known} known from the baseline"] * bool(outcome.known)
     parts += [f"{len(outcome.skipped)} skipped ({_reasons(outcome.skipped)})"] * bool(outcome.skipped)

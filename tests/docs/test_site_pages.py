@@ -138,3 +138,13 @@ def test_blocks_for_a_gpu_are_only_compiled(tmp_path):
     assert run("```python gpu\nimport nothing_of_that_name\n```\n", tmp_path) == [("", None)]
     with pytest.raises(SyntaxError):
         run("```python gpu\nimport\n```\n", tmp_path)
+
+
+@pytest.mark.parametrize("folder", ["tutorial", "how-to", "reference"])
+def test_an_index_links_each_page_of_its_hidden_tree(folder):
+    """A host of repositories shows a toctree as code, and a hidden one is on the site's side bar alone."""
+    text = (DOCS / folder / "index.md").read_text()
+    hidden = re.findall(r"```{toctree}\n:hidden:\n(.*?)```", text, re.DOTALL)
+    pages_of_tree = [line for tree in hidden for line in tree.splitlines() if line and not line.startswith(":")]
+    linked = re.findall(r"^- \[[^\]]+\]\((.*)\.md\)$", text, re.MULTILINE)
+    assert linked == [page for page in pages_of_tree if page != "../errors/index"]  # the site's build writes that one
