@@ -115,9 +115,9 @@ def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
 
 def coverage(outcome: Outcome) -> str:
     """Return the line that counts launches: judged, skipped and why, left out; schedules; seconds."""
-    judged = outcome.judged
+    judged = outcome.judged_launches
     tried = max((max(len(launch.report.schedules), 1) for launch in judged if launch.report is not None), default=0)
-    parts = [f"{counted(len(outcome.judged_launches), 'launch', 'launches')} judged"]
+    parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
     if judged or errors:  # without a launch that was judged, "no errors" would read as a verdict

@@ -52,9 +52,10 @@ static CUresult take_attributes(const struct config *config, struct launch *laun
     return SUCCESS;
 }
 
-static CUresult run(const void *request, size_t size) {
+CUresult run_kernel(const void *data, size_t size) {
+    const struct kernel_data *kernel = data;
     copy_registered(1);
-    CUresult result = ask(ASK_LAUNCH, request, size, NULL);
+    CUresult result = ask(ASK_LAUNCH, &kernel->fixed, size - offsetof(struct kernel_data, fixed), NULL);
     copy_registered(0);
     return result;
 }
@@ -70,7 +71,7 @@ static CUresult in_living_context(const struct function *function) {
 
 CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **values, void **extra) {
     struct {
-        struct launch fixed;
+        struct kernel_data kernel;
         unsigned char parameters[MOST_PARAMETER_BYTES];
     } request;
     CHECK(ready());
@@ -81,16 +82,18 @@ CUresult cuLaunchKernelEx(const struct config *config, void *handle, void **valu
     for (int i = 0; i < 3; ++i)
         REQUIRE(config->grid[i] > 0 && config->block[i] > 0, INVALID_VALUE);
     REQUIRE(config->shared_bytes <= (uint32_t)function->attributes[MAX_DYNAMIC_SHARED], INVALID_VALUE);
-    memset(&request.fixed, 0, sizeof request.fixed);
-    request.fixed.module = function->module->number;
-    request.fixed.function = function->index;
-    memcpy(request.fixed.grid, config->grid, sizeof config->grid);
-    memcpy(request.fixed.block, config->block, sizeof config->block);
-    request.fixed.shared_bytes = config->shared_bytes;
-    CHECK(take_attributes(config, &request.fixed));
+    memset(&request.kernel, 0, sizeof request.kernel);
+    struct launch *fixed = &request.kernel.fixed;
+    request.kernel.function = handle;
+    fixed->module = function->module->number;
+    fixed->function = function->index;
+    memcpy(fixed->grid, config->grid, sizeof config->grid);
+    memcpy(fixed->block, config->block, sizeof config->block);
+    fixed->shared_bytes = config->shared_bytes;
+    CHECK(take_attributes(config, fixed));
     size_t size;
     CHECK(gather(function, values, extra, request.parameters, &size));
-    return now_or_later(config->stream, run, &request, sizeof request.fixed + size);
+    return now_or_later(config->stream, KERNEL_NODE, run_kernel, &request, sizeof request.kernel + size);
 }
 
 CUresult cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,

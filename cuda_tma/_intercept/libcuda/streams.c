@@ -2,6 +2,7 @@
 #include "graphs/graphs.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { STREAM = 0x57BEA400, EVENT = 0xE7E47000, DEAD = 0xDEAD0000 };
@@ -11,12 +12,12 @@ struct stream {
     int priority;
     uint64_t number;
     void *context;
-    uint64_t capture;
+    struct frontier frontier;
 };
 
 struct event {
     uint32_t magic, flags;
-    uint64_t capture;
+    struct frontier frontier;
     struct timespec recorded;
     int is_recorded;
 };
@@ -32,8 +33,8 @@ static int is_event(const struct event *event) {
     return event != NULL && event->magic == EVENT;
 }
 
-uint64_t *capture_of_stream(void *stream) {
-    return (uintptr_t)stream > 2 && is_stream(stream) ? &((struct stream *)stream)->capture : NULL;
+struct frontier *frontier_of(void *stream) {
+    return (uintptr_t)stream > 2 && is_stream(stream) ? &((struct stream *)stream)->frontier : NULL;
 }
 
 static CUresult given_stream(const void *stream) {
@@ -48,7 +49,7 @@ CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
     *made = (struct stream){STREAM, flags, priority, __atomic_add_fetch(&streams, 1, __ATOMIC_RELAXED),
-                            current_context(), 0};
+                            current_context(), {0, 0, NULL}};
     *stream = made;
     return SUCCESS;
 }
@@ -77,10 +78,8 @@ CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) {
     (void)flags;
     CHECK(given_stream(stream));
     REQUIRE(is_event(event), INVALID_HANDLE);
-    uint64_t *capture = capture_of_stream(stream), of_event = ((struct event *)event)->capture;
-    if (capture != NULL && of_event != 0 && !is_capturing(stream))
-        *capture = of_event; /* the stream joins the capture, unless that has ended */
-    return SUCCESS;
+    struct frontier *frontier = frontier_of(stream);
+    return frontier != NULL ? join(frontier, &((struct event *)event)->frontier) : SUCCESS;
 }
 
 CUresult cuStreamGetFlags(void *stream, unsigned *flags) {
@@ -128,12 +127,7 @@ CUresult cuThreadExchangeStreamCaptureMode(int *mode) {
     return SUCCESS;
 }
 
-struct call {
-    void (*function)(void *);
-    void *data;
-};
-
-static CUresult run_call(const void *data, size_t size) {
+CUresult run_call(const void *data, size_t size) {
     const struct call *call = data;
     (void)size;
     call->function(call->data);
@@ -144,7 +138,7 @@ CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
     CHECK(given_stream(stream));
     REQUIRE(function != NULL, INVALID_VALUE);
     struct call call = {function, data};
-    return now_or_later(stream, run_call, &call, sizeof call);
+    return now_or_later(stream, HOST_NODE, run_call, &call, sizeof call);
 }
 
 CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags) {
@@ -180,14 +174,30 @@ CUresult cuEventDestroy_v2(void *event) {
     return SUCCESS;
 }
 
+static CUresult record(struct event *event) {
+    clock_gettime(CLOCK_MONOTONIC, &event->recorded);
+    event->is_recorded = 1;
+    return SUCCESS;
+}
+
+/* A node of a graph that records an event. */
+CUresult run_record(const void *data, size_t size) {
+    void *event;
+    REQUIRE(size == sizeof event, INVALID_VALUE);
+    memcpy(&event, data, sizeof event);
+    return is_event(event) ? record(event) : INVALID_HANDLE;
+}
+
 CUresult cuEventRecord(void *event, void *stream) {
     CHECK(given_stream(stream));
     REQUIRE(is_event(event), INVALID_HANDLE);
     struct event *given = event;
-    given->capture = is_capturing(stream) ? *capture_of_stream(stream) : 0;
-    clock_gettime(CLOCK_MONOTONIC, &given->recorded);
-    given->is_recorded = 1;
-    return SUCCESS;
+    if (is_capturing(stream)) {
+        given->frontier.count = 0;
+        return join(&given->frontier, frontier_of(stream));
+    }
+    given->frontier.capture = 0;
+    return record(given);
 }
 
 CUresult cuEventRecordWithFlags(void *event, void *stream, unsigned flags) {

@@ -32,9 +32,25 @@ static CUresult copy_rows(const void *data, size_t size) {
     return SUCCESS;
 }
 
+/* A capturing stream has a block in its graph. */
+static CUresult rows_later(const struct rows *rows, void *stream) {
+    static const unsigned host = 1, device = 2, any = 4;
+    if (!is_capturing(stream))
+        return copy_rows(rows, sizeof *rows);
+    REQUIRE(rows->direction >= TO_HOST_FROM_HOST && rows->direction <= BY_ADDRESS, INVALID_DIRECTION);
+    unsigned from = rows->direction == BY_ADDRESS ? any : rows->direction & 2 ? device : host;
+    unsigned to = rows->direction == BY_ADDRESS ? any : rows->direction & 1 ? device : host;
+    struct block_copy copy = {.width = rows->width, .height = rows->height, .depth = 1};
+    copy.source = (struct side){
+        .memory_type = from, .host = rows->source, .device = (CUdeviceptr)rows->source, .pitch = rows->source_pitch};
+    copy.target = (struct side){
+        .memory_type = to, .host = rows->target, .device = (CUdeviceptr)rows->target, .pitch = rows->target_pitch};
+    return block_copy_later(&copy, stream);
+}
+
 cudaError cudaMemcpyAsync(void *target, const void *source, size_t size, int direction, void *stream) {
     struct rows rows = {target, source, size, size, size, 1, direction};
-    RUN(now_or_later(stream, copy_rows, &rows, sizeof rows));
+    RUN(rows_later(&rows, stream));
 }
 ALSO(cudaMemcpyAsync, cudaMemcpyAsync_ptsz)
 
@@ -58,7 +74,7 @@ cudaError cudaMemcpy2DAsync(void *target, size_t target_pitch, const void *sourc
     enum { INVALID_PITCH = 12 };
     REQUIRE(height < 2 || (width <= target_pitch && width <= source_pitch), finish(INVALID_PITCH));
     struct rows rows = {target, source, target_pitch, source_pitch, width, height, direction};
-    RUN(now_or_later(stream, copy_rows, &rows, sizeof rows));
+    RUN(rows_later(&rows, stream));
 }
 ALSO(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz)
 

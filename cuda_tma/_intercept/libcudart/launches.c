@@ -13,25 +13,25 @@ struct launch_config { /* cudaLaunchConfig_t */
     unsigned count;
 };
 
-struct call {
+struct pushed {
     struct dim3 grid, block;
     size_t shared_bytes;
     void *stream;
 };
 
-static __thread struct call calls[DEPTH]; /* configurations of <<<...>>> whose arguments are evaluated */
+static __thread struct pushed calls[DEPTH]; /* configurations of <<<...>>> whose arguments are evaluated */
 static __thread int depth;
 
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream) {
     REQUIRE(depth < DEPTH, 1);
-    calls[depth++] = (struct call){grid, block, shared_bytes, stream};
+    calls[depth++] = (struct pushed){grid, block, shared_bytes, stream};
     return 0;
 }
 
 cudaError __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, size_t *shared_bytes, void **stream) {
     enum { MISSING_CONFIGURATION = 52 };
     REQUIRE(depth > 0, finish(MISSING_CONFIGURATION));
-    const struct call *call = &calls[--depth];
+    const struct pushed *call = &calls[--depth];
     *grid = call->grid;
     *block = call->block;
     *shared_bytes = call->shared_bytes;

@@ -24,7 +24,7 @@ cudaError cudaMalloc(void **address, size_t size) {
 }
 
 cudaError cudaMallocAsync(void **address, size_t size, void *stream) {
-    RUN(is_capturing(stream) ? CAPTURE_UNSUPPORTED : take(address, size, POOL_MEMORY));
+    RUN(is_capturing(stream) ? allocation_later((CUdeviceptr *)address, size, stream) : take(address, size, POOL_MEMORY));
 }
 ALSO(cudaMallocAsync, cudaMallocAsync_ptsz)
 
@@ -66,7 +66,7 @@ cudaError cudaFree(void *address) {
 }
 
 cudaError cudaFreeAsync(void *address, void *stream) {
-    RUN(is_capturing(stream) ? CAPTURE_UNSUPPORTED : cuMemFree_v2((CUdeviceptr)address));
+    RUN(is_capturing(stream) ? free_later((CUdeviceptr)address, stream) : cuMemFree_v2((CUdeviceptr)address));
 }
 ALSO(cudaFreeAsync, cudaFreeAsync_ptsz)
 

@@ -47,6 +47,15 @@ cudaError find_function(const void *symbol, struct function **function);
 /* Name an entry once more: a program that is compiled with --default-stream per-thread uses these names. */
 #define ALSO(entry, name) extern __typeof(entry) name __attribute__((alias(#entry)));
 
+/* An entry that calls one of the driver; of one that takes a stream, also the name for streams of each thread. */
+#define ENTRY(name, parameters, call) \
+    cudaError name parameters {       \
+        RUN(call);                    \
+    }
+#define OF_STREAM(name, parameters, call) \
+    ENTRY(name, parameters, call)         \
+    ALSO(name, name##_ptsz)
+
 /* The entries of the driver library that the runtime calls. */
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
@@ -113,15 +122,36 @@ CUresult cuStreamGetId(void *stream, uint64_t *number);
 CUresult cuStreamBeginCapture_v2(void *stream, int mode);
 CUresult cuStreamEndCapture(void *stream, void **graph);
 CUresult cuStreamIsCapturing(void *stream, int *status);
-CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **graph);
+CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
+                                   size_t *count);
+CUresult cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
+                                   void **edges, size_t *count);
+CUresult cuStreamUpdateCaptureDependencies(void *stream, void *const *nodes, size_t count, unsigned flags);
+CUresult cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *before, const void *edges, size_t count,
+                                     int mode);
 CUresult cuGraphCreate(void **graph, unsigned flags);
 CUresult cuGraphClone(void **clone, void *graph);
 CUresult cuGraphDestroy(void *graph);
 CUresult cuGraphInstantiateWithFlags(void **executable, void *graph, uint64_t flags);
+CUresult cuGraphInstantiateWithParams(void **executable, void *graph, void *given);
 CUresult cuGraphUpload(void *executable, void *stream);
 CUresult cuGraphLaunch(void *executable, void *stream);
 CUresult cuGraphExecDestroy(void *executable);
+CUresult cuGraphExecUpdate_v2(void *executable, void *graph, void *update);
 CUresult cuGraphGetNodes(void *graph, void **nodes, size_t *count);
+CUresult cuGraphGetRootNodes(void *graph, void **nodes, size_t *count);
+CUresult cuGraphGetEdges_v2(void *graph, void **from, void **to, void *edges, size_t *count);
+CUresult cuGraphNodeGetDependencies_v2(void *node, void **nodes, void *edges, size_t *count);
+CUresult cuGraphNodeGetDependentNodes_v2(void *node, void **nodes, void *edges, size_t *count);
+CUresult cuGraphAddDependencies_v2(void *graph, void *const *from, void *const *to, const void *edges, size_t count);
+CUresult cuGraphRemoveDependencies_v2(void *graph, void *const *from, void *const *to, const void *edges,
+                                      size_t count);
+CUresult cuGraphNodeGetType(void *node, int *type);
+CUresult cuGraphNodeFindInClone(void **found, void *node, void *clone);
+CUresult cuGraphDestroyNode(void *node);
+CUresult cuGraphDebugDotPrint(void *graph, const char *path, unsigned flags);
+CUresult cuGraphNodeSetEnabled(void *executable, void *node, unsigned is_enabled);
+CUresult cuGraphNodeGetEnabled(void *executable, void *node, unsigned *is_enabled);
 CUresult cuStreamAddCallback(void *stream, void (*function)(void *, CUresult, void *), void *data, unsigned flags);
 CUresult cuEventCreate(void **event, unsigned flags);
 CUresult cuEventDestroy_v2(void *event);

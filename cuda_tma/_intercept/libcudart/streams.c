@@ -1,51 +1,17 @@
 /* Streams and events. */
 #include "runtime.h"
 
-cudaError cudaStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
-    RUN(cuStreamCreateWithPriority(stream, flags, priority));
-}
-
-cudaError cudaStreamCreateWithFlags(void **stream, unsigned flags) {
-    RUN(cuStreamCreateWithPriority(stream, flags, 0));
-}
-
-cudaError cudaStreamCreate(void **stream) {
-    RUN(cuStreamCreateWithPriority(stream, 0, 0));
-}
-
-cudaError cudaStreamDestroy(void *stream) {
-    RUN(cuStreamDestroy_v2(stream));
-}
-
-cudaError cudaStreamSynchronize(void *stream) {
-    RUN(cuStreamSynchronize(stream));
-}
-ALSO(cudaStreamSynchronize, cudaStreamSynchronize_ptsz)
-
-cudaError cudaStreamQuery(void *stream) {
-    RUN(cuStreamQuery(stream));
-}
-ALSO(cudaStreamQuery, cudaStreamQuery_ptsz)
-
-cudaError cudaStreamWaitEvent(void *stream, void *event, unsigned flags) {
-    RUN(cuStreamWaitEvent(stream, event, flags));
-}
-ALSO(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz)
-
-cudaError cudaStreamGetFlags(void *stream, unsigned *flags) {
-    RUN(cuStreamGetFlags(stream, flags));
-}
-ALSO(cudaStreamGetFlags, cudaStreamGetFlags_ptsz)
-
-cudaError cudaStreamGetPriority(void *stream, int *priority) {
-    RUN(cuStreamGetPriority(stream, priority));
-}
-ALSO(cudaStreamGetPriority, cudaStreamGetPriority_ptsz)
-
-cudaError cudaStreamGetId(void *stream, uint64_t *number) {
-    RUN(cuStreamGetId(stream, number));
-}
-ALSO(cudaStreamGetId, cudaStreamGetId_ptsz)
+ENTRY(cudaStreamCreateWithPriority, (void **stream, unsigned flags, int priority),
+      cuStreamCreateWithPriority(stream, flags, priority))
+ENTRY(cudaStreamCreateWithFlags, (void **stream, unsigned flags), cuStreamCreateWithPriority(stream, flags, 0))
+ENTRY(cudaStreamCreate, (void **stream), cuStreamCreateWithPriority(stream, 0, 0))
+ENTRY(cudaStreamDestroy, (void *stream), cuStreamDestroy_v2(stream))
+OF_STREAM(cudaStreamSynchronize, (void *stream), cuStreamSynchronize(stream))
+OF_STREAM(cudaStreamQuery, (void *stream), cuStreamQuery(stream))
+OF_STREAM(cudaStreamWaitEvent, (void *stream, void *event, unsigned flags), cuStreamWaitEvent(stream, event, flags))
+OF_STREAM(cudaStreamGetFlags, (void *stream, unsigned *flags), cuStreamGetFlags(stream, flags))
+OF_STREAM(cudaStreamGetPriority, (void *stream, int *priority), cuStreamGetPriority(stream, priority))
+OF_STREAM(cudaStreamGetId, (void *stream, uint64_t *number), cuStreamGetId(stream, number))
 
 static cudaError device_of(int *device) {
     REQUIRE(device != NULL, INVALID_VALUE);
@@ -58,45 +24,19 @@ cudaError cudaStreamGetDevice(void *stream, int *device) {
     RUN(device_of(device));
 }
 ALSO(cudaStreamGetDevice, cudaStreamGetDevice_ptsz)
-
-cudaError cudaStreamAddCallback(void *stream, void (*function)(void *, cudaError, void *), void *data, unsigned flags) {
-    RUN(cuStreamAddCallback(stream, function, data, flags));
-}
-ALSO(cudaStreamAddCallback, cudaStreamAddCallback_ptsz)
+OF_STREAM(cudaStreamAddCallback, (void *stream, void (*function)(void *, cudaError, void *), void *data, unsigned flags),
+          cuStreamAddCallback(stream, function, data, flags))
 
 /* ---- events ---- */
 
-cudaError cudaEventCreateWithFlags(void **event, unsigned flags) {
-    RUN(cuEventCreate(event, flags));
-}
-
-cudaError cudaEventCreate(void **event) {
-    RUN(cuEventCreate(event, 0));
-}
-
-cudaError cudaEventDestroy(void *event) {
-    RUN(cuEventDestroy_v2(event));
-}
-
-cudaError cudaEventRecordWithFlags(void *event, void *stream, unsigned flags) {
-    RUN(cuEventRecordWithFlags(event, stream, flags));
-}
-ALSO(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz)
-
-cudaError cudaEventRecord(void *event, void *stream) {
-    RUN(cuEventRecordWithFlags(event, stream, 0));
-}
-ALSO(cudaEventRecord, cudaEventRecord_ptsz)
-
-cudaError cudaEventSynchronize(void *event) {
-    RUN(cuEventSynchronize(event));
-}
-
-cudaError cudaEventQuery(void *event) {
-    RUN(cuEventQuery(event));
-}
-
-cudaError cudaEventElapsedTime(float *milliseconds, void *first, void *last) {
-    RUN(cuEventElapsedTime_v2(milliseconds, first, last));
-}
+ENTRY(cudaEventCreateWithFlags, (void **event, unsigned flags), cuEventCreate(event, flags))
+ENTRY(cudaEventCreate, (void **event), cuEventCreate(event, 0))
+ENTRY(cudaEventDestroy, (void *event), cuEventDestroy_v2(event))
+OF_STREAM(cudaEventRecordWithFlags, (void *event, void *stream, unsigned flags),
+          cuEventRecordWithFlags(event, stream, flags))
+OF_STREAM(cudaEventRecord, (void *event, void *stream), cuEventRecordWithFlags(event, stream, 0))
+ENTRY(cudaEventSynchronize, (void *event), cuEventSynchronize(event))
+ENTRY(cudaEventQuery, (void *event), cuEventQuery(event))
+ENTRY(cudaEventElapsedTime, (float *milliseconds, void *first, void *last),
+      cuEventElapsedTime_v2(milliseconds, first, last))
 ALSO(cudaEventElapsedTime, cudaEventElapsedTime_v2)

@@ -5,32 +5,148 @@
 
 typedef CUresult (*operation)(const void *data, size_t size);
 
-/* Whether a stream is being captured. */
-int is_capturing(void *stream);
+/* CUgraphNodeType */
+enum node_type {
+    KERNEL_NODE = 0,
+    COPY_NODE = 1,
+    FILL_NODE = 2,
+    HOST_NODE = 3,
+    CHILD_NODE = 4,
+    EMPTY_NODE = 5,
+    WAIT_NODE = 6,
+    RECORD_NODE = 7,
+    ALLOCATION_NODE = 10,
+    FREE_NODE = 11
+};
 
-/* Put an operation into the graph of a capturing stream; else run it now. The data is copied. */
-CUresult now_or_later(void *stream, operation run, const void *data, size_t size);
+enum {
+    GRAPH = 0x96A9400,
+    EXECUTABLE = 0x96A9401,
+    CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_UNMATCHED = 903,
+    UPDATE_FAILURE = 910
+};
 
-/* Between the two, each operation of this thread becomes a node of a graph. */
-CUresult begin_node(void *graph);
-CUresult end_node(void **node, CUresult result);
+/* ---- the data of nodes ---- */
 
-/* streams.c: where a stream has the number of the capture that it took part in last, 0 at first; NULL for the default
-   streams, which cannot be captured */
-uint64_t *capture_of_stream(void *stream);
+struct kernel_data { /* the parameters follow */
+    struct function *function;
+    struct launch fixed;
+};
 
-/* objects.c: what a graph keeps for the program */
-struct object;
+struct fill {
+    CUdeviceptr target;
+    size_t pitch, size, width, height;
+    unsigned char value[4]; /* of `size` bytes */
+};
+
+struct side { /* of CUDA_MEMCPY3D */
+    size_t x, y, z, level;
+    unsigned memory_type;
+    const void *host;
+    CUdeviceptr device;
+    void *array, *reserved;
+    size_t pitch, height;
+};
+
+struct block_copy { /* CUDA_MEMCPY3D */
+    struct side source, target;
+    size_t width, height, depth;
+};
+
+struct call {
+    void (*function)(void *);
+    void *data;
+};
+
+struct graph_memory {
+    uint64_t address, size;
+};
+
+CUresult run_kernel(const void *data, size_t size);
+CUresult run_fill(const void *data, size_t size);
+CUresult run_block_copy(const void *data, size_t size);
+CUresult run_call(const void *data, size_t size);
+CUresult run_record(const void *event, size_t size);
+CUresult run_nothing(const void *data, size_t size);
+
+/* ---- nodes and graphs ---- */
+
 struct objects {
     size_t count;
     struct object **items;
 };
+
+struct node {
+    uint32_t magic;
+    int type, is_disabled;
+    unsigned number; /* in its graph */
+    struct graph *graph, *child;
+    operation run;
+    size_t size, count;
+    unsigned char *data;
+    struct node **before; /* the nodes that it depends on */
+    struct node *next, *origin, *copy; /* of a copy, the node it copies; while a graph is copied, the copy */
+    void **values; /* of a kernel: pointers to its parameters, for a program that asks */
+};
+
+struct graph { /* an executable graph is a copy, whose nodes are in an order that its dependencies allow */
+    uint32_t magic;
+    unsigned numbers, id;
+    uint64_t flags;
+    size_t count;
+    struct node *first;
+    struct objects objects;
+};
+
+struct graph *given_graph(void *handle, uint32_t magic); /* NULL if it is none */
+struct node *given_node(void *handle);
+struct graph *make_graph(uint32_t magic);
+struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size);
+CUresult depend(struct node *node, struct node *const *before, size_t count);
+CUresult copy_graph(struct graph **made, const struct graph *graph, uint32_t magic);
+CUresult run_graph(const struct graph *graph);
+void end_graph(struct graph *graph);
+void take_data(struct node *target, struct node *source); /* and end the source */
+CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total);
+
+/* ---- captures ---- */
+
+/* What the next operation of a captured stream depends on; an event has what it recorded. */
+struct frontier {
+    uint64_t capture; /* the number of the capture that it took part in last, 0 at first */
+    size_t count;
+    struct node **nodes;
+};
+struct frontier *frontier_of(void *stream); /* streams.c; NULL for the default streams, which cannot be captured */
+CUresult join(struct frontier *target, const struct frontier *source);
+
+/* Whether a stream is being captured. */
+int is_capturing(void *stream);
+
+/* Put an operation into the graph of a capturing stream; else run it now. The data is copied. */
+CUresult now_or_later(void *stream, enum node_type type, operation run, const void *data, size_t size);
+CUresult child_or_now(void *stream, struct graph *graph);
+
+/* Between the two, each operation of this thread becomes a node of a graph. */
+CUresult begin_node(void *graph, void *const *before, size_t count);
+CUresult end_node(void **node, CUresult result);
+
+/* The same for a node that replaces the data of another one. */
+CUresult begin_change(struct node *node);
+CUresult end_change(CUresult result);
+
+/* Operations that a stream runs or captures. */
+CUresult fill_later(const struct fill *fill, void *stream);
+CUresult block_copy_later(const struct block_copy *copy, void *stream);
+CUresult allocation_later(CUdeviceptr *address, size_t size, void *stream);
+CUresult free_later(CUdeviceptr address, void *stream);
+void free_on_launch(int is_on); /* graph_memory.c: CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
+
+/* ---- objects.c: what a graph keeps for the program ---- */
+
 CUresult copy_objects(struct objects *target, const struct objects *source);
 void end_objects(struct objects *objects);
-
-/* graphs.c */
 struct objects *objects_of(void *graph);
-
-enum { CAPTURE_UNSUPPORTED = 900, CAPTURE_UNMATCHED = 903 };
 
 #endif

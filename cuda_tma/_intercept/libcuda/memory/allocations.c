@@ -44,8 +44,7 @@ CUresult cuMemFreeHost(void *address) {
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
-    REQUIRE(!is_capturing(stream), CAPTURE_UNSUPPORTED);
-    return cuMemFree_v2(address);
+    return is_capturing(stream) ? free_later(address, stream) : cuMemFree_v2(address);
 }
 
 CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {

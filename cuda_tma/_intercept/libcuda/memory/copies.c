@@ -61,52 +61,39 @@ CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
     return copied(to, from, size);
 }
 
-struct copy {
-    CUdeviceptr target, source;
-    size_t size;
-};
+/* One row, as a block that a node of a graph has. */
+static CUresult row_later(unsigned to, CUdeviceptr target, unsigned from, CUdeviceptr source, size_t size,
+                          void *stream) {
+    struct block_copy copy = {.width = size, .height = 1, .depth = 1};
+    copy.source = (struct side){.memory_type = from, .host = (void *)source, .device = source, .pitch = size};
+    copy.target = (struct side){.memory_type = to, .host = (void *)target, .device = target, .pitch = size};
+    return block_copy_later(&copy, stream);
+}
 
-#define LATER(name, call)                                                       \
-    static CUresult run_##name(const void *data, size_t size) {                 \
-        const struct copy *copy = data;                                         \
-        (void)size;                                                             \
-        return call;                                                            \
-    }
-LATER(to_device, cuMemcpyHtoD_v2(copy->target, (const void *)copy->source, copy->size))
-LATER(to_host, cuMemcpyDtoH_v2((void *)copy->target, copy->source, copy->size))
-LATER(on_device, cuMemcpyDtoD_v2(copy->target, copy->source, copy->size))
-LATER(by_address, cuMemcpy(copy->target, copy->source, copy->size))
-#undef LATER
+enum { HOST = 1, DEVICE = 2, ANY = 4 };
+
+#define NOW_OR_ROW(call, to, target, from, source)                                                                  \
+    return is_capturing(stream) ? row_later(to, (CUdeviceptr)target, from, (CUdeviceptr)source, size, stream) : call
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t size, void *stream) {
-    struct copy copy = {target, (CUdeviceptr)source, size};
-    return now_or_later(stream, run_to_device, &copy, sizeof copy);
+    NOW_OR_ROW(cuMemcpyHtoD_v2(target, source, size), DEVICE, target, HOST, source);
 }
 
 CUresult cuMemcpyDtoHAsync_v2(void *target, CUdeviceptr source, size_t size, void *stream) {
-    struct copy copy = {(CUdeviceptr)target, source, size};
-    return now_or_later(stream, run_to_host, &copy, sizeof copy);
+    NOW_OR_ROW(cuMemcpyDtoH_v2(target, source, size), HOST, target, DEVICE, source);
 }
 
 CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr target, CUdeviceptr source, size_t size, void *stream) {
-    struct copy copy = {target, source, size};
-    return now_or_later(stream, run_on_device, &copy, sizeof copy);
+    NOW_OR_ROW(cuMemcpyDtoD_v2(target, source, size), DEVICE, target, DEVICE, source);
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr target, CUdeviceptr source, size_t size, void *stream) {
-    struct copy copy = {target, source, size};
-    return now_or_later(stream, run_by_address, &copy, sizeof copy);
+    NOW_OR_ROW(cuMemcpy(target, source, size), ANY, target, ANY, source);
 }
 
 /* ---- fills ---- */
 
-struct fill {
-    CUdeviceptr target;
-    size_t pitch, size, width, height;
-    unsigned char value[4]; /* of `size` bytes */
-};
-
-static CUresult filled(const void *data, size_t data_size) {
+CUresult run_fill(const void *data, size_t data_size) {
     const struct fill *fill = data;
     CUdeviceptr target = fill->target;
     size_t pitch = fill->pitch, size = fill->size, width = fill->width, height = fill->height;
@@ -126,12 +113,16 @@ static CUresult filled(const void *data, size_t data_size) {
     return SUCCESS;
 }
 
+CUresult fill_later(const struct fill *fill, void *stream) {
+    return now_or_later(stream, FILL_NODE, run_fill, fill, sizeof *fill);
+}
+
 #define FILL(bits, type)                                                                                         \
     CUresult cuMemsetD2D##bits##Async(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height, \
                                       void *stream) {                                                            \
         struct fill fill = {target, pitch, sizeof value, width, height, {0}};                                    \
         memcpy(fill.value, &value, sizeof value);                                                                \
-        return now_or_later(stream, filled, &fill, sizeof fill);                                                 \
+        return fill_later(&fill, stream);                                                                        \
     }                                                                                                            \
     CUresult cuMemsetD2D##bits##_v2(CUdeviceptr target, size_t pitch, type value, size_t width, size_t height) { \
         return cuMemsetD2D##bits##Async(target, pitch, value, width, height, NULL);                              \

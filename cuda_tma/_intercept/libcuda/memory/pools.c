@@ -1,4 +1,4 @@
-/* Memory pools, hints on managed memory, and copies of two dimensions. */
+/* Memory pools, and hints on managed memory. */
 #include "../graphs/graphs.h"
 
 #include <stdlib.h>
@@ -99,8 +99,7 @@ CUresult cuMemPoolGetAccess(unsigned *flags, void *pool, const void *location) {
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
-    REQUIRE(!is_capturing(stream), CAPTURE_UNSUPPORTED);
-    return allocate(address, size, POOL_MEMORY);
+    return is_capturing(stream) ? allocation_later(address, size, stream) : allocate(address, size, POOL_MEMORY);
 }
 
 CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, void *pool, void *stream) {
@@ -125,66 +124,4 @@ CUresult cuMemAdvise(CUdeviceptr address, size_t size) {
 
 CUresult cuMemAdvise_v2(CUdeviceptr address, size_t size) {
     return cuMemPrefetchAsync(address, size);
-}
-
-/* ---- copies of two dimensions ---- */
-
-struct side {
-    size_t x, y;
-    unsigned memory_type;
-    const void *host;
-    CUdeviceptr device;
-    void *array;
-    size_t pitch;
-};
-
-struct copy {
-    struct side source, target;
-    size_t width, height;
-};
-
-static unsigned char *corner(const struct side *side, const struct copy *copy, CUresult *result) {
-    enum { HOST = 1, DEVICE = 2, UNIFIED = 4 };
-    size_t pitch = side->pitch ? side->pitch : copy->width;
-    if (side->memory_type != HOST && side->memory_type != DEVICE && side->memory_type != UNIFIED) {
-        *result = absent("cuMemcpy2D of a CUDA array");
-        return NULL;
-    }
-    uint64_t start = side->memory_type == HOST ? (uint64_t)side->host : side->device;
-    start += side->y * pitch + side->x;
-    *result = SUCCESS;
-    return side->memory_type == DEVICE ? readable(start, (copy->height - 1) * pitch + copy->width, result)
-                                       : (unsigned char *)start;
-}
-
-CUresult cuMemcpy2D_v2(const struct copy *copy) {
-    CUresult result;
-    CHECK(ready_in_context());
-    REQUIRE(copy != NULL, INVALID_VALUE);
-    if (copy->width == 0 || copy->height == 0)
-        return SUCCESS;
-    size_t from_pitch = copy->source.pitch ? copy->source.pitch : copy->width;
-    size_t to_pitch = copy->target.pitch ? copy->target.pitch : copy->width;
-    REQUIRE(copy->height == 1 || (from_pitch >= copy->width && to_pitch >= copy->width), INVALID_VALUE);
-    unsigned char *from = corner(&copy->source, copy, &result);
-    CHECK(result);
-    unsigned char *to = corner(&copy->target, copy, &result);
-    CHECK(result);
-    for (size_t y = 0; y < copy->height; ++y)
-        memmove(to + y * to_pitch, from + y * from_pitch, copy->width);
-    return SUCCESS;
-}
-
-CUresult cuMemcpy2DUnaligned_v2(const struct copy *copy) {
-    return cuMemcpy2D_v2(copy);
-}
-
-static CUresult run_copy(const void *copy, size_t size) {
-    (void)size;
-    return cuMemcpy2D_v2(copy);
-}
-
-CUresult cuMemcpy2DAsync_v2(const struct copy *copy, void *stream) {
-    REQUIRE(copy != NULL, INVALID_VALUE);
-    return now_or_later(stream, run_copy, copy, sizeof *copy);
 }
