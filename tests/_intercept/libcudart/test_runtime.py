@@ -46,10 +46,11 @@ int cudaGraphCreate(void **, int), cudaGraphAddMemsetNode(void **, void *, void 
 int cudaGraphAddKernelNode(void **, void *, void *, size_t, void *);
 int cudaGraphAddEmptyNode(void **, void *, void *, size_t);
 int cudaGraphAddMemcpyNode1D(void **, void *, void *, size_t, void *, void *, size_t, int);
-int cudaCreateTextureObject(void **, void *), cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **);
+int cudaCreateTextureObject(void **, void *), cudaFreeAsync(void *, void *);
+int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **);
 int cudaGraphInstantiate(void **, void *, uint64_t), cudaGraphExecDestroy(void *), cudaGraphDestroy(void *);
 int cudaStreamWaitEvent(void *, void *, unsigned), cudaStreamSynchronize(void *), cudaStreamIsCapturing(void *, int *);
-int cudaFreeAsync(void *, void *), cudaMemsetAsync(void *, int, size_t, void *), cudaMallocAsync(void **, size_t, void *);
+int cudaMemsetAsync(void *, int, size_t, void *), cudaMallocAsync(void **, size_t, void *);
 const char *cudaGetErrorString(int), *cudaGetErrorName(int);
 #define EXPECT(call, expected)                                                                  \
     do {                                                                                        \
