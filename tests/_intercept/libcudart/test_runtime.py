@@ -291,8 +291,7 @@ def test_a_captured_graph_runs_when_it_is_launched(run):
     CHECK(cudaEventRecord(event, second));
     CHECK(cudaStreamWaitEvent(first, event, 0));
     EXPECT(cudaStreamSynchronize(first), 900);
-    CHECK(cudaMallocAsync((void **)&event, 4, first));
-    CHECK(cudaFreeAsync(event, first));
+    CHECK(cudaMallocAsync((void **)&event, 4, first) + cudaFreeAsync(event, first));
     CHECK(cudaStreamEndCapture(first, &graph));
     EXPECT(cudaStreamEndCapture(first, &graph), 903);
     show();
