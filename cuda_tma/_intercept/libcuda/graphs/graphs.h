@@ -99,7 +99,7 @@ struct graph { /* an executable graph is a copy, whose nodes are in an order tha
     struct objects objects;
 };
 
-struct graph *given_graph(void *handle, uint32_t magic); /* NULL if it is none */
+struct graph *given_graph(void *handle, uint32_t magic); /* NULL if it has another type */
 struct node *given_node(void *handle);
 struct graph *make_graph(uint32_t magic);
 struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size);

@@ -26,7 +26,7 @@ struct allocation_node { /* CUDA_MEM_ALLOC_NODE_PARAMS */
     CUdeviceptr address;
 };
 
-struct node *executable_node(void *executable, void *node); /* executables.c; NULL if there is none */
+struct node *executable_node(void *executable, void *node); /* executables.c; NULL if it has no copy of the node */
 
 CUresult cuLaunchKernelEx(const struct config *config, void *function, void **values, void **extra);
 CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);
