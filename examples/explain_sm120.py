@@ -1,4 +1,4 @@
-"""Why does my kernel hang? Two descriptors that should be equal, compared without a GPU.
+"""Two descriptors that should be equal, compared without a GPU.
 
 A public bug report (NVIDIA/cutlass, issue 3236) contains a compiler's descriptor for 4-bit elements on compute
 capability 12.0 and the driver's. Four bytes differ. This script explains each of them.

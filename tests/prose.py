@@ -1,6 +1,7 @@
 """Find unidiomatic syntax in the repository's prose: Markdown without code, comments, docstrings and other strings.
 
-``python -m tests.prose`` lowers the budgets in ``tests/data/prose_budget.json`` to the present counts;
+``tests/data/prose_patterns.json`` contains the patterns. ``python -m tests.prose`` lowers the budgets in
+``tests/data/prose_budget.json`` to the present counts;
 ``python -m tests.prose -v`` also prints each hit. A budget never rises.
 """
 
@@ -22,23 +23,11 @@ BUDGET = Path(__file__).parent / "data" / "prose_budget.json"
 SUFFIXES = {".py", ".pyx", ".pxd", ".md", ".cuh", ".cu", ".h"}
 SKIPPED = {"build", "dist", "golden"}
 GENERATED = ("docs/errors/", "docs/headers/")  # pages that the build of the site writes
-EXCEPTED = {"tests/prose.py", "tests/test_prose.py"}  # they contain the patterns and examples of hits
 
-_PREPOSITIONS = "by of for to from with in on at than beside behind about after before into over without".replace(
-    " ", "|"
+PATTERNS = json.loads((Path(__file__).parent / "data" / "prose_patterns.json").read_text())
+_ANYWHERE, _IN_DOCSTRINGS = (
+    {name: re.compile(pattern) for name, pattern in PATTERNS[where].items()} for where in ("text", "docstrings")
 )
-_VERBS = "is are was has have does gets goes says stands can cannot needs makes takes".replace(" ", "|")
-PATTERNS = {
-    "a free relative after a preposition": rf"\b(?:{_PREPOSITIONS}) (?:who|whoever|whatever|what)\b",
-    "a free relative as subject": (
-        rf"(?:^|[.;:] +|\| )(?:What|Who|Whoever|Whatever|Whose) [^.?\n|]{{3,160}}\b(?:{_VERBS})\b[^.?\n|]*(?:\.|$)"
-    ),
-    "a thread as a person": r"\b(?:nobody|somebody|anybody|whoever|those who|one who)\b",
-    "an inanimate speaker": r"\b(?:is|are|was|were) (?:told|accused)\b|\bnothing is said\b|\bis said by\b",
-    "a word to avoid": r"\b(?:in vain|for ever|so many|is none\b|are none\b|reckon\w*|mend\w*)\b",
-    "British spelling": r"\b(?:initialis|synchronis|colour|optimis|recognis)\w*",
-}
-_COMPILED = {name: re.compile(pattern) for name, pattern in PATTERNS.items()}
 
 _MARKDOWN_CODE = re.compile(r"```.*?```|`[^`\n]*`|<[^>]*>|\]\([^)]*\)", re.DOTALL)
 _QUOTED_CODE = re.compile(r"```.*?```|``[^`]*``|`[^`]*`|>>> .*")
@@ -59,12 +48,20 @@ class Hit(NamedTuple):
     excerpt: str
 
 
-def hits_in(text: str, path: str = "") -> list[Hit]:
+class Piece(NamedTuple):
+    """A paragraph, comment or string on one line."""
+
+    text: str
+    is_docstring: bool = False
+
+
+def hits_in(piece: Piece, path: str = "") -> list[Hit]:
     """Return the hits in one piece of prose."""
+    patterns = _ANYWHERE | (_IN_DOCSTRINGS if piece.is_docstring else {})
     return [
-        Hit(path, kind, text[max(0, found.start() - 30) : found.end() + 40])
-        for kind, pattern in _COMPILED.items()
-        for found in pattern.finditer(text)
+        Hit(path, kind, piece.text[max(0, found.start() - 30) : found.end() + 40])
+        for kind, pattern in patterns.items()
+        for found in pattern.finditer(piece.text)
     ]
 
 
@@ -90,33 +87,41 @@ def folder_of(path: str) -> str:
 def _is_prose(relative: Path) -> bool:
     is_hidden = any(part.startswith(".") for part in relative.parts)
     name = relative.as_posix()
-    is_skipped = not SKIPPED.isdisjoint(relative.parts) or name in EXCEPTED or name.startswith(GENERATED)
+    is_skipped = not SKIPPED.isdisjoint(relative.parts) or name.startswith(GENERATED)
     return relative.suffix in SUFFIXES and not is_hidden and not is_skipped
 
 
-def _pieces(path: Path) -> Iterator[str]:
-    """Yield the prose of one file, a paragraph, comment or string at a time, on one line each."""
+def _pieces(path: Path) -> Iterator[Piece]:
+    """Yield the pieces of one file."""
     text = path.read_text(errors="replace")
     if path.suffix == ".md":
-        pieces: Iterator[str] = iter(re.split(r"\n\s*\n", _MARKDOWN_CODE.sub(" _ ", text)))
+        pieces: Iterator[Piece] = map(Piece, re.split(r"\n\s*\n", _MARKDOWN_CODE.sub(" _ ", text)))
     elif path.suffix == ".py":
         pieces = _python(text)
     else:
-        pieces = (_MARKS.sub("", found[0]) for found in _COMMENTS.finditer(text))
+        pieces = (_comment(found[0]) for found in _COMMENTS.finditer(text))
     for piece in pieces:
-        yield re.sub(r"\s+", " ", piece)
+        yield piece._replace(text=re.sub(r"\s+", " ", piece.text).strip())
 
 
-def _python(text: str) -> Iterator[str]:
+def _comment(text: str) -> Piece:
+    quotes = '"' * 3
+    return Piece(_MARKS.sub("", text).strip(quotes), is_docstring=text.startswith(quotes))
+
+
+def _python(text: str) -> Iterator[Piece]:
     comments: list[str] = []
+    before = tokenize.NEWLINE
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             comments.append(token.string.lstrip("#! "))
         elif token.type != tokenize.NL:
-            yield " ".join(comments)
+            yield Piece(" ".join(comments))
             comments = []
             if token.type == tokenize.STRING or tokenize.tok_name[token.type] == "FSTRING_MIDDLE":
-                yield _QUOTED_CODE.sub(" _ ", token.string.strip("rbfRBF\"'"))
+                is_docstring = before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+                yield Piece(_QUOTED_CODE.sub(" _ ", token.string.strip("rbfRBF\"'")), is_docstring)
+            before = token.type
 
 
 def _lower() -> None:

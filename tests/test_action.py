@@ -68,7 +68,7 @@ def test_the_step_fails_at_the_line_passes_after_the_fix_and_reports_only_new_fi
 
 
 def test_the_steps_use_no_input_in_a_script():
-    """Steps read inputs from the environment, so that the text of an input is no code of the step."""
+    """Steps read inputs from the environment, so that the text of an input is not code of the step."""
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step["run"]] == []
 
 

@@ -8,7 +8,9 @@ from collections import Counter
 
 import pytest
 
-from .prose import BUDGET, folder_of, hits, hits_in
+from .prose import BUDGET, PATTERNS, Piece, folder_of, hits, hits_in
+
+SENTENCES = json.loads((BUDGET.parent / "prose_sentences.json").read_text())
 
 
 def test_no_folder_exceeds_its_budget() -> None:
@@ -29,29 +31,21 @@ def test_a_budget_is_no_larger_than_its_use() -> None:
     assert not slack, f"lower these budgets with `python -m tests.prose`: {slack}"
 
 
-@pytest.mark.parametrize(
-    ("sentence", "kind"),
-    [
-        ("The copy is described by what the map contains.", "a free relative after a preposition"),
-        ("What a map describes is 128 bytes.", "a free relative as subject"),
-        ("The barrier completes, and nobody waits.", "a thread as a person"),
-        ("The barrier is told of the bytes.", "an inanimate speaker"),
-        ("A fence mends this.", "a word to avoid"),
-        ("The barrier is not initialised.", "British spelling"),
-    ],
-)
-def test_each_pattern_finds_its_sentence(sentence: str, kind: str) -> None:
-    assert [hit.kind for hit in hits_in(sentence)] == [kind]
+@pytest.mark.parametrize(("sentence", "kind"), SENTENCES["bad"])
+def test_each_bad_sentence_has_its_hit(sentence: str, kind: str) -> None:
+    assert {hit.kind for hit in hits_in(Piece(sentence))} == {kind}
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "A tensor map describes the copy in 128 bytes.",
-        "Which swizzle fits? What follows from this?",
-        "The recommended amendment initializes the barrier.",
-        "The waiting thread polls the phase of the barrier; no thread writes.",
-    ],
-)
-def test_plain_sentences_have_no_hits(sentence: str) -> None:
-    assert hits_in(sentence) == []
+@pytest.mark.parametrize("sentence", SENTENCES["bad docstrings"])
+def test_a_docstring_may_not_open_with_a_clause_or_fragment(sentence: str) -> None:
+    assert "an opening clause of a docstring" in {hit.kind for hit in hits_in(Piece(sentence, is_docstring=True))}
+
+
+@pytest.mark.parametrize("sentence", SENTENCES["good"])
+def test_good_sentences_have_no_hits(sentence: str) -> None:
+    assert hits_in(Piece(sentence, is_docstring=True)) == []
+
+
+def test_there_are_thirty_sentences_of_each_kind_and_each_pattern_has_one() -> None:
+    assert len(SENTENCES["bad"]) >= 30 and len(SENTENCES["good"]) >= 30
+    assert {kind for _, kind in SENTENCES["bad"]} == PATTERNS["text"].keys()

@@ -28,12 +28,12 @@ _HEAD = """// SPDX-License-Identifier: Apache-2.0
 _BEGIN = _HEAD.format(
     name="wgmma_macros.cuh",
     what="""The text of
-// wgmma, for the headers that say of which types: they include it first, and last wgmma_macros_end.cuh, so that no
+// wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
 // macro outlives them.""",
 )
 _STATEMENT = r"""
-// The instruction for so many sums, held as "+f" or "+r". `types` begins with K; the names of operands behind the sums
-// are text such as "%4"; `scales` is what follows the predicate.
+// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after the
+// accumulators are text such as "%4"; `scales` is the text after the predicate.
 #define CUDA_TMA_WGMMA(count, held, n, types, a, b, accumulate, scales, ...)                                       \
     if constexpr (Count == count)                                                                                  \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " accumulate ", 0;\n"                                         \
@@ -41,15 +41,15 @@ _STATEMENT = r"""
                      ", p" scales "; }"                                                                            \
                      : CUDA_TMA_SUMS_##count(held) : __VA_ARGS__);
 
-// Its operands: A as a descriptor or in registers, B, accumulate, N; of floating types the signs of A and B; then, of
-// 16 bits, whether they are MN-major, and of 8 bits, how many bits are exponent and mantissa.
+// Its operands: A as a descriptor or in registers, B, accumulate, N; for floating types the signs of A and B; then, for
+// 16 bits, whether they are MN-major, and for 8 bits, the numbers of exponent and mantissa bits.
 #define CUDA_TMA_SHARED "l"(a.bits), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b.bits), "r"(accumulate), "n"(Columns)
 #define CUDA_TMA_SIGNS "n"(Form::scale_a), "n"(Form::scale_b)
 #define CUDA_TMA_DIGITS \
     "n"(Form::exponent_a), "n"(7 - Form::exponent_a), "n"(Form::exponent_b), "n"(7 - Form::exponent_b)
 
-// A ROW of CUDA_TMA_EACH_F32 and its like, for each kind of types, with A in shared memory and in registers.
+// A ROW of CUDA_TMA_EACH_F32 and its siblings, for each kind of types, with A in shared memory and in registers.
 #define CUDA_TMA_SHARED_16(held, types, count, a, b, p, n, sign_a, sign_b, mn_a, mn_b, ...)                       \
     CUDA_TMA_WGMMA(count, held, n, types, a, b, p, ", " sign_a ", " sign_b ", " mn_a ", " mn_b,                    \
                    CUDA_TMA_SHARED, CUDA_TMA_SIGNS, "n"(Form::trans_a), "n"(Form::trans_b))
@@ -86,8 +86,8 @@ _DEFINED = re.findall(r"#define CUDA_TMA_(\w+)", _STATEMENT)
 def begin() -> str:
     return "\n".join(
         [_BEGIN + _STATEMENT]
-        + ["// For each count: the names of the sums, and the sums.", *_lists()]
-        + ["", f"// ROW(held, types, count, names of {BEHIND} operands behind the sums), for each count of such sums."]
+        + ["// For each count: the names of the accumulators, and the accumulators.", *_lists()]
+        + ["", f"// ROW(held, types, count, names of {BEHIND} operands after the sums), for each count."]
         + [_rows(kind, counts) for kind, counts in COUNTS.items()]
     )
 
@@ -112,7 +112,7 @@ def _all_counts() -> list[int]:
 def end() -> str:
     names = [*_DEFINED, *(f"EACH_{kind.upper()}" for kind in COUNTS)]
     names += [f"{what}_{count}" for count in _all_counts() for what in ("NAMES", "SUMS")]
-    head = _HEAD.format(name="wgmma_macros_end.cuh", what="The end of what\n// wgmma_macros.cuh began.")
+    head = _HEAD.format(name="wgmma_macros_end.cuh", what="The end of\n// wgmma_macros.cuh: undefine its macros.")
     return head + "\n" + "".join(f"#undef CUDA_TMA_{name}\n" for name in names)
 
 

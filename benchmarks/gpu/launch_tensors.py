@@ -68,7 +68,7 @@ class Bench:
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
     works = three_tensors(Bench(scene))
-    return [compare("Launch: three tensors, their maps made anew", works, repeats, (FLOOR,), [NOTE])]
+    return [compare("Launch: three tensors with new maps", works, repeats, (FLOOR,), [NOTE])]
 
 
 def three_tensors(bench: Bench) -> list[Work]:

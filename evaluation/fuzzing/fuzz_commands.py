@@ -42,7 +42,7 @@ _OWN = (str(ROOT), *_PACKAGES, "/proc/self/maps", os.devnull)
 
 
 class Outcome(NamedTuple):
-    """How an input ended; `fault` is empty if that is right."""
+    """The end of an input; `fault` is empty if that is right."""
 
     index: int
     family: str

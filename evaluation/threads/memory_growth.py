@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 BARE = {"capture": "core_graph_alone"}  # for each of our kinds of work, the one that makes the same cuda.core objects
 # and no others
-MOST_BYTES_EACH = 8  # bytes that a work may leave behind without a leak: less than any object
+MOST_BYTES_EACH = 8  # bytes that a work may retain without a leak: less than any object
 NOISE_BYTES = 512 << 10  # pages that come and go
 
 
 class Alone(NamedTuple):
-    """The memory that one kind of work left behind, when nothing else ran."""
+    """The memory that one kind of work retained, when nothing else ran."""
 
     works: int
     grown_bytes: int
@@ -23,12 +23,12 @@ class Alone(NamedTuple):
 
 
 def bare_bytes_each(work: str, alone: Mapping[str, Alone]) -> float:
-    """Return the memory that a kind of work leaves behind through other libraries; 0 if none of that is known."""
+    """Return the memory that a kind of work retains through other libraries; 0 if none of that is known."""
     return max(0.0, alone[BARE[work]].bytes_each) if BARE.get(work) in alone else 0.0
 
 
 def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
-    """Return our kinds of work that leave more behind than the other libraries in them."""
+    """Return our kinds of work that retain more than the other libraries in them."""
     found = []
     for work, left in alone.items():
         own_bytes = left.grown_bytes - left.works * bare_bytes_each(work, alone)
@@ -40,5 +40,5 @@ def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
 
 
 def others_bytes(done: Mapping[str, int], alone: Mapping[str, Alone]) -> int:
-    """Return the memory that the works left behind through other libraries."""
+    """Return the memory that the works retained through other libraries."""
     return round(sum(count * bare_bytes_each(work, alone) for work, count in done.items()))

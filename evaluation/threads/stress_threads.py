@@ -7,7 +7,7 @@ prepared launches. The script ends with 1 if a tile was wrong, a thread failed, 
     python stress_threads.py --minutes 8
 
 The script prints the memory ten times during the run, and then for each kind of work separately. For comparison it
-prints works of torch, cuda.core and the driver without the package: the memory that they leave behind does not count as
+prints works of torch, cuda.core and the driver without the package: the memory that they retain does not count as
 growth. An executable graph of cuda.core leaves 208 bytes, with or without our code; one of the driver leaves nothing,
 nor does anything else here (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also change the
 device's memory, so run the script alone.
@@ -65,7 +65,7 @@ extern "C" __global__ void nothing() {}
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
 # Works without the package, for comparison of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
-MOST_GROWTH_MB = 16  # growth of the process, after a fifth of the time, without the memory that others leave behind
+MOST_GROWTH_MB = 16  # growth of the process, after a fifth of the time, without the memory that others retain
 MOST_DEVICE_GROWTH_MB = 48
 LIBC = ctypes.CDLL(None)
 
@@ -287,7 +287,7 @@ def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
     process_kb = last.trimmed_kb - settled.trimmed_kb
     others_kb = others_bytes(last.done - settled.done, alone) >> 10
     device_mb = last.device_mb - settled.device_mb
-    print(f"from a fifth of the time on: process {process_kb:+} KB, {others_kb:+} KB of it as others leave behind "
+    print(f"from a fifth of the time on: process {process_kb:+} KB, {others_kb:+} KB of it in other libraries "
           f"alone; device {device_mb:+} MB", flush=True)  # fmt: skip
     found = []
     if process_kb - others_kb > MOST_GROWTH_MB << 10:
@@ -298,7 +298,7 @@ def grown_together(samples: list[Memory], alone: dict[str, Alone]) -> list[str]:
 
 
 def measure_alone(work: str, workers: list[Worker], seconds: float) -> Alone:
-    """Measure the memory that one kind of work leaves behind, after a warm-up."""
+    """Measure the memory that one kind of work retains, after a warm-up."""
     spend(seconds / 4, workers, (work,), parts=1)
     before = Memory.now(workers)
     spend(seconds, workers, (work,), parts=1)

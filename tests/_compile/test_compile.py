@@ -172,7 +172,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 
 def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monkeypatch):
-    """As if another library had loaded its own NVRTC before."""
+    """Another library seems to have loaded its own NVRTC before."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
