@@ -32,8 +32,8 @@ _BEGIN = _HEAD.format(
 // macro outlives them.""",
 )
 _STATEMENT = r"""
-// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after the
-// accumulators are text such as "%4"; `scales` is the text after the predicate.
+// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after
+// the accumulators are text such as "%4"; `scales` is the text after the predicate.
 #define CUDA_TMA_WGMMA(count, held, n, types, a, b, accumulate, scales, ...)                                       \
     if constexpr (Count == count)                                                                                  \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " accumulate ", 0;\n"                                         \

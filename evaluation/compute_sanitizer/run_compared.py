@@ -28,7 +28,7 @@ _SPARE_S = 60  # seconds to start, under a tool
 
 
 def main() -> None:
-    """Start it as the docstring above describes."""
+    """Run the kernel of standard input."""
     case = json.load(sys.stdin)
     signal.alarm(int(case["patience_s"]) + _SPARE_S)  # the process ends in any case
     device = cuda_tma.Device(0)

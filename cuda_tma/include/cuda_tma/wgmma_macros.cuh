@@ -4,8 +4,8 @@
 // wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
 // macro outlives them.
 
-// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after the
-// accumulators are text such as "%4"; `scales` is the text after the predicate.
+// The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after
+// the accumulators are text such as "%4"; `scales` is the text after the predicate.
 #define CUDA_TMA_WGMMA(count, held, n, types, a, b, accumulate, scales, ...)                                       \
     if constexpr (Count == count)                                                                                  \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " accumulate ", 0;\n"                                         \
