@@ -67,6 +67,8 @@ class Memory:
             Of each access; its address is a multiple of it.
         writes : bool
         """
+        if len(addresses) == 1 and (one := self._one(space, lanes, int(addresses[0]), size_bytes, writes)) is not None:
+            return [one]
         if ((addresses & (size_bytes - 1)) != 0).any():
             raise _misaligned(lanes, addresses, size_bytes)
         if space in ("shared", "shared::cluster"):
@@ -78,6 +80,31 @@ class Memory:
         if space in ("global", "const", "param"):
             return [*self._global(lanes, addresses + WINDOWS[space], size_bytes, writes)]
         return [*self._generic(lanes, addresses, size_bytes, writes)]
+
+    def _one(self, space: str, lanes: Lanes, address: int, size_bytes: int, writes: bool) -> Piece | None:
+        """Return the place of one access to shared or global memory; None for a rare one, or for a fault."""
+        if address & (size_bytes - 1):
+            return None
+        if space in ("shared", "shared::cluster"):
+            lane = lanes.start if isinstance(lanes, slice) else int(lanes[0])
+            position = self._reached(space, lane, address, size_bytes)
+            return None if position is None else Piece(None, self.shared, np.array([position]), "shared")
+        if space != "global":
+            return None
+        segment = self.all_global.find(address)
+        if segment is None or address + size_bytes > segment.stop or (writes and not segment.writeable):
+            return None
+        return Piece(None, segment, np.array([address - segment.start]), "global")
+
+    def _reached(self, space: str, lane: int, address: int, size_bytes: int) -> int | None:
+        """Return the place in `shared` of one shared address of a lane; None if the lane does not reach it."""
+        rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
+        ctas = self._geometry.cluster_ctas
+        if not (0 <= rank < ctas and self._shared_first <= offset <= self.shared_stop - size_bytes):
+            return None
+        if ctas > 1 and space == "shared" and rank != self._geometry.rank_of_lane[lane]:
+            return None
+        return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
 
     def writeable(self) -> Iterator[np.ndarray]:
         """All bytes that a kernel can change."""
@@ -126,12 +153,9 @@ class Memory:
 
     def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
         """As `in_shared`, of one shared address of a lane."""
-        rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
-        inside = self._shared_first <= offset and offset + size_bytes <= self.shared_stop
-        ctas = self._geometry.cluster_ctas
-        reached = 0 <= rank < ctas and (ctas == 1 or space != "shared" or rank == self._geometry.rank_of_lane[lane])
-        if inside and reached and address % alignment == 0:
-            return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
+        position = self._reached(space, lane, address, size_bytes) if address % alignment == 0 else None
+        if position is not None:
+            return position
         (found,) = self.in_shared(space, slice(lane, lane + 1, 1), np.array([address]), size_bytes, alignment)
         return int(found)
 

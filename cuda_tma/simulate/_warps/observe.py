@@ -16,7 +16,7 @@ from .lanes import Lanes
 __all__ = ["Access", "Events", "Listener"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # frozen, each takes twice the time
 class Access:
     """Reads or writes of one instruction, or of one asynchronous operation.
 

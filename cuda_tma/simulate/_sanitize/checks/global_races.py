@@ -49,9 +49,26 @@ class GlobalRaceChecker:
         self._facts, self._locations, self._strict = facts, locations, strict
 
     def by_threads(self, access: Access) -> None:
-        """Take weak accesses through the generic proxy."""
-        if (these := self._these(access)) is None:
+        """Take weak accesses through the generic proxy; those that follow all accesses before them take one call."""
+        done = self._touched(access)
+        if (done and (done == 1 or access.values is None)) or (these := self._these(access)) is None:
             return
+        if not done:
+            self._judge(these, access)
+        if access.values is not None:
+            self._at_once(these, access, access.values)
+
+    def _touched(self, access: Access) -> int:
+        """Return 0 for accesses that are not remembered yet, see `TimedStamps.touch`."""
+        area = self._shadow.area(int(access.positions[0]))
+        if area is None or "nc" in access.instruction.opcode:
+            return 0
+        units = self._shadow.first_units(area, access.positions, access.size_bytes)
+        site = self._collector.site(access.instruction)
+        return self._shadow.touch(area, units, as_array(access.lanes), site, access.kind)
+
+    def _judge(self, these: AreaCells, access: Access) -> None:
+        """Report and remember accesses of which some do not follow an access before them."""
         stale = self._shadow.written(these) if "nc" in access.instruction.opcode else None
         if stale is not None:
             self._report_stale(stale, int(these.who[stale.which]), access.instruction)
@@ -59,8 +76,6 @@ class GlobalRaceChecker:
             self._after(past, these, access)
         site, columns, epochs = self._stamped(these, access)
         self._shadow.remember(these.area, these.units, columns, epochs, site, access.kind, these.slots)
-        if access.values is not None:
-            self._at_once(these, columns, epochs, access, access.values)
 
     def by_strong_threads(self, access: Access) -> None:
         """Take strong accesses, atomics among them: they first race, then synchronize."""
@@ -138,10 +153,9 @@ class GlobalRaceChecker:
             return self._strong.before_strong(these, self._clocks.all_known())
         return self._past(these, access)
 
-    def _at_once(
-        self, these: AreaCells, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values
-    ) -> None:
+    def _at_once(self, these: AreaCells, access: Access, values: Values) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        _, columns, epochs = self._stamped(these, access)
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
             return

@@ -11,7 +11,7 @@ from ..._warps.observe import Access
 from ..model.clocks import FENCED, ORDERED, Clocks, Known
 from ..model.history import History
 from ..model.operations import IssueRecord
-from ..model.shadow import COLUMN_BITS, READERS, STRONG, WEAK, Cells, Conflict, Shadow, stamps_of
+from ..model.shadow import COLUMN_BITS, MET, READERS, STRONG, WEAK, Cells, Conflict, Shadow, stamps_of
 from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..model.warpgroups import Warpgroups
@@ -78,13 +78,29 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None = None,
     ) -> None:
-        """Through the generic proxy."""
+        """Judge accesses through the generic proxy; those that follow all accesses before them take one call."""
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
             by, lane, cta = ended
             self._collector.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
         units = shadow.units(positions, size_bytes)
         known, site = clocks.known(clocks.visible), self._collector.site(instruction)
+        strong = STRONG if kind == "atomic" else self.strength(instruction)
+        is_lenient = strong and not (kind == _READ and self._volatiles.takes_data(instruction))
+        reads = kind != _WRITE and instruction.opcode[0] != "mbarrier"
+        what = is_lenient, kind != _READ, reads, site << 1 | strong
+        done = shadow.touch(units, known, clocks.rows[ORDERED], clocks.threads, lanes, *what)
+        if not done:
+            self._judge(units, known, lanes, positions, kind, instruction, values)
+        if values is not None and not strong and (not done or done & MET):
+            self._at_once(units, lanes, instruction, values)
+
+    def _judge(
+        self, units: Cells, known: Known, lanes: np.ndarray, positions: np.ndarray, kind: str,
+        instruction: Instruction, values: Values | None,
+    ) -> None:  # fmt: skip
+        """Report and remember accesses of which some do not follow an access before them."""
+        clocks, shadow, site = self._clocks, self._shadow, self._collector.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)
@@ -99,8 +115,6 @@ class SharedRaceChecker:
         for found in shadow.after_reads(units, known, lanes, strong):
             self._conflict(found, lanes, kind, instruction)
         shadow.write(units, stamps, site, strong)
-        if values is not None and not strong and (met := shadow.overwritten(units, stamps)) is not None:
-            self._at_once(met, lanes, instruction, values)
 
     def _after_write(
         self,
@@ -149,8 +163,11 @@ class SharedRaceChecker:
         self._collector.report(self._facts.race(late, lane, mark, kind, instruction))
         return False
 
-    def _at_once(self, met: Conflict, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
+    def _at_once(self, units: Cells, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        stamps = stamps_of(lanes % self._clocks.threads, self._clocks.own(lanes))
+        if (met := self._shadow.overwritten(units, stamps)) is None:
+            return
         mine = lanes[met.which]
         theirs = mine // self._clocks.threads * self._clocks.threads + met.columns
         apart = mine // WARP != theirs // WARP

@@ -32,13 +32,14 @@ class VolatileLoads:
 
     def races(self, units: Cells, known: Known, lanes: np.ndarray, load: Instruction) -> Conflict | None:
         """Return the volatile stores that do not precede a volatile load of data."""
-        found = self._shadow.after_write(units, known, lanes, WEAK) if self._is_of_data(load) else None
+        found = self._shadow.after_write(units, known, lanes, WEAK) if self.takes_data(load) else None
         if found is None:
             return None
         stores = [_is_volatile(self._collector.instruction(site), "st") for site in found.sites.tolist()]
         return found.only(np.array(stores)) if any(stores) else None
 
-    def _is_of_data(self, load: Instruction) -> bool:
+    def takes_data(self, load: Instruction) -> bool:
+        """Return whether a load is volatile, and no instruction compares its value."""
         key = id(load)
         if key not in self._takes_data:
             self._takes_data[key] = _is_volatile(load, "ld") and not self._is_compared(load)

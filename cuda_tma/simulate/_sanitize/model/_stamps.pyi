@@ -29,6 +29,21 @@ class Stamps:
         stamp: int,
         note: int,
     ) -> bool: ...
+    def touch(
+        self,
+        first: np.ndarray,
+        each: int,
+        lanes: np.ndarray,
+        warps: np.ndarray,
+        own: np.ndarray,
+        threads: int,
+        who: np.ndarray,
+        strong: bool | int,
+        writes: bool,
+        reads: bool,
+        readers: int,
+        note: int,
+    ) -> int: ...
     def put(self, places: np.ndarray, first: np.ndarray, each: int, stamps: np.ndarray, note: int) -> None: ...
     def clear(self, places: int, first: np.ndarray, each: int) -> None: ...
 
@@ -38,6 +53,20 @@ class TimedStamps:
     whens: np.ndarray
     sites: np.ndarray
     def __init__(self, places: int, units: int) -> None: ...
+    def touch(
+        self,
+        first: np.ndarray,
+        each: int,
+        lanes: np.ndarray,
+        warps: np.ndarray,
+        visible: int,
+        threads: int,
+        started: np.ndarray,
+        who: np.ndarray,
+        now: int,
+        place: int,
+        site: int,
+    ) -> int: ...
     def operate(
         self,
         first: np.ndarray,

@@ -144,6 +144,72 @@ cdef class Stamps:
         for unit in range(start, stop):
             notes[unit] = note
 
+    def touch(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] lanes, const int32_t[:, :] warps,
+        const int32_t[:, :] own, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads,
+        int readers, int note
+    ):
+        """Put the accesses of threads, if each follows the accesses before it; else change nothing.
+
+        Parameters
+        ----------
+        first, each, lanes, warps, who, strong
+            As of `late`.
+        own : numpy.ndarray of int32, [lane, column]
+            Contains the epoch of each lane in its own column, of `threads`.
+        writes : bool
+            Whether these are writes: they follow the reads in the places of `readers`, too, which then are empty.
+        reads : bool
+            Whether units that no thread has written prevent the accesses.
+
+        Returns
+        -------
+        int
+            A bit for each place with a new stamp, 0 if nothing has changed. The bit after the last place is set where
+            two of the accesses write one unit.
+        """
+        cdef int place, last = <int>self._values.shape[0] - 1, found = 0
+        cdef int looked = 1 << last | (readers if writes else 0)
+        cdef bint is_late = False
+        with nogil:
+            for place in range(last + 1):
+                if looked >> place & 1:
+                    is_late = is_late or self._is_late(place, first, each, lanes, warps, who, strong)
+            if not (is_late or (reads and self._has_empty(last, first, each))):
+                found = self._put_own(first, each, own, threads, who, writes, note)
+                if writes:
+                    self._empty(readers, first, each)
+        return found
+
+    cdef int _put_own(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] own, Py_ssize_t threads,
+        const int64_t[::1] who, bint writes, int note
+    ) noexcept nogil:
+        cdef int place, last = <int>self._values.shape[0] - 1, found = 0
+        cdef Py_ssize_t i, unit
+        cdef int64_t lane, stamp
+        for i in range(first.shape[0]):
+            lane = who[i]
+            place = last if writes else <int>(lane // WARP % last)
+            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
+            self._fill(place, first[i], first[i] + each, stamp, note)
+            found |= 1 << place
+        for i in range(first.shape[0] if writes else 0):
+            lane = who[i]
+            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
+            for unit in range(first[i], first[i] + each):
+                if self._values[last, unit] != stamp:
+                    found |= 1 << (last + 1)
+        return found
+
+    cdef bint _has_empty(self, int place, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+        cdef Py_ssize_t i, unit
+        for i in range(first.shape[0]):
+            for unit in range(first[i], first[i] + each):
+                if self._values[place, unit] == NOBODY:
+                    return True
+        return False
+
     def put(
         self, const int64_t[::1] places, const int64_t[::1] first, Py_ssize_t each, const int64_t[::1] stamps, int note
     ):
@@ -160,14 +226,16 @@ cdef class Stamps:
 
     def clear(self, int places, const int64_t[::1] first, Py_ssize_t each):
         """Nobody has touched units: in the places whose bits are set."""
-        cdef int place
-        cdef Py_ssize_t i, unit
         with nogil:
-            for place in range(<int>self._values.shape[0]):
-                if places >> place & 1:
-                    for i in range(first.shape[0]):
-                        for unit in range(first[i], first[i] + each):
-                            self._values[place, unit] = NOBODY
+            self._empty(places, first, each)
+
+    cdef void _empty(self, int places, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+        cdef int place
+        cdef Py_ssize_t i
+        for place in range(<int>self._values.shape[0]):
+            if places >> place & 1:
+                for i in range(first.shape[0]):
+                    fill(&self._values[place, 0], first[i], first[i] + each, NOBODY)
 
 
 cdef class TimedStamps:
@@ -224,6 +292,86 @@ cdef class TimedStamps:
                     for at in range(last if place == last else 0):
                         fill(&self._stamps[at, 0], first[i], first[i] + each, NOBODY)
         return known
+
+    def touch(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] lanes, const int32_t[:, :, :] warps,
+        int visible, Py_ssize_t threads, const int64_t[::1] started, const int64_t[::1] who, int64_t now, int place,
+        int site
+    ):
+        """Put weak accesses of threads, if each follows the accesses before it; else change nothing.
+
+        Parameters
+        ----------
+        lanes, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
+            The clocks, see `Known`.
+        visible, threads
+            As of `operate`.
+        started : numpy.ndarray of int64, [slot]
+            The times at which the present clusters began.
+        who : numpy.ndarray of int64
+            The lane of each access.
+        now : int
+            The present time.
+        place : int
+            The place of these accesses. In the last place they are writes.
+
+        Returns
+        -------
+        int
+            0 if nothing has changed, 2 if two of the accesses write one unit, else 1.
+        """
+        cdef int at, last = <int>self._stamps.shape[0] - 1, found = 0
+        cdef Py_ssize_t i
+        cdef bint follow = True
+        with nogil:
+            for at in range(last if place < last else 0, last + 1):
+                follow = follow and self._follow(
+                    at, visible if at == last else ORDERED, first, each, lanes, warps, threads, started, who
+                )
+            if follow:
+                found = self._put_own(place, first, each, lanes, threads, who, now, site)
+                for i in range(first.shape[0] if place == last else 0):
+                    for at in range(last):
+                        fill(&self._stamps[at, 0], first[i], first[i] + each, NOBODY)
+        return found
+
+    cdef bint _follow(
+        self, int place, int row, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] lanes,
+        const int32_t[:, :, :] warps, Py_ssize_t threads, const int64_t[::1] started, const int64_t[::1] who
+    ) noexcept nogil:
+        cdef Py_ssize_t i, unit
+        cdef int64_t stamp, when, epoch, column, whose, time, lane, warp
+        for i in range(first.shape[0]):
+            lane, warp = who[i], who[i] // WARP
+            for unit in range(first[i], first[i] + each):
+                stamp, when = self._stamps[place, unit], self._whens[place, unit]
+                if stamp == NOBODY:
+                    continue
+                column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
+                whose, time = when & ((1 << SLOT_BITS) - 1), when >> SLOT_BITS
+                if whose == lane // threads and time >= started[whose]:
+                    if lanes[row, lane, column] >= epoch or warps[row, warp, column] >= epoch:
+                        continue
+                if lanes[row, lane, threads + whose] < time and warps[row, warp, threads + whose] < time:
+                    return False
+        return True
+
+    cdef int _put_own(
+        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] lanes, Py_ssize_t threads,
+        const int64_t[::1] who, int64_t now, int site
+    ) noexcept nogil:
+        cdef int found = 1
+        cdef Py_ssize_t i, unit
+        cdef int64_t lane, column, stamp, when
+        for i in range(first.shape[0]):
+            lane, column = who[i], who[i] % threads
+            when = now << SLOT_BITS | lane // threads
+            for unit in range(first[i], first[i] + each):
+                if self._whens[place, unit] >> SLOT_BITS == now and self._stamps[place, unit] != NOBODY:
+                    found = 2
+            stamp = <int64_t>lanes[ORDERED, lane, column] << COLUMN_BITS | column
+            self._fill(place, first[i], first[i] + each, stamp, when, site)
+        return found
 
     cdef bint _is_known(
         self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t* row, const int32_t* behind_fence,

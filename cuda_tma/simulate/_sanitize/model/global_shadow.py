@@ -198,6 +198,15 @@ class GlobalShadow:
             *units, clock, clocks.visible, fenced, clocks.threads, started, place, stamp, when, site
         )
 
+    def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
+        """Remember weak accesses of threads if each follows those before it: 0 if not, see `TimedStamps.touch`."""
+        clocks = self._clocks
+        if area.strong is not None or clocks.releases.any:
+            return 0
+        place = _READERS if kind != "read" else site % _READERS
+        clock = clocks.rows, clocks.warps, clocks.visible, clocks.threads, clocks.started
+        return area.timed.touch(*units, *clock, who, clocks.now, place, site)
+
     def past(
         self,
         area: Area,

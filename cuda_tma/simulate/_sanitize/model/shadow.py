@@ -15,12 +15,13 @@ from ..._memory.lazy_zeros import lazy_zeros
 from ._stamps import Stamps
 from .clocks import Known
 
-__all__ = ["COLUMN_BITS", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
+__all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
 COLUMN_BITS = 20
 _BESIDE = 64  # units
+MET = 1 << READERS + 1  # of `Shadow.touch`
 _WRITE, _WRITTEN = np.array([READERS]), 1 << READERS  # the place of the last write follows those of the readers
 
 
@@ -126,6 +127,15 @@ class Shadow:
         if known:
             self._used |= 1 << place
         return known
+
+    def touch(
+        self, units: Cells, known: Known, own: np.ndarray, threads: int, who: np.ndarray, strong: int, writes: bool,
+        reads: bool, note: int,
+    ) -> int:  # fmt: skip
+        """Remember accesses of threads if each follows those before it: 0 if not, see `Stamps.touch`."""
+        found = self._stamps.touch(*units, *known, own, threads, who, strong, writes, reads, self._readers, note)
+        self._used |= found & ~MET
+        return found
 
     def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
         """The last writes, where they are not before an access.
