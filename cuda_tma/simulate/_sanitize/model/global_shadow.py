@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._memory.global_memory import GlobalMemory, Segment
-from ._stamps import TimedStamps
+from ._timed_stamps import TimedStamps
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
