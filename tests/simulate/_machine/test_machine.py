@@ -167,6 +167,7 @@ extern "C" __global__ void never(unsigned bytes) {
 extern "C" __global__ void no_such_cta() {
     unsigned remote;
     asm volatile("mapa.shared::cluster.u32 %0, %1, 7;" : "=r"(remote) : "r"(1024));
+    if (threadIdx.x == 0) asm volatile("st.shared::cluster.u32 [%0], 1;" :: "r"(remote) : "memory");
 }
 """
 
@@ -346,7 +347,7 @@ DEFECTS = {
         "mbarrier.init of `full` in block (0, 0, 0), which is an mbarrier already",
     ),
     "never": ((1, 4), (768,), "deadlock", "`full`, parity 0: 1 of its 2 arrivals is missing, 768 bytes are missing"),
-    "no_such_cta": ((1, 1), (), "cluster", "CTA 7 of a cluster of 1"),
+    "no_such_cta": ((1, 1), (), "cluster", "names CTA 7 of the cluster, which has 1"),
 }
 
 

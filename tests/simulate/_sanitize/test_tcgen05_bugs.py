@@ -1,0 +1,41 @@
+"""Wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): found with the line, and no error in a fixed twin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma import simulate
+from tests.tcgen05_bugs import WrongUse, wrong_uses
+
+PUBLIC, RULES = wrong_uses("public"), wrong_uses("rules")
+GPU = simulate.Device("10.0", schedules=4)
+
+
+def launched(use: WrongUse, **defines: int) -> simulate.Report:
+    kernel = GPU.compile(use.code, "k", defines=defines)
+    arguments = np.zeros(use.block, np.uint32), np.full(4 * use.block, 0x3C003C00, np.uint32)
+    return GPU.launch(simulate.Config(1, use.block), kernel, *arguments[: len(kernel.parameters.parameters)])
+
+
+def lines_of(finding: simulate.Finding) -> set[int]:
+    places = (*finding.source[-1:], *(place for _, related in finding.related for place in related[-1:]))
+    return {place.line for place in places if place.file.endswith(".cu")}
+
+
+@pytest.mark.parametrize("use", [*PUBLIC, *RULES], ids=lambda use: use.name)
+def test_wrong(use):
+    found = [(each.kind, lines_of(each)) for each in launched(use).errors]
+    assert [kind for kind, lines in found if kind in use.kinds and lines & use.culprits], found
+
+
+@pytest.mark.parametrize("use", [*PUBLIC, *RULES], ids=lambda use: use.name)
+def test_fixed(use):
+    assert launched(use, FIXED=1).errors == ()
+
+
+def test_half_are_public():
+    assert len(PUBLIC) + len(RULES) >= 24
+    assert 2 * len(PUBLIC) + 1 >= len(PUBLIC) + len(RULES)
+    assert all("#" in use.source or "generated code" in use.source for use in PUBLIC)
+    assert {kind for use in (*PUBLIC, *RULES) for kind in use.kinds} <= simulate.KINDS.keys()
