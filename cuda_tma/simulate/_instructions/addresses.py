@@ -56,7 +56,7 @@ def isspacep(binder: Binder) -> Step:
 
 @instruction("mapa", section=SECTION.format("mapa"))
 def mapa(binder: Binder) -> Step:
-    """An address in a CTA of the cluster. Of a CTA that is absent, only an access is wrong.
+    """Return an address in a CTA of the cluster; if the CTA is absent, an access is wrong, not the address.
 
     CuTe DSL's pipelines map an mbarrier to the CTA of each lane's number, and some lanes arrive.
     """
