@@ -47,13 +47,13 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; accumulators and exponentials are floats
-constexpr int STAGES = 2;             // of the rings of K and of V
+constexpr int STAGES = 2;             // stages of each ring, of K and of V
 #define MASKED __int_as_float(0xFF800000)   // minus infinity
 
 // As much as fits into registers and shared memory.
 __device__ constexpr int consumers(int d) { return d == 64 ? 3 : 2; }   // warpgroups
 __device__ constexpr int keys(int d) { return d == 256 ? 80 : 128; }    // in a tile of K or V
-__device__ constexpr int queues(int d) { return d == 256 ? 1 : 2; }     // of Q: for this task and the next one
+__device__ constexpr int queues(int d) { return d == 256 ? 1 : 2; }     // stages of Q: this task and the next one
 
 template <int D, int Rows>
 using Rows_of = Tile<TYPE, Box<1, 1, Rows, D>, D % 64 == 0 ? SWIZZLE_128B : SWIZZLE_64B>;   // one head of one batch

@@ -37,20 +37,20 @@ using namespace cuda_tma;
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
 constexpr int PIXELS = 128, FILTERS = 256, CHANNELS = 64;   // for one step: a CTA's tile is 128 x 256
 constexpr int STAGES = 4;      // steps in the ring
-constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // of a cluster; each loads its share of the weights for both
+constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // CTAs of a cluster; each loads its share of the weights for both
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 pixels each
 
 using Image = Tile<TYPE, Box<PIXELS, CHANNELS>, SWIZZLE_128B>;
 using Weights = Tile<TYPE, Box<FILTERS, CHANNELS>, SWIZZLE_128B>;
 using WeightsShare = Tile<TYPE, Box<SHARE, CHANNELS>, SWIZZLE_128B>;
 using Out = Tile<TYPE, Box<16, 64>, SWIZZLE_128B>;   // a warp's 16 pixels x 64 filters
-using ImageMap = Im2colMap<Image, 4, OOB_FILL_NONE, L2_PROMOTION_128B>;   // of a tensor of 4 dimensions
+using ImageMap = Im2colMap<Image, 4, OOB_FILL_NONE, L2_PROMOTION_128B>;   // a tensor of 4 dimensions
 using WeightsMap = TiledMap<WeightsShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
 
 struct Shared {
     Image image[STAGES];
     Weights weights[STAGES];
-    Out out[CONSUMERS * 4][2];   // of each consumer warp
+    Out out[CONSUMERS * 4][2];   // two for each consumer warp
     Pipeline<STAGES> ring;
 };
 
@@ -77,7 +77,7 @@ __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap&
 }
 
 __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int tiles) {
-    const int first_pixel = threadIdx.x / 128 * 64;   // of the warpgroup
+    const int first_pixel = threadIdx.x / 128 * 64;   // the warpgroup's
     Epilogue<Out, FILTERS / Out::width()> out(shared.out[threadIdx.x / 32]);
     float sums[FILTERS / 2] = {};   // for one tile after the other: the first step overwrites them
     Stage<STAGES> at;

@@ -28,7 +28,7 @@ extern "C" __global__ void copy_tiles(const __grid_constant__ TiledMap<Window> m
     }
     __syncthreads();
     full.wait(0);
-    constexpr int CHUNKS = Window::extent(1) / 16;   // of a row: the swizzle keeps 16 bytes together
+    constexpr int CHUNKS = Window::extent(1) / 16;   // per row: the swizzle keeps 16 bytes together
     for (int chunk = threadIdx.x; chunk < Window::extent(0) * CHUNKS; chunk += blockDim.x) {
         const int r = chunk / CHUNKS, byte = chunk % CHUNKS * 16;
         const uint4 bytes = tile.as<uint4>(r, byte);

@@ -30,9 +30,9 @@ SOURCE = r"""
 using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
-constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // of one CTA
+constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // the tile of one CTA
 constexpr int CLUSTER = 2;     // CTAs, one above the other, that share B
-constexpr int STAGES = 4;      // of the ring, 48 KB each
+constexpr int STAGES = 4;      // stages of the ring, 48 KB each
 constexpr int CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows of the tile
 constexpr int PART = 64;       // C is stored in parts: a warp's 16 rows x 128 bytes, the span of the swizzle
 
@@ -81,7 +81,7 @@ __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Ti
 }
 
 __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {
-    const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
+    const int first_row = threadIdx.x / 128 * 64;   // the warpgroup's
     Epilogue<C, TILE_N / PART> out(shared.c[threadIdx.x / 32]);
     float sums[TILE_N / 2] = {};   // for one tile after the other: the first step overwrites them
     Stage<STAGES> at;

@@ -28,7 +28,7 @@ using namespace cuda_tma;
 
 #ifndef ROWS   // a variant, from _gemm_variants.py
 #define TYPE BFLOAT16           // or FLOAT16; the accumulators are floats
-#define ROWS 128                // of a CTA's tile: 64 or 128
+#define ROWS 128                // rows of a CTA's tile: 64 or 128
 #define COLUMNS 256             // ...: 8, 16, 32, ... 256
 #define DOWN 2                  // CTAs of a cluster, one above the other, that share the right operand
 #define ACROSS 1                // ... side by side, that share the left one
@@ -124,7 +124,7 @@ struct Shared {
 struct Member {
     int rank = cluster_cta_rank(), down = rank % DOWN, across = rank / DOWN % ACROSS, split = rank / SHARING;
 
-    __device__ int first() const { return split * SHARING; }   // of the CTAs that share any operand
+    __device__ int first() const { return split * SHARING; }   // first CTA that shares any operand
     __device__ unsigned short column() const { return ((1 << DOWN) - 1) << (first() + across * DOWN); }
     __device__ unsigned short row() const { return ((1 << SHARING) - 1) / ((1 << DOWN) - 1) << (first() + down); }
 };
@@ -246,7 +246,7 @@ __device__ void complete(float (&sums)[PIECE / 2], const unsigned short* bias, i
 
 __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& work, const unsigned short* bias, int n) {
     const Member cta;
-    const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
+    const int first_row = threadIdx.x / 128 * 64;   // the warpgroup's
     const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
     const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // threads with a part of their own
     Output out(shared.kept.parts[maker]);

@@ -56,19 +56,19 @@ using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
 constexpr int SIDE = 64;       // elements of K in a step; rows of the weights, and tokens, in a stored part
-constexpr int CTAS = 2;        // of a cluster: they share the tokens of a tile, and each has 128 rows of the weights
+constexpr int CTAS = 2;        // CTAs of a cluster: they share a tile's tokens, and each has 128 rows of the weights
 constexpr unsigned short ALL = (1 << CTAS) - 1;
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA
 constexpr int OURS = SIDE * CONSUMERS, ROWS = OURS * CTAS;   // rows of the weights in a tile: of a CTA, of all CTAs
 constexpr int WIDEST = 256;    // tokens in a tile, at most
 constexpr int LOADED = 32;     // tokens in a box
 constexpr int GRAIN = 16;      // tokens: a tile's width is a multiple of this
-constexpr int STAGES = 4;      // of the ring
+constexpr int STAGES = 4;      // stages of the ring
 constexpr int EXPERTS = 256;   // at most: a power of two
 constexpr int BALANCE = 100;   // tokens: from about this number on, multiplying takes longer than reading the weights
 
 __device__ constexpr int parts_of(int amount, int part) { return (amount + part - 1) / part; }
-__device__ constexpr int rows_of(int tokens) { return OURS + LOADED * parts_of(tokens, LOADED); }   // of a step
+__device__ constexpr int rows_of(int tokens) { return OURS + LOADED * parts_of(tokens, LOADED); }   // rows of a step
 
 template <int Rows> using Rectangle = Tile<TYPE, Box<Rows, SIDE>, SWIZZLE_128B>;
 using Room = Rectangle<rows_of(WIDEST)>;   // for a step: rows of the weights, followed by tokens
@@ -83,7 +83,7 @@ struct alignas(16) Task { int expert, first_row, first_token, tokens; };   // RO
 // keep the memory busy, and those that keep the tensor cores busy, are each spread over the whole list, the smallest
 // last, so that all clusters end together.
 struct Routing {
-    int first_tile[EXPERTS];    // of the experts, the one with the most tokens first
+    int first_tile[EXPERTS];    // by expert, the one with the most tokens first
     short order[EXPERTS];       // the index of that one, of the second, ...
     int end[EXPERTS];           // the row after each expert's tokens
     int experts, count, large;  // count: of the tiles; large: of those that keep the tensor cores busy

@@ -33,7 +33,7 @@ constexpr int CONSUMERS = 128;   // threads; one warp more is the producer
 // threads write successive bytes, also where a row continues in the next box, so that memory gets whole rows.
 template <typename TileType>
 __device__ void read_back(const TileType& tile, char* out, int thread) {
-    constexpr int CHUNK = 16 / sizeof(typename TileType::Element), CHUNKS = TileType::width() / CHUNK;   // of a row
+    constexpr int CHUNK = 16 / sizeof(typename TileType::Element), CHUNKS = TileType::width() / CHUNK;   // per row
     for (int i = thread; i < TileType::row_count() * CHUNKS; i += CONSUMERS)
         reinterpret_cast<uint4*>(out)[i] = tile.template as<uint4>(i / CHUNKS, i % CHUNKS * CHUNK);
 }

@@ -95,7 +95,7 @@ def test_unfold_times_filter_is_torchs_convolution(dims, padding):
             g = Convolution(g.kernel_size, 1, padding, g.dilation)
         elif any(before != after for before, after in g.padding):
             continue
-        elements = rng.integers(-9, 10, (2, *extents, 3)).astype(np.float64)  # whose sums are exact
+        elements = rng.integers(-9, 10, (2, *extents, 3)).astype(np.float64)  # integers, whose sums are exact
         weights = rng.integers(-9, 10, (4, 3, *g.kernel_size)).astype(np.float64)
         wanted = convolve(
             torch.from_numpy(np.moveaxis(elements, -1, 1).copy()), torch.from_numpy(weights), stride=g.stride,

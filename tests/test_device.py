@@ -44,7 +44,7 @@ def test_a_device_is_cuda_cores(stand_in):
 
 
 def test_attributes_are_stored_in_cuda_cores(stand_in):
-    """These are all attributes that cuda.core stores in a slot."""
+    """Every attribute that cuda.core stores in a slot goes there."""
     device = Device(1)
     slots = [name for name, member in vars(core.Device).items() if type(member).__name__ == "member_descriptor"]
     assert slots

@@ -326,7 +326,7 @@ def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, k
 
 @pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
 def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
-    """Neither a node is left, nor the objects that it would have kept."""
+    """Neither a node nor the objects that it would have kept are left."""
     driver.errors[call] = 2
     with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
         graph.add_kernel_node(definition, prepared)

@@ -269,7 +269,7 @@ def test_unreadably_long_numbers(digits):
 def test_the_repr_of_unreadably_long_numbers(sign, bits):
     number = sign * 2**bits
     for name, value in fields_of(LEGAL).items():
-        if name != "unexplained":  # whose masks have 32 bits
+        if name != "unexplained":  # its masks have 32 bits
             huge, written = number, hex(number)
             if isinstance(value, tuple):
                 huge, written = (number,), f"({written},)"

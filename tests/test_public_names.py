@@ -27,7 +27,7 @@ ENTRY = re.compile(
 )
 MODULES = public_names.public_modules()
 OBJECTS = public_names.objects()
-TWICE = {"Device"}  # of a GPU, and of the simulator: a program replaces one by the other
+TWICE = {"Device"}  # one of a GPU and one of the simulator: a program replaces one by the other
 
 
 def entries() -> Counter[str]:

@@ -46,7 +46,7 @@ def test_im2col_options_of_params_make_these_params(params):
     tensor = describe_tensor(
         params.global_dim[::-1], _strides_of(params), f"uint{element_bits(params.data_type)}", params.global_address
     )
-    assume(all(extent > 1 for extent in params.global_dim))  # whose strides are kept
+    assume(all(extent > 1 for extent in params.global_dim))  # the strides of these extents are kept
     assert tiled_params(tensor, options_of(params)) == params
 
 

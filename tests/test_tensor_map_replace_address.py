@@ -41,7 +41,7 @@ def test_adopted_memory_outlives_the_tensor(driver):
         del memory
         gc.collect()
         assert reference() is not None and descriptor.is_stale() is True
-        descriptor.replace_address(1 << 40)  # of no tensor
+        descriptor.replace_address(1 << 40)  # the address of no tensor
         gc.collect()
         assert reference() is None and descriptor.is_stale() is False
 
@@ -104,7 +104,7 @@ def test_a_map_is_changed_where_it_is_valid(driver, device_tensor, value):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current, which does not"):
         descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert bytes(descriptor) == before and descriptor.tensor is tensor and driver.stack == []
-    driver.green = (0xC0DE, 0xBEEF)  # which share the primary context's memory
+    driver.green = (0xC0DE, 0xBEEF)  # these share the primary context's memory
     descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert descriptor.params.global_address == 1 << 33
     driver.context = 0

@@ -187,7 +187,7 @@ def test_a_difference_in_half_an_element_is_one_of_the_element():
 
 
 def test_the_first_difference_in_the_box_is_named():
-    """It is not the first of shared memory, where the swizzle has put later elements before earlier ones."""
+    """The first difference in shared memory may be another one, because the swizzle reorders elements."""
     wrong = TILE.smem.copy()
     first, second = smem_offset(PARAMS, (0, 1)), smem_offset(PARAMS, (4, 1))
     for index in ((0, 1), (4, 1), (0, 2)):

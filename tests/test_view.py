@@ -169,7 +169,7 @@ def test_cuda_arrays_go_to_cuda_core_and_torch_by_dlpack(driver, device_tensor, 
     asked = []
 
     class Array:
-        __cuda_array_interface__ = None  # which cuda.core reads
+        __cuda_array_interface__ = None  # cuda.core reads this
 
     class Torch(Array, device_tensor):
         def untyped_storage(self):

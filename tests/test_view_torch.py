@@ -77,7 +77,7 @@ def test_it_shows_the_same_as_the_view_by_dlpack(reader, dtype, constructor):
         view = getattr(StridedMemoryView, constructor)(each, stream_ptr=-1)
         assert type(view) is StridedMemoryView and view.exporting_obj is each
         assert export_tensor(view).source is each and export_tensor(view) is export_tensor(view)
-        if dtype is not torch.complex32:  # which has no name here
+        if dtype is not torch.complex32:  # it has no name here
             assert shown(view) == shown(by_dlpack(each))
             assert export_tensor(view).dtype_name == str(dtype).removeprefix("torch.")
     assert [stream for _, stream in reader.given] == ([-1] * len(tensors) if dtype in BY_CORE else [])
@@ -207,5 +207,5 @@ def test_the_reader_is_that_of_cuda_core(monkeypatch):
     monkeypatch.setitem(core.sys.modules, "cuda.core._tensor_bridge", SimpleNamespace(view_as_torch_tensor="a reader"))
     assert core.torch_reader("a tensor") == "a reader" and asked == [(("a tensor",), {"stream_ptr": -1})]
     monkeypatch.delitem(core.sys.modules, "cuda.core._tensor_bridge")
-    monkeypatch.setattr(core, "StridedMemoryView", None)  # whose failure does not matter
+    monkeypatch.setattr(core, "StridedMemoryView", None)  # its failure does not matter
     assert core.torch_reader("a tensor") is None

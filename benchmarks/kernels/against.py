@@ -32,9 +32,9 @@ from .processes import in_processes
 from .regimes import After, Run
 
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
-EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # of other variants: PRODUCTS
+EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # others: PRODUCTS
 WATCHDOG_MS = 10_000
-TIMES, ELEMENTS = 8, 1 << 21  # of float32: 8 MB in each of three tensors
+TIMES, ELEMENTS = 8, 1 << 21  # float32 elements: 8 MB in each of three tensors
 _INCLUDE = re.compile(r"^#include <(cuda_tma/\w+\.cuh)>$", re.MULTILINE)
 _ONCE = "#pragma once\n"
 

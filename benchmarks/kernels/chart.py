@@ -15,7 +15,7 @@ from .figures import Figure, Figures
 
 COPY = "cuMemcpyDtoD"
 LINE_INCHES, HEAD_INCHES = 0.2, 0.8
-MARKERS = ("s", "^", "D", "v")  # of rivals
+MARKERS = ("s", "^", "D", "v")  # markers of rivals
 
 
 def draw(tables: Sequence[Figures], path: Path) -> None:

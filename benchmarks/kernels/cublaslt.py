@@ -71,7 +71,7 @@ class Product:
         most = ctypes.byref(_size(WORKSPACE_BYTES))
         _call("cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, most, _size(8))
         results = (Algorithm * count)()
-        layouts = [*self.layouts, self.layouts[-1]]  # of C, which is not read, and of D
+        layouts = [*self.layouts, self.layouts[-1]]  # layouts of C, which is not read, and of D
         request = self.operation, *layouts, preference, count, results, ctypes.byref(found)
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), *request)
         usable = [result for result in results[: found.value] if result.state == 0]

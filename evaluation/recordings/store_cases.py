@@ -108,7 +108,7 @@ def _spatial(p: dict) -> list[int]:
 
 
 def _multiple(p: dict) -> int:
-    """Return the number of which the innermost coordinate is a multiple."""
+    """Return the required divisor of the innermost coordinate."""
     return 1 if p["interleave"] else chunk_elements(p["data_type"])
 
 

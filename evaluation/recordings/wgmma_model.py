@@ -1,10 +1,10 @@
 """A model of the sums of tensor cores of compute capability 9.0, to the last bit.
 
 The terms of one instruction, including C, are aligned to the largest exponent; a product's exponent is the sum of its
-factors' exponents. They are cut toward zero 25 bits below it, for 8-bit types 13. Their sum is exact. It is rounded
-toward zero to f32, for 8-bit types to its first 13 bits, and to nearest to f16. Integers are added exactly. This holds
-for wgmma, and for mma.sync except with 8-bit floating types: it converts those to f16, multiplies in two halves, and
-then adds C like any other number.
+factors' exponents. They are cut toward zero at 25 bits below it (13 bits for 8-bit types). Their sum is exact. The sum
+is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest to f16. Integers are added exactly.
+This holds for wgmma, and for mma.sync except with 8-bit floating types: it converts those to f16, multiplies in two
+halves, and then adds C like any other number.
 
 The literature describes the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
 Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).

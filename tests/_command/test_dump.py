@@ -69,7 +69,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @given(bits=st.binary(min_size=127, max_size=127))
 def test_every_form_is_read_as_its_bytes(form, bits):
-    raw = bits + b"\xff"  # whose last word has all its digits
+    raw = bits + b"\xff"  # the last word has all its digits
     assert parse_dump(FORMS[form](raw)) == raw
 
 

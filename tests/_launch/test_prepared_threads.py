@@ -190,7 +190,7 @@ def test_a_prepared_launch_asks_once_for_a_stream(driver, kernel, device_tensor,
     for _ in range(3):
         prepared(stream)
     assert len(driver.called("cuDevicePrimaryCtxGetState")) == 1 and len(driver.launches) == 3
-    prepared[0] = descriptor  # which may be of another context
+    prepared[0] = descriptor  # its context may differ
     prepared(stream)
     assert driver.launches[-1].arguments == [bytes(descriptor)]
 

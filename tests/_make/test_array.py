@@ -286,7 +286,7 @@ def test_addresses_are_replaced_where_the_maps_are_valid(driver, device_tensor):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current"):
         array.replace_addresses([16])
     assert bytes(array) == before
-    driver.green = (0xC0DE, 0xBEEF)  # which share the primary context's memory
+    driver.green = (0xC0DE, 0xBEEF)  # these share the primary context's memory
     array.replace_addresses([16])
     assert array[0].params.global_address == 16
     empty = cuda_tma.create_tensor_maps([], OPTIONS)

@@ -96,7 +96,7 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     gc.collect()
     assert driver.memory == {}
     assert (driver.context, driver.capture_mode, driver.stack) == (0xD00D, 0, [])
-    other = maps.upload(ForeignStream(STREAM + 16))  # which does not capture
+    other = maps.upload(ForeignStream(STREAM + 16))  # this stream does not capture
     assert len(memory.asked) == 1 and int(other.handle) == 0xB0FFE800
 
 

@@ -80,7 +80,7 @@ def test_facts_about_a_view_are_not_queried_again(driver):
 
 @pytest.mark.parametrize("nth", [0, 2])
 def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
-    """The query fails at once, or for the device, after the type of the memory and whether it is managed."""
+    """The first query of the memory's attributes fails, or the third, which is about the device."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
 

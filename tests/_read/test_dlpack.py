@@ -380,7 +380,7 @@ def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
     """It keeps the memory alive, and its content does not matter."""
-    owner = np.zeros(4, [("field", "f4")])  # which NumPy's DLPack refuses
+    owner = np.zeros(4, [("field", "f4")])  # NumPy's DLPack refuses it
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
     exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)
     borrow(exported, buffer)

@@ -78,7 +78,7 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
 def test_a_half_imported_library_is_ignored(driver, device_tensor, monkeypatch):
     for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
         monkeypatch.setitem(sys.modules, "cupy", stand_in)
-        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # of a new type
+        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # a tensor of a new type
         assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
 
 

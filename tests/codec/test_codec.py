@@ -141,7 +141,7 @@ def test_bits_unknown_to_the_table_are_kept_by_word():
 
 
 def test_the_public_sm120_case_has_the_drivers_bytes():
-    spec = TensorSpec((1, 128, 64), "uint8")  # of bytes: two elements each
+    spec = TensorSpec((1, 128, 64), "uint8")  # bytes of two elements each
     options = {"data_type": "16U4_ALIGN16B", "swizzle": "128B", "l2_promotion": "L2_128B"}
     params = params_of(spec, box_dim=(1, 128, 128), **options)
     assert params.global_dim == (128, 128, 1)

@@ -25,5 +25,5 @@ def test_growing_works_are_named():
         "create alone left 64.0 bytes a work, which other libraries do not explain",
         "capture alone left 91.9 bytes a work, which other libraries do not explain",
     ]
-    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # without comparisons, it is all ours
+    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # without a comparison, all growth is ours
     assert others_bytes({"capture": 1000}, {}) == 0

@@ -13,7 +13,7 @@ from . import modules, results
 
 _published: list[str] = []
 _watched: list[results.Launch] = []  # launches of these tests that the simulator also ran
-_collected: list[pytest.Item] = []  # of this folder, and below likewise
+_collected: list[pytest.Item] = []  # tests of this folder; the same holds for the names below
 _deselected: list[pytest.Item] = []
 
 

@@ -12,7 +12,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 FILL = 0xA5
-WINDOW_BYTES = 40 * 1024  # of shared memory: a kernel fills it, and copies it out at the end
+WINDOW_BYTES = 40 * 1024  # bytes of shared memory that a kernel fills, and copies out at the end
 MEMORY_BYTES = 2**20 + 2**16
 
 HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_unchanged()")

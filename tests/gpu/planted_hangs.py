@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ROWS, WIDTH = 64, 128  # of the tile: 8,192 bytes
+ROWS, WIDTH = 64, 128  # the tile has 8,192 bytes
 _HEAD = """
 #include <cuda_tma/pipeline.cuh>
 #include <cuda_tma/tile.cuh>

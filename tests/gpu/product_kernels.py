@@ -47,7 +47,7 @@ __device__ void show(Sum* out, const Sum (&sums)[Count]) {
     const int t = threadIdx.x;
 #pragma unroll
     for (int i = 0; i < Count; ++i) {
-        const int each = sums_of<Sum> == Sums::f16 ? 2 * i : i;   // of an `unsigned`, the first of two
+        const int each = sums_of<Sum> == Sums::f16 ? 2 * i : i;   // the first of two in an `unsigned`
         const int row = t / 32 * 16 + each / 2 % 2 * 8 + t % 32 / 4, column = each / 4 * 8 + t % 4 * 2 + each % 2;
         out[(row * N + column) / (sums_of<Sum> == Sums::f16 ? 2 : 1)] = sums[i];
     }

@@ -13,7 +13,7 @@ import cuda_tma
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.usefixtures("watched")
-WATCHED_LAUNCHES = 1  # of 64 CTAs; later ones have 10,000
+WATCHED_LAUNCHES = 1  # it has 64 CTAs; later ones have 10,000
 
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>

@@ -118,7 +118,7 @@ def test_dependent_grids(machine):
 
 
 def test_elect_one(machine):
-    """It is true in one thread of each warp."""
+    """`elect_one()` is true in one thread of each warp."""
     statement = """
         auto elected = reinterpret_cast<unsigned*>(out);
         elected[threadIdx.x] = elect_one();

@@ -269,7 +269,7 @@ def test_memory(publish):
     publish(f"torch operator: {CALLS} calls grow GPU memory by {ours[0]} and {ours[1]}, the process by {ours[2]} bytes")
     assert ours[0] == theirs[0] == 0
     assert ours[1] <= max(theirs[1], 0)
-    assert ours[2] <= max(theirs[2], 0) + 2**20  # of the allocator of Python: 100 bytes a call
+    assert ours[2] <= max(theirs[2], 0) + 2**20  # Python's allocator: 100 bytes per call
     library._destroy()
 
 

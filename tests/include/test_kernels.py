@@ -65,7 +65,7 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
     [
         ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2, 256),
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2, 96),
-        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # of two boxes
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # a tile of two boxes
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
         ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # an odd number of 16 bytes
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts than fit

@@ -99,7 +99,7 @@ def test_expected(simulated_gpu):
 
 
 def test_launches_in_the_teardown_of_another_fixture_are_judged(run):
-    """A test passes, and its teardown is an error; launches of the test itself are judged once."""
+    """A launch in a teardown makes the teardown an error, and the test passes; launches of a test are judged once."""
     result = run("""
 @pytest.fixture
 def wrong_after(simulated_gpu):

@@ -299,11 +299,11 @@ def test_bank_conflicts(params, row, column, ldmatrix):
 
 
 def test_the_worst_read_names_its_words():
-    rows = matrix((32, 40), T.FLOAT32)  # of 128 bytes
+    rows = matrix((32, 40), T.FLOAT32)  # rows of 128 bytes
     assert shared.worst_read(rows, "row").tolist() == list(range(32))
     assert shared.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
     assert shared.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
-    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # of 32 bytes, swizzled
+    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # 32-byte rows
     assert shared.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
 
 

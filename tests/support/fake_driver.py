@@ -126,7 +126,7 @@ class FakeDriver(FakeGraphs):
     copies: list = field(default_factory=list)
     memory: dict = field(default_factory=dict)  # address: (bytes, context), of cuMemAlloc
     capturing: tuple = ()  # streams that capture a graph
-    capture_mode: int = 0  # of the thread during a capture
+    capture_mode: int = 0  # the thread's mode during a capture
     encodes_class: int = 1  # the allocation class that its encoders write
     half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address ...
     half_replaced_from: int = 0  # ... that is not below this one

@@ -23,7 +23,7 @@ from tests.support.scalar_forms import forms
 from tests.support.scalar_open import loses_sat, may_differ
 
 LANES = 32
-POOLS = ("b16", "b32", "b64", "pred")  # of registers, by their content
+POOLS = ("b16", "b32", "b64", "pred")  # pools of registers, by their content
 PER_POOL = 4  # registers that are loaded before the first step
 STORED_BYTES = 8
 LOADED = PER_POOL * len(POOLS)

@@ -69,7 +69,7 @@ def test_stages_are_chosen(script):
 
 def test_the_sanitizer_runs_over_tests_and_examples(script):
     status, commands, added = script(CUDA_TMA_STAGES="sanitize", CUDA_TMA_TOOLS="memcheck synccheck")
-    assert status == 1  # of gemm
+    assert status == 1  # status of gemm
     run = [command for command in commands if not command.startswith("sanitizer")]
     assert (
         len(run)

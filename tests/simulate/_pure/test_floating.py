@@ -211,7 +211,7 @@ def test_flushing_just_below_the_least_normal_number(type_, sat):
     exponent_bits, fraction_bits = LAYOUT[type_]
     one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
     minus = 1 << exponent_bits + fraction_bits
-    below = [one - (places << fraction_bits) for places in range(fraction_bits, fraction_bits + 6)]  # of 1, of `least`
+    below = [one - (places << fraction_bits) for places in range(fraction_bits, fraction_bits + 6)]  # of 1, `least`
     lanes = [(a | minus, least, least) for a in below] + [(a, least, least | minus) for a in below]
     lanes += [(a | minus | 1, least, least) for a in below] + [(one - 1, least, 0), (one - 1, least | minus, minus)]
     for mode in DIRECTIONS if type_ == "f32" else ("rn",):
