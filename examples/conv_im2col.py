@@ -5,8 +5,8 @@ it: 128 output pixels by 64 channels of one tap, in the layout that the tensor c
 
     output (pixels, filters) = im2col(image) (pixels, taps * channels) @ weights (filters, taps * channels).T
 
-Tensors are bf16 and channels-last: the image is in memory as (N, H, W, C), the weights as (K, R, S, C), and the output
-as (N, P, Q, K), a matrix of N * P * Q rows. C is a multiple of 64, K is 256.
+Tensors are bf16 and channels-last: images (N, H, W, C), weights (K, R, S, C), and output (N, P, Q, K), which is a
+matrix of N * P * Q rows. C is a multiple of 64, K is 256.
 
 The tensor map contains the convolution's stride, and a box of pixels at which its windows can start, from -padding on.
 In a load, `Coordinates` are the start of the window of the first output pixel; the unit continues with the next pixels

@@ -1,7 +1,7 @@
 """Copy a matrix through shared memory with TMA only, against cuMemcpyDtoD. Comments explain every fence and wait.
 
 A few CTAs of one thread stay on each multiprocessor until the end. The thread only issues copies, so more threads would
-have no work. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy: after
+have no work. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy. After
 it starts the store of tile i, it loads tile i + 1 over the tile that it stored before.
 
 The order of accesses in memory then determines the speed. CTAs take tiles one by one from a counter. If they had fixed

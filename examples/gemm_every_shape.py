@@ -3,8 +3,8 @@
 C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
 multiples of 8, because TMA requires 16 bytes; other extents are free. The bias is a row of N. Accumulators are float32.
 
-The kernel is that of gemm.py, with variables instead of its constants: the size of a tile, the CTAs that share loads,
-the exchange of rows and columns of C, and the number of CTAs that divide K of one tile. _gemm_variants.py chooses the
+The kernel is that of gemm.py, with variables instead of its constants. They are the size of a tile, the CTAs that share
+loads, the exchange of rows and columns of C, and the number of CTAs that divide K. _gemm_variants.py chooses the
 numbers for a size.
 """
 

@@ -16,8 +16,8 @@ Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
 MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 
-# The PTX of each operation: %0 is its result (64 bits), %1 the barrier, %2 the number, %3 and %4 space in shared and in
-# global memory, %5 the 16 bytes of which the barrier is the second half.
+# The PTX of each operation. %0 is its result (64 bits), %1 the barrier, %2 the number, %3 and %4 space in shared and in
+# global memory. %5 is 16 bytes, and the barrier is their second half.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"

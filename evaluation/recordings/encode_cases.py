@@ -1,8 +1,7 @@
 """Cases for ``record_encodes.py``: random arguments of the driver's three encoders, legal ones and boundaries.
 
-About half of the cases are legal. In the others one to three arguments are put at or beyond a boundary: the values of
-`BOUNDARIES`, a step away from a legal value, or a value at which a sum or product over several arguments becomes too
-large.
+About half of the cases are legal. In the others one to three arguments are at or beyond a boundary. It is a value of
+`BOUNDARIES`, a step from a legal value, or a value at which a sum or product over several arguments becomes too large.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ halves, and then adds C like any other number.
 
 The literature describes the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
 Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
-All 106,496 results in tests/data/wgmma_sm90.npz are the model's (one H200; the two halves are what ptxas of CUDA 13
-makes of mma.sync), and none changed with A in registers, with N, or with two instructions in one group.
+All 106,496 results in tests/data/wgmma_sm90.npz equal the model's (one H200; ptxas of CUDA 13 splits mma.sync into the
+two halves). None changed with A in registers, with N, or with two instructions in one group.
 
 This model works in integers, and each of its parameters can vary to fit a recording. The simulator's model,
 ``cuda_tma/simulate/_matrix/adder.py``, works in float64. Tests compare both with the recording.

@@ -348,8 +348,8 @@ _NANS = "7ff0000000000001 fff8000000000002"
 _TWO_NANS = "fff0000000000001 fff8000000000000"  # of two NaNs the one from shared memory; inf - inf as documented
 
 
-# Half an ulp ties to even; infinity - infinity is the one NaN; only the FTZ types flush subnormals; a FLOAT64 NaN stays
-# as it is; a number wins over a NaN; -0 is less than +0.
+# Half an ulp ties to even. Infinity - infinity is the one NaN. Only the FTZ types flush subnormals. A FLOAT64 NaN stays
+# unchanged. A number wins over a NaN. -0 is less than +0.
 @pytest.mark.parametrize(
     ("op", "data_type", "dtype", "old", "new", "expected"),
     [

@@ -183,8 +183,8 @@ extern "C" __global__ void masks(int* o, unsigned mask, int which) {
     if (which == 5) asm volatile("{ .reg .pred p; elect.sync _|p, %1; selp.u32 %0, 1, 0, p; }" : "=r"(v) : "r"(mask));
     o[t] = v;
 }
-// Correct cases: warps diverge, but not threads of a warp; ended threads need not arrive; a barrier that is not
-// aligned; masks of the present threads.
+// Correct cases: warps diverge but not threads of a warp, ended threads need not arrive, a barrier is not aligned, and
+// masks contain the present threads.
 extern "C" __global__ void right(int* o) {
     const int t = threadIdx.x;
     if (t == 70) return;
