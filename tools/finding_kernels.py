@@ -11,6 +11,7 @@ LAUNCHES = {
     "barrier-divergence": {"block": 64},
     "wgmma-order": {"block": 128},
 }
+CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}  # of the device, if not 9.0
 _HEAD = """ #include <cuda_tma/tma.cuh>
  using namespace cuda_tma;
  extern "C" __global__ void {name}(const __grid_constant__ TensorMap map, int* values) {{
@@ -147,6 +148,40 @@ _BODIES = {
      wgmma_commit();
      wgmma_wait<0>();
      values[threadIdx.x] = sums[0];
+""",
+    "tensor-memory": """
+     __shared__ unsigned base;
+     asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" ::"r"(
+         static_cast<unsigned>(__cvta_generic_to_shared(&base))));
++    asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(base));
+""",
+    "tcgen05-order": """
+     __shared__ __align__(128) int tile[1024];
+     __shared__ Barrier done;
+     __shared__ unsigned base;
+     for (int i = threadIdx.x; i < 1024; i += 32) tile[i] = i;
+     fence_proxy_async();
+     asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], 32;" ::"r"(
+         static_cast<unsigned>(__cvta_generic_to_shared(&base))));
+     if (threadIdx.x == 0) {
+         done.init(1);
+         fence_barrier_init();
+     }
+     __syncwarp();
+     if (threadIdx.x == 0) {  // rows in eights, 128 bytes apart; the halves of a row 2048 bytes apart
+         const auto at = static_cast<unsigned>(__cvta_generic_to_shared(tile));
+         asm volatile("tcgen05.cp.cta_group::1.128x256b [%0], %1;" ::"r"(base),
+                      "l"(1ull << 46 | 8ull << 32 | 128ull << 16 | at >> 4));
+         asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(
+             static_cast<unsigned>(__cvta_generic_to_shared(&done))));
+     }
++    done.wait(0);
+     int value;
+     asm volatile("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%0}, [%1];" : "=r"(value) : "r"(base));
+     asm volatile("tcgen05.wait::ld.sync.aligned;");
+-    done.wait(0);
+     values[threadIdx.x] = value;
+     asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, 32;" ::"r"(base));
 """,
     "barrier-divergence": """
 -    if (threadIdx.x < 32) named_barrier_sync(1, 64);

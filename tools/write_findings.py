@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-from finding_kernels import KERNELS, LAUNCHES
+from finding_kernels import CAPABILITIES, KERNELS, LAUNCHES
 
 from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
@@ -35,7 +35,7 @@ def lines_of(kind: str, side: str) -> str:
 @cache
 def reported(kind: str, side: str) -> simulate.Report:
     """Return the report of its launch."""
-    return launched(kind, lines_of(kind, side), simulate.Device())
+    return launched(kind, lines_of(kind, side), simulate.Device(CAPABILITIES.get(kind, "9.0")))
 
 
 def launched(kind: str, source: str | Path, gpu: simulate.Device) -> simulate.Report:

@@ -45,6 +45,7 @@ from .shared_races import SharedRaceChecker
 __all__ = ["TensorMemoryUses"]
 
 OPERATION = "tcgen05"  # the kind of its groups
+_LOADS = ("load", "used load")
 _VERBS = {(False, True): "writes", (True, False): "reads", (True, True): "reads and writes"}
 
 
@@ -147,8 +148,7 @@ class TensorMemoryUses:
         places = (WRITTEN, READ_BY_OPERATION, READ_BY_WARP) if touch.writes else (WRITTEN,)
         for place in places:
             for past in self._shadow.past(touch, place, clock):
-                if self._records[past.note].lane // WARP != lane // WARP:
-                    self._report(past, touch, by, lane, verb, is_in_order=False)
+                self._report(past, touch, by, lane, verb, is_in_order=False)
         stamp = self._stamp_of_move(event, lane)
         if touch.writes:
             self._shadow.write(touch, stamp)
@@ -242,8 +242,8 @@ class TensorMemoryUses:
         is_mine = record.lane // WARP == lane // WARP
         if record.kind == "operation" and is_in_order and (past.is_ordered or record.lane == lane):
             return
-        if is_mine and record.kind in ("load", "used load"):
-            return  # the warp itself has its registers
+        if is_mine and (record.kind in _LOADS or (record.kind == "store" and by.opcode[1] in ("ld", "st"))):
+            return  # of the warp itself
         missing = record.kind if past.is_ordered or is_mine or record.kind == "operation" else "order"
         self._collector.report(
             TensorUnordered(
