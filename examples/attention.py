@@ -64,7 +64,7 @@ struct alignas(16) Task { int batch, head, first_query, key_tiles; };   // 0 til
 
 template <int D>
 struct Shared {
-    Queries<D> q[queues(D)][consumers(D)];   // and then the output's
+    Queries<D> q[queues(D)][consumers(D)];   // later the output's stage
     Keys<D> k[STAGES], v[STAGES];
     Pipeline<queues(D)> q_ring;
     Pipeline<STAGES> k_ring, v_ring;

@@ -22,7 +22,7 @@ from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]
-NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # they have no causes that depend on a launch
+NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # these calls return no error of an earlier kernel
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
 

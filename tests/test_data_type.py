@@ -106,7 +106,7 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
     if hasattr(ml_dtypes, name):
         assert dtype == np.dtype(getattr(ml_dtypes, name))
         assert _ml_dtype(name) == dtype
-        monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # as if not installed
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # simulates a missing package
         assert _ml_dtype(name) == np.dtype(f"u{bits // 8}")
     else:
         assert code in (0, 1, 2, 5, 6)

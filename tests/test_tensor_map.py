@@ -242,7 +242,7 @@ def test_there_are_no_blank_ones(driver, device_tensor, kind):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
             make()
     cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
-    for make in makers:  # nor after successful ones
+    for make in makers:  # the same after successful calls
         with pytest.raises(TypeError):
             make()
 

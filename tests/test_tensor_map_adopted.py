@@ -97,7 +97,7 @@ def test_every_kind_of_128_bytes(driver, device_tensor):
     for raw in (made, array, memoryview(made), memoryview(made).cast("I"), words, words.reshape(4, 4)):
         assert bytes(TensorMapDescriptor.from_bytes(raw)) == made
     adopted = TensorMapDescriptor.from_bytes(array)
-    array[:] = bytes(128)  # it was copied
+    array[:] = bytes(128)  # the descriptor has a copy
     assert bytes(adopted) == made
     for raw, given in [(made + b"0", "129"), (words[:8], ""), (list(made), ""), (3, ""), (None, ""), ("text", "")]:
         with pytest.raises(TensorMapError, match=f"a tensor map is 128 bytes, not {given}"):

@@ -151,7 +151,7 @@ __device__ void end(const Given& given) {
     if (threadIdx.x) return;
     u64* const out = reinterpret_cast<u64*>(given.out);
     out[1] = is_complete(at(32768));
-    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at(32768)) : "memory");   // or the word is not there
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(at(32768)) : "memory");   // writes the word to memory
     asm volatile("ld.volatile.shared.b64 %0, [%1];" : "=l"(out[2]) : "r"(at(32768)) : "memory");
     out[0] = 1;
 }

@@ -105,7 +105,7 @@ def test_side_by_side_keeps_the_pixels_and_the_scale():
     before = np.array([[[10, 20], [30, 50]]], np.float32)
     both = demo.side_by_side(before, before - 20)
     assert both[:, :2, 0].tolist() == [[0, 64], [128, 255]]  # 10 is black, 50 white
-    assert both[:, -2:, 0].tolist() == [[0, 0], [0, 128]]  # and darker than black is black
+    assert both[:, -2:, 0].tolist() == [[0, 0], [0, 128]]  # values below black become black
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
     while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     if number == signal.SIGINT:
-        os.killpg(process.pid, number)  # as a terminal does
+        os.killpg(process.pid, number)  # a terminal sends it to the group
     else:
         process.send_signal(number)
     out, _ = process.communicate(timeout=60)

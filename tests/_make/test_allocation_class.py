@@ -32,7 +32,7 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
         ((2, 16), (LIMIT // 4 - 16, 1), "float32", LIMIT),
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
-        ((1, 16), (LIMIT, 1), "float32", 64),  # no step is made
+        ((1, 16), (LIMIT, 1), "float32", 64),  # the stride is not used
         ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # the driver receives 196608
         ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # more than 64 bits
         ((100000, 32), (0, 1), "float32", 128),  # the steps do not leave the range
@@ -71,7 +71,7 @@ def test_a_small_class_of_the_driver_stays(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
-    assert blackwell.called("cuDeviceGetAttribute") == []  # and no attribute is read for it
+    assert blackwell.called("cuDeviceGetAttribute") == []  # no attribute is read for it
 
 
 def test_arrays_and_im2col_maps_are_fixed_too(blackwell, device_tensor):

@@ -146,7 +146,7 @@ def test_a_data_type_of_the_same_size_is_taken(data_type):
 def test_the_largest_stride_that_is_described():
     """The limit is in elements; the driver decides whether the bytes are legal."""
     assert params_of((4, 8), (2**40 - 1, 1), box_dim=(1, 4)).global_strides == (4 * (2**40 - 1),)
-    assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)  # no step is made
+    assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)  # the stride is not used
 
 
 def test_five_dimensions():

@@ -257,7 +257,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
     driver.half_replaced = 0
     array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
     assert [each.params.global_address for each in array] == [0x1000010, 0x1000020, 0x2000030]
-    before, driver.half_replaced = bytes(array), 700  # and once more: back to these, not to the first
+    before, driver.half_replaced = bytes(array), 700  # a second failure restores these bytes, not the first ones
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed"):
         array.replace_addresses([0x10, 0x2000020, 0x30])
     assert bytes(array) == before

@@ -238,7 +238,7 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
         tensor.view = make(tensor, stream_ptr=-1)
         gone = weakref.ref(tensor)
         tensor._deleter = tensor.managed.deleter = None  # its holder is hidden from the collector
-        memory = tensor.memory  # and then outlives its readers
+        memory = tensor.memory  # the memory then outlives its readers
         del tensor
         gc.collect()
         assert gone() is None and memory[0] == 1  # DLPack's major version

@@ -167,7 +167,7 @@ PLANTED = (
         + """
     if (thread == 0) {
         ring.acquire(at);
-        reinterpret_cast<char&>(tiles[0]) = 1;   // and no full.arrive()
+        reinterpret_cast<char&>(tiles[0]) = 1;   // no full.arrive() follows
     } else if (thread >= 32) {
         ring.wait(at);  // here
     }

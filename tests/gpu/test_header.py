@@ -83,7 +83,7 @@ def test_loads(machine, mode, rank, prefetched):
         where = place(coordinates, offsets, tx_bytes=expected.tx_bytes)
         (window,) = machine.load(statement, [where], expected.smem.size, params)
         assert_tile_equal(params, window, expected, coordinates, offsets)
-        assert np.array_equal(window, expected.smem)  # and nothing else was written
+        assert np.array_equal(window, expected.smem)  # no other byte was written
 
     check()
 

@@ -65,7 +65,7 @@ def test_no_false_alarm(load):
     assert hazards_of(load, "full.wait(0);") == 0
 
 
-def test_a_removed_wait_is_seen():
+def test_a_removed_wait_is_found():
     assert hazards_of(BULK, "") > 0
 
 

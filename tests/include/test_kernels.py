@@ -77,7 +77,7 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),  # one
     ],
 )
-def test_sums_arrive_where_they_belong(gpu, part, parts, count, turn, buffers, columns):
+def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, columns):
     constants = {"PARTS": parts, "COUNT": count, "BUFFERS": buffers, "COLUMNS": columns}
     names = "".join(f"constexpr int {name} = {value};\n" for name, value in constants.items())
     source = f"{USING}{names}constexpr Turn TURN = Turn::{turn};\nusing Part = Tile<{part}>;\n{LEAVE}"

@@ -136,7 +136,7 @@ def right() -> str:
 @pytest.mark.parametrize(
     "options", [(), ("-G",), ("-Ofc=mid",), ("-rdc=true",), ("-Ofc=max", "-DCUDA_TMA_NO_REFUSALS")]
 )
-def test_nothing_right_is_refused(options):
+def test_right_statements_are_accepted(options):
     compile_source(right(), "sm_90a", options=options)
 
 

@@ -174,7 +174,7 @@ def test_nvcc(tmp_path):
 def test_nothing_is_left_out():
     """A statement above contains each function of sm100.cuh; a wrong instruction would be refused."""
     defined = defined_in("sm100.cuh")
-    assert len(defined) == 15  # 20 and a constructor: those of cta_group2 have the names of others
+    assert len(defined) == 15  # 20 functions and a constructor; those of cta_group2 share names with others
     assert defined <= words(statements())
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
         cubin(kernel(['asm volatile("cp.async.bulk.tensor.2d.nonsense;");']), "sm_100a")

@@ -112,7 +112,7 @@ def read_core_matrices(
     """Return the (rows, 16) elements that one instruction reads without a swizzle, from core matrices of 8 x 16
     bytes."""
     row, k = np.indices((rows, 16))
-    if transposed:  # 8 of K, one above the other, by 8 of M or N
+    if transposed:  # 8 rows of K by 8 of M or N
         linear = k // 8 * k_bytes + k % 8 * 16 + row // 8 * mn_bytes + row % 8 * 2
     else:
         linear = k // 8 * k_bytes + k % 8 * 2 + row // 8 * mn_bytes + row % 8 * 16

@@ -270,7 +270,7 @@ def test_invalid_access(access):
         ({"swizzle": 7}, r"swizzle=7 is not known; choose one of 0 \(NONE\)"),
     ],
 )
-def test_a_field_of_params_that_makes_no_sense(change, message):
+def test_an_impossible_field_of_params(change, message):
     params = dataclasses.replace(matrix((8, 4)), **change)
     for call in (shared.tx_bytes, shared.smem_bytes, lambda p: shared.bank_conflicts(p, "column")):
         refuses(message, call, params)

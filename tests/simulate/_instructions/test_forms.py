@@ -172,7 +172,7 @@ IN_REGISTERS = """
 
 
 def test_calls_that_pass_registers_and_numbers(gpu):
-    """No compiler of C++ writes them so; ptxas accepts them."""
+    """No compiler of C++ emits them; ptxas accepts them."""
     o = np.zeros((32, 3), np.uint32)
     gpu.launch(Config(1, 32), gpu.load(IN_REGISTERS, "k"), o).raise_for_errors()
     assert o.tolist() == [[x + 5, 9, 3 * x] for x in range(32)]

@@ -289,7 +289,7 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert move == matrix_move_of(
         instruction(f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared::cta.b16 [a], {{{registers}}}")
     )
-    cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"  # as cute/arch spells it
+    cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"  # the spelling of cute/arch
     assert move == matrix_move_of(instruction(cutlass))
     elements = np.arange(3 * count * 64, dtype=np.uint16).reshape(3, 8 * count, 8)
     found = move.to_registers(elements.view(np.uint8))

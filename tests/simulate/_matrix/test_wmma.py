@@ -39,7 +39,7 @@ TYPES = {  # its name in wmma, its type in memory, its NumPy type; for the accum
     "double": ("double", "double", np.float64, ("double", np.float64)),
 }
 SQUARE, LOW, HIGH = (16, 16, 16), (8, 32, 16), (32, 8, 16)
-CASES = [  # and whether B is by rows
+CASES = [  # whether B is by rows
     ("half", SQUARE, True), ("half", LOW, False), ("half", HIGH, True), ("half to half", SQUARE, False),
     ("bf16", LOW, True), ("bf16", HIGH, False), ("s8", SQUARE, True), ("s8", LOW, False), ("u8", HIGH, True),
     ("tf32", (16, 16, 8), False), ("double", (8, 8, 4), True),
