@@ -63,8 +63,8 @@ def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
     report = gpu.launch(simulate.Config(grid=1, block=64), kernel, values, out)
     assert report.errors[0].kind == planted.finding
     assert planted.report[0] in report.errors[0].message
-    mended = planted.source.replace("16384", "8192").replace("(0);  // here", "(0); named_barrier_sync<1>(64);")
-    kernel = gpu.compile(mended, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
+    fixed = planted.source.replace("16384", "8192").replace("(0);  // here", "(0); named_barrier_sync<1>(64);")
+    kernel = gpu.compile(fixed, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
     assert not gpu.launch(simulate.Config(grid=32, block=64), kernel, values, np.zeros(32, np.int32)).findings
 
 

@@ -79,10 +79,10 @@ def show(form: Form, instruction: str, recorded: np.ndarray, most: int) -> None:
         for row, column in np.argwhere(unequal[number])[:most]:
             products = _values(form.a, a[number, row]) * _values(form.b, b[number, column])
             terms = [float(x).hex() for x in products if x]
-            modelled = multiply(form, a[number, [row]], b[number, [column]], c[number, [row]][:, [column]], instruction)
+            modeled = multiply(form, a[number, [row]], b[number, [column]], c[number, [row]][:, [column]], instruction)
             print(
                 f"  {block.suite} {number},{row},{column}: {' '.join(terms)} + {_hex(form, c[number, row, column])}"
-                f" = {_hex(form, recorded[number, row, column])}, in the model {_hex(form, modelled.item())}"
+                f" = {_hex(form, recorded[number, row, column])}, in the model {_hex(form, modeled.item())}"
             )
 
 

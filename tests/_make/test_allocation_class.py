@@ -53,10 +53,10 @@ def test_small_tensors_are_small(blackwell, device_tensor, shape, strides, dtype
 
 
 def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
-    mended = int.from_bytes(bytes(made(device_tensor, (64, 128))), "little")
+    fixed = int.from_bytes(bytes(made(device_tensor, (64, 128))), "little")
     blackwell.compute_capability = (9, 0)
     as_written = int.from_bytes(bytes(made(device_tensor, (64, 128))), "little")
-    assert as_written ^ mended == 1 << 85 and mended >> 85 & 1 == 0
+    assert as_written ^ fixed == 1 << 85 and fixed >> 85 & 1 == 0
 
 
 @pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])

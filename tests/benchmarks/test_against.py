@@ -17,7 +17,7 @@ from benchmarks.kernels.figures import Figure
 from cuda_tma._compile.nvrtc import compile_source
 from tests.support.machine_code import machine_code
 
-NEIGHBOUR = 'WHO = "of then"'
+NEIGHBOR = 'WHO = "of then"'
 EXAMPLE = """
 from _example import WHO
 LARGE, SOURCE, LEFT = (1, 2), "#include <cuda_tma/of_then.cuh>", []
@@ -33,7 +33,7 @@ def cases(sizes):
 def folder(tmp_path):
     """The folder of another commit."""
     (tmp_path / "examples").mkdir()
-    (tmp_path / "examples" / "_example.py").write_text(NEIGHBOUR)
+    (tmp_path / "examples" / "_example.py").write_text(NEIGHBOR)
     (tmp_path / "examples" / "gemm.py").write_text(EXAMPLE)
     headers = tmp_path / "cuda_tma" / "include" / "cuda_tma"
     headers.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The judgement of stress_threads.py: growth through other libraries is not the package's, and all other growth is."""
+"""The judgment of stress_threads.py: growth through other libraries is not the package's, and all other growth is."""
 
 import sys
 from pathlib import Path

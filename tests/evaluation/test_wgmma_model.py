@@ -112,7 +112,7 @@ def test_specials():
     assert d[:, 1].tolist() == [0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF, 0x40000000]
 
 
-def neighbours(form: Form) -> list[Adder]:
+def neighbors(form: Form) -> list[Adder]:
     adder = adder_of(form)
     return [
         dataclasses.replace(adder, fraction_bits=adder.fraction_bits - 1),
@@ -136,7 +136,7 @@ def test_search_finds_the_parameters():
 def test_cases_distinguish_adders(form):
     """Each parameter's neighbor gives other results, in more than one suite or in tens of cases."""
     expected = multiply(form, *operands(form))
-    for adder in neighbours(form):
+    for adder in neighbors(form):
         assert np.count_nonzero(multiply(form, *operands(form), adder=adder) != expected) > 20, adder
 
 

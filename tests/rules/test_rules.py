@@ -245,8 +245,8 @@ def test_the_nearest_legal_value_is_legal(rule, index, base, changes, capability
     if rule in NO_NEAREST:
         return
     values, nearest = getattr(wrong, violation.parameter), violation.nearest
-    mended = nearest if index is None else (*values[:index], nearest, *values[index + 1 :])
-    left = check(replace(wrong, **{violation.parameter: mended}), capability)
+    remedied = nearest if index is None else (*values[:index], nearest, *values[index + 1 :])
+    left = check(replace(wrong, **{violation.parameter: remedied}), capability)
     # 1 row of a box is legal, but 1 element of a row of 16 bytes is not: a second remedy leads there
     assert rule not in [v.rule for v in left]
     assert {v.rule for v in left} <= {"box_dim_multiple", "channels_per_pixel_multiple"}

@@ -143,7 +143,7 @@ extern "C" __global__ void overflows(int* out) { out[0] = deep(0, 1 << 20); }
 extern "C" __global__ void half_barrier() {
     if (threadIdx.x < 32) asm volatile("bar.sync 1, 64;"); else asm volatile("bar.sync 2, 64;");
 }
-extern "C" __global__ void uninitialised() {
+extern "C" __global__ void uninitialized() {
     __shared__ unsigned long long full;
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" :: "r"((unsigned)__cvta_generic_to_shared(&full)));
 }
@@ -339,7 +339,7 @@ DEFECTS = {
     ),
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
     "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 of 64 threads are missing"),
-    "uninitialised": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
+    "uninitialized": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
     "initialized_twice": (
         (1, 64),
         (),
