@@ -10,7 +10,7 @@ from .._ptx import Operand
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, Binder
 from .._warps.code import YIELD, Context, Outcome, Step
-from .._warps.lanes import Lanes, as_array, count, selected
+from .._warps.lanes import Lanes, as_array, count, each, selected
 from ._table import Group, instruction
 
 Act = Callable[[Group, Lanes, int, "int | None"], Outcome]
@@ -47,8 +47,10 @@ def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...],
     read_count = binder.read(threads[0], U32) if threads else None
 
     def step(group: Group, lanes: Lanes) -> Outcome:
-        numbers = np.broadcast_to(read(group, lanes), (count(lanes),))
-        counts = np.broadcast_to(read_count(group, lanes) if read_count else 0, numbers.shape)
+        number, threads_of_it = read(group, lanes), read_count(group, lanes) if read_count else 0
+        if not (np.ndim(number) or np.ndim(threads_of_it)):
+            return act(group, lanes, int(number), int(threads_of_it) or None)
+        numbers, counts = (each(value, count(lanes)) for value in (number, threads_of_it))
         pairs = sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)})
         if len(pairs) == 1:
             return act(group, lanes, pairs[0][0], pairs[0][1] or None)

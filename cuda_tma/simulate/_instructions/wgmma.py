@@ -21,7 +21,7 @@ from .._warps.code import Outcome, Step
 from .._warps.events import CommitGroup, ProductFence, WaitGroup
 from .._warps.faults import Fault
 from .._warps.flights import on_order, on_product
-from .._warps.lanes import WARPGROUP, Lanes, as_array, selected
+from .._warps.lanes import WARPGROUP, Lanes, as_array, each, selected
 from .._warps.registers import VIEW
 from .._warps.spaces import SHARED_START
 from ._table import Group, instruction
@@ -50,7 +50,7 @@ class Product:
     def execute(self, group: Group, lanes: Lanes) -> None:
         """For all warpgroups at once, with and without the sums before."""
         firsts = as_array(lanes)[::WARPGROUP]
-        scales = np.broadcast_to(self._scale(group, selected(firsts)), firsts.shape)
+        scales = each(self._scale(group, selected(firsts)), len(firsts))
         for scale in (False, True):
             if (some := firsts[scales == scale]).size:
                 self._multiply(group, some, scale)
@@ -75,9 +75,9 @@ class Product:
         """The matrices that descriptors name, uint8 [matrices, ..., 16], and which of them each warpgroup takes."""
         parts = group.parts
         ctas = parts.geometry.cta_of_lane[firsts].tolist()
-        named = [*zip(ctas, np.broadcast_to(read(group, selected(firsts)), firsts.shape).tolist(), strict=True)]
-        places = {each: i for i, each in enumerate(dict.fromkeys(named))}
-        which = np.array([places[each] for each in named], np.intp)
+        named = [*zip(ctas, each(read(group, selected(firsts)), len(firsts)).tolist(), strict=True)]
+        places = {name: i for i, name in enumerate(dict.fromkeys(named))}
+        which = np.array([places[name] for name in named], np.intp)
         offsets = np.stack([self._addresses(find, descriptor) for _, descriptor in places])
         self._check(parts.memory.shared_stop, offsets, firsts)
         starts = np.array([cta for cta, _ in places]) * parts.memory.shared_pitch

@@ -106,7 +106,7 @@ def observe(
             group.parts.local_use.note(group, kind, some, piece, size_bytes, by)
         elif observer is not None and not _is_of_the_system(group, piece, by):
             start = getattr(piece.buffer, "start", 0)
-            positions = piece.positions + start
+            positions = piece.positions + start if start else piece.positions
             written = None if values is None else [piece.of(value) for value in values]
             compared = None if expected is None else piece.of(expected)
             what = kind, "generic", None, some, piece.space, positions, size_bytes, by

@@ -137,6 +137,8 @@ class Memory:
 
     def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
         """Where shared addresses of lanes lie in `shared`: the rank of a CTA in the lane's cluster, and an offset."""
+        if self._geometry.cluster_ctas == 1 and self._are_inside(addresses, size_bytes):
+            return self._geometry.cta_of_lane[lanes] * self.shared_pitch + addresses
         ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
         bad_rank = (ranks < 0) | (ranks >= self._geometry.cluster_ctas)
         if bad_rank.any():
@@ -150,6 +152,10 @@ class Memory:
             raise self._outside_shared(lanes, addresses, outside, size_bytes)
         first = self._geometry.first_cta_of_cluster[lanes]
         return (first + ranks) * self.shared_pitch + offsets
+
+    def _are_inside(self, addresses: np.ndarray, size_bytes: int) -> bool:
+        """Return whether addresses are in the shared memory of a CTA without a cluster."""
+        return bool(addresses.min() >= self._shared_first and addresses.max() + size_bytes <= self.shared_stop)
 
     def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
         """As `in_shared`, of one shared address of a lane."""

@@ -329,7 +329,7 @@ class Sanitizer:
             self._by_operation(access, cast(IssueRecord, access.actor))
             return
         lanes, by = as_array(access.lanes), access.instruction
-        self._history.touch(lanes, self._collector.site(by))
+        self._history.touch(access.lanes, self._collector.site(by))
         if access.kind == "atomic" or self._shared_races.strength(by):
             self._locations.sync("shared", lanes, access.positions, by)
         self._shared_races.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)

@@ -8,10 +8,12 @@ ascending array of lane numbers otherwise. Either indexes a row of registers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "narrowed", "selected", "stretches", "warps_of"]
+__all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "each", "narrowed", "selected", "stretches"]
+__all__ += ["warps_of"]
 
 WARP, WARPGROUP = 32, 128
 Lanes = slice | np.ndarray
@@ -49,6 +51,11 @@ def stretches(lanes: Lanes) -> list[slice]:
 def count(lanes: Lanes) -> int:
     """How many there are."""
     return len(range(lanes.start, lanes.stop, lanes.step)) if isinstance(lanes, slice) else len(lanes)
+
+
+def each(value: Any, size: int) -> np.ndarray:
+    """Return a value for each of some lanes, from these values or from one for all."""
+    return value if isinstance(value, np.ndarray) and value.ndim else np.broadcast_to(value, (size,))
 
 
 def narrowed(lanes: Lanes, mask: np.ndarray) -> Lanes:

@@ -84,23 +84,23 @@ class SharedRaceChecker:
             by, lane, cta = ended
             self._collector.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
         units = shadow.units(positions, size_bytes)
-        known, site = clocks.known(clocks.visible), self._collector.site(instruction)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         is_lenient = strong and not (kind == _READ and self._volatiles.takes_data(instruction))
         reads = kind != _WRITE and instruction.opcode[0] != "mbarrier"
-        what = is_lenient, kind != _READ, reads, site << 1 | strong
-        done = shadow.touch(units, known, clocks.rows[ORDERED], clocks.threads, lanes, *what)
+        note = self._collector.site(instruction) << 1 | strong
+        done = shadow.touch(units, clocks, lanes, is_lenient, kind != _READ, reads, note)
         if not done:
-            self._judge(units, known, lanes, positions, kind, instruction, values)
+            self._judge(units, lanes, positions, kind, instruction, values)
         if values is not None and not strong and (not done or done & MET):
             self._at_once(units, lanes, instruction, values)
 
     def _judge(
-        self, units: Cells, known: Known, lanes: np.ndarray, positions: np.ndarray, kind: str,
-        instruction: Instruction, values: Values | None,
+        self, units: Cells, lanes: np.ndarray, positions: np.ndarray, kind: str, instruction: Instruction,
+        values: Values | None,
     ) -> None:  # fmt: skip
         """Report and remember accesses of which some do not follow an access before them."""
         clocks, shadow, site = self._clocks, self._shadow, self._collector.site(instruction)
+        known = clocks.known(clocks.visible)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)

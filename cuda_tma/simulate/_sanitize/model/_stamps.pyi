@@ -35,7 +35,7 @@ class Stamps:
         each: int,
         lanes: np.ndarray,
         warps: np.ndarray,
-        own: np.ndarray,
+        visible: int,
         threads: int,
         who: np.ndarray,
         strong: bool | int,

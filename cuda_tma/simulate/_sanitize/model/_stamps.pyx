@@ -3,7 +3,7 @@
 
 from libc.stdint cimport int32_t, int64_t
 
-from ._bits cimport COLUMN_BITS, NOBODY, WARP, fill
+from ._bits cimport COLUMN_BITS, NOBODY, ORDERED, WARP, fill
 
 
 cdef class Stamps:
@@ -137,18 +137,20 @@ cdef class Stamps:
             notes[unit] = note
 
     def touch(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] lanes, const int32_t[:, :] warps,
-        const int32_t[:, :] own, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads,
-        int readers, int note
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] lanes, const int32_t[:, :, :] warps,
+        int visible, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads, int readers,
+        int note
     ):
         """Put the accesses of threads, if each follows the accesses before it; else change nothing.
 
         Parameters
         ----------
-        first, each, lanes, warps, who, strong
+        first, each, who, strong
             As of `late`.
-        own : numpy.ndarray of int32, [lane, column]
-            Contains the epoch of each lane in its own column, of `threads`.
+        lanes, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
+            The clocks, see `Known`; a lane's own column, of `threads`, contains its epoch.
+        visible : int
+            The row of `lanes` and `warps` with the accesses before these.
         writes : bool
             Whether these are writes: they follow the reads in the places of `readers`, too, which then are empty.
         reads : bool
@@ -166,9 +168,11 @@ cdef class Stamps:
         with nogil:
             for place in range(last + 1):
                 if looked >> place & 1:
-                    is_late = is_late or self._is_late(place, first, each, lanes, warps, who, strong)
+                    is_late = is_late or self._is_late(
+                        place, first, each, lanes[visible], warps[visible], who, strong
+                    )
             if not (is_late or (reads and self._has_empty(last, first, each))):
-                found = self._put_own(first, each, own, threads, who, writes, note)
+                found = self._put_own(first, each, lanes[ORDERED], threads, who, writes, note)
                 if writes:
                     self._empty(readers, first, each)
         return found

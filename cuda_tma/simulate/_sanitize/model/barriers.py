@@ -229,8 +229,7 @@ def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]
     """The lanes that name each position."""
     if not len(positions):
         return []
-    first = int(positions[0])
-    if (positions == first).all():
-        return [(first, lanes)]
+    if len({*positions.tolist()}) == 1:
+        return [(int(positions[0]), lanes)]
     here = as_array(lanes)
     return [(int(position), here[positions == position]) for position in np.unique(positions)]

@@ -7,6 +7,7 @@ those of the cluster, and an acquire likewise (PTX ISA 9.0, "Morally Strong Oper
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -45,15 +46,14 @@ class Locations:
 
     def sync(self, space: str, lanes: Lanes, addresses: np.ndarray, instruction: Instruction) -> None:
         """Strong accesses of an instruction: first they acquire, then they release; atomics one after the other."""
-        parts, opcode = {*instruction.opcode}, instruction.opcode[0]
-        acquires, releases = bool(parts & {"acquire", "acq_rel"}), bool(parts & {"release", "acq_rel"})
+        opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
             self._clocks.heard[lanes] = self._clocks.now
         here, fences = as_array(lanes), self._clocks.fences
         if not (self._found or releases or fences.executed(here.tolist())):
             return
         scope = scope_of(instruction.opcode, GPU)
-        for address in np.unique(addresses).tolist():
+        for address in sorted({*addresses.tolist()}):
             key, some = (space, address), here[addresses == address]
             if opcode in ("ld", "ldu"):
                 self._acquire(key, some, scope, acquires)
@@ -139,6 +139,12 @@ class Locations:
     def _keep(self, of: dict[int, tuple[int, np.ndarray]], place: int, started: int, clock: np.ndarray) -> None:
         before = _since(started, of.get(place))
         of[place] = started, clock.copy() if before is None else np.maximum(self._clocks.fitting(before), clock)
+
+
+@lru_cache(maxsize=1024)
+def _semantics(opcode: tuple[str, ...]) -> tuple[bool, bool]:
+    """Return whether an instruction acquires, and whether it releases."""
+    return not {"acquire", "acq_rel"}.isdisjoint(opcode), not {"release", "acq_rel"}.isdisjoint(opcode)
 
 
 def _since(started: int, kept: tuple[int, np.ndarray] | None) -> np.ndarray | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..._memory.lazy_zeros import lazy_zeros
 from ._stamps import Stamps
-from .clocks import Known
+from .clocks import Clocks, Known
 
 __all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
@@ -129,11 +129,11 @@ class Shadow:
         return known
 
     def touch(
-        self, units: Cells, known: Known, own: np.ndarray, threads: int, who: np.ndarray, strong: int, writes: bool,
-        reads: bool, note: int,
-    ) -> int:  # fmt: skip
+        self, units: Cells, clocks: Clocks, who: np.ndarray, strong: int, writes: bool, reads: bool, note: int
+    ) -> int:
         """Remember accesses of threads if each follows those before it: 0 if not, see `Stamps.touch`."""
-        found = self._stamps.touch(*units, *known, own, threads, who, strong, writes, reads, self._readers, note)
+        clock = clocks.rows, clocks.warps, clocks.visible, clocks.threads
+        found = self._stamps.touch(*units, *clock, who, strong, writes, reads, self._readers, note)
         self._used |= found & ~MET
         return found
 
