@@ -80,7 +80,7 @@ def seconds_of(given: float | None) -> float | None:
 
 
 class _Watch:
-    """The thread, and what it looks after."""
+    """The thread, and the work that it ends in time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

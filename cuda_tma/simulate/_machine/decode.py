@@ -2,7 +2,7 @@
 
 Each becomes a closure over NumPy operations on whole rows of registers. Measured on 2 cores of an EPYC: an addition
 takes 2.4 µs and 0.3 ns more for each lane, which is 100 million instructions of threads in a second at 256 lanes, and
-2000 million at 16384. That is enough for what CI runs, so code is neither generated for basic blocks nor compiled by
+2000 million at 16384. That is enough for CI, so code is neither generated for basic blocks nor compiled by
 Cython.
 """
 
@@ -108,7 +108,7 @@ def _guarded(step: Step, mask: Read) -> Step:
 
 
 def _guarded_move(step: Step, mask: Read, pc: int) -> Step:
-    """As :func:`_guarded`; lanes whose guard holds may go elsewhere, the others go on."""
+    """Execute a step that may move its threads; lanes whose guard does not hold go on."""
 
     def guarded(group: Group, lanes: Lanes) -> Outcome:
         chosen = mask(group, lanes)

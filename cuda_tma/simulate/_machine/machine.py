@@ -42,13 +42,13 @@ from .repetition import Repetition
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_MOST_STALLS = 20  # nobody can run, and time passes: the last time it is half an hour
+_MOST_STALLS = 20  # steps of time while no thread can run; the last one takes half an hour
 _STALL_NANOSECONDS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a launch is run with, beside its configuration.
+    """The settings of a launch, without its configuration.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class Machine:
 
     @property
     def stalled(self) -> list[Waiting]:
-        """Who last waited when no thread could go on, if nothing has happened since."""
+        """The threads that waited when no thread could go on last, if nothing has happened since."""
         return [] if self.parts.scheduler.has_progressed else self._stalled
 
     # ---- the loop ----
@@ -172,7 +172,7 @@ class Machine:
         raise Stuck([*self.parts.waiting()])
 
     def _time_passes(self) -> bool:
-        """Let those go on who wait for an mbarrier, but not for ever; False if there are none, or have been often."""
+        """Let threads that wait for an mbarrier go on; False without such threads, and after many repetitions."""
         if self.parts.scheduler.has_progressed:
             self._stalls = 0
         if self._stalls >= _MOST_STALLS:

@@ -26,7 +26,7 @@ class Observer(Listener, Protocol):
         """Called before anything runs."""
 
     def findings(self) -> tuple[Finding, ...]:
-        """Called at the end: what has been found."""
+        """Called at the end; return the findings."""
 
     def follows(self, before: Any) -> None:
         """Called where the grid of another observer may not have ended when this one begins."""
@@ -38,7 +38,7 @@ class Observer(Listener, Protocol):
 
 
 class Both:
-    """Two observers of one launch, of which the second is told of every step."""
+    """Two observers of one launch, of which the second receives every step."""
 
     def __init__(self, first: Observer, second: Observer):
         self._first, self._second = first, second

@@ -1,7 +1,7 @@
-"""Loops that do not end: a launch that is in a state for the second time will be so for ever.
+"""Loops that do not end: a launch that reaches a state twice repeats it endlessly.
 
-A state is all that decides what happens next: where threads stand, their registers, and memory. Time is no part of it:
-a loop that looks at the clock has another value in a register each time.
+A state is the places of threads, their registers, and memory, on which the rest of the launch depends. The time is not
+a part of it: a loop that reads the clock has another value in a register each time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Repetition:
             yield from registers.memory
 
     def fault(self) -> Fault:
-        """What to raise."""
+        """Return the fault to raise."""
         scheduler = self._scheduler
         context, pc, lanes = scheduler.standing()[-1]
         return Fault(

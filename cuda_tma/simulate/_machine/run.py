@@ -68,7 +68,7 @@ class Running:
             self._segments.append(Segment(plan.grid_workspace, np.zeros(8, np.uint8), "the grid's workspace"))
 
     def go(self, until: Callable[[], bool] | None = None) -> None:
-        """As :meth:`Machine.run`; a fault is kept, and is the end."""
+        """Run the machine; a fault is kept, and ends the launch."""
         if self.has_faulted:
             return
         deadline, interrupt = self.machine.deadline, self.machine.parts.scheduler.interrupt
@@ -95,7 +95,7 @@ class Running:
         )
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
-        """A wait that has a deadline, and then traps, was in vain before that: it is the deadlock that it was."""
+        """Return the deadlock that led to a trap: a wait with a deadline traps when the deadline passes."""
         stalled, at = self.machine.stalled, self.machine.parts.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
         is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
@@ -119,7 +119,7 @@ class Running:
         return bool(self._faults or self._unfinished)
 
     def report(self) -> Report:
-        """What it came to."""
+        """Return the report."""
         machine, observer, parts = self.machine, self.machine.observer, self.machine.parts
         kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in parts.faults]
         observed = observer.findings() if observer is not None else ()
@@ -225,7 +225,7 @@ def _place(instruction: Instruction) -> str:
 def _explained(
     fault: Fault, lanes: np.ndarray | None, machine: Machine, waiting: list[Waiting]
 ) -> Sequence[tuple[str, Instruction | None]]:
-    """What the observer has to add."""
+    """Return the statements that the observer adds."""
     if machine.observer is None or lanes is None:
         return ()
     return machine.observer.explained(fault, lanes, [each.parked.lanes for each in waiting])

@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""What `adder.py` says, by `sums.h`: each sum looks for the largest exponent of its terms, then cuts and adds them."""
+"""The sums of `adder.py`, by `sums.h`: each finds the largest exponent of its terms, then cuts and adds them."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
@@ -48,7 +48,7 @@ def add_to_fragments(
     float[:, ::1] registers not None, const Py_ssize_t[::1] rows not None, const Py_ssize_t[::1] lanes not None,
     bint with_c, tuple least, int fraction_bits, int kept_bits
 ):
-    """As `add_to_rows`, or D = A * B, where the registers of warpgroups hold C and D as f32, see `fragments.py`.
+    """Add as `add_to_rows`, or compute D = A * B, where the registers of warpgroups hold C and D as f32, see `fragments.py`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How the tensor cores of compute capability 9.0 add products, to the last bit.
+"""The sums of the tensor cores of compute capability 9.0, to the last bit.
 
 The terms of an instruction, C among them, are cut toward zero to multiples of one unit: 25 bits below the largest
 exponent, of 8-bit floating types 13. Their sum is exact, and is rounded once: toward zero to f32, of 8-bit types to its
@@ -25,7 +25,7 @@ def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tupl
     a, b : numpy.ndarray
         float64 [groups, m, k] and [groups, n, k], numbers of `types`.
     c : numpy.ndarray or None
-        float64 [groups, m, n], numbers of `sums`; None if there is none.
+        float64 [groups, m, n], numbers of `sums`; None without one.
     types : tuple of str
         ``"bf16"``, ``"e4m3"``, ... of A and B.
     sums : str
@@ -34,7 +34,7 @@ def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tupl
     Returns
     -------
     numpy.ndarray
-        float64 [groups, m, n], numbers of `sums`; what is too large for f32 is as it was added.
+        float64 [groups, m, n], numbers of `sums`; sums that are too large for f32 stay so.
     """
     found = np.zeros((len(a), a.shape[1], b.shape[1])) if c is None else c.astype(np.float64, order="C")
     add_to_rows(np.ascontiguousarray(a), np.ascontiguousarray(b), found, *_precision(types, sums))
@@ -64,14 +64,14 @@ def multiply_add_to(
     b_of : numpy.ndarray of intp, [groups]
         Which of `b` each warpgroup takes.
     add : bool
-        Whether the sums begin with what the registers hold.
+        Whether the sums begin with the values in the registers.
     """
     left, right = np.ascontiguousarray(a), np.ascontiguousarray(b)
     add_to_fragments(left, right, b_of, registers, rows, lanes, add, *_precision(types, "f32"))
 
 
 def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) -> np.ndarray:
-    """As `multiply_add`, for mma.sync of e4m3 and e5m2: there is no such instruction on compute capability 9.0.
+    """Multiply as `multiply_add`, for mma.sync of e4m3 and e5m2, which compute capability 9.0 does not have.
 
     ptxas (CUDA 13) converts to f16, multiplies the first two of every four elements, adds the product of the others to
     it, and C in the end as an instruction of its own, rounded to nearest.
@@ -85,7 +85,7 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
 
 
 def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
-    """The least exponents of three types; bits of a term below the largest exponent; bits of a sum behind its first."""
+    """The least exponents of three types; bits of a term below the largest exponent; bits of a sum after its first."""
     narrow = types[0] in NARROW
     least = tuple(FORMATS[each].least_exponent for each in (*types, sums))
     return least, 13 if narrow else 25, 52 if sums == "f16" else 13 if narrow else 23

@@ -1,4 +1,4 @@
-"""Where the elements of a matrix lie in shared memory, as its 64-bit descriptor says.
+"""The places of a matrix's elements in shared memory, by its 64-bit descriptor.
 
 PTX, "Shared Memory Matrix Layout", "Strides", "Matrix Descriptor Format" of wgmma. Pieces of 16 bytes are the unit: a
 core matrix is eight of them. With a swizzle, eight rows of its span take the place of core matrices side by side.
@@ -44,7 +44,7 @@ class Descriptor:
 
 @lru_cache(maxsize=4096)
 def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
-    """Addresses of the 16-byte pieces that one instruction reads, of a matrix of so many rows (of A) or columns (of B).
+    """Addresses of the 16-byte pieces that one instruction reads; `length` is the rows of A, or the columns of B.
 
     K-major: [length, 2], the 32 bytes of K in each row. MN-major, 16-bit elements: [16, length / 8], a row for each k.
 

@@ -58,7 +58,7 @@ class Format:
     nearest: Callable[[Array], Array] | None = None
 
     def round(self, value: Array, mode: str = "rn") -> Array:
-        """The float64 values as this format's, in whatever dtype holds them: infinite, or the largest, if too large."""
+        """Return float64 values as values of this format, in any dtype: infinite, or the largest, if too large."""
         if mode == "rn" and self.nearest is not None:
             return self.nearest(value)
         _, exponent = np.frexp(value)
@@ -78,7 +78,7 @@ class Format:
         return np.where(subnormal, np.copysign(np.zeros_like(value), value), value) if subnormal.any() else value
 
     def flush_result(self, value: Array, mode: str = "rn") -> Array:
-        """As `flush`, of what is still to be rounded: it stays if, rounded to this precision, it is normal.
+        """Flush a value before its rounding: it stays if it is normal when rounded to this precision.
 
         Rounded as if exponents had no end, not to the subnormal values: 2**-126 * (1 - 2**-24) is an f32 then, and
         flushed; 2**-126 * (1 - 2**-27) is 2**-126 (both observed, of mul and mad: driver 580, sm_90).
@@ -116,7 +116,7 @@ def _encode_tf32(value: Array) -> Array:
 
 
 def _nearest_bf16(value: Array) -> Array:
-    """By way of float32, unless that would make a tie of what is none."""
+    """Round by way of float32, unless that would create a tie."""
     single = np.asarray(value).astype(np.float32)
     bits = single.view(np.uint32)
     tie = (bits & np.uint32(0xFFFF) == 0x8000) & (single != value)

@@ -40,7 +40,7 @@ def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
 
 
 def rows_to_sums(rows: np.ndarray, halves: int = 2) -> np.ndarray:
-    """What `sums_to_rows` undoes."""
+    """Return the registers of rows, the inverse of `sums_to_rows`."""
     eights = rows.shape[1] // 8
     parts = rows.reshape(-1, halves, _GROUPS, eights, _QUADS, 2)
     return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(2 * halves * eights, -1)
@@ -53,6 +53,6 @@ def unpacked(registers: np.ndarray) -> np.ndarray:
 
 
 def packed(sums: np.ndarray) -> np.ndarray:
-    """What `unpacked` undoes."""
+    """Return pairs of sums, the inverse of `unpacked`."""
     pairs = sums.reshape(-1, 2, sums.shape[1]).transpose(0, 2, 1)
     return np.ascontiguousarray(pairs).view(np.uint32)[..., 0]

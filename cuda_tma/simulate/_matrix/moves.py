@@ -28,7 +28,7 @@ class MatrixMove:
         return self._turned(found).view(np.uint32).reshape(-1, self.count, 32).swapaxes(0, 1)
 
     def to_rows(self, registers: np.ndarray) -> np.ndarray:
-        """What `to_registers` undoes."""
+        """Return the rows, the inverse of `to_registers`."""
         found = np.ascontiguousarray(registers.swapaxes(0, 1)).view(np.uint16).reshape(-1, self.count, 8, 8)
         return self._turned(found).view(np.uint8).reshape(-1, 8 * self.count, ROW_BYTES)
 

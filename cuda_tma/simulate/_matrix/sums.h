@@ -183,7 +183,7 @@ static void add_far(Sums *s, const float *a, const float *c) {
     }
 }
 
-/* Sums rounded toward zero to so many bits and, as f32 has no smaller ones, to multiples of 2 ** -149. */
+/* Sums rounded toward zero to a number of bits and, as f32 has no smaller ones, to multiples of 2 ** -149. */
 INLINE void finish(Sums *s, int is_near) {
     const ptrdiff_t n = s->columns;
     const uint64_t kept = s->kept;
@@ -210,7 +210,7 @@ static void add_special(Sums *s, const double *a, const double *b, ptrdiff_t k, 
     }
 }
 
-/* D of `c`, to `sums`; `a` and `b` are what was given of this row of A, and of B. */
+/* D of `c`, to `sums`; `a` and `b` are this row of A, and B. */
 INLINE void add_row(Sums *s, ptrdiff_t row, float *c, const double *a, const double *b, ptrdiff_t k, int fragments) {
     const ptrdiff_t n = s->columns;
     int special = take_exponents(c, s->largest, n, s->least_sum) == SPECIAL || s->a.special || s->b.special;
@@ -250,7 +250,7 @@ INLINE void store_eight(const Sums *s, float *lanes, ptrdiff_t place) {
     for (int row = 0; row < 8; ++row) memcpy(lanes + 4 * row, &s->c[row][place], 4 * sizeof(float));
 }
 
-/* C and D of a warpgroup: `registers` are those of its first thread. Of each eight columns a thread has four sums: two
+/* C and D of a warpgroup: `registers` are those of its first thread. A thread has four sums of each eight columns: two
    side by side of a row, and two of the row eight below. */
 FOR_EACH_PROCESSOR static void add_fragments(
     Sums *s, float *const *registers, int with_c, const double *a, const double *b, ptrdiff_t k) {

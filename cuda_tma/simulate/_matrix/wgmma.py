@@ -22,7 +22,7 @@ _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _
 
 @dataclass(frozen=True)
 class Wgmma:
-    """One wgmma.mma_async: where its operands lie, and what it makes of them.
+    """One wgmma.mma_async: the places of its operands, and their product.
 
     Attributes
     ----------

@@ -49,7 +49,7 @@ def load(
     elements: int,
     by: Instruction,
 ) -> list[np.ndarray]:
-    """What lies at the address of each lane: `elements` arrays of a value for each lane."""
+    """Return the values at the address of each lane: `elements` arrays with a value for each lane."""
     size = dtype.itemsize * elements
     pieces = group.parts.memory.pieces(space, lanes, addresses, size)
     if group.parts.events.observer is not None:

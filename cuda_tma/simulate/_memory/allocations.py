@@ -1,4 +1,4 @@
-"""The GPU's memory, as the driver knows it: which allocation an address lies in, and what it holds."""
+"""The GPU's memory, as the driver reports it: the allocation of an address, and its bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTRIBUTE = driver.CUpointer_attribute
 
 
 def allocation(address: int) -> tuple[int, int] | None:
-    """Where the allocation that an address lies in begins, and its bytes; None if it lies in none."""
+    """Return the start and the size of the allocation of an address; None outside all allocations."""
     if not 0 < address < _MOST_ADDRESS:
         return None
     error, base, size = driver.cuMemGetAddressRange(address)
@@ -28,7 +28,7 @@ def allocation(address: int) -> tuple[int, int] | None:
 
 
 def copied(address: int, size: int) -> np.ndarray:
-    """What lies there."""
+    """Return the bytes there."""
     data = np.empty(size, np.uint8)
     _require(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
     return data
@@ -40,7 +40,7 @@ def synchronize() -> None:
 
 
 def variable_address(kernel: Any, name: str) -> int | None:
-    """Where a variable of a kernel's module lies on the GPU; None if the driver does not say."""
+    """Return the address of a variable of a kernel's module on the GPU; None if the driver has none."""
     error, library = driver.cuKernelGetLibrary(driver.CUkernel(int(kernel.handle)))
     if error != driver.CUresult.CUDA_SUCCESS:
         return None

@@ -75,7 +75,7 @@ class _ArraySegment(Segment):
         self.extent, self.room, self.owners, self.permission = extent, room, owners, permission
 
     def over(self, extent: Extent, owners: list[Owner]) -> _ArraySegment:
-        """The same memory from another byte to another: what lies in both keeps its address."""
+        """Return the same memory from another byte to another: the common part keeps its address."""
         start = self.start + extent.begin - self.extent.begin
         return _ArraySegment(start, extent, self.room, owners, self.permission)
 
@@ -99,7 +99,7 @@ class ArrayMemory(GlobalMemory):
         Raises
         ------
         TypeError
-            If it is no array on this machine.
+            If it is not an array on this machine.
         ValueError
             If its memory overlaps a mapped array, and reaches too far beyond it.
         """

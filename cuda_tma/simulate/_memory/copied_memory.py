@@ -86,7 +86,7 @@ class CopiedMemory(GlobalMemory):
             self.find(word)
 
     def differences(self) -> tuple[Difference, ...]:
-        """Where the GPU has something else now."""
+        """Return the places where the GPU has other bytes now."""
         found = (_difference(each.start, _allocations.copied(each.start, len(each.bytes)), each.bytes)
                  for each in self._copies)  # fmt: skip
         return tuple(each for each in found if each is not None)

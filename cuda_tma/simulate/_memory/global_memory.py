@@ -30,7 +30,7 @@ class Buffer:
         self._views: dict[np.dtype, np.ndarray] = {}
 
     def typed(self, dtype: np.dtype) -> np.ndarray:
-        """All bytes as items of a type; what is left at the end belongs to none."""
+        """Return all bytes as items of a type, without a rest at the end."""
         view = self._views.get(dtype)
         if view is None:
             whole = len(self.bytes) // dtype.itemsize * dtype.itemsize

@@ -96,12 +96,12 @@ class HostArray(NamedTuple):
 
 
 def host_array(array: Any) -> HostArray:
-    """An array as this machine's memory has it.
+    """Return an array as memory of this machine.
 
     Raises
     ------
     TypeError
-        If it is no array on this machine.
+        If it is not an array on this machine.
     ValueError
         If its memory has moved, and the array has not.
     """
@@ -190,12 +190,12 @@ def _of_storage(storage: Any) -> Extent:
 
 
 def _of_dlpack(array: Any) -> HostArray:
-    """The object itself is watched; what it exports is kept meanwhile, since it may export a copy."""
+    """Watch the object itself, and keep its export meanwhile, because it may export a copy."""
     try:
         exported = np.from_dlpack(array)
     except (TypeError, AttributeError, BufferError, RuntimeError) as error:
         raise TypeError(
-            f"{type(array).__name__} is no NumPy array or CPU tensor; pass one, or an int for an address"
+            f"{type(array).__name__} is not a NumPy array or CPU tensor; pass one, or an int for an address"
         ) from error
     found = _byte_bounds(exported)
     owner = Owner(array, lambda _: found, _described(exported), exported, is_whole=False)

@@ -1,4 +1,4 @@
-"""The memory that a launch reaches: from lanes and addresses to bytes, or to a fault that says what lies there."""
+"""The memory that a launch reaches: from lanes and addresses to bytes, or to a fault with the reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Piece(NamedTuple):
     space: str
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """Those of some values that belong to these accesses."""
+        """Return the values of these accesses."""
         return values if self.chosen is None or np.ndim(values) == 0 else values[self.chosen]
 
 
@@ -54,7 +54,7 @@ class Memory:
     def pieces(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool = False
     ) -> list[Piece]:
-        """Where accesses of some size take place, one for each lane.
+        """Return the places of accesses of some size, one for each lane.
 
         Parameters
         ----------
@@ -117,17 +117,17 @@ class Memory:
     def in_shared(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
     ) -> np.ndarray:
-        """Where in `shared` addresses lie that are shared ones, or generic ones of the CTA's own shared memory."""
+        """Return the places in `shared` of shared addresses, or of generic ones of the CTA's own shared memory."""
         if space == "":
             addresses, space = addresses - WINDOWS["shared"], "shared"
             if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():
-                raise Fault("fault", "the address is none of shared memory, as the instruction wants it", lanes)
+                raise Fault("fault", "the address is not in the CTA's shared memory; pass one that is", lanes)
         self.check_aligned(lanes, addresses, alignment)
         return self.shared_positions(lanes, addresses, size_bytes, space)
 
     @staticmethod
     def check_aligned(lanes: Lanes, addresses: np.ndarray, alignment: int) -> None:
-        """Refuse addresses that are no multiples."""
+        """Refuse addresses that are not multiples."""
         wrong = addresses % alignment != 0
         if wrong.any():
             address = int(addresses[wrong][0])
@@ -136,7 +136,7 @@ class Memory:
             )
 
     def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
-        """Where shared addresses of lanes lie in `shared`: the rank of a CTA in the lane's cluster, and an offset."""
+        """Return the places in `shared` of shared addresses: the rank of a CTA in the lane's cluster, and an offset."""
         if self._geometry.cluster_ctas == 1 and self._are_inside(addresses, size_bytes):
             return self._geometry.cta_of_lane[lanes] * self.shared_pitch + addresses
         ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
@@ -158,7 +158,7 @@ class Memory:
         return bool(addresses.min() >= self._shared_first and addresses.max() + size_bytes <= self.shared_stop)
 
     def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
-        """As `in_shared`, of one shared address of a lane."""
+        """Return the place in `shared` of one shared address of a lane, see `in_shared`."""
         position = self._reached(space, lane, address, size_bytes) if address % alignment == 0 else None
         if position is not None:
             return position
@@ -166,7 +166,7 @@ class Memory:
         return int(found)
 
     def clear_shared(self, ctas: range) -> None:
-        """As a CTA finds it, which is anything: here, zeros."""
+        """Fill the shared memory of new CTAs, whose content is undefined, with zeros."""
         self.shared.bytes[ctas.start * self.shared_pitch : ctas.stop * self.shared_pitch] = 0
 
     def _local_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
@@ -278,7 +278,7 @@ class Memory:
             return Fault("out-of-bounds", f"{what}, where {former.name} {former.end}", lanes)
         before = self.all_global.before(address)
         if before is None or address - before.stop > 1 << 30:
-            return Fault("out-of-bounds", f"{what}, where no array lies: the pointer is none that was passed", lanes)
+            return Fault("out-of-bounds", f"{what}, where no array lies; pass a pointer to an array", lanes)
         return Fault(
             "out-of-bounds",
             f"{what}, {address + size_bytes - before.stop} bytes beyond the end of {before.name} at 0x{before.start:x}",

@@ -54,7 +54,7 @@ def dtype_of(ptx_type: str) -> np.dtype:
     if ptx_type in _SPECIAL_TYPES:
         return _SPECIAL_TYPES[ptx_type]
     if ptx_type not in TYPE_BYTES:
-        raise ValueError(f"{ptx_type} is no type of PTX")
+        raise ValueError(f"{ptx_type} is not a type of PTX")
     return np.dtype(f"{_KINDS[ptx_type[0]]}{TYPE_BYTES[ptx_type]}")
 
 
@@ -73,7 +73,7 @@ class Binder:
         self.program, self.code, self.instruction, self.pc = program, code, instruction, pc
 
     def unsupported(self, reason: str = "") -> UnsupportedInstruction:
-        """What to raise for a form that is not known."""
+        """Return the error for an unknown form."""
         where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]  # the kernel's own
         of = ", ".join([*filter(None, [reason]), *where])
         return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, of)
@@ -81,7 +81,7 @@ class Binder:
     # ---- sources ----
 
     def read(self, operand: Operand, dtype: np.dtype) -> Read:
-        """What an operand holds, as `dtype`: a register's low bits, a number, an address."""
+        """Return the value of an operand as `dtype`: a register's low bits, a number, an address."""
         if isinstance(operand, Register):
             return self._register(operand, dtype)
         if isinstance(operand, Immediate):

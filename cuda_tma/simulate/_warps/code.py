@@ -16,13 +16,13 @@ from .registers import RegisterFile, rows_of
 
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
-DYNAMIC_BYTES = 8192  # of the stack, for what a function's threads allocate
+DYNAMIC_BYTES = 8192  # of the stack, for alloca of a function's threads
 _CALL_BYTES = 16  # of the stack, at least: where to return to, and registers that are kept
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
 class _Yield:
-    """What a step gives when its group is no more: each of its lanes has been put elsewhere."""
+    """The result of a step that ends its group: each of its lanes continues elsewhere."""
 
     def __repr__(self) -> str:
         return "YIELD"
@@ -34,7 +34,7 @@ Step = Callable[[Any, Lanes], Outcome]  # of a Group
 
 
 class CallSite(Protocol):
-    """Where a function is called."""
+    """A call of a function."""
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
         """A function's results to its caller."""
@@ -82,7 +82,7 @@ class Code:
 
     @property
     def register_bytes(self) -> int:
-        """Of one lane."""
+        """The bytes of one lane."""
         return sum(max(1, size) * count for size, count in self.row_counts.items())
 
     @property
@@ -116,7 +116,7 @@ class Context:
     local_base : int
         Where this function's local variables begin in a thread's stack.
     dynamic_end : int
-        Where what ``alloca`` gives ends at the latest, behind them.
+        The last end of the memory of ``alloca``, which follows them.
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class Context:
 
     @property
     def variables_end(self) -> int:
-        """Where the function's part of the stack ends: behind its local variables, and what it allocates."""
+        """The end of the function's part of the stack, after its local variables and allocations."""
         return self.dynamic_end if self.code.allocates else self.local_base + self.code.local_bytes
 
     @property

@@ -1,4 +1,4 @@
-"""What ends a kernel before its end: raised by an instruction, caught by the launch, which makes a finding of it."""
+"""Faults, which end a kernel early: an instruction raises one, and the launch makes a finding of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Fault", "Kept", "NotInitialised"]
 
 
 class Fault(Exception):
-    """What would kill the context on hardware, or leave the kernel without a meaning.
+    """An error that ends the context on hardware, or leaves the kernel without a meaning.
 
     Parameters
     ----------
@@ -53,4 +53,4 @@ class Kept:
 
 
 class NotInitialised(Fault):
-    """An mbarrier is used that nobody has initialised."""
+    """An mbarrier is used before its initialization."""

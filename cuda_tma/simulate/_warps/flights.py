@@ -1,7 +1,7 @@
-"""Registers of products that are under way: what a touch before the wait finds, and what it spoils.
+"""Registers of products that are under way: values and effects of accesses before the wait.
 
 The sums are in their registers at once, since compilers copy them before the wait; an instruction that reads them
-before the wait is given what was there before. A value that it writes there is lost, as the product lands later. The
+before the wait receives the preceding values. A value that it writes there is lost, as the product lands later. The
 sums of a product whose A is overwritten meanwhile are all ones: a NaN, or -1.
 
 A read in the group that is still open, with no wait since the product, finds the sums: Triton adds up partial sums so
@@ -61,7 +61,7 @@ class _Flight:
 
 @dataclass(slots=True)
 class Flights:
-    """Those of a function's registers, by a warpgroup's first lane.
+    """The registers of a function that products use, by a warpgroup's first lane.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ def _writing(step: Step, pc: int) -> Step:
 
 
 def _copying(step: Step, code: Code, by: Instruction) -> Step:
-    """``mov``: with the value goes what is known of it."""
+    """Let the knowledge of a value follow it through ``mov``."""
     results, sources = [*registers_in(by.operands[0])], [*registers_in(by.operands[1])]
     is_plain = len(results) == len(sources) == 1
 

@@ -1,4 +1,4 @@
-"""Who is resident: grid, clusters and CTAs as lanes. A cluster that ends makes room for the next."""
+"""The resident threads: grid, clusters and CTAs as lanes. A cluster that ends makes room for the next."""
 
 from __future__ import annotations
 

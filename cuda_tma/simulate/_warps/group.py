@@ -38,7 +38,7 @@ class Group(Generic[Parts]):
 
     @property
     def size(self) -> int:
-        """How many threads it has."""
+        """The number of threads."""
         return count(self.lanes)
 
     def array(self) -> np.ndarray:

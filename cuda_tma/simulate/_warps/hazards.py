@@ -1,7 +1,7 @@
 """Which instructions of a function may touch registers of a wgmma between its issue and the wait for it.
 
 A question for the text of the kernel, so that a launch of a right kernel pays nothing. The answer includes paths that
-no thread takes: `_flights.py` looks again where the instructions run. Copies are no accesses: compilers place ``mov``
+no thread takes: `_flights.py` looks again where the instructions run. Copies are not accesses: compilers place ``mov``
 of sums before the wait, and in machine code both names are one register.
 
 PTX ISA, "wgmma.mma_async", "wgmma.fence", "wgmma.wait_group".
@@ -30,7 +30,7 @@ _MOST_COPIES = 16  # one of another
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """What an instruction may do to registers of products.
+    """The accesses of an instruction to registers of products.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Hazard:
 
 @dataclass(frozen=True, slots=True)
 class Hazards:
-    """Those of a function.
+    """The hazards of a function.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Hazards:
 
 
 class _Flight(NamedTuple):
-    """Of a register: how many groups are closed since the product, from 1 on with its own, and what it is to it."""
+    """The use of a register by a product, and the number of groups closed since then, its own included."""
 
     age: int
     is_sum: bool
@@ -139,7 +139,7 @@ class _Search:
         self._visits = 0
 
     def run(self) -> Mapping[int, Hazard]:
-        """Return what is found, or nothing if there are too many paths."""
+        """Return the hazards, or nothing if there are too many paths."""
         states, work = {0: _State()}, [0]
         while work and self._visits <= _MOST_VISITS:
             start = work.pop()
@@ -172,7 +172,7 @@ class _Search:
             pc += 1
 
     def _registers_of_products(self) -> set[int]:
-        """Those of products, and those that ``mov`` copies from or to them."""
+        """Return the registers of products, and those that ``mov`` copies from or to them."""
         found: set[int] = set()
         for by in self._instructions:
             if by.opcode[:2] == _PRODUCT:

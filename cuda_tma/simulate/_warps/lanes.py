@@ -49,7 +49,7 @@ def stretches(lanes: Lanes) -> list[slice]:
 
 
 def count(lanes: Lanes) -> int:
-    """How many there are."""
+    """Return the number of lanes."""
     return len(range(lanes.start, lanes.stop, lanes.step)) if isinstance(lanes, slice) else len(lanes)
 
 
@@ -59,7 +59,7 @@ def each(value: Any, size: int) -> np.ndarray:
 
 
 def narrowed(lanes: Lanes, mask: np.ndarray) -> Lanes:
-    """Those for which `mask` holds: at least one."""
+    """Return the lanes for which `mask` holds: at least one."""
     return selected(as_array(lanes)[mask])
 
 

@@ -1,4 +1,4 @@
-"""What a checker may see of a launch: every access to memory, every synchronisation, in the order they take effect."""
+"""The events of a launch for a checker: accesses and synchronization, in the order of their effect."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Access:
     instruction : Instruction
         Whose doing it is.
     signal : int, optional
-        The mbarrier that is told when the operation is complete.
+        The mbarrier that receives the completion of the operation.
     values : sequence of numpy.ndarray, optional
         What a store of threads writes: one for each element, of all accesses or a single one for all.
     unchanged : callable, optional
@@ -69,9 +69,9 @@ class Listener(Protocol):
         """Return the steps that execute a function, so that an observer may count them."""
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Called when a thread begins an asynchronous operation; what is given comes back as `Access.actor`.
+        """Called when a thread begins an asynchronous operation; the result comes back as `Access.actor`.
 
-        `kind` says what kind of groups it is waited for by, if it is.
+        `kind` is the kind of the groups by which threads wait for it; None without groups.
         """
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> object | None:

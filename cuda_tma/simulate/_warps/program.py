@@ -35,11 +35,11 @@ class Program:
         The functions, by name; without steps until they are decoded.
     entry : Code
     shared : dict
-        Offset of each shared variable; those without a size share one, behind the others.
+        Offset of each shared variable; those without a size share one, after the others.
     static_shared_bytes : int
         Without the dynamic ones.
     shared_first : int
-        The first offset that it may touch: a kernel that asks for what the system reserves may touch that.
+        The first offset that it may touch: of reserved memory if the kernel reads its special registers.
     """
 
     def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
@@ -58,13 +58,13 @@ class Program:
         return any(each.opcode[:2] == ("clusterlaunchcontrol", "try_cancel") for each in instructions)
 
     def shared_name(self, offset: int) -> str:
-        """What lies at an offset of a CTA's shared memory: a variable, as C++ calls it, and bytes behind it."""
+        """Return the name of an offset of a CTA's shared memory: a variable, by its name in C++, and an offset."""
         before = {start: name for name, start in self.shared.items() if start <= offset}
         if not before:
             return f"at byte {offset - SHARED_START} of shared memory"
         start = max(before)
-        behind = f" + {offset - start} bytes" if offset > start else ""
-        return f"`{_plain_name(before[start])}`{behind}"
+        further = f" + {offset - start} bytes" if offset > start else ""
+        return f"`{_plain_name(before[start])}`{further}"
 
     def variable(self, name: str) -> tuple[int, int]:
         """Address and bytes of a global or constant variable, by its name in C++ or PTX."""
@@ -76,7 +76,7 @@ class Program:
         return self.addresses[found[0]], every[found[0]].size_bytes
 
     def function_at(self, address: int) -> str | None:
-        """Whose address it is."""
+        """Return the name of the function at an address."""
         return self._functions.get(address)
 
 
@@ -89,7 +89,7 @@ def _plain_name(mangled: str) -> str:
     inner = inner[nested : len(inner) - nested]
     words = _WORD.match(inner[::-1])
     most = len(words[0]) if words else 0
-    for length in range(most, 0, -1):  # the last number is the length of what follows
+    for length in range(most, 0, -1):  # the last number is the length of the rest
         end = len(inner) - length
         if inner.endswith(str(length), 0, end) and not inner[end].isdigit():
             return inner[end:]
@@ -97,7 +97,7 @@ def _plain_name(mangled: str) -> str:
 
 
 def mask_of(program: Program, copy: Instruction) -> Instruction | None:
-    """What computes the mask of CTAs that a multicast goes to: the last instruction before it with that result."""
+    """Return the instruction that computes the mask of a multicast: the last one before it with that result."""
     if "multicast::cluster" not in copy.opcode:
         return None
     register = copy.operands[-2 if "L2::cache_hint" in copy.opcode else -1]
@@ -111,7 +111,7 @@ def mask_of(program: Program, copy: Instruction) -> Instruction | None:
 
 
 def function_addresses(module: Module) -> dict[str, int]:
-    """What a pointer to each function holds."""
+    """Return the value of a pointer to each function."""
     return {name: FUNCTION_WINDOW + 16 * number for number, name in enumerate(module.functions)}
 
 

@@ -37,7 +37,7 @@ Row = tuple[int, int]  # bytes of the container, row in its matrix
 
 
 def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:
-    """Where each register of a function lies, and how many rows each container has."""
+    """Return the place of each register of a function, and the number of rows of each container."""
     counts = dict.fromkeys(_CONTAINERS, 0)
     found = []
     for register in registers:

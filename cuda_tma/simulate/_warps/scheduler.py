@@ -1,8 +1,8 @@
-"""Which threads run next: all who stand at the same place at once, those who lag behind first, and nobody for ever.
+"""The order of threads: those at the same place run together, the lowest place runs first, and each has its turn.
 
 Threads that part at a branch meet again since the group at the lowest place runs first, and stops where another
-stands. A group that keeps others waiting for many steps goes behind them, so that who spins on a flag does not starve
-who sets it (independent thread scheduling: CUDA C++ Programming Guide, "SIMT Architecture").
+stands. A group that keeps others waiting for many steps lets them run first, so that a thread that spins on a flag does
+not starve the thread that sets it (independent thread scheduling: CUDA C++ Programming Guide, "SIMT Architecture").
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from .waiting import Standing, Stuck
 __all__ = ["Scheduler"]
 
 _TURN = 4096  # steps, and then the group that has been ready longest runs
-_POLLS = 16  # looks at what others may change, and then likewise: a lock is held by one who has been kept waiting
-_LOOKS = 64  # by each group that can run, and then what is under way happens: they may all wait for it
+_POLLS = 16  # polls, and then likewise: a thread that waits to run may hold the lock
+_LOOKS = 64  # polls by each group that can run, and then copies complete: all groups may wait for them
 _NEVER, _AT_ONCE = 1 << 60, -1
-_STRAY = 0.3  # how often, in random order, somebody else runs; and which part of the warps there
+_STRAY = 0.3  # the chance, in random order, of a group out of turn, and of each of its warps
 
 
 class Copies(Protocol):
@@ -86,17 +86,17 @@ class Scheduler:
         self.has_progressed = True
 
     def interrupt(self) -> None:
-        """Let the group that runs stop behind its instruction; called from another thread."""
+        """Let the group that runs stop after its instruction; called from another thread."""
         self.is_interrupted = True
         self._stop = _AT_ONCE
 
     def polled(self) -> None:
-        """The group that runs has looked at what others may change: it may wait for them."""
+        """Note that the group that runs polls memory: it may wait for other threads."""
         self._polls += 1
         self._looks += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
-        """Who can run: a function, the place in it, and the lanes there; the last are those who ran last."""
+        """Return the groups that can run: function, place and lanes; the last group ran last."""
         everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
         return [*everyone]
 
@@ -128,7 +128,7 @@ class Scheduler:
         return self._expired
 
     def _choose(self) -> tuple[tuple[Context, int], np.ndarray]:
-        """A place, and its lanes: the one behind all others; the oldest, if somebody has kept it waiting."""
+        """Return a place and its lanes: the lowest place, or the oldest if it has waited for long."""
         if self._expired or self._polls > _POLLS:
             self._polls = 0
             key = next(iter(self._ready))
@@ -184,7 +184,7 @@ class Scheduler:
             self._count(pc - since, group.size)
 
     def _all_look(self) -> bool:
-        """Whether nobody does anything but look at what others, or copies, may change."""
+        """Whether all groups only poll, while copies are under way."""
         return self._looks > _LOOKS * (1 + len(self._ready)) and self._copies.is_busy
 
     def _count(self, steps: int, size: int) -> None:
@@ -205,6 +205,6 @@ def _own_error(group: Group[Any], error: Exception) -> UnsupportedInstruction:
 
 
 def _order(key: tuple[Context, int]) -> tuple[int, int]:
-    """Who lags behind: in the deepest call, at the lowest place."""
+    """Return the key of the order: the deepest call first, then the lowest place."""
     context, pc = key
     return -context.depth, pc

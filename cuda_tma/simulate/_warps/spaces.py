@@ -39,7 +39,7 @@ RESERVED_SHARED = 0x2C0  # what cooperative groups find by %reserved_smem_offset
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1
 
-# What a generic address of each space lies above; those of global and constant memory are generic as they are.
+# The start of the generic addresses of each space; those of global and constant memory are generic as they are.
 # "shared" is .shared::cta, as PTX takes it without a sub-qualifier: the CTA's own window.
 WINDOWS = {
     "shared": SHARED_WINDOW,

@@ -42,7 +42,7 @@ class _Launch(Protocol):
 _Group = Group[_Launch]
 Look = Callable[[_Group, Lanes], Any]
 
-# Of the whole launch.
+# Registers of the whole launch.
 _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nwarpid": lambda group: 64,
     "nsmid": lambda group: group.parts.special.multiprocessor_count,
@@ -69,7 +69,7 @@ _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "cluster_nctaid": lambda group: group.parts.geometry.cluster,
     "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
-# Of each lane: Geometry.columns.
+# Registers of each lane: Geometry.columns.
 _OF_LANES = {
     *(f"{name}.{axis}" for name in ("tid", "ctaid", "clusterid", "cluster_ctaid") for axis in "xyz"),
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
@@ -81,7 +81,7 @@ _OF_LANES = {
 
 
 def special(name: str) -> Look | None:
-    """What a special register holds, as integers of each lane or one for all; None for one that is not known."""
+    """Return the value of a special register, as integers of each lane or one for all; None for an unknown one."""
     if name in _OF_LANES:
         return lambda group, lanes: group.parts.geometry.columns[name][lanes]
     if name in _UNIFORM:

@@ -1,4 +1,4 @@
-"""Who waits for what: what a report of a deadlock is made of."""
+"""The threads that wait, and the events that they wait for: the content of a report of a deadlock."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Some parked lanes, and what they wait for.
+    """Some parked lanes, and the object of their wait.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Waiting:
 
 
 class Stuck(Exception):
-    """Raised where nobody can go on.
+    """Raised where no thread can go on.
 
     Parameters
     ----------
