@@ -1,4 +1,6 @@
-"""Kernels of TileLang for sm_100: matrix products of four types, specialized, A from tensor memory, attention.
+"""Kernels of TileLang for sm_100: matrix products of four types, specialized, and A from tensor memory.
+
+Products have no pipeline stages: with them TileLang 0.1.15 copies into tiles that a product still reads.
 
 ``python tilelang_kernels.py CASE`` launches one and compares with NumPy; without a name it lists the cases.
 """
@@ -159,7 +161,7 @@ def run(kernel, a, b, c, configs=None, transposed=True):
     same(c, wide(a) @ (wide(b).T if transposed else wide(b)))
 
 
-def run_product(dtype, out=torch.float32, M=128, N=128, K=128, block=(128, 128, 64), stages=2, configs=PLAIN):
+def run_product(dtype, out=torch.float32, M=128, N=128, K=128, block=(128, 128, 64), stages=0, configs=PLAIN):
     names = {torch.float8_e4m3fn: "float8_e4m3fn", torch.float8_e5m2: "float8_e5m2"}
     of = lambda each: names.get(each, str(each).removeprefix("torch."))  # noqa: E731
     sums = "int32" if out == torch.int32 else "float"
@@ -195,11 +197,11 @@ def run_chained():
 
 CASES = {
     "bf16": lambda: run_product(torch.bfloat16),
-    "bf16-tma": lambda: run_product(torch.bfloat16, configs=TMA, stages=0),
+    "bf16-tma": lambda: run_product(torch.bfloat16, configs=TMA),
     "bf16-512": lambda: run_product(torch.bfloat16, M=256, N=256, K=256),
     "f16": lambda: run_product(torch.float16, out=torch.float16),
     "f16-m64": lambda: run_product(torch.float16, M=64, N=64, block=(64, 64, 64)),
-    "f16-n256": lambda: run_product(torch.float16, N=256, block=(128, 256, 64), stages=0),
+    "f16-n256": lambda: run_product(torch.float16, N=256, block=(128, 256, 64)),
     "s8": lambda: run_product(torch.int8, out=torch.int32),
     "u8": lambda: run_product(torch.uint8, out=torch.int32),
     "e4m3": lambda: run_product(torch.float8_e4m3fn),

@@ -315,7 +315,6 @@ CASES = {
     "f16-specialized": lambda: run_product(torch.float16, K=256, ws=True),
     "f16-2-ctas": lambda: run_product(torch.float16, M=256, N=128, block=(256, 128, 64), num_ctas=2),
     "f16-clc": run_clc,
-    "f16-clc-2-ctas": lambda: run_clc(block=(256, 128, 64), num_ctas=2),
     "bf16": lambda: run_product(torch.bfloat16, out=torch.float32),
     "tf32": lambda: run_product(torch.float32, out=torch.float32, block=(128, 128, 32)),
     "e4m3": lambda: run_product(FLOAT8["e4m3"], out=torch.float32, K=256, block=(128, 128, 128)),

@@ -10,6 +10,7 @@ import numpy as np
 from .._matrix.formats import E4M3, E5M2, F16, F32, FORMATS, ROUNDINGS, Format
 from . import exact
 from .floating import clamped, propagating
+from .microscaling import NARROW, conversion
 from .table import DTYPES, Pure, Spelling, entry, pure
 
 Array = Any  # an array, or a NumPy scalar
@@ -25,8 +26,10 @@ _INTEGRAL: dict[str, Function] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.flo
 def conversions(s: Spelling) -> Pure:
     if s.flag("pack"):
         return _packed(s)
-    source = s.type(*_INTEGERS, *_FLOATS, *_PAIRS)
-    result = s.type(*_INTEGERS, *_FLOATS, "tf32", *_PAIRS)
+    source = s.type(*_INTEGERS, *_FLOATS, *_PAIRS, *NARROW)
+    result = s.type(*_INTEGERS, *_FLOATS, "tf32", *_PAIRS, *NARROW)
+    if result in NARROW or source in NARROW:
+        return conversion(s, result, source)
     if result in _PAIRS or source in _PAIRS:
         return _pairs(s, result, source)
     if result == "tf32":

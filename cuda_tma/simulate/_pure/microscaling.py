@@ -1,0 +1,143 @@
+"""cvt to and from the formats of microscaling: e2m1, e2m3, e3m2 and ue8m0. PTX, "cvt"; from sm_100 on.
+
+Documented, not verified on hardware: a NaN becomes the largest number of e2m1, e2m3 and e3m2, which have no NaN. The
+results of ue8m0 are those of the functions for the host in CUDA's ``cuda_fp8.hpp``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._matrix.formats import F32, FORMATS, Format
+from .floating import clamped
+from .table import DTYPES, Pure, Spelling, pure
+
+__all__ = ["NARROW", "conversion"]
+
+Array = Any  # an array, or a NumPy scalar
+
+_SCALE = "ue8m0x2"
+
+
+def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
+    """A format without infinity and NaN, as a table of its magnitudes."""
+    codes = np.arange(1 << bits - 1)
+    exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
+    significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)
+    magnitudes = np.ldexp(significand.astype(np.float64), np.maximum(exponent, 1) - bias - fraction_bits)
+    values, largest = np.concatenate([magnitudes, -magnitudes]), float(magnitudes[-1])
+
+    def encode(value: Array) -> Array:
+        code = np.searchsorted(magnitudes, np.abs(value)) | np.signbit(value) << bits - 1
+        return np.where(np.isnan(value), len(codes) - 1, code).astype(np.uint8)
+
+    return Format(name, fraction_bits + 1, 1 - bias, largest, len(codes) - 1, lambda code: values[code], encode)
+
+
+#: Bits of an element, and its format; pairs of 4 bits are a byte, others two bytes.
+_FORMATS = {
+    "e2m1x2": (4, _table("e2m1", 1, 1, 4)),
+    "e2m3x2": (8, _table("e2m3", 3, 1, 6)),
+    "e3m2x2": (8, _table("e3m2", 2, 3, 6)),
+}
+NARROW = (*_FORMATS, _SCALE)
+DTYPES.update({"e2m1x2": np.dtype(np.uint8), **dict.fromkeys(("e2m3x2", "e3m2x2", _SCALE), np.dtype(np.uint16))})
+
+
+def conversion(s: Spelling, result: str, source: str) -> Pure:
+    """Return a conversion of which one type is narrow."""
+    if _SCALE in (result, source):
+        return _to_scales(s, source) if result == _SCALE else _from_scales(s, result)
+    if result in _FORMATS:
+        return _to_narrow(s, result, source)
+    return _from_narrow(s, result, source)
+
+
+def _to_narrow(s: Spelling, result: str, source: str) -> Pure:
+    """``cvt.rn.satfinite{.relu}``: of two f32, the first becomes the upper half."""
+    s.choice("rn")
+    if source != "f32" or not s.flag("satfinite"):
+        s.unknown()
+    relu, (bits, format), dtype = s.flag("relu"), _FORMATS[result], DTYPES[result]
+
+    def compute(a: Array, b: Array) -> Array:
+        upper, lower = (_nearest(format, F32.decode(each), relu).astype(dtype) for each in (a, b))
+        return upper << dtype.type(bits) | lower
+
+    return pure("cvt", result, "f32 f32", compute)
+
+
+def _nearest(format: Format, value: Array, relu: bool) -> Array:
+    rounded = np.clip(format.round(value), -format.largest, format.largest)
+    return format.encode(clamped(rounded, False, relu))
+
+
+def _from_narrow(s: Spelling, result: str, source: str) -> Pure:
+    """``cvt.rn{.relu}.f16x2``: every value has one."""
+    s.choice("rn")
+    if result != "f16x2":
+        s.unknown()
+    relu, (bits, format) = s.flag("relu"), _FORMATS[source]
+
+    def compute(a: Array) -> Array:
+        code = np.asarray(a).astype(np.int64)
+        halves = (clamped(format.decode(code >> shift & _code_mask(source)), False, relu) for shift in (bits, 0))
+        upper, lower = (FORMATS["f16"].encode(half).astype(np.uint32) for half in halves)
+        return upper << np.uint32(16) | lower
+
+    return pure("cvt", "f16x2", source, compute)
+
+
+def _code_mask(type_: str) -> int:
+    return 0xF if type_ == "e2m1x2" else 0x3F
+
+
+def _to_scales(s: Spelling, source: str) -> Pure:
+    """``cvt.{rz, rp}{.satfinite}``: the exponent of the magnitude, rounded down or up; 0xff for NaN."""
+    up, finite = s.choice("rz", "rp") == "rp", s.flag("satfinite")
+    if source == "f32":
+
+        def of_two(a: Array, b: Array) -> Array:
+            upper, lower = (_scale(np.asarray(each).view(np.uint32), up, finite) for each in (a, b))
+            return upper << np.uint16(8) | lower
+
+        return pure("cvt", _SCALE, "f32 f32", of_two)
+    if source != "bf16x2":
+        s.unknown()
+
+    def of_pair(a: Array) -> Array:
+        word = np.asarray(a).astype(np.uint32)
+        upper, lower = (_scale(each, up, finite) for each in (word & np.uint32(0xFFFF0000), word << np.uint32(16)))
+        return upper << np.uint16(8) | lower
+
+    return pure("cvt", _SCALE, "bf16x2", of_pair)
+
+
+def _scale(bits: Array, up: bool, finite: bool) -> Array:
+    """The exponent of f32's bits; a subnormal number is 2**-127 or, rounded up from half of 2**-126 on, 2**-126."""
+    exponent, fraction = bits >> np.uint32(23) & np.uint32(0xFF), bits & np.uint32(0x7FFFFF)
+    more = (fraction > 0) & ((exponent > 0) | (fraction > 0x400000)) if up else np.zeros(np.shape(bits), bool)
+    found = exponent + more
+    is_nan = (exponent == 0xFF) & (fraction > 0)
+    too_large = (found >= 0xFF) & ~is_nan
+    return np.where(is_nan, 0xFF, np.where(too_large, 0xFE if finite else 0xFF, found)).astype(np.uint16)
+
+
+def _from_scales(s: Spelling, result: str) -> Pure:
+    """``cvt.rn.bf16x2.ue8m0x2``: 2 to the exponent; the least is a subnormal bf16."""
+    s.choice("rn")
+    if result != "bf16x2":
+        s.unknown()
+
+    def compute(a: Array) -> Array:
+        code = np.asarray(a).astype(np.uint32)
+        upper, lower = (_bf16(code >> np.uint32(shift) & np.uint32(0xFF)) for shift in (8, 0))
+        return upper << np.uint32(16) | lower
+
+    return pure("cvt", "bf16x2", _SCALE, compute)
+
+
+def _bf16(code: Array) -> Array:
+    return np.where(code == 0xFF, 0x7FFF, np.where(code == 0, 0x40, code << np.uint32(7))).astype(np.uint32)

@@ -1,0 +1,132 @@
+"""Run kernels of Triton, TileLang and CuTe DSL for sm_100 on the simulator, and compare their results with NumPy.
+
+Versions: triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1, torch 2.13.0+cpu. CuTe DSL's kernels are examples of
+CUTLASS, which compare with torch themselves: give a checkout of 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. No GPU is
+needed. A kernel is right if its program ends with status 0: no difference and no error.
+
+    python evaluation/sm100_corpus/run_corpus.py --cutlass ../cutlass --schedules 1 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+_KERNEL = "cute/blackwell/kernel"
+_TUTORIAL = "cute/blackwell/tutorial/tutorial_gemm"
+_ONE = "--mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --iterations 1"
+_PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --use_2cta_instrs --iterations 1"
+_F16 = "--ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
+_SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
+# Examples of CUTLASS: the script and its arguments.
+CUTE = {
+    "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
+    "tutorial-2": f"{_TUTORIAL}/fp16_gemm_2.py --mnk 256,256,128",
+    "tutorial-3": f"{_TUTORIAL}/fp16_gemm_3.py --mnk 256,256,128",
+    "tutorial-3-1": f"{_TUTORIAL}/fp16_gemm_3_1.py --mnk 256,256,128",
+    "tutorial-4": f"{_TUTORIAL}/fp16_gemm_4.py --mnk 256,256,128",
+    "tutorial-5": f"{_TUTORIAL}/fp16_gemm_5.py --mnk 256,64,128",
+    "dense-f16": f"{_KERNEL}/dense_gemm/dense_gemm.py {_F16} {_ONE} --mnkl 128,128,128,1 --use_tma_store",
+    "dense-f16-2-ctas": f"{_KERNEL}/dense_gemm/dense_gemm.py {_F16} {_PAIR} --mnkl 256,128,128,1 --use_tma_store",
+    "dense-tf32": f"{_KERNEL}/dense_gemm/dense_gemm.py --ab_dtype TFloat32 --c_dtype Float32 --acc_dtype Float32 "
+    f"{_SMALL} --mnkl 128,64,64,1",
+    "dense-s8": f"{_KERNEL}/dense_gemm/dense_gemm.py --ab_dtype Int8 --c_dtype Int32 --acc_dtype Int32 {_SMALL} "
+    "--mnkl 128,64,128,1",
+    "dense-e4m3": f"{_KERNEL}/dense_gemm/dense_gemm.py --ab_dtype Float8E4M3FN --c_dtype Float32 --acc_dtype Float32 "
+    f"{_SMALL} --mnkl 128,64,128,1",
+    "dense-m-major": f"{_KERNEL}/dense_gemm/dense_gemm.py --ab_dtype BFloat16 --c_dtype BFloat16 --acc_dtype Float32 "
+    f"{_SMALL} --mnkl 128,64,128,1 --a_major m --b_major n",
+    "persistent": f"{_KERNEL}/dense_gemm/dense_gemm_persistent.py {_F16} {_ONE} --mnkl 256,256,128,1 --use_tma_store",
+    "persistent-2-ctas": f"{_KERNEL}/dense_gemm/dense_gemm_persistent.py --ab_dtype BFloat16 --c_dtype Float32 "
+    f"--acc_dtype Float32 {_PAIR} --mnkl 256,256,128,1 --use_tma_store",
+    "persistent-e4m3-2-ctas": f"{_KERNEL}/dense_gemm/dense_gemm_persistent.py --ab_dtype Float8E4M3FN "
+    f"--c_dtype Float16 --acc_dtype Float32 {_PAIR} --mnkl 256,128,256,1 --use_tma_store",
+    "persistent-m64": f"{_KERNEL}/dense_gemm/dense_gemm_persistent.py --ab_dtype Float16 --c_dtype Float16 "
+    "--acc_dtype Float16 --mma_tiler_mn 64,64 --cluster_shape_mn 1,1 --mnkl 64,64,128,1 --iterations 1",
+    "clc": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_dynamic.py {_F16} {_ONE} --mnkl 256,256,128,1 --use_tma_store",
+    "clc-2-ctas": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_dynamic.py {_F16} {_PAIR} --mnkl 512,256,128,1 "
+    "--use_tma_store",
+    "prefetch": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_prefetch.py {_F16} {_ONE} --mnkl 128,128,256,1 "
+    "--use_tma_store",
+    "software-pipeline": f"{_KERNEL}/dense_gemm/dense_gemm_software_pipeline.py {_F16} {_ONE} --mnkl 128,128,256,1",
+    "grouped": f"{_KERNEL}/grouped_gemm/grouped_gemm.py {_F16} {_SMALL} --num_groups 2 --tensormap_update_mode SMEM "
+    "--problem_sizes_mnkl (128,64,64,1),(128,128,128,1)",
+    "attention": f"{_KERNEL}/attention/fmha/fmha.py --q_shape 1,256,1,64 --k_shape 1,256,1,64 --qk_acc_dtype Float32 "
+    "--pv_acc_dtype Float32 --mma_tiler_mn 128,128 --in_dtype Float16 --out_dtype Float16 --iterations 1",
+    "ext-dense": "cute_ext/blackwell/dense_gemm.py",
+    "ext-2-ctas": "cute_ext/blackwell/dense_gemm_2sm.py",
+}
+
+
+class Outcome(NamedTuple):
+    """One run: the status of the program, the last line of the command, and the seconds."""
+
+    status: int
+    words: str
+    seconds: float
+
+
+def cases(runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
+    """Return the command of each kernel, by runtime and name."""
+    found: dict[str, list[str]] = {}
+    for runtime in ("triton", "tilelang"):
+        script = HERE / f"{runtime}_kernels.py"
+        if runtime in runtimes:
+            listed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
+            found |= {f"{runtime}/{name}": [str(script), name] for name in listed.split()}
+    if "cute" in runtimes and cutlass is not None:
+        examples = cutlass / "examples/python/CuTeDSL"
+        for name, line in CUTE.items():
+            script, *arguments = line.split()
+            found[f"cute/{name}"] = [str(examples / script), *arguments]
+    return found
+
+
+def ran(command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
+    """Run a program on the simulator, under some schedules."""
+    environ = {**os.environ}
+    if cutlass is not None:
+        paths = [str(cutlass / "examples/python/CuTeDSL"), environ.get("PYTHONPATH", "")]
+        environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+    sanitize = [sys.executable, "-m", "cuda_tma", "sanitize", "--compute-capability", "10.0", "--require-judged"]
+    began = time.perf_counter()
+    done = subprocess.run(
+        [*sanitize, "--schedules", str(schedules), "--", sys.executable, *command],
+        capture_output=True,
+        text=True,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+    )
+    last = re.findall(r"^cuda-tma: (\d+ launch.*)$", done.stderr, re.MULTILINE)
+    errors = re.findall(r"^(error\[.*|\w*Error: .*)$", done.stderr + done.stdout, re.MULTILINE)[:1]
+    return Outcome(done.returncode, "; ".join([*errors, *last[-1:]]), time.perf_counter() - began)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--cutlass", type=Path, help="checkout of CUTLASS (default: CuTe DSL's kernels are left out)")
+    parser.add_argument("--runtime", nargs="+", default=["triton", "tilelang", "cute"], help="runtimes (default: all)")
+    parser.add_argument("--only", default="", help="expression that a kernel's name contains")
+    parser.add_argument("--schedules", nargs="+", type=int, default=[1, 4], help="numbers of schedules (default: 1 4)")
+    arguments = parser.parse_args()
+    wrong = 0
+    for name, command in cases(arguments.runtime, arguments.cutlass).items():
+        if not re.search(arguments.only, name):
+            continue
+        for schedules in arguments.schedules:
+            outcome = ran(command, schedules, arguments.cutlass)
+            wrong += outcome.status != 0
+            verdict = "right" if outcome.status == 0 else "WRONG"
+            print(f"{verdict} {name}, {schedules} schedules, {outcome.seconds:.1f} s: {outcome.words}", flush=True)
+    return wrong > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
