@@ -31,7 +31,7 @@ extern "C" __global__ void k(const float* sums, const u16* b, float* out, int ba
         ST(lanes(t + 192 + c), packed);
     }
     WAIT_ST();
-    for (int c = 0; c < 64; ++c) {  // behind all loads: the target overlaps the sums
+    for (int c = 0; c < 64; ++c) {  // after all loads: the target overlaps the sums
         u32 packed;
         LD(packed, lanes(t + 192 + c));
         WAIT_LD();
