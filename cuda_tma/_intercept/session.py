@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["Session", "Sink", "begin", "current"]
 
+_MOST_ALIKE = 1000  # launches of a kernel with one configuration that run under all schedules
 _PROGRAM = "the program"  # in the place of a kernel's name
 
 
@@ -70,6 +72,9 @@ class Session:
         )
         self._unjudged = copy.copy(self.device)  # the same memory
         self._unjudged.sanitize, self._unjudged.schedules = False, 1
+        self._repeated = copy.copy(self.device)
+        self._repeated.schedules = 1
+        self._counts = Counter[str]()  # of the judged launches of each kernel and configuration
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._pattern = re.compile(options.kernel)
         self._matched = self._number = 0
@@ -129,7 +134,7 @@ class Session:
                 kernel = self._kernel(ptx, entry) if kernel is None else kernel
                 lines = lines_of(ptx, sources, generated, kernel.source, place) if is_judged else Lines()
                 recorded = self._recorded(known, kernel, arguments, lines)
-                device = self.device if is_judged else self._unjudged
+                device = self._device_of(kernel_name, config) if is_judged else self._unjudged
                 with progress_of_run(f"launch {self._number}, {kernel_name}", self._begun):
                     report = device.launch(config, kernel, *arguments, seed=self.options.seed)
             except BaseException as error:
@@ -218,6 +223,18 @@ class Session:
         before, self._matched = self._matched - self.options.launch_skip, self._matched + 1
         count = self.options.launch_count
         return before >= 0 and (count is None or before < count)
+
+    def _device_of(self, kernel_name: str, config: Config) -> Device:
+        """Return the device that judges a launch: a program of very many launches ends in bounded time."""
+        key = f"{kernel_name} {config}"
+        self._counts[key] += 1
+        if self._counts[key] <= _MOST_ALIKE or self.options.schedules == 1:
+            return self.device
+        self.note(
+            f"{kernel_name} is launched more than {_MOST_ALIKE:,} times with one configuration: its further launches "
+            "are judged under 1 schedule"
+        )
+        return self._repeated
 
     def _kernel(self, ptx: str, entry: str) -> Kernel:
         kernel = self._kernels.get((ptx, entry))

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from cuda_tma._intercept import session as module
 from cuda_tma._intercept.launched import Launched
 from cuda_tma._intercept.options import Options
 from cuda_tma._intercept.session import Session
@@ -43,3 +44,29 @@ def test_the_progress_line_counts_launches_on_a_terminal_alone(capsys, monkeypat
     shown = [text.strip() for text in capsys.readouterr().err.split("\r")]
     assert (sum(text.startswith("launch 3, nothing: ") for text in shown) > 0) == terminal
     assert shown[-1] == ""
+
+
+class Notes(Events):
+    """Keeps the number of schedules of each launch, and the notes."""
+
+    def __init__(self) -> None:
+        self.schedules: list[int] = []
+        self.notes: set[str] = set()
+
+    def ended(self, launch: Launched) -> None:
+        assert launch.report is not None
+        self.schedules.append(max(len(launch.report.schedules), 1))
+
+    def noted(self, text: str) -> None:
+        self.notes.add(text)
+
+
+def test_very_many_launches_run_under_one_schedule(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_ALIKE", 2)
+    events = Notes()
+    session = Session(Options(schedules=3), events)
+    for block in (1, 1, 1, 2):
+        session.launch("nothing", PTX, "nothing", Config(1, block), (), runtime="test")
+    assert events.schedules == [3, 3, 1, 3]
+    (note,) = events.notes
+    assert note.startswith("nothing is launched more than 2 times with one configuration")
