@@ -6,7 +6,7 @@ Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -78,7 +78,7 @@ from .report.product_violations import ProductNotFenced, RegistersInUse
 from .report.remedies import EFFECT
 from .report.shared_facts import SharedFacts
 from .report.statements import Explained
-from .report.violations import ChangedMap, MapInMemory, WithoutClusters
+from .report.violations import WithoutClusters
 
 __all__ = ["Sanitizer"]
 
@@ -163,7 +163,8 @@ class Sanitizer:
         self._tensor = TensorMemoryUses(parts, self._clocks, self._operations, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
-        self._maps = TensorMaps(self._clocks, self._collector, self._global, geometry.lanes_of_cta)
+        told = self._collector, self._global, self._history
+        self._maps = TensorMaps(parts, self._clocks, self._operations, *told, self._strict)
         shadows = self._shadow, self._global
         self._copies = LaneCopies(geometry, self._clocks, self._operations, shadows, self._collector, self._history)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
@@ -295,6 +296,7 @@ class Sanitizer:
         """An operation begins."""
         mark = self._mark(lane, instruction, kind)
         mark.after = self._history.before(lane)
+        self._maps.in_use.issue(mark)
         by = slice(lane, lane + (WARPGROUP if instruction.opcode[0] == "wgmma" else 1))
         self._history.touch(by, self._collector.site(instruction))
         return mark
@@ -366,23 +368,11 @@ class Sanitizer:
     def _use_of_map(self, access: Access) -> None:
         """Tensor maps that the kernel has changed."""
         if access.proxy == "tensormap":
-            self._map_of(int(access.positions[0]), cast(IssueRecord, access.actor))
-        elif access.kind == _WRITE and access.instruction.opcode[:2] == ("tensormap", "cp_fenceproxy"):
-            self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
-
-    def _map_of(self, address: int, mark: IssueRecord) -> None:
-        change = self._maps.change(address, mark)
-        if change is not None:
-            if change.lacks:
-                self._report_map(ChangedMap, mark, other=change.by, lacks=change.lacks)
-        elif self._maps.is_acquired(address, mark):
-            return
-        elif (array := self._parts.memory.all_global.find(address)) is not None and array.writeable:
-            self._report_map(MapInMemory, mark, address=address, is_disputed=not self._strict)
-
-    def _report_map(self, violation: type[ChangedMap | MapInMemory], mark: IssueRecord, **facts: Any) -> None:
-        related = ("another acquire of a map", self._history.map_acquire), *mark.after
-        self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
+            self._maps.use(int(access.positions[0]), cast(IssueRecord, access.actor))
+        elif access.kind == _WRITE:
+            self._maps.write(access)
+            if access.instruction.opcode[:2] == ("tensormap", "cp_fenceproxy"):
+                self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
         """What others learn the end of an access by: a column, and its value then."""
@@ -392,6 +382,7 @@ class Sanitizer:
             column = self._barriers.column_of(mark.lane, slot, access.signal, sends)
             epoch = self._barriers.mbarriers[access.signal].completions + 1
             self._exits.landing[access.signal] = (column, epoch, mark)
+            self._maps.in_use.lands(mark, column, epoch)
             return column, epoch
         if mark.group is None:
             return mark.lane % self._clocks.threads, int(self._clocks.own(np.array([mark.lane]))[0])

@@ -220,3 +220,50 @@ def test_bytes_that_nobody_expects_are_told_of_at_the_end(bug):
     assert "ends with a tx-count of -1024: 1,024 bytes arrived in its phase 0 without an expect_tx" in finding.message
     beside = {what: LINES[places[-1].line - 1] for what, places in finding.related}
     assert "full.init" in beside["initialised"] and "// LOAD" in beside["bytes last came"]
+
+
+IN_USE = r"""
+#include <cuda_tma/tma.cuh>
+using namespace cuda_tma;
+
+enum { BY_PHASE, BY_GROUP, EARLY_GROUP, OF_ANOTHER, PREFETCH };
+extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
+    __shared__ __align__(128) int tile[2][256];
+    __shared__ Barrier full[2];
+    if (threadIdx.x) return;
+    for (Barrier& each : full) each.init(1);
+    fence_barrier_init();
+    for (int turn = 0; turn < 2; ++turn) {
+        for (int i = 0; i < 16; ++i) slot[turn * (HOW == OF_ANOTHER)].opaque[i] = source.opaque[i];  // WRITE
+        fence_tensor_map_release();
+        fence_tensor_map_acquire(slot[turn * (HOW == OF_ANOTHER)]);
+        if (HOW == PREFETCH) {
+            prefetch(*slot, Coordinates{0});
+            continue;
+        }
+        if (HOW == EARLY_GROUP) commit_group();
+        full[turn].arrive_expect_tx(1024);
+        load(tile[turn], slot[turn * (HOW == OF_ANOTHER)], full[turn], Coordinates{0});
+        if (HOW == BY_PHASE) full[turn].wait(0);
+        if (HOW == BY_GROUP) commit_group();
+        if (HOW == BY_GROUP || HOW == EARLY_GROUP) wait_group_read<0>();
+    }
+    for (int turn = 0; turn < 2 && HOW != PREFETCH; ++turn) {
+        full[turn].wait(0);
+        out[turn] = tile[turn][0];
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("order", ["early", "late"])
+@pytest.mark.parametrize(("how", "races"), [(0, False), (1, False), (2, True), (3, False), (4, False)])
+def test_a_map_may_change_after_a_wait_for_the_copies_that_read_it(how, races, order):
+    gpu = simulate.Device(strict=True)
+    kernel = gpu.compile(IN_USE, "kernel", defines={"HOW": how})
+    source = gpu.create_tensor_map(np.arange(256, dtype=np.int32), box_dim=(256,))
+    slot, out = np.zeros(64, np.int64), np.zeros(2, np.int32)
+    report = gpu.launch(simulate.Config(1, 32), kernel, source, slot, out, order=order)
+    write = next(number for number, text in enumerate(IN_USE.split("\n"), 1) if "// WRITE" in text)
+    found = [(each.kind, each.severity, each.source[-1].line) for each in report.findings]
+    assert found == [("race", "error", write)] * races

@@ -8,17 +8,22 @@ Memory Accelerator": a map in global memory needs the fence in each block that u
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._copies.parts import Parts
 from ..._copies.tensor_copy import MAP_BYTES
 from ..._ptx import Instruction
 from ..._warps.lanes import WARP
+from ..._warps.observe import Access
 from ..model.clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
 from ..model.global_shadow import GlobalShadow, Writer
-from ..model.operations import IssueRecord
+from ..model.history import History
+from ..model.operations import IssueRecord, Operations
 from ..report.collector import FindingCollector
+from ..report.violations import ChangedMap, MapInMemory
+from .maps_in_use import MapsInUse
 
 __all__ = ["Change", "TensorMaps"]
 
@@ -49,14 +54,26 @@ class Change(NamedTuple):
 class TensorMaps:
     """Who has acquired each of those in global memory, by its address, and all who have released."""
 
-    def __init__(self, clocks: Clocks, collector: FindingCollector, shadow: GlobalShadow, lanes_of_cta: int):
+    def __init__(
+        self,
+        parts: Parts,
+        clocks: Clocks,
+        operations: Operations,
+        collector: FindingCollector,
+        shadow: GlobalShadow,
+        history: History,
+        strict: bool,
+    ):
         self._clocks, self._collector, self._shadow = clocks, collector, shadow
-        self._lanes_of_cta = lanes_of_cta
+        self._history, self._strict, self._memory = history, strict, parts.memory.all_global
+        self._lanes_of_cta = parts.geometry.lanes_of_cta
+        self.in_use = MapsInUse(clocks, operations)
         self._acquired: defaultdict[int, dict[int, _Fence]] = defaultdict(dict)
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
     def forget(self, slot: int) -> None:
         """Another cluster begins."""
+        self.in_use.forget(slot)
         for lanes in self._acquired.values():
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
@@ -139,7 +156,26 @@ class TensorMaps:
 
     # ---- where one is used ----
 
-    def change(self, address: int, mark: IssueRecord) -> Change | None:
+    def use(self, address: int, mark: IssueRecord) -> None:
+        """Take the read of a map by an operation."""
+        change = self._change(address, mark)
+        self.in_use.begin(address, mark)
+        if change is not None:
+            if change.lacks:
+                self._report(ChangedMap, mark, other=change.by, lacks=change.lacks)
+        elif not self._before(address, mark) and (array := self._memory.find(address)) is not None and array.writeable:
+            self._report(MapInMemory, mark, address=address, is_disputed=not self._strict)
+
+    def write(self, access: Access) -> None:
+        """Take a write to global memory."""
+        if (found := self.in_use.overwritten(access)) is not None:
+            self._collector.report(found)
+
+    def _report(self, violation: type[ChangedMap | MapInMemory], mark: IssueRecord, **facts: Any) -> None:
+        related = ("another acquire of a map", self._history.map_acquire), *mark.after
+        self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
+
+    def _change(self, address: int, mark: IssueRecord) -> Change | None:
         """What has changed a map in this launch, beside the fences of the cluster that uses it."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not writers:
@@ -147,10 +183,6 @@ class TensorMaps:
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
         missing = "" if "" in lacks else max(lacks)  # a release rather than an acquire, a scope rather than a fence
         return Change(self._collector.instruction(max(writers, key=lambda writer: writer.time).site), missing)
-
-    def is_acquired(self, address: int, mark: IssueRecord) -> bool:
-        """Whether a fence of its cluster that precedes an operation has acquired the map that it uses."""
-        return bool(self._before(address, mark))
 
     def _before(self, address: int, mark: IssueRecord) -> list[_Fence]:
         slot, clock, threads = self._clocks.slot_of(mark.lane), mark.clock[ORDERED], self._clocks.threads

@@ -138,6 +138,10 @@ class Operations:
         self._begun[(*key, id(instruction))] = lanes, numbers, instruction
         return numbers
 
+    def open_group(self, kind: str, owner: int) -> int:
+        """Return the number of the group that an owner commits next."""
+        return self._groups[kind].setdefault(owner, Groups()).committed + 1
+
     def unfinished(self, kind: str, lanes: slice) -> Iterator[tuple[int, int, Instruction]]:
         """Yield operations in groups that no wait of their lane has completed: the lane, the group, the instruction."""
         for lane, groups in self.owned(kind, lanes):

@@ -92,6 +92,11 @@ WIDER_ATOMICS = "use a scope that includes both threads: .gpu for several blocks
 ACQUIRE_MAP = (
     "execute fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) in the thread that issues the copy"
 )
+WAIT_FOR_USES = (
+    "before the map changes, wait for the copies that use it: for the phase of their mbarrier, or by commit_group() "
+    "and wait_group_read<0>() (cp.async.bulk.wait_group.read) in the thread that issued them; then execute a barrier "
+    "with the threads that change the map"
+)
 RELEASE_MAP = (
     "execute fence_tensor_map_release() (fence.proxy.tensormap::generic.release) in the thread that changed the map, "
     "before it signals other threads"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
-from .remedies import ACQUIRE_MAP, RELEASE_MAP, WAIT_FOR_GRIDS
+from .remedies import ACQUIRE_MAP, RELEASE_MAP, WAIT_FOR_GRIDS, WAIT_FOR_USES
 from .statements import name_of, place_of
 from .violation import Violation
 
@@ -17,6 +17,7 @@ __all__ = [
     "CopyWritesAfterExit",
     "LoadWritesAfterExit",
     "MapInMemory",
+    "MapInUse",
     "RemoteLoadAfterExit",
     "RemoteUseAfterExit",
     "SendReadsAfterExit",
@@ -201,6 +202,22 @@ class MapInMemory(Violation):
         return (
             f"{self.issued(parts)} uses a tensor map in global memory, at 0x{self.address:x}, and no "
             "fence.proxy.tensormap::generic.acquire of it precedes: the TMA unit may have a stale copy"
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class MapInUse(Violation):
+    """A map in global memory changes while an operation may still read it."""
+
+    KIND, RULE, REMEDY = "race", "order", WAIT_FOR_USES
+    other: Instruction
+    address: int
+
+    def sentence(self, parts: Parts) -> str:
+        return (
+            f"{self.thread(parts)} changes the tensor map in global memory at 0x{self.address:x} while "
+            f"{name_of(self.other)} at {place_of(self.other.places, self.other.line)} may still read it: nothing "
+            "orders the two"
         )
 
 

@@ -1,0 +1,109 @@
+"""Tensor maps in global memory that change while an operation may still read them.
+
+A load has read its map when its phase of an mbarrier is complete, or when a bulk group that its thread committed after
+it is; a store, when its bulk group is. Source: PTX ISA 9.0, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group",
+"mbarrier"; CUTLASS relies on the groups (NVIDIA/cutlass#2912). Uses by other clusters are not compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import cast
+
+import numpy as np
+
+from ..._copies.tensor_copy import MAP_BYTES
+from ..._warps.lanes import as_array
+from ..._warps.observe import Access
+from ..model.clocks import ORDERED, Clocks
+from ..model.operations import IssueRecord, Operations
+from ..report.violations import MapInUse
+
+__all__ = ["MapsInUse"]
+
+_MOST_USES = 32  # of a map, the last ones
+
+
+@dataclass(slots=True)
+class _Use:
+    """An operation that reads a map.
+
+    Attributes
+    ----------
+    mark : IssueRecord
+    ends : list of (int, int)
+        Columns and their values, each of which proves that the map has been read.
+    parts : list of IssueRecord
+        Its transfers: one for each CTA of a multicast.
+    """
+
+    mark: IssueRecord
+    ends: list[tuple[int, int]]
+    parts: list[IssueRecord] = field(default_factory=list)
+
+    def has_ended(self, known: np.ndarray) -> bool:
+        """Return whether a clock covers the end."""
+        return any(column < len(known) and known[column] >= value for column, value in self.ends)
+
+
+class MapsInUse:
+    """The last operations that read each map, by its address."""
+
+    def __init__(self, clocks: Clocks, operations: Operations):
+        self._clocks, self._operations = clocks, operations
+        self._uses: dict[int, deque[_Use]] = {}
+        self._last: dict[int, _Use] = {}  # by lane
+
+    def forget(self, slot: int) -> None:
+        """Forget the operations of a cluster, as another one begins in its place."""
+        for address, uses in [*self._uses.items()]:
+            others = [use for use in uses if self._clocks.slot_of(use.mark.lane) != slot]
+            self._uses[address] = deque(others, _MOST_USES)
+            if not others:
+                del self._uses[address]
+        self._last = {lane: use for lane, use in self._last.items() if self._clocks.slot_of(lane) != slot}
+
+    def begin(self, address: int, mark: IssueRecord) -> None:
+        """Record an operation that reads a map; a prefetch has no end that a thread could wait for."""
+        if "prefetch" in mark.instruction.opcode:
+            return
+        kind, owner = mark.group or ("bulk", mark.lane)
+        number = mark.epoch if mark.group else self._operations.open_group(kind, owner)
+        column = self._clocks.column(self._clocks.slot_of(mark.lane), (kind, owner, "read"))
+        self._last[mark.lane] = use = _Use(mark, [(column, number)])
+        self._uses.setdefault(address, deque(maxlen=_MOST_USES)).append(use)
+
+    def issue(self, mark: IssueRecord) -> None:
+        """Record a transfer of the operation that has read a map last in its thread."""
+        use = self._last.get(mark.lane) if self._last else None
+        if use is not None and use.mark.instruction is mark.instruction and len(use.parts) < _MOST_USES:
+            use.parts.append(mark)
+
+    def lands(self, mark: IssueRecord, column: int, value: int) -> None:
+        """Record the phase of an mbarrier on which a load completes."""
+        for uses in self._uses.values():
+            for use in reversed(uses):
+                if any(part is mark for part in use.parts):
+                    use.ends.append((column, value))
+                    return
+
+    def overwritten(self, access: Access) -> MapInUse | None:
+        """Return the first violation of a write to maps, by threads or by an operation."""
+        first = access.positions
+        for address, uses in self._uses.items():
+            for which in np.flatnonzero((first < address + MAP_BYTES) & (first + access.size_bytes > address)).tolist():
+                lane, known = self._writer(access, which)
+                slot = self._clocks.slot_of(lane)
+                for use in uses:
+                    if self._clocks.slot_of(use.mark.lane) == slot and not use.has_ended(known):
+                        other = use.mark.instruction
+                        return MapInUse(now=access.instruction, lane=lane, other=other, address=address)
+        return None
+
+    def _writer(self, access: Access, which: int) -> tuple[int, np.ndarray]:
+        if access.actor is not None:
+            mark = cast(IssueRecord, access.actor)
+            return mark.lane, mark.clock[ORDERED]
+        lane = int(as_array(access.lanes)[which])
+        return lane, self._clocks.known_to(slice(lane, lane + 1))[ORDERED]
