@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "recordings"))
 
-from compared_kernels import Case, cases, simulated  # noqa: E402
+from compared_kernels import FIXED, Case, cases, simulated  # noqa: E402
 from compared_page import TOOLS, page  # noqa: E402
 from recordings import read, write  # noqa: E402
 
@@ -53,7 +53,7 @@ class Job(NamedTuple):
     @property
     def key(self) -> str:
         """Return its name in the file of results."""
-        return f"{self.case.name}|{'mended' if self.is_fixed else 'wrong'}|{self.tool}"
+        return f"{self.case.name}|{FIXED if self.is_fixed else 'wrong'}|{self.tool}"
 
 
 def jobs_of(all_cases: Iterable[Case]) -> list[Job]:

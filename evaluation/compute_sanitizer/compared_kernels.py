@@ -15,6 +15,7 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
+FIXED = "mended"  # the word of the recordings for a fixed kernel
 ELEMENTS = 4096  # elements of each array
 # The names that an argument may have: maps of "in" and "out", the arrays, the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")

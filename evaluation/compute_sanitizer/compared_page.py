@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from compared_kernels import Case
+from compared_kernels import FIXED, Case
 
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
@@ -68,7 +68,7 @@ def _escaped(text: str) -> str:
 
 def _gpu(case: Case, records: dict[str, Record]) -> str:
     """Return the end of the launch without a tool, and the number of values that differ from the fixed kernel's."""
-    wrong, fixed = (records.get(f"{case.name}|{which}|") for which in ("wrong", "mended"))
+    wrong, fixed = (records.get(f"{case.name}|{which}|") for which in ("wrong", FIXED))
     if wrong is None:
         return "not run"
     ended = ending(wrong)
@@ -138,12 +138,12 @@ def _fixed(cases: Sequence[Case], records: dict[str, Record]) -> list[str]:
     lines, count = [], 0
     for case in cases:
         for tool in TOOLS:
-            record = records.get(f"{case.name}|mended|{tool}")
+            record = records.get(f"{case.name}|{FIXED}|{tool}")
             said = cell(record)
             count += record is not None
             if record is not None and said != "0":
                 lines.append(f"- {tool} of `{case.name}`: {said}")
-        record = records.get(f"{case.name}|mended|")
+        record = records.get(f"{case.name}|{FIXED}|")
         if record is not None and (ended := ending(record)["ended"]) != "ends":
             lines.append(f"- `{case.name}` itself: {ended}")
     return lines or [f"Nothing, in {count} runs."]
