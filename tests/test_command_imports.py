@@ -55,7 +55,7 @@ def test_a_module_of_the_command_imports_public_names(module):
     assert private(SOURCES[module]) - LISTED == set()
 
 
-def test_the_list_of_private_names_has_no_name_too_many():
+def test_the_list_of_private_names_has_no_unused_name():
     assert LISTED - set().union(*map(private, SOURCES.values())) == set()
 
 

@@ -90,7 +90,7 @@ def test_dtypes_without_a_data_type(name, argument, message):
         data_type_of(name, **argument)
 
 
-def test_dlpacks_names_there_and_back():
+def test_dlpacks_names_round_trip():
     assert len(DLPACK_DTYPES) == len(DLPACK_NAMES)
     assert all(DLPACK_NAMES[DLPACK_DTYPES[name]] == name for name in DLPACK_DTYPES)
 
@@ -124,7 +124,7 @@ def test_a_name_unknown_to_numpy_is_looked_up_in_ml_dtypes(monkeypatch):
     assert numpy_dtype("bfloat16") == np.dtype(ml_dtypes.bfloat16) and numpy_dtype("float16") == np.dtype("f2")
 
 
-def test_two_elements_a_byte_are_shown_as_bytes():
+def test_two_elements_per_byte_are_shown_as_bytes():
     assert numpy_dtype("float4_e2m1fn_x2") == np.dtype("uint8")
 
 
@@ -179,5 +179,5 @@ def test_members_of_parameters():
         ("tf32", T.TFLOAT32), ("e4m3", T.UINT8), ("e5m2", T.UINT8), ("f4", T.FLOAT32), ("u8", T.UINT64),
     ],
 )  # fmt: skip
-def test_short_names_are_taken_unless_numpy_has_them(name, wanted):
+def test_short_names_are_accepted_unless_numpy_has_them(name, wanted):
     assert parse_data_type(name) is wanted

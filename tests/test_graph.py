@@ -176,7 +176,7 @@ def test_a_closed_graph_is_not_changed(driver, definition, prepared):
     assert live[2] == -7 and not driver.called("cuGraphExecKernelNodeSetParams")
 
 
-def test_handles_are_taken_too(driver, definition, prepared):
+def test_handles_are_also_accepted(driver, definition, prepared):
     node = graph.add_kernel_node(definition, prepared)
     graph.ExecutableKernelNode(0x7777, node.handle, prepared)[2] = 9
     assert driver.nodes[node.handle].executable[0x7777].arguments[2] == struct.pack("i", 9)
@@ -349,7 +349,7 @@ def test_objects_that_the_driver_refuses_to_keep_are_released(driver, definition
 # ---- maps of nodes in executable graphs ----
 
 
-def test_a_map_that_is_refused_leaves_the_one_before(driver, live, device_tensor):
+def test_a_refused_map_leaves_the_preceding_one(driver, live, device_tensor):
     first, second = (
         cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
     )

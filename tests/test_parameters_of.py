@@ -69,7 +69,7 @@ def test_kernels_of_compile_are_known(kernel):
     assert found["many"].map_type.options == cuda_tma.TensorMapOptions((64, 64), data_type="BFLOAT16", swizzle="128B")
 
 
-def test_a_kernel_from_elsewhere_has_the_types_of_its_name(kernel):
+def test_a_kernel_of_another_compiler_has_the_types_of_its_name(kernel):
     found = parameters_of(kernel("_Z4axpyfPKfPfi", [4, 8, 8, 4]))
     assert [(p.name, p.type, p.offset_bytes) for p in found] == [
         ("", "float", 0), ("", "pointer", 8), ("", "pointer", 16), ("", "integer", 24),

@@ -227,7 +227,7 @@ def test_narrow_integers_get_the_verdict_of_ints(kind, extent):
 
 
 @given(st.integers(), st.lists(st.integers(), max_size=6).map(tuple))
-def test_any_integers_are_kept_as_they_are(number, numbers):
+def test_any_integers_are_kept_unchanged(number, numbers):
     made = dataclasses.replace(LEGAL, global_address=number, box_dim=numbers)
     assert (made.global_address, made.box_dim) == (number, numbers)
 

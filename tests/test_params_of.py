@@ -48,7 +48,7 @@ def test_every_mode_by_hand():
     )  # fmt: skip
 
 
-def test_options_come_as_create_tensor_map_takes_them():
+def test_options_have_the_form_of_create_tensor_map():
     spec = TensorSpec((64, 128), "float32")
     assert params_of(spec, TILED) == params_of(spec, {"box_dim": (8, 16), "swizzle": 2})
     assert params_of(spec, TILED) == params_of(spec, box_dim=(8, 16), swizzle="64B")

@@ -55,7 +55,7 @@ def test_actions_are_named_by_a_commit():
             assert commit == commits[name] and re.fullmatch(r"[0-9a-f]{40} # v\d+\.\d+\.\d+", commit)
 
 
-def test_a_pull_request_is_tried_on_each_python():
+def test_a_pull_request_is_tested_on_each_python():
     workflow = (WORKFLOWS / "pull-request.yml").read_text()
     (versions,) = re.findall(r"^ +python: \[(.*)\]$", workflow, re.MULTILINE)
     assert tuple(version.strip('"') for version in versions.split(", ")) == pythons.VERSIONS

@@ -133,7 +133,7 @@ def circle(imports: Mapping[str, Collection[str]]) -> str:
     return ""
 
 
-def test_no_module_imports_itself_by_way_of_others():
+def test_no_module_imports_itself_through_others():
     assert circle(GRAPH) == ""
 
 

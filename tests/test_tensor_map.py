@@ -180,7 +180,7 @@ def test_refusals_of_the_driver_are_explained(driver, device_tensor):
     assert {violation.parameter for violation in error.value.violations} == {"global_strides", "box_dim"}
 
 
-def test_a_descriptor_owns_its_tensor_and_lets_go(driver, device_tensor):
+def test_a_descriptor_owns_its_tensor_and_releases_it(driver, device_tensor):
     tensor = device_tensor((64, 128))
     reference = weakref.ref(tensor)
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))

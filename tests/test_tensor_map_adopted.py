@@ -24,7 +24,7 @@ def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
     assert adopted.params.global_address == 1 << 33
 
 
-def test_a_descriptor_made_elsewhere_is_adopted(driver, device_tensor):
+def test_an_external_descriptor_is_adopted(driver, device_tensor):
     tensor = device_tensor((64, 128))
     made = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32), swizzle="128B")
     adopted = TensorMapDescriptor.from_bytes(bytes(made), tensor)

@@ -106,7 +106,7 @@ def test_a_tile_of_a_map_of_another_mode_is_refused():
     [{"global_address": 1 << 20}, {"l2_promotion": 2}, {"allocation_class": 1}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_map_that_loads_the_same_elements_is_taken(change):
+def test_a_map_that_loads_the_same_elements_is_accepted(change):
     assert_tile_equal(replace(PARAMS, **change), TILE.smem, TILE)
     assert_tile_equal(PARAMS, TILE.smem, emulate.Tile(TILE.smem, TILE.written, TILE.tx_bytes))
 

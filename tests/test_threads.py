@@ -99,7 +99,7 @@ def switching_often():
 
 
 @pytest.mark.skipif(not FREE_THREADED, reason="needs a free-threaded CPython")
-def test_importing_leaves_the_gil_off():
+def test_an_import_leaves_the_gil_off():
     if os.environ.get("PYTHON_GIL") is None:
         assert not sys._is_gil_enabled()
 
@@ -204,7 +204,7 @@ def test_typed_maps_of_tensors(driver, new_kernel, device_tensor):
     assert addresses == [n << 20 for n in range(1, THREADS * ROUNDS + 1)]
 
 
-def test_kernels_and_streams_that_end_meanwhile(driver, new_kernel):
+def test_kernels_and_streams_that_end_during_launches(driver, new_kernel):
     """Others may get their addresses: results for one are never used for another."""
 
     def work(thread, round_):

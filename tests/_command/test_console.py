@@ -70,7 +70,7 @@ def test_json_is_indented(capsys):
     assert capsys.readouterr().out == '{\n  "a": [\n    1,\n    "\\udcff"\n  ]\n}\n'
 
 
-def test_a_stream_without_a_file_is_silenced_as_it_is(monkeypatch):
+def test_a_stream_without_a_file_can_be_silenced(monkeypatch):
     console.silence(None)
     console.silence(sys.stdin)  # pytest's stream, without a file: the call has no effect and raises nothing
     monkeypatch.setattr(sys, "stdout", None)

@@ -205,7 +205,7 @@ def test_spellings_of_maps(spelling):
     assert [each.params for each in read_posted(SPELLINGS[spelling](encode(LEGAL))).maps] == [params]
 
 
-def test_im2col_maps_come_as_bytes(capsys):
+def test_im2col_maps_are_read_from_bytes(capsys):
     _, out, _ = explain(capsys, encode(LEGAL_IM2COL).hex())
     assert re.search(r"map 1 of 1: \w+, shape .*, im2col, \d+ channels of \d+ pixels", out)
 

@@ -99,7 +99,7 @@ def test_a_function_is_there_if_it_has_an_address(bindings, error, address, has)
     assert asked == [(b"cuTensorMapEncodeTiled", 12000, 0)]
 
 
-def test_tma_came_with_9_0(monkeypatch):
+def test_tma_needs_9_0(monkeypatch):
     def answer_of(capability):
         parts = dict(zip(("MAJOR", "MINOR"), capability, strict=True))
         return lambda name, *arguments: (

@@ -254,7 +254,7 @@ def test_closed_streams():
     assert outcome("decode", "zz", close=(2,)) == (2, "")
 
 
-def test_complaints_do_not_go_to_standard_output(capfd, monkeypatch):
+def test_complaints_do_not_appear_on_standard_output(capfd, monkeypatch):
     """print would write there if standard error is closed."""
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["decode", "zz"]) == 2
@@ -269,7 +269,7 @@ def test_an_interrupt_prints_no_traceback(capsys, monkeypatch):
     assert run(capsys, "info") == (130, "", "")
 
 
-def test_characters_that_the_terminal_has_not_are_escaped(tmp_path):
+def test_characters_absent_from_the_terminal_are_escaped(tmp_path):
     command = [sys.executable, "-m", "cuda_tma", "info"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": os.getcwd()}
     code = "import sys; from cuda_tma._command import cli; cli.facts = lambda: {FACTS!r}; sys.exit(cli.main(['info']))"

@@ -204,7 +204,7 @@ def test_standard_output_contains_only_the_json(tmp_path, monkeypatch, program, 
         (["--kernel", "absent"], []),
     ],
 )
-def test_a_filter_leaves_launches_out_and_results_as_they_are(program, options, judged):
+def test_a_filter_skips_launches_and_keeps_results(program, options, judged):
     text = "x = np.arange(64, dtype=np.int32)\nright(array=x); wrong(array=x); right(array=x); wrong(array=x)\n"
     status, answer, out, _ = program(f"{text}assert x.tolist() == [i + 2 for i in range(64)]", *options)
     found = [number for number, launch in enumerate(answer["launches"]) if launch["skipped"] is None]

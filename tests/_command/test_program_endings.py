@@ -65,7 +65,7 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
 # ---- processes and threads ----
 
 
-def test_a_fork_goes_on_in_the_same_session(tmp_path):
+def test_a_fork_continues_in_the_same_session(tmp_path):
     text = "right()\nif os.fork() == 0:\n    wrong(); os._exit(0)\nos.wait(); right()"
     found = sanitize(tmp_path, text)
     assert (found.status, sorted(found.kinds)) == (1, [[], [], ["race"]])
@@ -148,14 +148,14 @@ def test_a_launch_whose_report_does_not_fit_is_counted_as_lost(tmp_path):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.parametrize("option", ["--json", "--sarif"])
-def test_a_report_that_has_no_room_is_misuse_after_the_text(tmp_path, option):
+def test_an_unwritable_report_is_misuse_after_the_text(tmp_path, option):
     found = sanitize(tmp_path, "wrong()", option, "/dev/full")
     assert found.status == 2
     assert f"{option} /dev/full cannot be written: No space left on device" in found.err
     assert "error[race]" in found.out
 
 
-def test_a_launch_that_has_no_room_is_not_recorded(tmp_path):
+def test_a_launch_that_does_not_fit_is_not_recorded(tmp_path):
     text = "x = np.random.default_rng(0).integers(1 << 30, size=1 << 16, dtype=np.int32)\nlaunch(WRONG, 'wrong', x)"
     found = sanitize(tmp_path, text, "--record", "launches", limits={resource.RLIMIT_FSIZE: 20_000})
     assert (found.status, found.kinds) == (1, [["race"]])

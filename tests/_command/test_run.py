@@ -43,7 +43,7 @@ def run(tmp_path, capsys):
     return run
 
 
-def test_arrays_go_in_and_come_out(run, tmp_path):
+def test_arrays_are_copied_in_and_out(run, tmp_path):
     given = np.arange(128, dtype=np.float32).reshape(8, 16)
     np.save(tmp_path / "in.npy", given)
     arguments = ["--arg", tmp_path / "in.npy", "--arg", "float32[8x16]", "--arg", "0.5", "--arg", "128"]

@@ -154,7 +154,7 @@ def test_ptx_with_line_information_shows_the_source(sanitize, ptx):
     assert "\n  --> kernel.cu:16:21\n   16 |     /* häß 日本 */ out" in out
 
 
-def test_a_kernel_that_ptx_has_not_is_named(sanitize, ptx):
+def test_a_kernel_absent_from_the_ptx_is_named(sanitize, ptx):
     status, _, err = sanitize(*WRONG, file="plain.ptx", kernel="kernal")
     assert status == 2
     assert "the PTX has no kernel kernal; it has _ZN2ns6kernelEN8cuda_tma9TensorMapEPib (ns::kernel)" in err

@@ -79,7 +79,7 @@ def test_a_header_that_changes_is_compiled(folder, compilations):
     assert kept_kernel(folder).ptx == texts[0] and len(compilations) == 2
 
 
-def test_a_header_that_changes_meanwhile_is_not_kept(folder, monkeypatch):
+def test_a_header_that_changes_during_compilation_is_not_kept(folder, monkeypatch):
     run = nvrtc.run
 
     def change_and_run(request):

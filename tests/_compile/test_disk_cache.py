@@ -144,7 +144,7 @@ def test_a_pipe_or_a_link_is_not_an_entry(tmp_path):
     assert disk.get(KEYS[0]) == KERNEL and not path.is_symlink()
 
 
-def test_only_our_own_files_go(tmp_path):
+def test_only_our_own_files_are_removed(tmp_path):
     old = (time.time() - 7200,) * 2
     own = ["cuda_tma-abcdefgh.part", f"{'f' * 64}.kernel"]
     others = [".bashrc", "other.part", "my.kernel", "cuda_tma-young.part", "nvrtc-0123.json"]

@@ -99,7 +99,7 @@ def test_includes_are_found_however_they_are_spelled(folder, spelling):
 
 
 @pytest.mark.parametrize("name", ["a\\\n b.cuh", "a \\\nb.cuh", "a\\\r\n b.cuh", "a\\\n\\\n b.cuh"])
-def test_a_name_may_go_on_in_the_next_line(tmp_path, name):
+def test_a_name_may_continue_in_the_next_line(tmp_path, name):
     """A blank follows the end of the line."""
     header = tmp_path / "a b.cuh"
     header.write_text("#define VALUE 3\n")

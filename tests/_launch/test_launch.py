@@ -108,7 +108,7 @@ def test_a_driver_without_functions_launches_kernels(driver, missing):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["new", "drop", "launch"]), st.integers(0, 2)), max_size=60))
-def test_streams_come_and_go(steps):
+def test_streams_are_created_and_destroyed(steps):
     """Whatever streams were created and destroyed, at whichever addresses: each launch uses its stream's handle."""
     before, fake = _driver.snapshot(), FakeDriver()
     fake.install()

@@ -183,7 +183,7 @@ def test_a_prepared_launch_forgets_a_default_stream(driver, kernel, device_tenso
             prepared(default)
 
 
-def test_a_prepared_launch_asks_once_for_a_stream(driver, kernel, device_tensor, stream):
+def test_a_prepared_launch_reads_a_stream_once(driver, kernel, device_tensor, stream):
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
     driver.green, driver.stream_context = (0x6EE,), 0x6EE
     prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)

@@ -152,7 +152,7 @@ def refused(launched_in, device):
     return pytest.raises(TensorMapError, match=f"the launch is on device {device} in context {launched_in:#x}")
 
 
-def test_green_contexts_are_kin_of_the_primary_one(driver, launch_elsewhere):
+def test_green_contexts_share_the_memory_of_the_primary_one(driver, launch_elsewhere):
     driver.green = (GREEN,)
     launch_elsewhere(PRIMARY, GREEN)
     launch_elsewhere(GREEN, PRIMARY)

@@ -24,7 +24,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 @pytest.mark.parametrize(
     ("exporter", "used"), [(Exporter, b"used_dltensor_versioned"), (OldExporter, b"used_dltensor")]
 )
-def test_a_capsule_is_taken_and_its_tensor_let_go_once(exporter, used):
+def test_a_capsule_is_consumed_and_its_tensor_released_once(exporter, used):
     tensor = exporter((64, 128), (256, 1))
     exported = export_tensor(tensor)
     assert (exported.shape, exported.strides, exported.data_pointer) == ((64, 128), (256, 1), 1 << 32)
@@ -70,7 +70,7 @@ def test_exporters_that_refuse_minus_one_get_the_legacy_stream():
 
 
 @pytest.mark.parametrize(("major", "message"), [(2, "DLPack 2; this reads DLPack 1"), (0, "DLPack 0; this reads")])
-def test_another_dlpack_is_refused_and_let_go(major, message):
+def test_another_dlpack_is_refused_and_released(major, message):
     tensor = Exporter()
     tensor.managed.major, tensor.managed.minor = major, 3
     with pytest.raises(TensorMapError, match=message):
@@ -106,7 +106,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize("exporter", [Exporter, OldExporter])
 @pytest.mark.parametrize(("spoil", "message"), MALFORMED)
-def test_a_malformed_capsule_is_refused_and_let_go(driver, exporter, spoil, message):
+def test_a_malformed_capsule_is_refused_and_released(driver, exporter, spoil, message):
     tensor = exporter()
     spoil(tensor.layout)
     for read in (
@@ -138,7 +138,7 @@ def test_invalid_capsule(given):
         export_tensor(Odd())
 
 
-def test_a_used_capsule_is_refused_and_not_let_go_twice():
+def test_a_used_capsule_is_refused_and_not_released_twice():
     class Again(Exporter):
         def __dlpack__(self, **keywords):
             return self.capsule or super().__dlpack__(**keywords)

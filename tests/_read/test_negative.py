@@ -71,7 +71,7 @@ def test_another_function_is_not_taken(monkeypatch, other):
     assert find_is_neg.__wrapped__(torch) is None
 
 
-def test_a_tensor_that_is_elsewhere_is_not_read():
+def test_a_tensor_of_another_device_is_not_read():
     class Elsewhere(torch.Tensor):
         _cdata = 0x123457
 

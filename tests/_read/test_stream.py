@@ -137,7 +137,7 @@ def test_the_kernel_is_looked_up_in_the_streams_context(driver, kernel):
 
 
 @pytest.mark.parametrize("failing", ["cuCtxPushCurrent", "cuKernelGetFunction"])
-def test_a_kernel_that_is_not_found_in_a_context_is_launched_as_it_is(driver, kernel, failing):
+def test_a_kernel_not_found_in_a_context_is_launched_directly(driver, kernel, failing):
     driver.errors = {failing: 1}
     for _ in range(2):
         cuda_tma.launch(core.Stream.from_handle(0x5000), CONFIG, kernel, 1)

@@ -150,7 +150,7 @@ def test_queued_calls_are_waited_for_in_batches():
     assert calls == [200, "wait", 200, "wait", 100, "wait"]
 
 
-def test_a_statement_is_timed_as_often_as_asked():
+def test_a_statement_is_timed_the_requested_number_of_times():
     found = []
     assert comparison.python("found.append(x)", found=found, x=7)(5) > 0 and found == [7] * 5
     assert comparison.each(lambda calls: 3000.0, 1000)(1) == 3.0

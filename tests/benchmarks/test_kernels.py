@@ -36,7 +36,7 @@ def figures_markdown(*figures):
     return command.markdown(Figures("Title", figures, ("A note.",))).splitlines()
 
 
-def test_processes_come_together_by_case_rival_and_regime():
+def test_processes_are_merged_by_case_rival_and_regime():
     burst = dataclasses.replace(PRODUCT, regime="burst", ours_ms=(1.0,), rival_ms=(1.0,))
     other = dataclasses.replace(COPY, ours_ms=(3.0,), clock_mhz=(1500.0,))
     found = together([[COPY, burst], [other, dataclasses.replace(burst, rival_ms=(2.0,))]])
@@ -274,7 +274,7 @@ def test_a_burst_is_after_a_pause(monkeypatch):
     assert gpu.slept == [0.25] * 4 and gpu.held_up == 4
 
 
-def test_clock_and_power_are_read_meanwhile(monkeypatch):
+def test_clock_and_power_are_read_during_a_run(monkeypatch):
     values = {
         "nvmlDeviceGetClockInfo": [1980, 1455, 1450],
         "nvmlDeviceGetPowerUsage": [400_000, 698_400, 690_000],

@@ -60,7 +60,7 @@ def test_rows_are_columns_of_the_transposed(product):
     assert library.values("cublasLtMatrixLayoutCreate")[3] == [14, 32, 64, 32]
 
 
-def test_the_fastest_algorithm_is_taken(product, monkeypatch):
+def test_the_fastest_algorithm_is_chosen(product, monkeypatch):
     library = CublasLt()
     monkeypatch.setattr(
         regimes, "in_turns", lambda runs, turns: [run() or 5.0 - number for number, run in enumerate(runs)]

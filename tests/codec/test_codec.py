@@ -31,7 +31,7 @@ def test_decode_gives_the_params_back():
     assert rows and [row for row in rows if decode(row.raw) != row.params] == []
 
 
-def test_im2col_wide_comes_back_as_the_im2col_map_with_the_same_bytes():
+def test_im2col_wide_decodes_to_the_im2col_map_with_the_same_bytes():
     rows = [row for row in golden() if row.accepted and isinstance(row.params, Im2colWideParams)]
     assert {row.params.mode for row in rows} == {0, 1}
     for params, _, raw, _ in rows:

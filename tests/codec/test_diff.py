@@ -112,7 +112,7 @@ def test_stored_corners_are_those_of_the_rank(rank, field):
 
 
 @pytest.mark.parametrize("rank", [1, 2, 6, 7, 8])
-def test_stored_corners_of_a_rank_that_im2col_has_not_are_those_of_the_highest(rank):
+def test_stored_corners_of_a_rank_that_im2col_lacks_are_those_of_the_highest(rank):
     raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
     (found,) = diff(raw, flipped(raw, (14, 14)), stored=True)
     assert (found.field, found.b) == ("pixel_box_lower_corner[2]", str(1 << 4))

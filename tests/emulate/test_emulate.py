@@ -124,7 +124,7 @@ def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
 
 
 @pytest.mark.parametrize("start", [-64, -8, 24, 64])
-def test_a_run_wholly_outside_reads_nothing(start):
+def test_a_run_outside_the_tensor_reads_nothing(start):
     """It reads neither before its row nor after it, where memory has bytes of other rows, or none."""
     for memory in (MEMORY, MEMORY[:0]):
         tile = emulate.load(dataclasses.replace(MATRIX, data_type=T.FLOAT16, oob_fill=1), memory, (start, 2))

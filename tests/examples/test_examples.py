@@ -245,7 +245,7 @@ def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
         next(runs)
 
 
-def test_more_experts_than_the_kernel_has_room_for_are_refused(grouped_gemm):
+def test_more_experts_than_the_kernel_supports_are_refused(grouped_gemm):
     grouped_gemm.goes_too_far = False
     with pytest.raises(AssertionError, match="257 experts: the kernel has room for 256"):
         next(grouped_gemm.cases([("many", ((1,) * 257,), 8, 8)]))

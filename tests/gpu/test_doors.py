@@ -127,7 +127,7 @@ def test_a_view_of_a_view_keeps_its_offset(device, stream):
     assert (params.global_address, params.global_dim, params.global_strides) == (part.ptr, (96, 56), (512,))
 
 
-def test_a_view_without_a_dtype_asks_for_one(device, stream):
+def test_a_view_without_a_dtype_needs_one(device, stream):
     buffer = device.allocate(64 * 128 * 4, stream=stream)
     stream.sync()
     view = cuda_tma.StridedMemoryView.from_buffer(buffer, (64, 128), itemsize=4)

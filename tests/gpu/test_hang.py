@@ -108,7 +108,7 @@ def test_two_launches_of_a_kernel_are_two_hangs(device):
     assert answer["launches"]
 
 
-def test_a_kernel_built_elsewhere(device):
+def test_a_kernel_of_another_compiler(device):
     """Python does not have the source: the report has lines, but no names."""
     answer = told()["built_elsewhere"]
     line = SHORT.report[0].split(" for `full`")[0].rpartition(":")[2]

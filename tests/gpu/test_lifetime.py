@@ -40,7 +40,7 @@ def test_a_temporary(reader):
 
 @pytest.mark.parametrize("through_a_view", [False, True])
 @pytest.mark.parametrize("repoint", ["data", "set_", "del"])
-def test_a_tensor_that_is_pointed_elsewhere(reader, repoint, through_a_view):
+def test_a_tensor_whose_address_changes(reader, repoint, through_a_view):
     x = torch.full((1024, 1024), 7.0, device="cuda")
     source = cuda_tma.StridedMemoryView.from_any_interface(x, stream_ptr=-1) if through_a_view else x
     descriptor = cuda_tma.create_tensor_map(source, box_dim=(4, 4))

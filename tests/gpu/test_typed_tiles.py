@@ -15,7 +15,7 @@ def run(*command):
     return done.stdout.splitlines()[-1]
 
 
-def test_tiles_hold_and_move_their_elements():
+def test_tiles_contain_and_copy_their_elements():
     said = run("-m", "tests.gpu.typed_tiles")
     found = re.fullmatch(r"ok: (7\d) tiles, 12 in parts; on the simulator the first of each, (\d+) the same", said)
     assert found and int(found[2]) == int(found[1]) + 12, said

@@ -171,7 +171,7 @@ def test_typed_copies_are_the_untyped_ones(rank, im2col):
 
 
 @pytest.mark.parametrize(("rows", "name", "offsets"), [(8, "tile", (0, 1024)), (32, "tile.rows<8>(16)", (2048, 6144))])
-def test_a_wide_tile_comes_in_boxes(rows, name, offsets):
+def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
     """Two boxes of 32 columns follow each other at 128 * rows bytes: the machine code equals two copies, or a part of
     each."""
     tiles = [f"Tile<UINT32, Box<{extent}, 64>, SWIZZLE_128B>" for extent in (8, rows)]
@@ -303,7 +303,7 @@ def test_nothing_is_left_out():
     assert {"as", "address", "rows", "box", "offset"} <= words([USE])
 
 
-def test_tiles_hold_and_move_their_elements(monkeypatch):
+def test_tiles_contain_and_copy_their_elements(monkeypatch):
     """The simulator runs a part of the cases that tests/gpu/typed_tiles.py runs on a GPU."""
     pytest.importorskip("torch")
     from tests.gpu import typed_tiles

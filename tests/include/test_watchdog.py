@@ -38,7 +38,7 @@ def without_watchdog(tmp_path_factory) -> Path:
     return folder
 
 
-def test_every_use_of_it_is_taken_out(without_watchdog):
+def test_every_use_of_it_is_removed(without_watchdog):
     """A remainder of one would not compile in the test below; here its name is shown."""
     left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
     texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}

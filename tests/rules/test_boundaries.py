@@ -459,7 +459,7 @@ def test_a_rule_at_its_boundary(base, capability, name, legal, illegal):
     assert said == illegal
 
 
-def test_every_rule_about_one_argument_is_tried_at_its_boundary():
+def test_every_rule_about_one_argument_is_tested_at_its_boundary():
     broken = {
         violation.rule
         for base, capability, name, _, illegal in CASES

@@ -257,7 +257,7 @@ def test_a_warning_at_its_boundary(base, capability, changes, said):
     assert [v.message for v in warnings(replace(base, **changes), capability)] == said
 
 
-def test_every_warning_but_of_bytes_is_tried_at_its_boundary():
+def test_every_warning_except_those_of_bytes_is_tested_at_its_boundary():
     found = {v.rule for base, capability, changes, _ in WARNED for v in warnings(replace(base, **changes), capability)}
     assert found == {rule.name for rule in WARNINGS} - {"unexplained"}
 

@@ -47,7 +47,7 @@ def test_the_cache_is_bounded():
     assert max(kept.cache_info().maxsize for kept in KEPT) <= 1024
 
 
-def test_a_map_of_another_kind_or_of_a_subclass_is_not_taken_for_one_that_is_kept():
+def test_the_cache_distinguishes_other_kinds_and_subclasses_of_maps():
     class Mine(TiledParams):
         pass
 

@@ -86,6 +86,6 @@ def test_the_sanitizer_runs_over_tests_and_examples(script):
     assert "- compute-sanitizer memcheck of gemm: memcheck of gemm ended with 1;  ERROR SUMMARY: 0 errors" in added
 
 
-def test_another_commits_record_stays_as_it_is(script):
+def test_another_commits_record_stays_unchanged(script):
     _, commands, added = script(recorded="def", CUDA_TMA_STAGES="sanitize", CUDA_TMA_TOOLS="memcheck")
     assert len(commands) > 10 and added == []

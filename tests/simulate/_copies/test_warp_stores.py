@@ -111,17 +111,17 @@ def test_stores_of_other_bytes_by_two_warps_race(body, second):
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 7, 20, 32])
-def test_a_reduction_by_some_lanes_is_one_for_each(lanes):
+def test_a_reduction_by_some_lanes_runs_once_per_lane(lanes):
     report, target, _ = launched(compiled("reduction", lanes=lanes), schedules=1)
     assert report.findings == () and target.tolist() == [lanes * i for i in range(256)]
 
 
-def test_a_bulk_reduction_by_all_lanes_is_one_for_each():
+def test_a_bulk_reduction_by_all_lanes_runs_once_per_lane():
     report, target, _ = launched(compiled("bulk_reduction"), schedules=1)
     assert report.findings == () and target.tolist() == [32 * i for i in range(256)]
 
 
-def test_a_load_by_all_lanes_is_one_for_each():
+def test_a_load_by_all_lanes_runs_once_per_lane():
     report, _, out = launched(compiled("load"), schedules=1)
     assert {finding.kind for finding in report.errors} <= {"race"}  # 32 loads to one tile
     assert out[:64].tolist() == [3 * i for i in range(64)]

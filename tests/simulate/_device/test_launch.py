@@ -42,7 +42,7 @@ def kernel(gpu):
     return lambda name: gpu.load(ptx, name)
 
 
-def test_kernels_in_a_row(gpu, kernel):
+def test_sequences_of_kernels(gpu, kernel):
     values = np.zeros(4, np.int32)
     config = Config(1, 4)
     reports = gpu.launch_all([(config, kernel("first"), values), (config, kernel("second"), values)], order="late")
@@ -109,7 +109,7 @@ def test_an_unknown_descriptor_is_refused(gpu):
 
 
 @pytest.mark.parametrize(("register_bytes", "resident"), [(0, 64), (16_000, 32)])
-def test_registers_of_all_that_are_resident_have_room(register_bytes, resident):
+def test_registers_of_all_resident_ctas_fit(register_bytes, resident):
     """Fewer CTAs of kernels with thousands of registers run at the same time."""
     geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
     assert geometry.resident_ctas == resident

@@ -66,7 +66,7 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
         (".maxntid 8, 4", 33, r"has 33 threads, and kernel k was compiled for at most 32"),
     ],
 )
-def test_directives_of_ptx_are_heeded(gpu, directives, block, words):
+def test_directives_of_ptx_apply(gpu, directives, block, words):
     """PTX ISA, "Performance-Tuning Directives"."""
     kernel = gpu.load(PTX.format(directives), "k")
     with pytest.raises(ValueError, match=words):
@@ -81,7 +81,7 @@ def test_launches_that_directives_allow_run(gpu, directives, block):
     assert out[0] == 2.5
 
 
-def test_a_kernel_that_names_no_clusters_wants_them_at_the_launch(gpu):
+def test_a_kernel_without_cluster_sizes_needs_them_at_the_launch(gpu):
     """PTX ISA, ".explicitcluster"."""
     kernel = gpu.load(PTX.format(".explicitcluster"), "k")
     with pytest.raises(ValueError, match=r"\.explicitcluster\): give cluster"):
@@ -165,7 +165,7 @@ def test_a_suppression_may_be_text(gpu):
 
 
 @pytest.mark.parametrize("is_dependent", [False, True])
-def test_invalid_kernel_is_refused_in_a_row(gpu, is_dependent):
+def test_an_invalid_kernel_in_a_sequence_is_refused(gpu, is_dependent):
     kernel, out = gpu.load(PTX.format(""), "k"), np.zeros(1, np.float32)
     second = Config(1, 1, programmatic_stream_serialization=is_dependent)
     with pytest.raises(TypeError, match="kernel is a str; the simulator takes"):

@@ -126,7 +126,7 @@ def test_an_exception_in_a_watched_block_ends_the_watch(error):
     assert (cuda_tma.launch, cuda_tma.prepare) == own
 
 
-def test_a_thread_that_waits_for_a_launch_goes_on_after_an_interrupt(ptx, interrupt_inside, monkeypatch):
+def test_a_thread_that_waits_for_a_launch_continues_after_an_interrupt(ptx, interrupt_inside, monkeypatch):
     gpu, out = Device(), np.zeros(1, np.int32)
     kernel = gpu.load(ptx, "sum")
     with pytest.raises(KeyboardInterrupt):

@@ -124,7 +124,7 @@ bra L;
 """
 
 
-def test_findings_until_then_are_reported():
+def test_findings_before_the_limit_are_reported():
     gpu, out = simulate.Device(time_limit=LIMIT_SECONDS), np.zeros(4, np.int32)
     report = within_limit(lambda: gpu.launch(Config(2, 1), gpu.load(HEAD + RACES, "f"), out, max_steps=1 << 40))
     assert [finding.kind for finding in report.errors] == ["race"] and report.unfinished
@@ -139,7 +139,7 @@ def test_later_schedules_are_left_out_and_memory_is_as_the_first_leaves_it():
     assert out[0] == 7
 
 
-def test_launches_in_a_row_end_together():
+def test_launches_of_a_sequence_end_together():
     gpu = simulate.Device(time_limit=LIMIT_SECONDS)
     loops, ends = gpu.load(COUNTS, "f"), gpu.load(HEAD + ".visible .entry f()\n{\nret;\n}\n", "f")
     early = Config(1, 1, programmatic_stream_serialization=True)
@@ -153,7 +153,7 @@ def test_a_launch_that_ends_in_time_is_finished():
     assert gpu.launch(Config(1, 1), gpu.load(HEAD + ".visible .entry f()\n{\nret;\n}\n", "f")).unfinished == ""
 
 
-def test_a_device_goes_on_after_the_limit():
+def test_a_device_continues_after_the_limit():
     gpu, out = simulate.Device(time_limit=LIMIT_SECONDS), np.zeros(4, np.int32)
     assert gpu.launch(Config(1, 1), gpu.load(COUNTS, "f"), 0, max_steps=1 << 40).unfinished
     kernel = gpu.load(HEAD + RACES.replace("bra L;", "ret;"), "f")
@@ -205,7 +205,7 @@ def test_the_exit_status_is_3_while_the_text_is_loaded(command, name):
     assert (status, out, err) == (3, "", "cuda-tma: the loading of the PTX reached the time limit of 0.3 s\n")
 
 
-def test_an_error_until_then_has_exit_status_1(command):
+def test_an_error_before_the_limit_has_exit_status_1(command):
     status, out, err = command(HEAD + RACES, "sanitize", "--grid", "2", "--arg", "int32[4]", "--sarif", "log")
     assert status == 1 and "error[race]" in out and err.startswith(f"cuda-tma: {SENTENCE}")
     (invocation,) = json.loads(Path("log").read_text())["runs"][0]["invocations"]

@@ -245,7 +245,7 @@ def test_a_spinning_thread_does_not_starve_the_thread_that_sets_the_flag(run):
     assert out[0] == 1
 
 
-def test_a_block_may_wait_for_one_that_has_not_begun(run):
+def test_a_block_may_wait_for_a_later_block(run):
     """It begins in the slots of blocks that have ended."""
     out = np.zeros(20, np.int32)
     run("flag_of_later_block", Config(20, 1024), np.zeros(1, np.int32), out, max_steps=100_000)

@@ -57,7 +57,7 @@ def launched(body: str, *suppressions: Suppression) -> tuple[simulate.Report, np
 
 
 @pytest.mark.parametrize("body", COUNTS)
-def test_a_launch_goes_on_after_an_init(body):
+def test_a_launch_continues_after_a_second_init(body):
     report, out = launched(body)
     (finding,) = report.findings
     assert (finding.kind, finding.severity, finding.ends_launch) == ("barrier-use", "error", False)
@@ -88,7 +88,7 @@ def test_a_suppressed_end_of_a_launch_is_not_clean():
 
 
 @pytest.mark.parametrize(("statement", "status"), [("out[1 << 20] = 1;", 1), ("out[0] = 1;", 0)])
-def test_the_command_does_not_call_it_clean(tmp_path, capsys, statement, status):
+def test_the_command_does_not_report_a_clean_run(tmp_path, capsys, statement, status):
     source = tmp_path / "k.cu"
     source.write_text(f'extern "C" __global__ void k(int* out) {{ {statement} }}')
     arguments = ["sanitize", str(source), "--kernel", "k", "--grid", "1", "--block", "1", "--arg", "int32[64]"]

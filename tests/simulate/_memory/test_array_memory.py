@@ -170,7 +170,7 @@ def test_a_smaller_view_may_come_first(gpu, add, torch):
         np.testing.assert_array_equal(seen, expected)
 
 
-def test_an_address_stays_when_a_larger_array_of_its_memory_comes(gpu, put):
+def test_an_address_stays_when_a_larger_array_of_its_memory_is_mapped(gpu, put):
     whole = zeros(32)
     part = Exporter(whole[8:16])
     address = gpu.address(part)

@@ -180,7 +180,7 @@ def test_output_of_nvcc_for_functions_and_variables():
     assert [p.size_bytes for p in (*prototype.returns, *prototype.params)] == [4, 4]
 
 
-def test_places_name_the_calls_that_were_inlined():
+def test_places_list_the_inlined_calls():
     entry = parse(LINE_INFO).functions["everything"]
     (fused,) = (i for i in entry.instructions if i.opcode == ("fma", "rn", "f16x2"))
     source = (DATA / "line_info.cu").read_text().splitlines()
@@ -250,7 +250,7 @@ PIECES = re.findall(r"\s+|[\w.$%]+|.", LINE_INFO[LINE_INFO.index(".const") :], r
 
 
 @given(st.data())
-def test_a_text_with_a_slip_is_taken_or_refused(data):
+def test_a_text_with_a_typo_is_accepted_or_refused(data):
     start = data.draw(st.integers(0, len(PIECES) - 1))
     stop = data.draw(st.integers(start, min(start + 400, len(PIECES))))
     pieces = PIECES[start:stop]

@@ -88,7 +88,7 @@ def test_lanes_that_pass_by_are_an_error(name):
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_lanes_that_end_or_come_are_right(name):
+def test_lanes_that_end_or_arrive_are_right(name):
     kinds = {finding.kind for finding in launched(TWINS[name])}
     assert kinds <= {"race"}  # between the two blocks, which write the same words
 

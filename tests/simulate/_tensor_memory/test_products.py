@@ -107,7 +107,7 @@ def test_padded_elements():
     assert decoded_padded(piece, "e2m1").tolist() == [[0.5, 1.5] * 8]
 
 
-def test_the_input_of_d_is_added_and_factors_are_negated():
+def test_the_input_of_d_is_added_and_operands_are_negated():
     a, b = numbers(128, 16), numbers(16, 16)
     coded = [each.astype(np.float16).view(np.uint8).reshape(len(each), -1) for each in (a, b)]
     found = multiplied("f16", *coded, form(128, 16, 1, 0, 0, 1 << 13), zero=True)
