@@ -11,7 +11,7 @@ from .._warps.hazards import read_registers, registers_in
 
 __all__ = ["is_used_before_signal"]
 
-_SIGNALS = frozenset({"bar", "barrier", "arrive", "arrive_drop", "commit", "dealloc"})
+_SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})  # a barrier of all comes before those
 _WAITS = frozenset({"wait::ld"})
 _MOST = 4096  # instructions
 
@@ -24,7 +24,7 @@ def is_used_before_signal(instructions: list[Instruction] | tuple[Instruction, .
             return True
         if results & {*_read(by)}:
             return True
-        if _SIGNALS & {*by.opcode[:2]}:
+        if by.opcode[1:2] and by.opcode[1] in _SIGNALS and by.opcode[0] in ("mbarrier", "tcgen05"):
             return False
         if by.opcode[0] in ("bra", "brx", "ret", "exit", "call"):
             return True

@@ -133,6 +133,75 @@ def test_a_descriptor_that_does_not_fit_is_an_error(bits, problem):
     assert problem in finding.message
 
 
+LEFT = """
+extern "C" __global__ void k(const u32* a, const uint4* b, u32* out, u32 form) {
+    __shared__ alignas(128) uint4 right[N * 2];
+    __shared__ alignas(8) u64 bar;
+    __shared__ u32 base;
+    const int t = threadIdx.x;
+    for (int i = t; i < N * 2; i += 128) right[i] = b[i];
+    if (t < 32) ALLOC(&base, 256);
+    if (t == 0) INIT(&bar, 1);
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    for (u32 c = 0; c < 8; ++c) ST(base + quarter() + 128 + c, a[t * 8 + c]);
+    for (u32 c = 0; c < N; ++c) ST(base + quarter() + c, __float_as_uint(8.f));
+    WAIT_ST();
+    __syncthreads();
+    if (t < 32 && first()) {
+        asm volatile("{ .reg .pred p; setp.ne.u32 p, 1, 0; INSTRUCTION }"
+            :: "r"(base), "r"(base + 128), "l"(matrix(right, N)), "r"(form) : "memory");
+        COMMIT(&bar);
+    }
+    WAIT(&bar, 0);
+    for (u32 c = 0; c < N; ++c) {
+        u32 x;
+        LD(x, base + quarter() + c);
+        WAIT_LD();
+        out[t * N + c] = x;
+    }
+    __syncthreads();
+    if (t < 32) DEALLOC(base, 256);
+}
+"""
+
+
+def from_lanes(instruction: str, a: np.ndarray, b: np.ndarray, m: int) -> np.ndarray:
+    """Return the sums, float32 [lane, N], of A in tensor memory, [lane, K], and B; D begins with 8."""
+    out = np.zeros((128, len(b)), np.uint32)
+    source = f"#define N {len(b)}\n" + LEFT.replace("INSTRUCTION", instruction)
+    left, right = (np.ascontiguousarray(each.astype(np.float16)) for each in (a, b))
+    bits = form(m, len(b), 1, 0, 0)
+    report = launched(source, left.view(np.uint32), core_matrices(right.view(np.uint8)), out, bits)
+    assert report.errors == ()
+    return out.view(np.float32)
+
+
+def test_a_row_of_a_in_tensor_memory_lies_in_the_lane_of_its_sums():
+    a, b = numbers(128, 16), numbers(16, 16)
+    found = from_lanes("tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;", a, b, 128)
+    assert np.array_equal(found, a @ b.T + 8)
+
+
+def test_d_is_scaled_by_a_power_of_two():
+    a, b = numbers(128, 16), numbers(16, 16)
+    found = from_lanes("tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p, 2;", a, b, 128)
+    assert np.array_equal(found, a @ b.T + 2)
+
+
+@pytest.mark.parametrize("m", [32, 64])
+def test_a_stationary_product_has_its_columns_in_parts(m):
+    """``.ws``: each part of the lanes has its own rows of A, here the same, and a part of the columns."""
+    parts = 128 // m
+    a, b = np.tile(numbers(m, 16), (parts, 1)), numbers(64, 16)
+    found = from_lanes("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;", a, b, m)
+    width = 64 // parts
+    product = a[:m] @ b.T + 8
+    for part in range(parts):
+        assert np.array_equal(found[m * part : m * part + m, :width], product[:, width * part : width * part + width])
+    assert (found[:, width:] == 8).all()
+
+
 EARLY = """
 extern "C" __global__ void k(u32* out) {
     __shared__ alignas(128) unsigned short left[128 * 16], right[8 * 16];

@@ -1,0 +1,76 @@
+"""Descriptors of shared memory: the fields, and where the pieces of a matrix lie, of each swizzle and direction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cuda_tma.simulate._tensor_memory.descriptor import SharedDescriptor, pieces
+from cuda_tma.simulate._tensor_memory.form import form_of
+
+from ._kernels import form
+
+
+def encoded(start: int, leading: int, stride: int, swizzle: int) -> int:
+    return start >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | 1 << 46 | swizzle << 61
+
+
+def test_the_fields():
+    found = SharedDescriptor.decode(encoded(0x4000, 2048, 1024, 2))
+    assert found == SharedDescriptor(0x4000, 2048, 1024, 0, 2)
+    assert found.span_bytes == 128
+
+
+@pytest.mark.parametrize(
+    ("bits", "error", "problem"),
+    [
+        (0, ValueError, "bits 46 to 48 of the matrix descriptor 0x0000000000000000 are 0"),
+        (encoded(0, 0, 0, 3), ValueError, "no swizzle has it"),
+        (encoded(0, 0, 0, 2) | 1 << 49, NotImplementedError, "base offset 1"),
+        (encoded(0, 0, 0, 2) | 1 << 52, NotImplementedError, "absolute leading dimension"),
+    ],
+)
+def test_a_descriptor_that_is_not_valid(bits, error, problem):
+    with pytest.raises(error, match=problem):
+        SharedDescriptor.decode(bits)
+
+
+@pytest.mark.parametrize(("swizzle", "span"), [(2, 128), (4, 64), (6, 32)])
+def test_rows_of_k_under_a_swizzle(swizzle, span):
+    """As TMA writes a box of `span` bytes: 16-byte pieces are exchanged by the row within eight rows."""
+    found = pieces(encoded(0, 0, 8 * span, swizzle), 64, 2, False)
+    row, piece = np.ogrid[:64, :2]
+    linear = row * span + piece * 16
+    assert np.array_equal(found, linear ^ linear >> 3 & span - 16)
+
+
+def test_rows_of_k_without_a_swizzle():
+    found = pieces(encoded(256, 512, 128, 0), 16, 2, False)
+    row, piece = np.ogrid[:16, :2]
+    assert np.array_equal(found, 256 + row // 8 * 128 + row % 8 * 16 + piece * 512)
+
+
+def test_rows_of_m_under_a_swizzle_of_128_bytes():
+    """16-bit elements: 64 of M side by side, rows of K in eights; the next 64 are `leading` on."""
+    found = pieces(encoded(0, 8192, 1024, 2), 128, 2, True)
+    k, piece = np.ogrid[:16, :16]
+    linear = k * 128 + piece % 8 * 16 + piece // 8 * 8192
+    assert np.array_equal(found, linear ^ linear >> 3 & 112)
+
+
+def test_rows_of_m_of_32_bits_keep_32_bytes_together():
+    found = pieces(encoded(0, 4096, 512, 1), 32, 4, True)
+    k, piece = np.ogrid[:8, :8]
+    linear = k * 128 + piece * 16
+    assert np.array_equal(found, linear ^ linear >> 2 & 96)
+
+
+def test_the_form_of_a_product():
+    found = form_of("f16", form(128, 256, 1, 1, 1, 1 << 16), 1, False)
+    assert (found.m, found.n, found.k, found.a_type, found.sums) == (128, 256, 16, "bf16", "f32")
+    assert (found.a_mn_major, found.b_mn_major) == (False, True)
+
+
+def test_a_sparse_form_is_not_known():
+    with pytest.raises(NotImplementedError, match="a sparse A"):
+        form_of("f16", form(128, 256, 1, 1, 1, 4), 1, False)
