@@ -37,7 +37,7 @@ def test_a_descriptor_that_is_not_valid(bits, error, problem):
 
 @pytest.mark.parametrize(("swizzle", "span"), [(2, 128), (4, 64), (6, 32)])
 def test_rows_of_k_under_a_swizzle(swizzle, span):
-    """As TMA writes a box of `span` bytes: 16-byte pieces are exchanged by the row within eight rows."""
+    """The places of a box that TMA writes: the row within eight rows exchanges pieces of 16 bytes."""
     found = pieces(encoded(0, 0, 8 * span, swizzle), 64, 2, False)
     row, piece = np.ogrid[:64, :2]
     linear = row * span + piece * 16
@@ -51,7 +51,7 @@ def test_rows_of_k_without_a_swizzle():
 
 
 def test_rows_of_m_under_a_swizzle_of_128_bytes():
-    """16-bit elements: 64 of M side by side, rows of K in eights; the next 64 are `leading` on."""
+    """Rows of K in eights, each with 64 elements of M; the next 64 are `leading` bytes on."""
     found = pieces(encoded(0, 8192, 1024, 2), 128, 2, True)
     k, piece = np.ogrid[:16, :16]
     linear = k * 128 + piece % 8 * 16 + piece // 8 * 8192
