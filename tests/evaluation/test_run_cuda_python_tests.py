@@ -13,7 +13,7 @@ EVALUATION = Path(__file__).parents[2] / "evaluation"
 if str(EVALUATION) not in sys.path:
     sys.path.append(str(EVALUATION))
 
-import run_cuda_python_tests as suites
+import run_cuda_python_tests as suites  # noqa: E402
 
 DOCUMENT = """<testsuites><testsuite>
 <testcase name="a"/>
