@@ -1,6 +1,6 @@
 """The pytest plugin of cuda_tma: ``pytest --cuda-tma`` judges every launch of a suite on a simulated GPU.
 
-pytest loads this module in every run. It has only the options: cuda_tma is imported when ``--cuda-tma`` is given.
+pytest loads this module in every run. It has only the options, and imports cuda_tma only for ``--cuda-tma``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ _NAME = "cuda-tma-suite"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options, which have the names that ``cuda-tma sanitize`` has."""
+    """Add the options, named like those of ``cuda-tma sanitize``."""
     group = parser.getgroup("cuda-tma", "kernels on a simulated GPU")
     group.addoption("--cuda-tma", action="store_true", help="judge every launch; fail a test whose kernel has an error")
     for name, metavar, text in (
-        ("compute-capability", "9.0", "of the GPU that is simulated; 9.0 if not given"),
-        ("schedules", "N", "under how many orders to run a launch; 4 if not given"),
-        ("suppressions", "FILE", "findings that are not reported: kind:place:reason, one a line"),
+        ("compute-capability", "9.0", "compute capability of the simulated GPU (default: 9.0)"),
+        ("schedules", "N", "number of orders under which each launch runs (default: 4)"),
+        ("suppressions", "FILE", "suppress findings: kind:place:reason, one per line"),
         ("json", "FILE", "write the launches and findings as JSON"),
         ("sarif", "FILE", "write the findings as SARIF 2.1.0"),
         ("html", "FILE", "write one page with launches, findings, their lines and their timelines"),

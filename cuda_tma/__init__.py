@@ -1,6 +1,6 @@
-"""TMA tensor maps for cuda.core: ``__all__`` has the names of the first hour, the public modules have the others.
+"""TMA tensor maps for cuda.core: ``__all__`` has the most common names, the public modules have the others.
 
-Attributes that are modules or names of cuda.core are imported on first use, so ``import cuda_tma`` stays small.
+Attributes that are modules or names of cuda.core are imported on first use, so that ``import cuda_tma`` stays small.
 """
 
 from importlib import import_module as _import_module

@@ -13,16 +13,16 @@ _CALLS = (
 
 
 def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
-    """What a source calls the barrier that is waited for in one of its lines, in backticks; "" if that is not found.
+    """Return the source's name of the barrier that one of its lines waits for, in backticks; "" if it is not found.
 
     Parameters
     ----------
     lines : iterable of str
-        Of the source.
+        The lines of the source.
     line : int
-        From 1.
+        The number of the line, from 1.
     side : {"", "full", "empty"}
-        Which barriers of a Pipeline.
+        The kind of barrier of a Pipeline.
 
     Examples
     --------

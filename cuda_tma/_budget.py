@@ -1,6 +1,6 @@
-"""Limits on input from elsewhere (PTX, names, files, texts), each stated here only.
+"""Limits on input from elsewhere (PTX, names, files, texts), each defined only here.
 
-A limit protects the process that judges a stranger's kernel. It lies far above the sizes that real kernels have.
+A limit protects the process that judges a foreign kernel. It is far above the sizes of real kernels.
 """
 
 from __future__ import annotations
@@ -28,36 +28,36 @@ __all__ += [
 ]
 __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"]
 
-# ---- of a PTX text ----
+# ---- PTX texts ----
 
 KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
-TOKENS = 4 << 20  # of PTX: of 32 MB as compilers write it; each takes 150 bytes here
-NESTING = 100  # brackets in brackets, braces in braces, signs before signs
-ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles want 1024
+TOKENS = 4 << 20  # of 32 MB of PTX as compilers write it; each takes 150 bytes here
+NESTING = 100  # nested brackets, braces or signs
+ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles need 1024
 MODULE_BYTES = 1 << 30  # of a module's variables
-VARIABLES = 1 << 14  # that a module declares outside of functions
+VARIABLES = 1 << 14  # of a module outside of functions
 PARAMETER_BYTES = 32_764  # of a function: PTX ISA 9.0, "Kernel Function Parameters"
-REGISTERS = 1 << 19  # that a module declares
+REGISTERS = 1 << 19  # of a module
 NAME_BYTES = 64 << 20  # of the names of inlined functions, in all places together
 
-# ---- of a launch ----
+# ---- launches ----
 
-CALL_DEPTH = 4096  # calls within calls of a thread: its stack of 256 KiB has 64 bytes for each
+CALL_DEPTH = 4096  # nested calls of a thread: its stack of 256 KiB has 64 bytes for each
 STACK_BYTES = 1 << 18  # of a thread's local memory
 LOCAL_BYTES = 1 << 30  # of all threads that run at the same time
-REGISTER_BYTES = 1 << 30  # likewise, in all the calls that they are in
-OUTPUT_CHARACTERS = 4 << 20  # that a launch prints; CUDA's buffer, cudaLimitPrintfFifoSize, has 1 MiB
+REGISTER_BYTES = 1 << 30  # likewise, in all of their calls
+OUTPUT_CHARACTERS = 4 << 20  # printed by a launch; CUDA's buffer, cudaLimitPrintfFifoSize, has 1 MiB
 TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversion of printf
 
-# ---- of other files, and of texts ----
+# ---- other files, and texts ----
 
 DEMANGLED_CHARACTERS = 1 << 20  # of a C++ name, by a bound on its references to its own parts
 MANGLED_CHARACTERS = 4096  # of a name that the C++ runtime reads
 LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
-COMPLAINT_CHARACTERS = 1 << 15  # of a command on standard error: 400 lines of a compiler
-PATH_CHARACTERS = 4096  # of a file that input names: PATH_MAX of Linux
-RECORDED_BYTES = 2 << 30  # of memory that one recorded launch has
-BASELINE_BYTES = 64 << 20  # of a report whose findings are known
+COMPLAINT_CHARACTERS = 1 << 15  # of a command's standard error: 400 lines of a compiler
+PATH_CHARACTERS = 4096  # of a file name in the input: PATH_MAX of Linux
+RECORDED_BYTES = 2 << 30  # of memory of one recorded launch
+BASELINE_BYTES = 64 << 20  # of a report of known findings
 RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording
-SOURCE_BYTES = 4 << 20  # of a source file, of which a finding shows lines, and of a header
+SOURCE_BYTES = 4 << 20  # of a source file, for excerpts in findings, and of a header
 SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them

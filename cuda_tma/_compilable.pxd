@@ -1,7 +1,7 @@
-"""What the options classes inherit, for the extension modules that compile them."""
+"""The base of the options classes, for the extension modules that compile them."""
 
 
 cdef class Compilable:
-    """Room for the options' C values, which _make.encode puts there: this module knows nobody."""
+    """Space for the C values of options, which _make.encode fills; this module imports nothing."""
 
     cdef object values

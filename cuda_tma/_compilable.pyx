@@ -1,8 +1,8 @@
-"""What the options classes inherit: room for their values as the driver takes them."""
+"""The base of the options classes: space for their values in the driver's types."""
 
 cimport cython
 
 
-@cython.auto_pickle(False)  # the values are made again
+@cython.auto_pickle(False)  # unpickling compiles the values again
 cdef class Compilable:
     pass

@@ -1,4 +1,4 @@
-"""compile(): from source to a kernel of the current device."""
+"""The function compile(): from source to a kernel of the current device."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ._watchdog.deadlines import arm
 __all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
-_LONGEST_MS = 1_000_000_000  # the header counts them in 32 bits
+_LONGEST_MS = 1_000_000_000  # the header counts milliseconds in 32 bits
 
 
 class SupportsWrite(Protocol):
-    """A file, a StringIO: what text is written to."""
+    """A destination of text, such as a file or a StringIO."""
 
     def write(self, text: str, /) -> object: ...
 
@@ -39,39 +39,39 @@ def compile(
     logs: SupportsWrite | None = None,
     watchdog_ms: int | None = None,
 ) -> Kernel:
-    """Compile a kernel for the current device, by NVRTC; or take it from disk, where it was kept when it was compiled.
+    """Compile a kernel for the current device with NVRTC, or load it from disk if an earlier compilation kept it.
 
-    The include path has cuda_tma's headers, the language is C++17, and the code has line information. The kernel knows
-    the types of its parameters, of ``extern "C"`` too, and how much dynamic shared memory it asks for by
-    ``cuda_tma::dynamic_shared<T>()``: :func:`launch` heeds both, :func:`parameters_of` says them.
+    The include path has cuda_tma's headers, the language is C++17, and the code has line information. The kernel has
+    the types of its parameters, also with ``extern "C"``, and the dynamic shared memory that it requests with
+    ``cuda_tma::dynamic_shared<T>()``: :func:`launch` checks and uses both, :func:`parameters_of` returns them.
 
     Parameters
     ----------
     source : str or path
-        CUDA C++; or the file that holds it.
+        CUDA C++, or the file that contains it.
     name : str
-        The kernel, as C++ calls it: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``; one of several of a name is
+        The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
     defines : mapping, optional
         Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
     options : sequence of str, optional
-        NVRTC's, as in ``["--use_fast_math", "-Iinclude"]``; a ``-std`` of their own counts. The target is the device's,
-        with the features of its architecture (``sm_90a``).
+        NVRTC's options, as in ``["--use_fast_math", "-Iinclude"]``; their ``-std`` has precedence. The target is the
+        device's, with the features of its architecture (``sm_90a``).
     constants : mapping of str to str, optional
-        C++ expressions of integers that :func:`parameters_of` shall answer, each by any name:
+        C++ expressions of integers that :func:`parameters_of` returns, each by any name:
         ``{"threads": "128 * (CONSUMERS + 1)"}``.
     cache : bool, optional
-        False: compiled anew, and not kept. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or else in ``cuda_tma`` below
-        ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is found again if the source, all headers that it
-        includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same. Headers
-        are found by reading the text: a source with an include whose file is a macro is not kept.
+        False: compile again, and do not keep the result. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or else in
+        ``cuda_tma`` below ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is reused if the source, all headers
+        that it includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same.
+        Headers are found by reading the text: a source with an include whose file is a macro is not kept.
     logs : object with a ``write`` method, optional
-        Where the compiler's warnings and remarks are written, of a kernel from disk too: ``sys.stderr``, as for
-        cuda.core's ``Program.compile``. Those of what does not compile are in the error.
+        Destination of the compiler's warnings and remarks, also for a kernel from disk: ``sys.stderr``, as for
+        cuda.core's ``Program.compile``. If the source does not compile, they are in the error.
     watchdog_ms : int, optional
-        The longest that a wait of cuda_tma's headers may take, longer than the kernel does when all is well. Who waits
-        longer ends, and :func:`synchronize` says who and for what. Waits of other headers, and loops around
-        ``try_wait``, have no deadline. None: no watchdog, and nothing of it in the machine code.
+        The longest duration of a wait of cuda_tma's headers; choose it longer than the kernel's normal run. A longer
+        wait ends, and :func:`synchronize` reports the waiting threads and the barrier. Waits of other headers, and
+        loops around ``try_wait``, have no deadline. None: no watchdog, and no code for it.
 
     Returns
     -------
@@ -82,14 +82,14 @@ def compile(
     CompileError
         If the source does not compile, with the line and the compiler's log, or has no such kernel.
     ValueError
-        If `watchdog_ms` is no number of milliseconds, or `defines` has its macro too.
+        If `watchdog_ms` is not a number of milliseconds, or `defines` also has its macro.
     RuntimeError
         If there is no NVIDIA driver, or no NVRTC.
 
     Warns
     -----
     RuntimeWarning
-        If the kernel cannot be kept, and why.
+        If the kernel cannot be kept, with the reason.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def compile(
         logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
-    if compiled.dynamic_shared_bytes:  # before the first launch, too: kernel.occupancy heeds the limit
+    if compiled.dynamic_shared_bytes:  # before the first launch, for kernel.occupancy uses the limit
         allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
     if watchdog_ms is not None:
         arm(kernel, asked.source, asked.file, watchdog_ms)
@@ -119,11 +119,11 @@ def _with_watchdog(defines: Mapping[str, object] | None, watchdog_ms: object) ->
     is_whole = isinstance(watchdog_ms, int | np.integer) and not isinstance(watchdog_ms, bool)
     milliseconds = int(watchdog_ms) if is_whole else 0  # type: ignore[call-overload]
     if not 1 <= milliseconds <= _LONGEST_MS:
-        raise ValueError(f"watchdog_ms={watchdog_ms!r}; give milliseconds, 1 to {_LONGEST_MS}")
+        raise ValueError(f"watchdog_ms={watchdog_ms!r}; pass milliseconds, 1 to {_LONGEST_MS}")
     if defines and _DEADLINE in defines:
         raise ValueError(
-            f"watchdog_ms={watchdog_ms} and defines[{_DEADLINE!r}]={defines[_DEADLINE]!r} are one macro; give "
-            "watchdog_ms alone"
+            f"watchdog_ms={watchdog_ms} and defines[{_DEADLINE!r}]={defines[_DEADLINE]!r} are one macro; pass only "
+            "watchdog_ms"
         )
     return {**(defines or {}), _DEADLINE: milliseconds}
 
@@ -132,6 +132,6 @@ def _current_target() -> str:
     try:
         major, minor = Device().compute_capability
     except Exception:
-        require_driver()  # which says it in this package's words if there is none
+        require_driver()  # raises this package's error if there is no driver
         raise
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"

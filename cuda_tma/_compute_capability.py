@@ -1,4 +1,4 @@
-"""Which device a map is for: a compute capability, from the pair or any of the usual spellings."""
+"""The compute capability of a map's device, from the pair or any of the usual spellings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capabilit
 # CUDA 13.5 Programming Guide, compute capabilities: 12.x is the newest. A larger number is a spelling of cuda.core's
 # `arch` (90 for 9.0), which would pass for a device with every feature.
 NEWEST_MAJOR = 12
-NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # as which later devices are judged
+NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # later devices are treated as this one
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
 
 
 def parse_compute_capability(value: object) -> tuple[int, int]:
-    """The pair (major, minor) that a value stands for.
+    """Return the pair (major, minor) of a value.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
     Raises
     ------
     TensorMapError
-        If it is neither, or none that is known: the major number is 1 to 12, the minor one 0 to 9.
+        If the value is neither, or is unknown: the major number is 1 to 12, the minor one 0 to 9.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
     found = _of_text(value) if isinstance(value, str) else _of_pair(value)
     if found is None or not (1 <= found[0] <= NEWEST_MAJOR and 0 <= found[1] <= 9):
         raise TensorMapError(
-            f"compute_capability is {shown(value)}; give (major, minor), as in (9, 0), or one of its spellings: "
-            f'"9.0", "90" or "sm_90a". Majors up to {NEWEST_MAJOR} are known'
+            f"compute_capability is {shown(value)}; pass (major, minor), as in (9, 0), or one of its spellings: "
+            f'"9.0", "90" or "sm_90a". Major numbers up to {NEWEST_MAJOR} are known'
         )
     return found
 
@@ -59,7 +59,7 @@ def _of_pair(value: object) -> tuple[int, int] | None:
 
 
 def _of_text(text: str) -> tuple[int, int] | None:
-    """Without a point the last digit is the minor number, as in sm_90; but "9" and "10" are majors: no 1.0 has TMA."""
+    """Return the pair of a spelling; without a point the last digit is the minor number, but "9" and "10" have none."""
     match = _SPELLING.fullmatch(text.strip())
     if match is None or len(match[2]) > 3:
         return None

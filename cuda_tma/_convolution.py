@@ -99,17 +99,17 @@ class Convolution:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """How far the last tap of the filter is from its first: ``(kernel_size - 1) * dilation``."""
+        """The distance from the first to the last tap of the filter: ``(kernel_size - 1) * dilation``."""
         return tuple((k - 1) * d for k, d in zip(self.kernel_size, self.dilation, strict=True))
 
     @property
     def pixel_box_lower_corner(self) -> tuple[int, ...]:
-        """Where the box of pixels begins, from the tensor's first pixel: ``-padding``."""
+        """The start of the box of pixels, relative to the tensor's first pixel: ``-padding``."""
         return tuple(-before for before, _ in self.padding)
 
     @property
     def pixel_box_upper_corner(self) -> tuple[int, ...]:
-        """Where it ends, from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
+        """The end of the box of pixels, from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
         return tuple(after - reach for (_, after), reach in zip(self.padding, self.reach, strict=True))
 
     @property
@@ -118,7 +118,7 @@ class Convolution:
         return (1, *self.stride, 1)
 
     def output_extents(self, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """Extents of the output (D, H, W), for those of the input.
+        """Return the extents (D, H, W) of the output for those of the input.
 
         Raises
         ------
@@ -146,12 +146,12 @@ class Convolution:
         return tuple(found)
 
     def output_pixel(self, index: SupportsIndex, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """The output pixel (image, D, H, W) that is number `index` in the order in which loads deliver them.
+        """Return the output pixel (image, D, H, W) with number `index` in the order in which loads deliver them.
 
         Parameters
         ----------
         index : int
-            Row of the matrix that im2col makes: a column of a map begins at multiples of ``pixels_per_column``.
+            Row of the im2col matrix: a column of a map begins at multiples of ``pixels_per_column``.
         extents : sequence of int
             Spatial extents (D, H, W) of the input.
 
@@ -176,14 +176,14 @@ class Convolution:
         return (image, *reversed(pixel))
 
     def coordinates(self, pixel: Collection[SupportsIndex], channel: SupportsIndex = 0) -> tuple[int, ...]:
-        """What a kernel passes as the coordinates of a load: innermost first (C, W, H, D, image).
+        """Return the coordinates that a kernel passes to a load: innermost first (C, W, H, D, image).
 
         Parameters
         ----------
         pixel : sequence of int
-            The first output pixel of the column, (image, D, H, W) as far as there are spatial dimensions.
+            The first output pixel of the column: (image, D, H, W), with as many spatial dimensions as the convolution.
         channel : int
-            The first channel; its bytes lie on a multiple of 16.
+            The first channel; its bytes must be on a multiple of 16.
         """
         image, *places = _each("pixel", pixel, len(self.kernel_size) + 1)
         steps = zip(places, self.stride, self.padding, strict=True)
@@ -194,7 +194,7 @@ class Convolution:
         )
 
     def offsets(self, tap: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """What a kernel passes as the offsets of a load: innermost first (W, H, D).
+        """Return the offsets that a kernel passes to a load: innermost first (W, H, D).
 
         Parameters
         ----------
@@ -204,11 +204,11 @@ class Convolution:
         Raises
         ------
         TensorMapError
-            If it lies outside the filter.
+            If the tap is outside the filter.
         """
         taps = _each("tap", tap, len(self.kernel_size), least=0)
         if any(place >= size for place, size in zip(taps, self.kernel_size, strict=True)):
-            raise TensorMapError(f"tap={tap!r} lies outside the filter, which is {self.kernel_size}; count from 0")
+            raise TensorMapError(f"tap={tap!r} is outside the filter of {self.kernel_size}; count from 0")
         return tuple(place * d for place, d in zip(reversed(taps), reversed(self.dilation), strict=True))
 
 
@@ -220,7 +220,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Whether it has a length. Arrays without dimensions have but the method; they are one value."""
+    """Return whether a value has a length. Arrays without dimensions have only the method; they are one value."""
     try:
         len(value)
     except TypeError:
@@ -229,11 +229,11 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _spatial_dims(**arguments: Any) -> int:
-    """The length of whatever is a sequence; 2 if nothing is."""
+    """Return the length of the arguments that are sequences; 2 if none is."""
     lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and _is_sequence(v)}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
-        raise TypeError(f"{given} have different lengths; give one value for each spatial dimension, or one for all")
+        raise TypeError(f"{given} have different lengths; pass one value for each spatial dimension, or one for all")
     dims = next(iter(lengths.values()), 2)
     if not 1 <= dims <= 3:
         raise TypeError(f"{next(iter(lengths))} has {dims} values; a convolution has 1 to 3 spatial dimensions")
@@ -241,27 +241,27 @@ def _spatial_dims(**arguments: Any) -> int:
 
 
 def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[int, ...]:
-    """One int for each of `count` dimensions, none of them below `least`."""
+    """Return one int for each of `count` dimensions, none of them below `least`."""
     try:
         values = tuple(map(operator.index, value)) if _is_sequence(value) else (operator.index(value),) * count
     except TypeError:
         raise TypeError(f"{name}={value!r} is neither an integer nor a sequence of integers") from None
     if len(values) != count:
-        raise TypeError(f"{name}={value!r} has {len(values)} values, and needs {count}")
+        raise TypeError(f"{name}={value!r} has {len(values)} values; it needs {count}")
     if min(values) < least:
-        raise TensorMapError(f"{name}={value!r} has a value below {least}; give {least} or more")
+        raise TensorMapError(f"{name}={value!r} has a value below {least}; pass {least} or more")
     return values
 
 
 def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int], ...]:
-    """(before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
+    """Return (before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
     if isinstance(value, str):
         if value not in ("valid", "same"):
             raise TensorMapError(
-                f'padding={value!r} is neither of the two words; write "valid" or "same", or give the pixels'
+                f'padding={value!r} is neither of the two words; pass "valid", "same" or numbers of pixels'
             )
         if value == "same" and any(step != 1 for step in conv.stride):
-            raise TensorMapError(f'padding="same" needs a stride of 1, and stride={conv.stride}; give the pixels')
+            raise TensorMapError(f'padding="same" needs a stride of 1, not {conv.stride}; pass the pixels')
         return tuple((reach // 2, reach - reach // 2) if value == "same" else (0, 0) for reach in conv.reach)
     if _is_sequence(value) and any(map(_is_sequence, value)):
         before, after = zip(*(_each("padding", pair, 2, least=0) for pair in value), strict=True)
@@ -270,11 +270,11 @@ def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int],
     return tuple(zip(before, after, strict=True))
 
 
-# --- what an im2col map has no room for ---
+# --- limits of an im2col map ---
 
 
 def _check(conv: Convolution) -> None:
-    """Refuse what no im2col map can say, all of it at once."""
+    """Refuse a convolution that no im2col map can represent, with all of its violations at once."""
     limit = CORNER_LIMIT[len(conv.kernel_size) + 2]
     broken = [
         f"{name}={value}; an im2col map of {len(conv.kernel_size)} spatial dimensions needs {low} to {high}. {remedy}"
@@ -287,7 +287,7 @@ def _check(conv: Convolution) -> None:
 
 
 def _ranges(conv: Convolution, i: int, limit: int) -> tuple[tuple[str, int, int, int, str], ...]:
-    """(what, value, least, most, remedy) in dimension `i`. Corners are in [-limit, limit).
+    """Return (name, value, least, most, remedy) of each number in dimension `i`. Corners are in [-limit, limit).
 
     Offsets have no sign, and as many bits as a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
     """

@@ -1,7 +1,7 @@
-"""What the driver's errors mean where TMA is used: one table, for our own errors, the command line and the docs.
+"""The meaning of the driver's errors in programs that use TMA: one table for our errors, the command line and the docs.
 
-Sources: the CUDA 13.5 driver API, ``CUresult``, for names, texts and which errors stay; what gives them in TMA is
-documented there for none, and observed where a row says so.
+Sources: the CUDA 13.5 driver API, ``CUresult``, for names, texts and which errors stay. It documents no causes in TMA;
+they were observed where a row has some.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error"
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
 OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
-_CAUSES = {  # what gave it, as recorded (record_faults.py), of cases that use TMA, barriers or clusters
+_CAUSES = {  # causes in TMA, barriers and clusters, as recorded (record_faults.py)
     700: (
         "the map is a copy in local memory",
         "the map is a copy in shared memory",
@@ -22,7 +22,7 @@ _CAUSES = {  # what gave it, as recorded (record_faults.py), of cases that use T
         "a map at a wild address is prefetched",
         "a box is prefetched by a map at a wild address",
         "the map's tensor was freed",
-        "the map's tensor ends behind its memory",
+        "the map's tensor ends past its memory",
         "the map's tensor has address 0",
         "the map of a store has a wild tensor",
         "the tile runs over the end of shared memory",
@@ -34,7 +34,7 @@ _CAUSES = {  # what gave it, as recorded (record_faults.py), of cases that use T
         "a barrier is made outside of shared memory",
         "an arrival outside of shared memory",
         "a wgmma whose descriptor is all ones",
-        "a wgmma of matrices behind shared memory",
+        "a wgmma of matrices past the end of shared memory",
     ),
     715: (
         "the map's bytes are zeros",
@@ -46,43 +46,43 @@ _CAUSES = {  # what gave it, as recorded (record_faults.py), of cases that use T
         "an im2col map in a tiled load",
         "a rank-2 map in a rank-3 store",
         "a rank-2 map in a rank-1 store",
-        "a reduction of another operation than the type has",
-        "the map has a data type that is none",
-        "the map has an interleave that is none",
+        "a reduction with an operation that the type does not have",
+        "the map has an invalid data type",
+        "the map has an invalid interleave",
         "the map has rank 8",
         "the box is wider than the swizzle's span",
-        "the box's rows are no multiple of 16 bytes",
+        "the box's rows are not a multiple of 16 bytes",
         "interleave 32B with rank 2",
-        "the innermost coordinate is no multiple of 16 bytes",
+        "the innermost coordinate is not a multiple of 16 bytes",
         "an arrival at global memory",
-        "a named barrier with a count that is no multiple of 32",
+        "a named barrier with a count that is not a multiple of 32",
         "multicast without a cluster, to CTAs 0 and 1",
         "a wgmma of one warp",
     ),
     716: (
-        "the map lies 32 bytes beside a multiple of 64",
-        "the map lies 16 bytes beside a multiple of 64",
-        "the map lies 1 byte beside a multiple of 64",
-        "the tile is 64 bytes beside a multiple of 128",
-        "the tile is 16 bytes beside a multiple of 128",
-        "the tile is 8 bytes beside a multiple of 128",
-        "the stored tile is 64 bytes beside a multiple of 128",
-        "the stored tile is 16 bytes beside a multiple of 128",
-        "a bulk load from 8 bytes beside a multiple of 16",
-        "a bulk load to 8 bytes beside a multiple of 16",
+        "the map lies 32 bytes past a multiple of 64",
+        "the map lies 16 bytes past a multiple of 64",
+        "the map lies 1 byte past a multiple of 64",
+        "the tile is 64 bytes past a multiple of 128",
+        "the tile is 16 bytes past a multiple of 128",
+        "the tile is 8 bytes past a multiple of 128",
+        "the stored tile is 64 bytes past a multiple of 128",
+        "the stored tile is 16 bytes past a multiple of 128",
+        "a bulk load from 8 bytes past a multiple of 16",
+        "a bulk load to 8 bytes past a multiple of 16",
         "a bulk load from an odd wild address",
-        "a bulk store to 8 bytes beside a multiple of 16",
-        "a load counted 4 bytes beside a barrier",
-        "a barrier is made 4 bytes beside a multiple of 8",
+        "a bulk store to 8 bytes past a multiple of 16",
+        "a load counted 4 bytes past a barrier",
+        "a barrier is made 4 bytes past a multiple of 8",
     ),
     719: (
         "more arrive than the barrier expects",
-        "an arrival 4 bytes beside a barrier",
+        "an arrival 4 bytes past a barrier",
         "an arrival at a barrier that was never made",
         "an arrival at address 0",
         "more bytes are expected than the tx-count holds",
         "2^20 bytes are expected",
-        "multicast to CTAs that the cluster has not",
+        "multicast to CTAs that the cluster does not have",
         "multicast to CTA 7 of a cluster of 2",
         "multicast to a CTA that has ended",
         "an arrival at CTA 7 of a cluster of 2",
@@ -104,19 +104,19 @@ class CudaError:
     Attributes
     ----------
     number : int
-        Of ``CUresult``, and of ``cudaError_t``.
+        The number in ``CUresult``, and in ``cudaError_t``.
     name, runtime_name : str
-        In the driver API and in the runtime API.
+        The names in the driver API and in the runtime API.
     text : str
-        What ``cuGetErrorString`` says.
+        The text of ``cuGetErrorString``.
     is_sticky : bool
-        Whether a kernel that ends in it takes its context along: nearly every later call returns the error then.
+        Whether the error destroys its kernel's context: nearly every later call then returns it.
     meaning : str
-        What it says about the call that returned it.
+        The meaning for the call that returned it.
     causes : tuple of str
-        What gave it in TMA, as recorded.
+        Its recorded causes in TMA.
     source : str
-        Where the row is documented or was observed.
+        The document or the observation behind the row.
     """
 
     number: int
@@ -130,14 +130,17 @@ class CudaError:
 
 
 _STICKY = (
-    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, also the making "
-    "of a tensor map, whatever its arguments. Look at the launches before this call: run again with "
-    "CUDA_LAUNCH_BLOCKING=1, and the launch that ends in it is the first to fail. The process has to be started anew"
+    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, even the making "
+    "of a valid tensor map. Check the earlier launches: run again with CUDA_LAUNCH_BLOCKING=1, and the first launch to "
+    "fail is the cause. The process must be restarted"
 )
 
 
+_USABLE = "No kernel ended in it; the context is still usable"
+
+
 def _of_the_call(number: int, name: str, runtime_name: str, text: str, meaning: str) -> CudaError:
-    return CudaError(number, name, runtime_name, text, meaning=f"{meaning}. No kernel ended in it; the context is well")
+    return CudaError(number, name, runtime_name, text, meaning=f"{meaning}. {_USABLE}")
 
 
 def _sticky(number: int, name: str, runtime_name: str, text: str, source: str = OBSERVED) -> CudaError:
@@ -150,7 +153,7 @@ _ROWS = (
         "CUDA_ERROR_INVALID_VALUE",
         "cudaErrorInvalidValue",
         "invalid argument",
-        meaning="this call's own arguments are at fault, and the context is well",
+        meaning="this call's own arguments are at fault, and the context is still usable",
         source=OBSERVED,
     ),
     CudaError(
@@ -167,7 +170,7 @@ _ROWS = (
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
         "cudaErrorLaunchOutOfResources",
         "too many resources requested for launch",
-        meaning="this launch asks for more threads, registers or shared memory than there are; the context is well",
+        meaning="this launch asks for more threads, registers or shared memory than exist; the context is still usable",
     ),
     _sticky(
         702,
@@ -181,36 +184,36 @@ _ROWS = (
         "CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING",
         "cudaErrorLaunchIncompatibleTexturing",
         "launch uses incompatible texturing mode",
-        "this launch binds textures in a way that its kernel does not take",
+        "this launch binds textures in a way that its kernel does not accept",
     ),
     _of_the_call(
         704,
         "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED",
         "cudaErrorPeerAccessAlreadyEnabled",
         "peer access is already enabled",
-        "this context may read that device's memory already: the call was not needed",
+        "this context can already read that device's memory: the call was not needed",
     ),
     _of_the_call(
         705,
         "CUDA_ERROR_PEER_ACCESS_NOT_ENABLED",
         "cudaErrorPeerAccessNotEnabled",
         "peer access has not been enabled",
-        "peer access was to be disabled, and was never enabled",
+        "peer access was to be disabled, but was never enabled",
     ),
     _of_the_call(
         708,
         "CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE",
         "cudaErrorSetOnActiveProcess",
         "cannot set while device is active in this process",
-        "the device's context was there already: set its flags before the first call that needs it",
+        "the device's context already existed: set its flags before the first call that needs it",
     ),
     CudaError(
         709,
         "CUDA_ERROR_CONTEXT_IS_DESTROYED",
         "cudaErrorContextIsDestroyed",
         "context is destroyed",
-        meaning="the context that is current in this thread was destroyed, or its device was reset: what lay in it is "
-        "gone, tensors and tensor maps' addresses too",
+        meaning="the context that is current in this thread was destroyed, or its device was reset: its memory no "
+        "longer exists, including tensors and the targets of tensor maps",
     ),
     _sticky(710, "CUDA_ERROR_ASSERT", "cudaErrorAssert", "device-side assert triggered"),
     _of_the_call(
@@ -218,21 +221,21 @@ _ROWS = (
         "CUDA_ERROR_TOO_MANY_PEERS",
         "cudaErrorTooManyPeers",
         "peer mapping resources exhausted",
-        "more devices were to be peers than this one can have",
+        "this device cannot have as many peers as were requested",
     ),
     _of_the_call(
         712,
         "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED",
         "cudaErrorHostMemoryAlreadyRegistered",
         "part or all of the requested memory range is already mapped",
-        "this memory of the host is pinned already, or part of it",
+        "this host memory, or part of it, is already pinned",
     ),
     _of_the_call(
         713,
         "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED",
         "cudaErrorHostMemoryNotRegistered",
         "pointer does not correspond to a registered memory region",
-        "this memory of the host was not pinned by cuMemHostRegister",
+        "this host memory was not pinned by cuMemHostRegister",
     ),
     _sticky(714, "CUDA_ERROR_HARDWARE_STACK_ERROR", "cudaErrorHardwareStackError", "hardware stack error", DOCUMENTED),
     _sticky(
@@ -252,7 +255,7 @@ _ROWS = (
         "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE",
         "cudaErrorCooperativeLaunchTooLarge",
         "too many blocks in cooperative launch",
-        meaning="this cooperative launch has more CTAs than fit on the device at once; the context is well",
+        meaning="this cooperative launch has more CTAs than fit on the device at once; the context is still usable",
         source=OBSERVED,
     ),
     CudaError(
@@ -260,14 +263,14 @@ _ROWS = (
         "CUDA_ERROR_NOT_SUPPORTED",
         "cudaErrorNotSupported",
         "operation not supported",
-        meaning="this device cannot do it: tensor maps need compute capability 9.0",
+        meaning="this device does not support it: tensor maps need compute capability 9.0",
     ),
     CudaError(
         912,
         "CUDA_ERROR_INVALID_CLUSTER_SIZE",
         "cudaErrorInvalidClusterSize",
         "a kernel launch error has occurred due to cluster misconfiguration",
-        meaning="this launch's grid and cluster do not fit each other or the device; the context is well",
+        meaning="this launch's grid and cluster do not fit each other or the device; the context is still usable",
         source=OBSERVED,
     ),
     CudaError(
@@ -275,8 +278,8 @@ _ROWS = (
         "CUDA_ERROR_UNKNOWN",
         "cudaErrorUnknown",
         "unknown error",
-        meaning="an internal error, of which nothing is known; where the calls before went well and the map breaks no "
-        "rule, look at the launches before as for a sticky one",
+        meaning="an internal error of unknown cause; if the earlier calls succeeded and the map breaks no rule, check "
+        "the earlier launches as for a sticky error",
     ),
 )
 CUDA_ERRORS = {row.number: row for row in _ROWS}
@@ -284,7 +287,7 @@ _BY_NAME = {name: row for row in _ROWS for name in (row.name, row.runtime_name)}
 
 
 def find_error(given: int | str) -> CudaError | None:
-    """The error of a number or of a name in either API; None of one that is not in the table.
+    """Return the error with a number or with a name in either API; None if the table does not have it.
 
     >>> find_error(716) == find_error("cudaErrorMisalignedAddress"), find_error("CUDA_SUCCESS")
     (True, None)
@@ -293,13 +296,13 @@ def find_error(given: int | str) -> CudaError | None:
 
 
 def explain_error(given: int | str) -> str:
-    """What an error says where TMA is used, as the end of a message; nothing of an error that is not in the table.
+    """Return the meaning of an error in TMA, as the end of a message; empty if the table does not have the error.
 
     >>> print(explain_error("CUDA_ERROR_NOT_SUPPORTED"))
-    : this device cannot do it: tensor maps need compute capability 9.0
+    : this device does not support it: tensor maps need compute capability 9.0
     """
     error = find_error(given)
     if error is None:
         return ""
-    more = f" (what gives {error.number} in TMA: cuda-tma explain {error.number})" if error.is_sticky else ""
+    more = f" (causes of {error.number} in TMA: cuda-tma explain {error.number})" if error.is_sticky else ""
     return f": {error.meaning}{more}"

@@ -1,7 +1,7 @@
-"""dtype to tensor-map data type, and the facts of each data type. Sizes are in bits, since 4- and 6-bit types exist.
+"""From a dtype to a tensor map's data type, and the facts of each. Sizes are in bits, because of 4- and 6-bit types.
 
-A dtype travels through the package as its *name* (``"float32"``, ``"float8_e4m3fn"``), the spelling that NumPy,
-ml_dtypes, torch and JAX share.
+The package passes a dtype as its *name* (``"float32"``, ``"float8_e4m3fn"``), the spelling that NumPy, ml_dtypes, torch
+and JAX share.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 _DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
-GROUP_ELEMENTS = 16  # of packed elements, what shared memory holds together
+GROUP_ELEMENTS = 16  # the packed elements of one group in shared memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +45,25 @@ class Element:
     Attributes
     ----------
     bits : int
-        Of one element in global memory.
+        Bits of one element in global memory.
     code : int
-        What a tensor map stores: the format in bits 0-3; bit 4: round to TFLOAT32.
+        The code in a tensor map: the format in bits 0-3; bit 4: round to TFLOAT32.
     is_floating : bool
         Whether the driver calls it a floating-point type, for which the NaN fill is legal.
     since : (int, int)
-        The first compute capability that takes it.
+        The first compute capability that has it.
     group_bytes : (int, int) or None
-        Of a packed type: bytes of data, and bytes taken in shared memory, by 16 elements.
+        Bytes of data, and bytes in shared memory, of 16 packed elements; None for other types.
     address_align_bytes : int
-        Of what the tensor's address and strides are multiples; see `align_bytes`.
+        The tensor's address and strides are multiples of it; see `align_bytes`.
     dim_multiple : int
-        Of what the innermost extent is a multiple.
+        The innermost extent is a multiple of it.
     row_elements : int or None
-        The one legal width of a box's row; None where any whole number of 16 bytes is.
+        The one legal width of a box's row; None if any whole number of 16 bytes is legal.
     swizzles, wide_swizzles : tuple of TensorMapSwizzle or None
-        Those that are legal, and those that are with im2col wide; None where the data type forbids none.
+        The legal modes, and those with im2col wide; None if the data type forbids none.
     can_interleave, can_store : bool
-        Whether interleaved layouts take it; whether stores do, and not loads alone.
+        Whether interleaved layouts accept it; whether stores do, in addition to loads.
     """
 
     bits: int
@@ -81,20 +81,20 @@ class Element:
 
     @property
     def smem_bits(self) -> int:
-        """What one element takes in shared memory, with its part of the gap in a packed group."""
+        """Bits of one element in shared memory, with its part of the gap in a packed group."""
         return self.group_bytes[1] * 8 // GROUP_ELEMENTS if self.group_bytes else self.bits
 
     @property
     def chunk_elements(self) -> int:
-        """Of what a row of the box, and without interleave the innermost coordinate, is a multiple."""
+        """The number of which a row of the box, and without interleave the innermost coordinate, is a multiple."""
         return self.row_elements or math.lcm(128, self.bits) // self.bits
 
     def align_bytes(self, interleave: int) -> int:
-        """Of what address and strides are multiples (cuTensorMapEncodeTiled, globalAddress and globalStrides)."""
+        """Return the alignment of address and strides (cuTensorMapEncodeTiled, globalAddress and globalStrides)."""
         return 32 if interleave == TensorMapInterleave.INTERLEAVE_32B else self.address_align_bytes
 
 
-# Sources: CUDA 13.5 driver API, cuTensorMapEncode*; of codes: see codec/_fields; of rows and stores of packed types:
+# Sources: CUDA 13.5 driver API, cuTensorMapEncode*. Codes: codec/_fields. Rows and stores of packed types:
 # PTX ISA 9.0, "Restriction on Tensor Copy instructions".
 ELEMENTS: dict[int, Element] = {
     T.UINT8: Element(8, code=0),
@@ -137,8 +137,8 @@ ELEMENTS: dict[int, Element] = {
     ),
 }
 
-# name: (bits of one element in memory, data type by default). Types that TMA has no name for are moved as the
-# unsigned integer of their size: a copy does not look inside an element.
+# name: (bits of one element in memory, default data type). Types that TMA has no name for are moved as the unsigned
+# integer of their size, because a copy does not read values.
 _DTYPES = {
     "bool": (8, T.UINT8),
     "uint8": (8, T.UINT8),
@@ -185,7 +185,7 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# PTX's and other libraries' short names, of those that are no names of NumPy: there "f8" has 8 bytes.
+# Short names of PTX and other libraries that are not names of NumPy, where "f8" has 8 bytes.
 _SHORT_NAMES = {
     "bf16": "bfloat16",
     "fp16": "float16",
@@ -198,7 +198,7 @@ _TFLOAT32 = "tf32"
 
 
 def element_bits(data_type: int) -> int:
-    """Bits of one element in global memory.
+    """Return the bits of one element in global memory.
 
     >>> element_bits(T.BFLOAT16), element_bits(T.PACKED_16U6_ALIGN16B)
     (16, 6)
@@ -207,17 +207,17 @@ def element_bits(data_type: int) -> int:
 
 
 def is_packed(data_type: int) -> bool:
-    """Whether elements are smaller than a byte (the 16U4 and 16U6 types)."""
+    """Return whether elements are smaller than a byte (the 16U4 and 16U6 types)."""
     return element_bits(data_type) < 8
 
 
 def is_floating(data_type: int) -> bool:
-    """Whether the driver calls the type a floating-point one, for which the NaN fill is legal."""
+    """Return whether the driver calls the type a floating-point one, for which the NaN fill is legal."""
     return ELEMENTS[data_type].is_floating
 
 
 def float_dtype(data_type: int) -> str | None:
-    """The dtype whose numbers a floating-point type makes of an element's bits; None of a type that is bits alone.
+    """Return the dtype of a floating-point type's values; None for a type that is only bits.
 
     >>> float_dtype(T.TFLOAT32), float_dtype(T.BFLOAT16), float_dtype(T.UINT16)
     ('float32', 'bfloat16', None)
@@ -228,7 +228,7 @@ def float_dtype(data_type: int) -> str | None:
 
 
 def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
-    """The data type that stands for a dtype unless the user chooses another; by which `argument`, the error says.
+    """Return the default data type of a dtype; errors name `argument`.
 
     Raises
     ------
@@ -242,21 +242,21 @@ def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
             '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit '
             "elements), "
             '"16U4_ALIGN16B" (16 elements in 8 bytes, then a gap of 8 bytes, as the tensor cores of compute capability '
-            "10 read them beside fp8; box_dim and coordinates count 4-bit elements)"
+            "10 read them alongside fp8; box_dim and coordinates count 4-bit elements)"
         )
     if dtype_name not in _DTYPES:
         raise TensorMapError(
             f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 "
-            f"or 8 bytes: pass {argument}= to say what they are, or view the tensor as another dtype (complex128 as "
+            f"or 8 bytes: pass {argument}= to choose a type, or view the tensor as another dtype (complex128 as "
             "float64 with twice the columns)"
         )
     return _DTYPES[dtype_name][1]
 
 
 def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] = ()) -> str:
-    """The shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name in any case.
+    """Return the shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name in any case.
 
-    For the error: `argument` is the user's name of it, and `others` are the data types that it takes besides.
+    For the error: `argument` is the user's name of it, and `others` are additional data types that it accepts.
 
     >>> dtype_name("FLOAT32"), dtype_name(np.float32), dtype_name(np.dtype("=i4")), dtype_name("torch.bfloat16")
     ('float32', 'float32', 'int32', 'bfloat16')
@@ -268,7 +268,7 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
         return name
     dtype = _numpy_dtype_like(dtype_like)
     if dtype is None:
-        kind = "neither a dtype nor a TensorMapDataType" if others else "no dtype"
+        kind = "neither a dtype nor a TensorMapDataType" if others else "not a dtype"
         choices = ", ".join([*DLPACK_DTYPES, *others])
         raise TensorMapError(f"{argument}={dtype_like!r} is {kind}; choose one of {choices}")
     if not dtype.isnative:
@@ -277,20 +277,20 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
 
 
 def _numpy_dtype_like(value: Any) -> np.dtype | None:
-    """The dtype that NumPy takes the value for; it takes too much: None for float64, a number for its type."""
+    """Return NumPy's dtype for a value, but None for values that NumPy converts too freely: None, or a number."""
     if value is None or isinstance(value, np.generic):
         return None
     try:
         return np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):  # the last of strings with commas
+    except (TypeError, ValueError, SyntaxError):  # the last for strings with commas
         return None
 
 
 def parse_data_type(value: object, argument: str = "data_type") -> T:
-    """A data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
+    """Return a data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
 
-    A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); where both have one they mean the same.
-    `argument` is the user's name of it, for the error.
+    A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); names that both have mean the same. Errors
+    name `argument`.
 
     >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name, parse_data_type("bf16").name
     ('PACKED_16U4_ALIGN8B', 'UINT16', 'BFLOAT16')
@@ -304,9 +304,9 @@ def parse_data_type(value: object, argument: str = "data_type") -> T:
 
 
 def numpy_dtype(dtype_name: str) -> np.dtype:
-    """The NumPy dtype of that name; for the narrow floats from ml_dtypes, or uint8 where ml_dtypes is not installed.
+    """Return the NumPy dtype of that name; narrow floats come from ml_dtypes, or are uint8 where it is not installed.
 
-    float4_e2m1fn_x2 is two elements a byte, which NumPy has no dtype for: always uint8.
+    float4_e2m1fn_x2 has two elements in a byte, which NumPy has no dtype for: always uint8.
     """
     if dtype_name == "float4_e2m1fn_x2":
         return np.dtype(np.uint8)

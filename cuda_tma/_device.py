@@ -1,4 +1,4 @@
-"""cuda.core's Device, with one more door: :meth:`Device.create_tensor_map`."""
+"""cuda.core's Device, with one more method: :meth:`Device.create_tensor_map`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _delegated(name: str) -> property:
 
 
 def _from_core(ask: Callable[[], Any]) -> Any:
-    """What cuda.core answers. Where it cannot since there is no driver, that is said in this package's words."""
+    """Return cuda.core's result; if it fails because there is no driver, raise this package's error."""
     try:
         return ask()
     except Exception:
@@ -44,16 +44,15 @@ def _from_core(ask: Callable[[], Any]) -> Any:
 
 
 class Device(_CoreDevice):
-    """A CUDA device: all that ``cuda.core.Device`` is, equal to it, and accepted wherever it is.
+    """A CUDA device: like ``cuda.core.Device``, equal to it, and accepted in its place.
 
-    cuda.core keeps one Device object for each thread and ordinal, of whichever class asked first. So this one is never
-    kept there: it is a new object each time, and every attribute that cuda.core stores is read from and written to
-    cuda.core's own.
+    cuda.core keeps one Device object for each thread and ordinal, of the class that was called first. This class is
+    therefore never kept there: each call makes a new object, whose attributes are those of cuda.core's own Device.
 
     Parameters
     ----------
     device_id : int, optional
-        The ordinal; the current device, or 0, if None.
+        The ordinal (default: the current device, or 0).
 
     Raises
     ------
@@ -61,9 +60,9 @@ class Device(_CoreDevice):
         If there is no NVIDIA driver.
     """
 
-    __slots__ = ("_core", "_ordinal")  # cuda.core's own Device, and its device_id, which it computes at each look
+    __slots__ = ("_core", "_ordinal")  # cuda.core's own Device, and its device_id, computed once
 
-    if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
+    if TYPE_CHECKING:  # cuda.core has no types: a checker cannot see inherited names
         device_id: int
         name: str
         uuid: str
@@ -90,7 +89,7 @@ class Device(_CoreDevice):
 
     @classmethod
     def get_all_devices(cls) -> tuple[Self, ...]:
-        """All devices of the machine, in ordinal order."""
+        """Return all devices of the machine, in ordinal order."""
         return tuple(cls(int(device)) for device in _from_core(_CoreDevice.get_all_devices))
 
     create_tensor_map = OnDevice.create_tensor_map

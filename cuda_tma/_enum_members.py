@@ -1,4 +1,4 @@
-"""The enumeration of each parameter, and the member that a value is."""
+"""The enumeration of each parameter, and the member of a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {name: row.type for name, row in
 
 
 def member_of(parameter: str, value: int) -> _DriverEnum | None:
-    """The member that a parameter's value is; None of other parameters, and of values that the driver has no name for.
+    """Return the member for a parameter's value; None if the parameter has no enumeration or the driver no such name.
 
     >>> member_of("swizzle", 3), member_of("swizzle", 9), member_of("rank", 3)
     (<TensorMapSwizzle.SWIZZLE_128B: 3>, None, None)

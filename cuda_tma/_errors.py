@@ -1,4 +1,4 @@
-"""The errors of the package: what is refused on the host, what does not compile, and what kills a context."""
+"""The errors of the package: refusals on the host, failed compilations, and accesses that end a context."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ class Violation:
     parameter : str
         The driver's argument, as in :class:`cuda_tma.params.TiledParams`; also ``rank`` and ``compute_capability``.
     index : int or None
-        Which element of an array argument, in driver order (0 is innermost).
+        The index in an array argument, in driver order (0 is innermost).
     value : object
-        What was given.
+        The user's value.
     rule : str
         The rule's name in the table.
     fix : str
-        The remedy in driver's terms; empty where there is none to name.
+        The remedy in the driver's terms; empty if none is known.
     source : str
-        Where the rule is documented or was observed.
+        The document or the observation behind the rule.
     severity : str
-        ``"error"``: the driver refuses it. ``"warning"``: it accepts it, and users regret it.
+        ``"error"``: the driver refuses the map. ``"warning"``: the driver accepts it, but it is likely a mistake.
     requirement : str
-        What the value must be: ``"a multiple of 16"``.
+        The requirement on the value: ``"a multiple of 16"``.
     nearest : int or None
-        The nearest legal value, where there is one, in the argument's own units.
+        The nearest legal value, if there is one, in the argument's own units.
     sentence : str
         The violation in the user's terms: tensor order, elements and bytes. Empty without the `dtype_name` of
         :func:`cuda_tma.check`.
@@ -65,9 +65,9 @@ class TensorMapError(ValueError):
     Parameters
     ----------
     message : str
-        Names the argument, its value, the rule and the remedy.
+        The argument, its value, the rule and the remedy.
     violations : tuple of Violation, optional
-        The broken rules, when the refusal came from :func:`cuda_tma.check`.
+        The broken rules, if :func:`cuda_tma.check` found the fault.
     """
 
     def __init__(self, message: str, violations: tuple[Violation, ...] = ()):
@@ -76,12 +76,12 @@ class TensorMapError(ValueError):
 
 
 class TensorMapFault(RuntimeError):
-    """A TMA access that the hardware answers by killing the CUDA context.
+    """A TMA access that ends the CUDA context on hardware.
 
     Parameters
     ----------
     message : str
-        What was accessed, why it is fatal, and the remedy.
+        The access, the reason why it is fatal, and the remedy.
     cuda_error : str
         The error that the hardware reports, e.g. ``"CUDA_ERROR_ILLEGAL_INSTRUCTION"``.
     """
@@ -92,23 +92,23 @@ class TensorMapFault(RuntimeError):
         self._message = message
 
     def __reduce__(self) -> tuple:
-        """For pickle and copy, which would call the class with the whole text alone."""
+        """Support pickle and copy, which would call the class with only the whole text."""
         return type(self), (self._message, self.cuda_error), self.__dict__
 
 
 class CompileError(RuntimeError):
-    """A kernel that the compiler refuses, or that the source does not have.
+    """A kernel that does not compile, or that the source does not contain.
 
     Parameters
     ----------
     message : str
-        What is wrong, the file and the line; the compiler's log, which shows the line with a caret.
+        The fault, the file and the line; the compiler's log, which shows the line with a caret.
     log : str, optional
-        The compiler's log alone.
+        Only the compiler's log.
     file : str, optional
-        Where the first error is, as the compiler calls the file; empty if it is at no place.
+        The file of the first error, as the compiler names it; empty if it has no place.
     line : int, optional
-        Its line there, from 1; 0 if it is at no place.
+        Its line there, from 1; 0 if it has no place.
     """
 
     def __init__(self, message: str, log: str = "", file: str = "", line: int = 0):

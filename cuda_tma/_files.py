@@ -1,4 +1,4 @@
-"""Files that a user names, of any kind and size: each is read up to a limit, and none is waited for."""
+"""Files that a user names, of any kind and size: each is read up to a limit, without waiting for a writer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["absolute", "first_bytes", "opened", "shown_path", "text_of_file", "w
 
 
 def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read no more than this of a file: a device such as /dev/zero has no end.
+    """Read at most `most_bytes` of a file: a device such as /dev/zero has no end.
 
     A named pipe without a writer is empty; opened in the usual way, it would wait for one (POSIX, ``open``,
     ``O_NONBLOCK``). A pipe with a writer is read until the writer ends.
@@ -41,7 +41,7 @@ def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """
     data = first_bytes(path, most_bytes + 1)
     if len(data) > most_bytes:
-        raise ValueError(f"{os.fspath(path)} has more than {most_bytes} bytes: it is no file of this kind")
+        raise ValueError(f"{os.fspath(path)} has more than {most_bytes} bytes: it is not a file of this kind")
     return data
 
 
@@ -51,7 +51,7 @@ def text_of_file(path: str | os.PathLike[str], most_bytes: int, errors: str = "s
 
 
 def write(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Write a file; a character that UTF-8 has not is written as an escape.
+    """Write a file; write a character that UTF-8 does not have as an escape.
 
     A named pipe without a reader is an error; opened in the usual way, it would
     wait for a reader.
@@ -66,7 +66,7 @@ def write(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def _handle(path: str | os.PathLike[str], flags: int) -> int:
-    """A descriptor that the open did not wait for, and whose reads and writes wait."""
+    """Return a descriptor from an open that did not wait, but whose reads and writes wait."""
     others = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags | others, 0o666)
     try:
@@ -83,7 +83,7 @@ def absolute(file: str) -> Path:
 
 
 def shown_path(file: str) -> str:
-    """Return a path relative to the working directory if the file lies below it."""
+    """Return a path relative to the working directory if the file is below it."""
     try:
         return str(absolute(file).relative_to(Path.cwd()))
     except (ValueError, OSError):

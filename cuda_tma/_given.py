@@ -1,6 +1,6 @@
-"""How errors name what was given: by name, in a few words however large it is, with the rule and the remedy.
+"""Arguments in errors: by name, in a few words for any size, with the rule and the remedy.
 
-The checks return what they accept, made plain; they cost little enough to stand first in a function.
+The checks return plain values; they are cheap enough to begin a function.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _Value = TypeVar("_Value")
 
 class _Words(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:
-        """Python refuses to write integers of more than 4300 digits."""
+        """Shorten integers of more than 4300 digits, which Python refuses to write."""
         return super().repr_int(x, level) if x.bit_length() < _PRINTED_BITS else f"<int of {x.bit_length()} bits>"
 
 
 _PRINTED_BITS = 4096
-# Control characters, and those that change the direction of text (Unicode, "Bidirectional Algorithm").
+# Control characters, and characters that change the direction of text (Unicode, "Bidirectional Algorithm").
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _WORDS = _Words()
 
 
 def shown(value: object) -> str:
-    """An argument in a few words, however large: of arrays type, shape and dtype, as the values say little.
+    """Return an argument in a few words; for arrays type, shape and dtype.
 
     >>> import numpy as np
     >>> shown(np.zeros((64, 64))), shown(bytes(128)), shown(list(range(1000)))
@@ -51,7 +51,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text of a stranger with its control characters as escapes, for a terminal obeys them.
+    """Return a foreign text with its control characters as escapes, because a terminal obeys them.
 
     >>> printable("a\\x1b[31m.cu: error")
     'a\\\\x1b[31m.cu: error'
@@ -60,17 +60,17 @@ def printable(text: str) -> str:
 
 
 def integer(name: str, value: object) -> int:
-    """The value as an int; refuses what is none."""
+    """Return the value as an int; refuse other values."""
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise TensorMapError(f"{name} is {shown(value)}; give an integer") from None
+        raise TensorMapError(f"{name} is {shown(value)}; pass an integer") from None
 
 
 def integers(
     name: str, values: Sequence[int] | None, count: int, meaning: str, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
-    """The values as ints, or the default if there is one and no value; refuses other things, and another count.
+    """Return the values as ints, or the default if there is one and no value; refuse other types and other counts.
 
     An instruction takes 32 bits of each (PTX ISA, cp.async.bulk.tensor: tensorCoords are .s32).
     """
@@ -79,26 +79,26 @@ def integers(
     except TypeError:
         if values is None and default is not None:
             return default
-        raise TensorMapError(f"{name} is {shown(values)}; give {count} integers: {meaning}") from None
+        raise TensorMapError(f"{name} is {shown(values)}; pass {count} integers: {meaning}") from None
     if not found and default is not None:
         return default
     if len(found) != count:
         given = f"={shown(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
-        raise TensorMapError(f"{name}{given} has {len(found)} values, and needs {count}: {meaning}")
+        raise TensorMapError(f"{name}{given} has {len(found)} values; it needs {count}: {meaning}")
     if found and not (min(found) >= -(2**31) and max(found) < 2**31):
-        raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; give those of an instruction")
+        raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; an instruction takes 32 bits")
     return found
 
 
 def tensor_coordinates(
     rank: int, coordinates: Sequence[int] | None, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
-    """The coordinates of an instruction as ints; as :func:`integers`."""
+    """Return the coordinates of an instruction as ints; as :func:`integers`."""
     return integers("coordinates", coordinates, rank, "one for each dimension, innermost first", default)
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
-    """What a table holds for the value; refuses what it has no key for. Keys are words, or members of an enum.
+    """Return a table's entry for the value; refuse values without one. Keys are words, or members of an enum.
 
     >>> entry("access", "diagonal", {"row": 1, "column": 2})
     Traceback (most recent call last):
@@ -113,7 +113,7 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
 
 
 def argument_count(taker: str, taken: int, given: int) -> str:
-    """The words for a wrong number of arguments.
+    """Return the message for a wrong number of arguments.
 
     >>> argument_count("kernel k", 2, 1)
     'kernel k takes 2 arguments, and 1 was given'

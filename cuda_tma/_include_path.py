@@ -1,4 +1,4 @@
-"""Where the device-side header lies, for a compiler's include path."""
+"""The folder of the device headers, for a compiler's include path."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["include_path"]
 
 
 def include_path() -> str:
-    """The folder to give to the compiler so that ``#include <cuda_tma/tma.cuh>`` is found.
+    """Return the folder for the compiler's include path, so that it finds ``#include <cuda_tma/tma.cuh>``.
 
     Returns
     -------
     str
-        For ``cuda.core.ProgramOptions(include_path=...)``, or for nvcc's ``-I``.
+        The folder, for ``cuda.core.ProgramOptions(include_path=...)``, or for nvcc's ``-I``.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Packing a kernel's arguments into its parameter block, checked against the kernel's own parameters.
+"""Packing of a kernel's arguments into its parameter block, checked against the kernel's own parameters.
 
-cuda.core 1.2 packs what it is given and checks nothing: too many arguments, a pointer in place of a descriptor, or a
-Python float for a ``float`` parameter (which arrives as 0.0) all launch without an error (measured on an H200).
+cuda.core 1.2 packs its arguments without checks: too many arguments, a pointer in place of a descriptor, or a Python
+float for a ``float`` parameter (which arrives as 0.0) all launch without an error (measured on an H200).
 """
 
 import ctypes
@@ -38,13 +38,13 @@ from .rules import _launches
 _CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
 _KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
 _CTYPES_KINDS = {"f": FLOAT, "d": FLOAT, "?": BOOL, "P": POINTER, "z": POINTER, "Z": POINTER}
-# The scalars that are packed without asking for their buffer, which costs three times as much.
+# Scalars that are packed without a request for their buffer, which costs three times as much.
 _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
-_BYTES = (bytes, bytearray, memoryview)  # of a struct
-_NO_TENSORS = (  # what is packed as it is, and is refused where it is no map
+_BYTES = (bytes, bytearray, memoryview)  # for a struct
+_NO_TENSORS = (  # packed unchanged, and refused in place of a map
     TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap, *_BYTES)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
@@ -65,7 +65,7 @@ cdef int pack_all(
         Signature signature, tuple args, CUcontext context, unsigned char* block, CUcontext* made) except -1:
     """Write all arguments to the parameter block, and count the maps of another context than `context`.
 
-    In `made` is put the current context, if maps were made in it of tensors; else NULL.
+    Set `made` to the current context if maps of tensors were made in it, else to NULL.
     """
     cdef Parameter* parameter = signature.parameters
     cdef unsigned char* slot
@@ -107,7 +107,7 @@ cdef inline int _make_map(
 
 
 cdef bint takes_tensor(Parameter* parameter, object value) except -1:
-    """Whether it is for a typed map's parameter to have a map made of it: it is a tensor, or nothing that is known."""
+    """Return whether a map must be made of a typed map's argument: it is a tensor, or of an unknown type."""
     if not is_of_known_type(value) and isinstance(value, _NO_TENSORS):
         return False
     if (<TypedMap>parameter.typed).options is None:
@@ -132,7 +132,7 @@ cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) e
 
 
 cdef bint _is_wide(object value) except -1:
-    """Whether it is known to be an im2col wide map, or such maps, which their bytes do not say."""
+    """Return whether the value is known to be one or several im2col wide maps, which their bytes do not show."""
     options = None
     if isinstance(value, TensorMapDescriptor):
         options = (<TensorMapDescriptor>value)._options
@@ -156,7 +156,7 @@ cdef int _require_uploaded_type(Parameter* parameter, object buffer) except -1:
 
 
 cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """Write one argument to `slot`, its place in the parameter block, or say why it cannot be that parameter."""
+    """Write one argument to `slot`, its place in the parameter block, or raise an error if it does not fit."""
     _pack(parameter, value, slot)
     return 0 if parameter.typed == NULL else require_type(parameter, value, slot)
 
@@ -176,7 +176,7 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
         _pack_buffer(parameter, value, slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(parameter, value, slot)
-    elif is_of_known_type(value):  # as all that is left is asked below, one type after the other
+    elif is_of_known_type(value):  # every remaining type is tested below, one after the other
         _pack_array(parameter, value, slot)
     elif isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
         _pack_bytes(parameter, value, _NUMPY_KINDS[value.dtype.kind], slot)
@@ -202,15 +202,15 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
 
 
 cdef int _pack_foreign_map(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """A map of cuda.core, or of cuda.bindings, of which the 128 bytes are known alone."""
+    """Pack a map of cuda.core or of cuda.bindings, of which only the 128 bytes are known."""
     if isinstance(value, CUtensorMap):
         return pack_map(parameter, <void*><uintptr_t>value.getPtr(), slot)
-    holder = ParamHolder((value,))  # cuda.core's own way to the bytes
+    holder = ParamHolder((value,))  # cuda.core's own access to the bytes
     return pack_map(parameter, (<void**><uintptr_t>holder.ptr)[0], slot)
 
 
 cdef int _pack_struct(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """The bytes of a struct, or of a tensor map."""
+    """Pack the bytes of a struct, or of a tensor map."""
     if parameter.kind != ANY:
         raise _mismatch(parameter, f"a {type(value).__name__}", "; bytes are for a struct or a tensor map")
     return _pack_bytes(parameter, bytes(value) if type(value) is memoryview else value, ANY, slot)
@@ -225,7 +225,7 @@ cdef int pack_map(Parameter* parameter, const void* map, unsigned char* slot) ex
 
 
 cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """An int takes the parameter's own size; its value must fit it, signed or unsigned."""
+    """Pack an int in the parameter's own size; its value must fit it, signed or unsigned."""
     cdef size_t size = parameter.size
     cdef Kind kind = parameter.kind
     cdef int overflow = 0
@@ -238,11 +238,11 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
     elif overflow or (size < 8 and not -(1LL << (8 * size - 1)) <= bits < (1LL << (8 * size))):
         lowest, beyond = -(2 ** (8 * <object>size - 1)), 2 ** (8 * <object>size)
         raise OverflowError(f"{where(parameter)}: {_shown_int(value)} does not fit the parameter's {size} "
-                            f"bytes, which hold {lowest} to {beyond - 1}")
+                            f"bytes, whose range is {lowest} to {beyond - 1}")
     if size == 8:
-        memcpy(slot, &bits, 8)  # a pointer, mostly: one instruction, where a size that is not known is a call
+        memcpy(slot, &bits, 8)  # usually a pointer: one instruction, where a variable size is a call
     else:
-        memcpy(slot, &bits, size)  # little-endian, as CUDA's hosts are
+        memcpy(slot, &bits, size)  # little-endian, as on CUDA's hosts
     return 0
 
 
@@ -250,12 +250,12 @@ cdef str _int_remedy(Kind kind, object value):
     if kind == BOOL:
         return f"; pass bool({_shown_int(value)})"
     if kind == FLOAT:
-        return f"; pass {value}.0" if value.bit_length() <= 53 else "; pass a float"  # of 53 bits, a double has each
+        return f"; pass {value}.0" if value.bit_length() <= 53 else "; pass a float"  # exact up to 53 bits
     return ""
 
 
 cdef object _shown_int(object value):
-    """Python writes no int of thousands of digits."""
+    """Return an int for a message; Python writes no int of thousands of digits."""
     return value if value.bit_length() <= 128 else f"<{value.bit_length()} bits>"
 
 
@@ -291,7 +291,7 @@ cdef int _pack_complex(Parameter* parameter, object value, unsigned char* slot) 
 
 
 cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """A numpy integer, float32, float64 or bool, whose size must be the parameter's."""
+    """Pack a numpy integer, float32, float64 or bool, whose size must be the parameter's."""
     cdef Kind kind
     cdef size_t size
     cdef unsigned long long bits
@@ -315,7 +315,7 @@ cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) e
 
 
 cdef str _number_remedy(Parameter* parameter, Kind kind):
-    """NumPy's numbers keep their size; Python's take that of the parameter."""
+    """Return the remedy: NumPy's numbers keep their size, Python's take that of the parameter."""
     if kind == INTEGER and parameter.kind in (ANY, INTEGER) and parameter.size <= 8:
         return "; pass int(value)"
     if kind == FLOAT and parameter.kind in (ANY, FLOAT) and parameter.size in (4, 8):
@@ -324,7 +324,7 @@ cdef str _number_remedy(Parameter* parameter, Kind kind):
 
 
 cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned char* slot) except -1:
-    """A numpy scalar (structured ones too) or a ctypes value: its bytes, which must be as many as the parameter's."""
+    """Pack the bytes of a numpy scalar (structured ones too) or a ctypes value, whose size must be the parameter's."""
     cdef Py_buffer buffer
     PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     try:
@@ -339,7 +339,7 @@ cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned cha
 
 
 cdef bint _kinds_agree(Kind given, Kind wanted) noexcept:
-    """Integers and pointers of the right size stand for each other; a float and a bool for their own kind alone."""
+    """Return whether kinds agree: integers and pointers of the right size do; a float or a bool only with its kind."""
     cdef bint own = given == FLOAT or given == BOOL or wanted == FLOAT or wanted == BOOL
     return given == ANY or wanted == ANY or given == wanted or not own
 
@@ -364,13 +364,13 @@ cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) e
     cdef uint64_t address = int(value.handle)
     if parameter.pointed != NULL:
         _require_uploaded_type(parameter, value)
-    if address == 0:  # closed, which its export says, or empty
+    if address == 0:  # closed, as its export reports, or empty
         return _pack_array(parameter, value, slot)
     return _pack_pointer(parameter, value, address, slot)
 
 
 cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """An array: the address of its first element."""
+    """Pack the address of an array's first element."""
     cdef uint64_t address
     reach = (<Signature>parameter.signature).reach
     if parameter.size != 8 and getattr(value, "shape", None) == () and hasattr(value, "item"):
@@ -379,6 +379,6 @@ cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) ex
         address = address_of_array(value) if reach is None else reached(reach, value)
     except Exception as error:
         if reach is not None and isinstance(error, ValueError) and not isinstance(error, TensorMapError):
-            raise  # of an array whose memory the simulator cannot map
+            raise  # an array whose memory the simulator cannot map
         raise _mismatch(parameter, f"a {type(value).__name__}", f" ({error})") from error
     return _pack_pointer(parameter, value, address, slot)

@@ -1,4 +1,4 @@
-"""Options from what ``create_tensor_map`` and ``as_tensor_map`` accept."""
+"""Options from the arguments of ``create_tensor_map`` and ``as_tensor_map``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ._options import Options, TensorMapOptions
 
 __all__ = ["NAMES", "options_from"]
 
-# what each kind of options is called; the first name tells the kinds apart
+# the names of each kind of options; the first name distinguishes the kinds
 NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 _DEFAULTS = {f.name: f.default for f in fields(TensorMapOptions)}
 
 
 def options_from(box_dim=None, options=None, **keywords) -> Options:
-    """Options from what ``as_tensor_map`` accepts: keywords, an options object (ours or cuda.core's), or a mapping.
+    """Return options from the arguments of ``as_tensor_map``: keywords, an options object, or a mapping.
 
     Parameters
     ----------
     box_dim : sequence of int, optional
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Instead of `box_dim` and `keywords`, not beside them. A mapping's names tell which options it stands for.
+        Instead of `box_dim` and `keywords`. The names in a mapping determine the kind of options.
     **keywords
-        Fields of :class:`TensorMapOptions`; None stands for the default. Beside `options` the default's value says
-        nothing either, as in cuda.core, whose keywords have it: the options hold.
+        Fields of :class:`TensorMapOptions`; None selects the default. With `options`, a keyword with the default's
+        value is ignored, as in cuda.core, whose keywords have those values.
 
     Raises
     ------
     TypeError
-        If both are given, neither is, or a name is unknown.
+        If both are passed, neither is, or a name is unknown.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
     if options is None:
@@ -42,7 +42,7 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
         return TensorMapOptions(box_dim, **given)
     extra = ", ".join(name for name, value in {"box_dim": box_dim, **given}.items() if not _is_default(name, value))
     if extra:
-        raise TypeError(f"options= and {extra} were both given; put {extra} into the options")
+        raise TypeError(f"options= and {extra} were both passed; put {extra} into the options")
     if isinstance(options, get_args(Options)):
         return options
     if isinstance(options, Mapping):
@@ -55,23 +55,23 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
     kind = _kind(lambda name: hasattr(options, name))
     if kind is None:
         raise TypeError(
-            f"options is a {type(options).__name__}; it takes a TensorMapOptions, TensorMapIm2colOptions, "
+            f"options is a {type(options).__name__}; pass TensorMapOptions, TensorMapIm2colOptions, "
             "TensorMapIm2colWideOptions, cuda.core's TensorMapDescriptorOptions or a mapping"
         )
     return _make(kind, lambda name: getattr(options, name, None))
 
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:
-    """The kind of options whose first field is there."""
+    """Return the kind of options whose first field exists."""
     return next((kind for kind, names in NAMES.items() if has(names[0])), None)
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Whether it is the default itself or equal to it: a word is a wish."""
+    """Return whether a value is the default or equal to it; a name counts as a choice."""
     return value is None or (isinstance(value, int) and value == _DEFAULTS.get(name))
 
 
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
-    """Options from whatever holds their values by name; None stands for the default."""
+    """Return options from a source of their values by name; None selects the default."""
     given = {name: value for name in NAMES[kind] if (value := get(name)) is not None}
     return options_from(**given) if kind is TensorMapOptions else kind(**given)

@@ -1,4 +1,4 @@
-"""What a typed map in a kernel's signature says: C++'s ``TiledMap`` and ``Im2colMap`` (cuda_tma/tile.cuh) as a value.
+"""The content of a typed map in a kernel's signature: C++'s ``TiledMap`` and ``Im2colMap`` (cuda_tma/tile.cuh).
 
 ``launch`` compares descriptors with it and makes maps from it; _compile/parameter_types.py reads a kernel's types.
 """
@@ -23,12 +23,12 @@ from .enums import TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, Te
 __all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 
 _CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
-# What the header's enumerators begin with, for each option that a type states.
+# The prefix of the header's enumerators, for each option that a type contains.
 _CPP_PREFIXES = {"data_type": "", "swizzle": "SWIZZLE_", "oob_fill": "OOB_FILL_", "l2_promotion": "L2_PROMOTION_"}
 
 
 def box_extent(tile_extent: int, data_type: int, swizzle: int) -> int:
-    """The innermost extent of the box by which a tile is loaded: a tile wider than its swizzle's span takes several.
+    """Return the innermost extent of the box for a tile; a tile wider than its swizzle's span needs several.
 
     The header's ``Tile`` has the same rule.
 
@@ -60,18 +60,18 @@ class MapType:
     mode : {"tiled", "im2col"}
         C++'s ``TiledMap`` or ``Im2colMap``.
     tile_dim : tuple of int
-        Extents of the tile in elements, in tensor order, as in C++'s ``Box``. Of im2col, pixels and channels.
+        Extents of the tile in elements, in tensor order, as in C++'s ``Box``; for im2col, pixels and channels.
     data_type : TensorMapDataType
     swizzle : TensorMapSwizzle
     oob_fill : TensorMapOOBFill
     l2_promotion : TensorMapL2Promotion
     rank : int, optional
-        Dimensions of the tensor: as many as the tile's, or of im2col 3 to 5.
+        Dimensions of the tensor: those of the tile, or 3 to 5 for im2col.
 
     Raises
     ------
     TensorMapError
-        If C++ would not take them either.
+        If C++ would not accept them either.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class MapType:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Ints and members of enums; what no kernel can have as a type is refused."""
+        """Convert values to ints and members of enums; refuse values that no kernel type can have."""
         if self.mode not in _CPP_NAMES:
             raise TensorMapError(f'mode is {shown(self.mode)}; it is "tiled" or "im2col"')
         tile_dim = integers("tile_dim", self.tile_dim, len(self.tile_dim), "in tensor order")
@@ -115,7 +115,7 @@ class MapType:
         else:
             is_right, wants = len(tile_dim) == 2 and rank in CORNER_BITS, "pixels and channels, and a rank of 3 to 5"
         if not is_right or min(tile_dim) < 1:
-            raise TensorMapError(f"tile_dim is {tile_dim} and rank is {rank}; {self.mode} takes {wants}")
+            raise TensorMapError(f"tile_dim is {tile_dim} and rank is {rank}; {self.mode} needs {wants}")
         object.__setattr__(self, "tile_dim", tile_dim)
         object.__setattr__(self, "rank", rank)
         for name in _CPP_PREFIXES:
@@ -123,24 +123,25 @@ class MapType:
 
     @property
     def box_dim(self) -> tuple[int, ...]:
-        """The map's box in tensor order, one of `box_count` that fill the tile; of im2col, the map's column."""
+        """The map's box in tensor order, one of `box_count` that fill the tile; for im2col, the map's column."""
         return (*self.tile_dim[:-1], box_extent(self.tile_dim[-1], self.data_type, self.swizzle))
 
     @property
     def box_count(self) -> int:
-        """How many boxes the tile is loaded by."""
+        """The number of boxes that load the tile."""
         return -(-self.tile_dim[-1] // self.box_dim[-1])
 
     @property
     def tx_bytes(self) -> int:
-        """Bytes that the loads of one tile deliver, those beyond the tile included where its boxes reach past it: what
-        a kernel tells ``expect_tx``."""
+        """The bytes that the loads of one tile deliver: the count for ``expect_tx``.
+
+        Bytes beyond the tile count if its boxes extend past it.
+        """
         return self.box_count * math.prod(self.box_dim) * ELEMENTS[self.data_type].bits // 8
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The options that the type states, by their names: all of :class:`TensorMapOptions`, or what
-        :class:`TensorMapIm2colOptions` takes beside the corners."""
+        """The options in the type, by name: all of :class:`TensorMapOptions`, or those of im2col except the corners."""
         if self.mode == "tiled":
             shape: dict[str, Any] = {"box_dim": self.box_dim}
         else:
@@ -149,22 +150,22 @@ class MapType:
 
     @property
     def options(self) -> TensorMapOptions:
-        """The options with which a tensor's map is made.
+        """The options for making a tensor's map.
 
         Raises
         ------
         TensorMapError
-            For im2col, whose corners are not in the type.
+            If the map is im2col, whose corners are not in the type.
         """
         if self.mode == "im2col":
             raise TensorMapError(
-                f"{self} does not say where the box of pixels lies; make the map with "
+                f"{self} does not contain the corners of the box of pixels; make the map with "
                 "TensorMapIm2colOptions(lower_corner, upper_corner, **map_type.keywords)"
             )
         return TensorMapOptions(**self.keywords)
 
     def __repr__(self) -> str:
-        """What made it would make it again."""
+        """Return the call that makes an equal value."""
         return f"MapType({', '.join(f'{f.name}={self._written(f.name)}' for f in fields(self))})"
 
     def _written(self, name: str) -> str:
@@ -172,7 +173,7 @@ class MapType:
         return f"{type(value).__name__}.{value.name}" if name in _CPP_PREFIXES else repr(value)
 
     def __str__(self) -> str:
-        """As C++ spells it; defaults are left out."""
+        """Return the C++ spelling, without defaults."""
         tile = [self._enumerator("data_type"), f"Box<{', '.join(map(str, self.tile_dim))}>"]
         if self.swizzle:
             tile.append(self._enumerator("swizzle"))
@@ -186,7 +187,7 @@ class MapType:
         return f"{_CPP_NAMES[self.mode]}<{', '.join(arguments)}>"
 
     def _enumerator(self, name: str) -> str:
-        """The header's name of an option's value."""
+        """Return the header's name of an option's value."""
         return _CPP_PREFIXES[name] + getattr(self, name).short_name.removeprefix("16").removesuffix("_REQUEST_ZERO_FMA")
 
 
@@ -203,7 +204,7 @@ class MapPointer:
 
 
 def box_bytes(parameters: Iterable[tuple[str, object]]) -> dict[str, int]:
-    """What a load through each typed map delivers, in bytes, by the parameter's name, of (name, type) of all.
+    """Return the bytes of a load through each typed map, by the parameter's name, from (name, type) of all parameters.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""The options of tensor maps: one row each, from which their classes, keywords, flags, bits and reference follow.
+"""The options of tensor maps, one row each: source of their classes, keywords, flags, bits and reference.
 
-``tools/write_options.py`` writes what Python and Cython need as text: ``_option_fields.py`` and ``_make/doors.pxi``.
+``tools/write_options.py`` writes the files that need them as text: ``_option_fields.py`` and ``_make/doors.pxi``.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class Option(NamedTuple):
     type : type
         An enum, ``int``, or SIZES.
     default : object
-        A member, None (which follows from the tensor or the driver) or REQUIRED.
+        A member, None (derived from the tensor or the driver) or REQUIRED.
     meaning : str
-        In the reference.
+        The text in the reference.
     range : (int, int) or None
         Least and greatest legal value of an integer.
     c_type : str
-        Of the driver's encoder.
+        The type in the driver's encoder.
     bits : tuple of Bits
-        Where the 128 bytes hold it: one entry for each dimension, in driver order. Empty if its place depends on
-        the rank, or if no bits hold it.
+        The bits in the 128 bytes: one entry for each dimension, in driver order. Empty if its place depends on the
+        rank, or if no bits contain it.
     bias : int
-        What is subtracted before it is stored.
+        The number that is subtracted before it is stored.
     codes : tuple of int or None
-        The stored number of each member, where it is not the member itself.
+        The stored number of each member, if it is not the member itself.
     legal, rule, source : tuple of members, str, str
-        What a map may hold, the rule in words and its source; empty where :mod:`cuda_tma.rules` has rules of its own.
+        The legal members, the rule as text and its source; empty if :mod:`cuda_tma.rules` has its own rules.
     since : (int, int) or None
-        The compute capability that first has it, if it is not TMA's own.
+        The first compute capability that has it, if later than TMA.
     flag : str
-        The help of its flag on the command line; empty if it has none of its own name.
+        The help of its flag on the command line; empty if it has no flag of its own name.
     """
 
     name: str
@@ -113,10 +113,10 @@ _DELIVERY = (
            flag="value of elements outside the tensor in a load (NONE: zero, NAN)"),
     Option("allocation_class", TensorMapAllocationClass, None,
            "With a driver of CUDA 13.5 or later: how far beyond the tensor the engine may prefetch. If None, SMALL "
-           "where the driver can set it. Documented, not verified on hardware.",
+           "if the driver can set it. Documented, not verified on hardware.",
            c_type="CUtensorMapAllocClass", bits=(((2, 21, 1),),), codes=(None, 0, 1),
            legal=(TensorMapAllocationClass.SMALL, TensorMapAllocationClass.LARGE),
-           rule="SMALL or LARGE: AUTO is asked of the driver, and a map holds what it chose",
+           rule="SMALL or LARGE: the driver replaces AUTO, so a map contains its choice",
            source="CUDA 13.5 driver API, cuTensorMapSetAllocationClass",
            since=TMA_EXTENDED_SINCE, flag="reach of a prefetch on compute capability 10.0"),
 )  # fmt: skip
@@ -129,26 +129,26 @@ _TILED = (
 )  # fmt: skip
 _IM2COL = (
     Option("pixel_box_lower_corner", SIZES, REQUIRED,
-           "Where the box of pixels begins, from the tensor's first pixel: (W,), (H, W) or (D, H, W). For a "
+           "Start of the box of pixels, from the tensor's first pixel: (W,), (H, W) or (D, H, W). For a "
            "convolution, the negative padding.", c_type="int32_t"),
     Option("pixel_box_upper_corner", SIZES, REQUIRED,
-           "Where it ends, from the tensor's last pixel. For a convolution, "
+           "End of the box of pixels, from the tensor's last pixel. For a convolution, "
            "``padding - (kernel_size - 1) * dilation``.", c_type="int32_t"),
     CHANNELS_PER_PIXEL,
     PIXELS_PER_COLUMN,
 )  # fmt: skip
 _WIDE = (
     Option("pixel_box_lower_corner_width", int, REQUIRED,
-           "Where the row of pixels begins, from the tensor's first pixel along W.", c_type="int32_t"),
+           "Start of the row of pixels, from the tensor's first pixel along W.", c_type="int32_t"),
     Option("pixel_box_upper_corner_width", int, REQUIRED,
-           "Where it ends, from the tensor's last pixel along W.", c_type="int32_t"),
+           "End of the row of pixels, from the tensor's last pixel along W.", c_type="int32_t"),
     CHANNELS_PER_PIXEL,
     PIXELS_PER_COLUMN,
 )  # fmt: skip
 _MODE = Option(
     "mode", TensorMapIm2ColWideMode, TensorMapIm2ColWideMode.W,
-    '``"W"``, or ``"W128"``: 128 pixels, whatever `pixels_per_column` is.', since=TMA_EXTENDED_SINCE)  # fmt: skip
-# the driver takes no NONE in a wide map
+    '``"W"``, or ``"W128"``: 128 pixels for any `pixels_per_column`.', since=TMA_EXTENDED_SINCE)  # fmt: skip
+# a wide map cannot have NONE
 _WIDE_DELIVERY = (SWIZZLE._replace(default=TensorMapSwizzle.SWIZZLE_128B), *_DELIVERY[1:])
 
 # The fields of each class of options, in the order of its constructor, which is cuda.core's.

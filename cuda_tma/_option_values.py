@@ -1,4 +1,4 @@
-"""How the values of options are read: what the generated classes of ``_option_fields.py`` share."""
+"""Parsing of the values of options, for the generated classes of ``_option_fields.py``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .enums import TensorMapDataType
 
 __all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
 
-# What users may write; the fields hold what it is turned into. A choice is a member (ours or cuda.core's), its name or
-# its driver value; a data type may be any dtype.
+# The accepted values; the fields contain the parsed ones. A choice is a member (ours or cuda.core's), its name or its
+# driver value; a data type may be any dtype.
 Integers = Iterable[SupportsIndex]
 Choice = str | SupportsIndex
 
@@ -48,21 +48,21 @@ def _parser(option: Option) -> Callable[[Any, str], Any]:
 
 _PARSERS = {name: _parser(option) for name, option in OPTIONS.items()}
 ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # the metadata of each field
-_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # which may be None
+_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # these may be None
 
 
 class CheckedOptions(Compilable):
-    """Options whose values are read once, when they are made, and compiled by _make.encode."""
+    """Options whose values are read once, on construction, and compiled by _make.encode."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By the fields: the compiled values are made again."""
+        """Pickle by the fields; unpickling compiles the values again."""
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __post_init__(self) -> None:
-        """Turn what the user wrote into tuples of ints and members of enums; refuse what is neither."""
+        """Convert the user's values to tuples of ints and members of enums; refuse other values."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:

@@ -1,7 +1,7 @@
-"""What the user asks for, in the tensor's own shape order; the type says which of the driver's encoders makes the map.
+"""The user's options, in the tensor's own shape order; their type selects one of the driver's encoders.
 
 The names, order and defaults of the fields are cuda.core's: those of ``TensorMapDescriptorOptions``, which is accepted
-wherever :class:`TensorMapOptions` is, and those of its im2col constructors.
+in place of :class:`TensorMapOptions`, and those of its im2col constructors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class TensorMapOptions(OptionsFields):
-    """Options of a tiled tensor map. Checked and normalised here, once, so that using them costs nothing.
+    """Options of a tiled tensor map. They are checked and normalized once, on construction.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class TensorMapOptions(OptionsFields):
     Raises
     ------
     TypeError, ValueError
-        If a value is of the wrong kind or not a member of its enum. The limits on sizes are the driver's to judge.
+        If a value has the wrong type or is not a member of its enum. The limits on sizes are checked with the map.
 
     Examples
     --------
@@ -50,10 +50,10 @@ class TensorMapOptions(OptionsFields):
 
     @classmethod
     def from_params(cls, params: TiledParams) -> TensorMapOptions:
-        """The options, in tensor order, that would make these parameters."""
+        """Return the options, in tensor order, that give these parameters."""
         return cls(params.box_dim[::-1], **_common(params))
 
-    if TYPE_CHECKING:  # suggest.py, which makes options, adds it
+    if TYPE_CHECKING:  # _suggest.py adds the method
 
         @classmethod
         def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions: ...
@@ -63,7 +63,7 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
     """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in its own order.
 
     :meth:`convolution` makes them from a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
-    in convolution order, of each `channels_per_pixel` channels.
+    in convolution order, with `channels_per_pixel` channels each.
 
     Parameters
     ----------
@@ -87,13 +87,13 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         dilation: OneOrEach = 1,
         **options: Any,
     ) -> TensorMapIm2colOptions:
-        """The options with which loads deliver a convolution's input, a column of output pixels at a time.
+        """Return the options for loads of a convolution's input, a column of output pixels at a time.
 
         Parameters
         ----------
         kernel_size, padding, stride, dilation
-            As in :class:`cuda_tma.Convolution`, which also says what a kernel passes to the loads; 2-D if all are plain
-            ints.
+            As in :class:`cuda_tma.Convolution`, which also gives the arguments of the kernel's loads; 2-D if all are
+            plain ints.
         **options
             As in :meth:`from_convolution`.
 
@@ -116,17 +116,17 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         swizzle: Choice = "128B",
         **options: Any,
     ) -> TensorMapIm2colOptions:
-        """Make the same options from a geometry. Padding arrives as zeros: `oob_fill` is refused.
+        """Return the same options from a geometry. Padding arrives as zeros: `oob_fill` is refused.
 
         Parameters
         ----------
         geometry : Convolution
         channels_per_pixel : int, optional
-            If None, as many elements of `data_type` as the swizzle spans; 128 bytes of them without a swizzle.
+            If None, the number of elements of `data_type` in the swizzle's span, or in 128 bytes without a swizzle.
         pixels_per_column : int
             Output pixels of one load.
         data_type, swizzle, **options
-            As in :class:`TensorMapOptions`, except the default of `swizzle`: tensor cores then read shared memory
+            As in :class:`TensorMapOptions`, except the default of `swizzle`: with it, tensor cores read shared memory
             without bank conflicts.
 
         Examples
@@ -155,13 +155,13 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
 
     @classmethod
     def from_params(cls, params: Im2colParams) -> TensorMapIm2colOptions:
-        """The options, in tensor order, that would make these parameters."""
+        """Return the options, in tensor order, that give these parameters."""
         corners = params.pixel_box_lower_corner[::-1], params.pixel_box_upper_corner[::-1]
         return cls(*corners, params.channels_per_pixel, params.pixels_per_column, **_common(params))
 
 
 class TensorMapIm2colWideOptions(Im2colWideOptionsFields):
-    """Options of an im2col map along W alone (compute capability 10.0 and later; not verified on hardware).
+    """Options of an im2col map along W only (compute capability 10.0 and later; not verified on hardware).
 
     Parameters
     ----------
@@ -177,27 +177,27 @@ class TensorMapIm2colWideOptions(Im2colWideOptionsFields):
 
 
 def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
-    """The options, in tensor order, that would make parameters that were decoded."""
+    """Return the options, in tensor order, that give decoded parameters."""
     if isinstance(params, TiledParams):
         return TensorMapOptions.from_params(params)
-    assert isinstance(params, Im2colParams)  # as which a wide map is decoded, too
+    assert isinstance(params, Im2colParams)  # a wide map is also decoded as this
     return TensorMapIm2colOptions.from_params(params)
 
 
 def _common(params: Params) -> dict[str, Any]:
-    """The options that all modes have."""
+    """Return the options that all modes have."""
     same = {option.name: getattr(params, option.name) for option in COMMON}
-    small = params.allocation_class == TensorMapAllocationClass.SMALL  # what no driver has to be asked for
+    small = params.allocation_class == TensorMapAllocationClass.SMALL  # the default of every driver
     allocation_class = None if small else params.allocation_class
     return same | {"element_strides": params.element_strides[::-1], "allocation_class": allocation_class}
 
 
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
-    """Elements in one span of the swizzle. Of the ALIGN16B types each takes a byte of it, gaps included."""
+    """Return the elements in one span of the swizzle. Elements of ALIGN16B types take a byte each, gaps included."""
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 
-TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name of it
+TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name for it
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
 
 for _kind in (TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions):

@@ -1,4 +1,4 @@
-"""Checks that an argument is parameters, before a pure function reads it."""
+"""Checks that an argument is parameters, for pure functions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def check_params(params: object) -> None:
     """Refuse anything but parameters."""
     if not isinstance(params, Params) or type(params) is Params:
         raise TensorMapError(
-            f"params is {shown(params)}; give TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
-            "descriptor, or what cuda_tma.decode() makes of its 128 bytes"
+            f"params is {shown(params)}; pass TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
+            "descriptor, or the result of cuda_tma.decode() for its 128 bytes"
         )
 
 
 def check_sizes(params: Params) -> None:
-    """Refuse numbers so large that sentences about them could not be read: Python writes none of 4300 digits."""
+    """Refuse numbers that are too large for readable messages; Python writes none of 4300 digits."""
     for field in fields(params):
         value = getattr(params, field.name)
         values = value if field.type == "tuple[int, ...]" else (value,) if field.type == "int" else ()
         if any(number.bit_length() > _READABLE_BITS for number in values):
-            raise TensorMapError(f"{field.name} is {shown(value)}; give numbers of at most {_READABLE_BITS} bits")
+            raise TensorMapError(f"{field.name} is {shown(value)}; pass numbers of at most {_READABLE_BITS} bits")

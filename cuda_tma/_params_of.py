@@ -1,4 +1,4 @@
-"""Parameters of a tensor, or of what one says of itself, and options: the way to a descriptor, short of the driver."""
+"""Parameters from a tensor, or its description, and options: the steps to a descriptor except the driver's."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = ["TensorSpec", "params_of"]
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """What a tensor says of itself, without its memory: for :func:`params_of` where there is no tensor.
+    """The description of a tensor without its memory, for :func:`params_of`.
 
     Parameters
     ----------
     shape : sequence of int
         Extents in elements, in tensor order (the last dimension is the innermost).
     dtype : dtype or str
-        A NumPy, ml_dtypes, torch or JAX dtype, or its name. Of ``float4_e2m1fn_x2`` an element is a byte, as in torch.
+        A NumPy, ml_dtypes, torch or JAX dtype, or its name. An element of ``float4_e2m1fn_x2`` is a byte, as in torch.
     strides : sequence of int, optional
-        In elements, as torch and DLPack count them (NumPy's are bytes), in tensor order; C-contiguous if None.
+        In elements, as in torch and DLPack (NumPy's are in bytes), in tensor order; C-contiguous if None.
     address : int
         Of the first element, in bytes.
 
@@ -51,7 +51,7 @@ class TensorSpec:
     Raises
     ------
     TensorMapError
-        If a value is no integer, does not fit 64 bits, or is no dtype that a tensor can have here.
+        If a value is not an integer, does not fit 64 bits, or is not a dtype that tensors can have here.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class TensorSpec:
     strides: tuple[int, ...] | None = None
     address: int = 0
 
-    if TYPE_CHECKING:  # what the constructor takes is more than what the fields hold
+    if TYPE_CHECKING:  # the constructor accepts more types than the fields have
 
         def __init__(
             self,
@@ -75,7 +75,7 @@ class TensorSpec:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Turn what the user wrote into ints and a name; refuse what is neither."""
+        """Convert the user's values to ints and a name; refuse other values."""
         shape = _integers("shape", self.shape)
         if self.strides is None:
             _require_int64(f"shape={shown(shape)}, C-contiguous,", contiguous_strides(shape))
@@ -84,7 +84,7 @@ class TensorSpec:
             raise TensorMapError(f"strides={strides} has {len(strides)} values, and shape={shape} has {len(shape)}")
         address = integer("address", self.address)
         if not 0 <= address < 2**64:
-            raise TensorMapError(f"address={shown(address)} is no address of 64 bits; give 0 to 2^64 - 1")
+            raise TensorMapError(f"address={shown(address)} is not a 64-bit address; pass 0 to 2^64 - 1")
         name = dtype_name(self.dtype)
         if name not in DLPACK_DTYPES:
             raise _refusals.dtype(name)
@@ -104,18 +104,19 @@ def params_of(tensor: object, options: TensorMapIm2colWideOptions) -> Im2colWide
 @overload
 def params_of(tensor: object, options: object) -> Params: ...
 def params_of(tensor: object, options: object = None, **keywords: Any) -> Params:
-    """The parameters that a tensor and options make: those of the descriptor, without a driver and without a GPU.
+    """Return the parameters of a tensor and options: those of the descriptor, without a driver or a GPU.
 
-    Nothing is encoded, so nothing but what no parameters can say is refused: a stride that is not one of elements, a
-    negative stride, options of another rank. Whether the driver takes the map, :func:`cuda_tma.check` says.
+    Nothing is encoded. Only input that no parameters can represent is refused: a stride that is not a whole number of
+    elements, a negative stride, options of another rank. :func:`cuda_tma.check` reports whether the driver accepts the
+    map.
 
     Parameters
     ----------
     tensor : TensorSpec, array or tensor
-        What :func:`cuda_tma.create_tensor_map` takes, on any device, and so a NumPy array or a CPU tensor too; or what
-        a tensor says of itself. Nothing keeps it alive: the parameters hold an address alone.
+        A tensor as for :func:`cuda_tma.create_tensor_map`, but on any device, so also a NumPy array or a CPU tensor;
+        or a tensor's description. Nothing keeps it alive: the parameters contain only an address.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type picks the mode: tiled, im2col or im2col wide.
+        Their type selects the mode: tiled, im2col or im2col wide.
     **keywords
         Fields of :class:`cuda_tma.TensorMapOptions`, instead of `options`.
 
@@ -129,7 +130,7 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     TensorMapError
         If the tensor cannot be described, as :func:`cuda_tma.create_tensor_map` refuses it.
     TypeError, ValueError
-        If the options are none.
+        If the options are invalid.
 
     Examples
     --------
@@ -163,7 +164,10 @@ def described(tensor: object) -> ExportedTensor:
 
 
 def _spec_of_array(array: np.ndarray) -> TensorSpec:
-    """By the array's own attributes: NumPy's DLPack knows no ml_dtypes, and in NumPy 1 nothing that is read-only."""
+    """Return an array's description by its own attributes.
+
+    NumPy's DLPack lacks the dtypes of ml_dtypes, and in NumPy 1 it refuses read-only arrays.
+    """
     spec, item_bytes = TensorSpec(array.shape, array.dtype, None, array.ctypes.data), array.itemsize
     if any(stride % item_bytes for stride in array.strides):
         raise _refusals.byte_strides(array.strides, item_bytes)
@@ -174,13 +178,13 @@ def _integers(name: str, values: Any) -> tuple[int, ...]:
     try:
         found = tuple(map(operator.index, values))
     except TypeError:
-        raise TensorMapError(f"{name}={shown(values)} is no sequence of integers, one for each dimension") from None
+        raise TensorMapError(f"{name}={shown(values)} is not a sequence of integers, one for each dimension") from None
     _require_int64(f"{name}={shown(found)}", found)
     return found
 
 
 def _require_int64(given: str, values: Sequence[int]) -> None:
-    """DLPack's extents and strides are so wide."""
+    """Require the range of DLPack's extents and strides."""
     beyond = [value for value in values if not -(2**63) <= value < 2**63]
     if beyond:
         raise TensorMapError(f"{given} needs {shown(beyond[0])}, which does not fit 64 bits; no memory is so large")

@@ -1,4 +1,4 @@
-"""Which swizzle and which box for a tile, and why."""
+"""The best swizzle and box for a tile, with reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 __all__ = ["Suggestion", "suggest"]
 
 _LARGEST_BOX_DIM = 256
-_PROBED_ROWS = 64  # every pattern of bank conflicts shows in so many rows
+_PROBED_ROWS = 64  # every pattern of bank conflicts appears within this number of rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,9 @@ class Suggestion:
     options : TensorMapOptions
         With `box_dim`, `data_type` and `swizzle`, in tensor order.
     loads : tuple of int
-        How many boxes cover the tile along each dimension, in tensor order.
+        The number of boxes that cover the tile along each dimension, in tensor order.
     reasons : tuple of str
-        Why this swizzle, why this box, and what it takes.
+        The reasons for this swizzle and this box, and the resources that it takes.
     """
 
     options: TensorMapOptions
@@ -58,28 +58,28 @@ def suggest(
     smem_limit_bytes: SupportsIndex = MAX_SMEM_BYTES,
     compute_capability: tuple[int, int] | str = (9, 0),
 ) -> Suggestion:
-    """The swizzle and the largest legal box for a tile.
+    """Return the best swizzle and the largest legal box for a tile.
 
-    Of the swizzles that the driver accepts, the one with the fewest bank conflicts; of these, the one with the fewest
-    loads, then with the least shared memory, then with the widest rows, then the simplest.
+    Of the swizzles that the driver accepts, choose the one with the fewest bank conflicts. Of several, prefer fewer
+    loads, then less shared memory, then wider rows, then the simplest.
 
     Parameters
     ----------
     shape : sequence of int
-        The tile that the kernel works on, in elements and in tensor order (the last dimension is contiguous).
+        The kernel's tile, in elements and in tensor order (the last dimension is contiguous).
     dtype : TensorMapDataType, dtype or str
-        As :class:`cuda_tma.TensorMapOptions` takes it for ``data_type``.
+        As ``data_type`` of :class:`cuda_tma.TensorMapOptions`.
     access : {"ldmatrix", "column", "row"}
-        How a warp reads the tile; see :func:`cuda_tma.smem.bank_conflicts`.
+        A warp's reads of the tile; see :func:`cuda_tma.smem.bank_conflicts`.
     smem_limit_bytes : int
-        Shared memory that one box may take.
+        The most shared memory that one box may take.
     compute_capability : (int, int) or str
-        The device's, as :func:`cuda_tma.check` takes it.
+        The device's, as in :func:`cuda_tma.check`.
 
     Raises
     ------
     TensorMapError
-        If `shape` has not 1 to 5 positive extents, `dtype` is none or has several data types to choose from
+        If `shape` is not 1 to 5 positive extents, `dtype` is not a data type or has several to choose from
         (``float4_e2m1fn_x2``), or no box is legal.
 
     Examples
@@ -108,7 +108,7 @@ def suggest(
 def _without_reasons(
     cls: type[TensorMapOptions], shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any
 ) -> TensorMapOptions:
-    """The swizzle and the largest legal box for a tile: the options of :func:`cuda_tma.suggest`, without reasons.
+    """Return the options of :func:`cuda_tma.suggest`: the best swizzle and the largest legal box for a tile.
 
     >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
     (128, 64)
@@ -116,7 +116,7 @@ def _without_reasons(
     return suggest(shape, dtype, **keywords).options
 
 
-# A method of the options, added here since they do not know the rules that a suggestion keeps.
+# A method of the options, added here because their module does not import the rules.
 TensorMapOptions.suggest = classmethod(_without_reasons)  # type: ignore[assignment,method-assign]
 
 
@@ -124,9 +124,9 @@ def _extents(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
     try:
         extents = tuple(map(operator.index, shape))
     except TypeError:
-        raise TensorMapError(f"shape is {shown(shape)}; give 1 to 5 integers, one for each dimension") from None
+        raise TensorMapError(f"shape is {shown(shape)}; pass 1 to 5 integers, one for each dimension") from None
     if not 1 <= len(extents) <= 5 or min(extents) < 1:
-        raise TensorMapError(f"shape={shown(extents)} is no tile: give 1 to 5 extents, all of them 1 or more")
+        raise TensorMapError(f"shape={shown(extents)} is not a tile: pass 1 to 5 extents, all of them 1 or more")
     return extents
 
 
@@ -139,7 +139,7 @@ class _Plan:
 
     params: TiledParams
     loads: tuple[int, ...]  # in tensor order
-    ways: int  # of bank conflicts
+    ways: int  # number of ways of bank conflicts
 
     @property
     def swizzle(self) -> TensorMapSwizzle:
@@ -162,7 +162,7 @@ def _plans(
 def _largest_box(
     shape: tuple[int, ...], data_type: T, swizzle: TensorMapSwizzle, smem_limit_bytes: int
 ) -> tuple[TiledParams, tuple[int, ...]]:
-    """Rows as wide as they may be, and as many as fit: outer dimensions are cut evenly, the outermost first."""
+    """Return the largest box: the widest rows, and as many as fit; outer dimensions divided evenly, outermost first."""
     *outer, inner = shape
     multiple = chunk_elements(data_type)
     width = min(-(-inner // multiple) * multiple, _widest_row(data_type, swizzle))
@@ -174,20 +174,20 @@ def _largest_box(
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
         d = longer[0]
-        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest that make it shorter
+        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest cuts that make it shorter
 
 
 def _widest_row(data_type: T, swizzle: int) -> int:
-    """Elements of the widest row: what the span of the swizzle holds, or what a box may be wide."""
+    """Return the elements of the widest row: the span of the swizzle, or the widest box."""
     if not swizzle:
         return _LARGEST_BOX_DIM
-    widest = (_LARGEST_BOX_DIM,)  # of any type a whole number of bytes
+    widest = (_LARGEST_BOX_DIM,)  # a whole number of bytes for any type
     taken_bytes = rows(_map(widest, widest, data_type, swizzle)).taken_bytes
     return min(_LARGEST_BOX_DIM, _LARGEST_BOX_DIM * pattern(swizzle).span_bytes // taken_bytes)
 
 
 def _map(shape: Sequence[int], box_dim: Sequence[int], data_type: T, swizzle: int) -> TiledParams:
-    """A map of a tensor as large as the tile, with padded rows."""
+    """Return a map of a tensor of the tile's size, with padded rows."""
     multiple = 2 * chunk_elements(data_type)
     width = -(-shape[-1] // multiple) * multiple
     extents = (width, *reversed(shape[:-1]))
@@ -204,7 +204,7 @@ def _map(shape: Sequence[int], box_dim: Sequence[int], data_type: T, swizzle: in
 
 
 def _few_rows(params: TiledParams) -> TiledParams:
-    """A map with the same rows, but not all of them, and all in one dimension."""
+    """Return a map with fewer, but equal rows, all in one dimension."""
     width, *outer = params.box_dim
     probed = [min(_PROBED_ROWS, math.prod(outer)), *(1 for _ in outer)]
     return replace(params, box_dim=(width, *probed[: len(outer)]))

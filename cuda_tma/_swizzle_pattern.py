@@ -1,4 +1,4 @@
-"""The facts of each swizzle mode: its pattern in shared memory, its code in a tensor map, and who takes it."""
+"""The facts of each swizzle mode: its pattern in shared memory, its code in a tensor map, and where it is legal."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ class SwizzlePattern:
     span_bytes : int
         Every row takes a multiple of this many bytes, and no byte leaves its span (1 without a swizzle).
     atom_bytes : int
-        Bytes that stay together.
+        Bytes that stay contiguous.
     repeat_bytes : int
         The permutation is the same for every block of this size.
     alignment_bytes : int
-        Alignment of the destination with which offsets start at the pattern's beginning.
+        Alignment of the destination at which the pattern starts at offset 0.
     xors : tuple of (int, int, int)
         (from_bit, to_bit, bits): that many address bits, read at ``from_bit``, are XOR-ed into ``to_bit``.
     code : int
-        What a tensor map stores: the span (none, 32, 64, 128 bytes) in bits 0-1, the atom (16, 32, 32 flipped, 64
+        The code in a tensor map: the span (none, 32, 64, 128 bytes) in bits 0-1, the atom (16, 32, 32 flipped, 64
         bytes) in bits 2-3. Bit 4 is a span of 96 bytes, which no ``TensorMapSwizzle`` names.
     since : (int, int)
-        The first compute capability that takes it.
+        The first compute capability that has it.
     is_wide : bool
-        Whether im2col wide takes it.
+        Whether im2col wide accepts it.
     can_store : bool
-        Whether stores take it, and not loads alone.
+        Whether stores accept it, in addition to loads.
     """
 
     span_bytes: int
@@ -52,7 +52,7 @@ _LATER = TMA_EXTENDED_SINCE
 
 # Patterns: PTX ISA 5.5.7, the tables of each mode, "starting address of the repeating pattern"; a TMA destination is
 # always aligned to 128 bytes. FLIP_8B: every other line of 128 bytes swaps the 8-byte halves of its 16-byte chunks.
-# Codes: see codec/_fields. Who takes it: CUDA 13.5 driver API, cuTensorMapEncodeTiled and ...Im2colWide; PTX ISA 9.0,
+# Codes: codec/_fields. Where it is legal: CUDA 13.5 driver API, cuTensorMapEncodeTiled and ...Im2colWide; PTX ISA 9.0,
 # "Restriction on Tensor Copy instructions" (stores).
 PATTERNS: dict[int, SwizzlePattern] = {
     S.NONE: SwizzlePattern(1, 1, 1, 128, (), code=0),

@@ -17,11 +17,11 @@ cdef enum:
 
 cdef class TensorMapDescriptor:
     cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]   # holds the map at its first aligned address
-    cdef TensorArguments _arguments  # what the tensor contributed, for replace_address
+    cdef TensorArguments _arguments  # facts of the tensor, for replace_address
     cdef int _device_id
     cdef CUcontext _context
     cdef object _tensor              # None after replace_address(int)
-    cdef object _owner               # keeps the tensor's memory: see read()
+    cdef object _owner  # keeps the tensor's memory alive: see read()
     cdef Compilable _options
     cdef object __weakref__
 
@@ -34,9 +34,9 @@ cdef class TensorMapDescriptor:
 
 
 cdef inline int copy_map(TensorMapDescriptor descriptor, void* target) except -1:
-    """Its 128 bytes, of one time: see replace_address.
+    """Copy the 128 bytes as of one moment: see replace_address.
 
-    To enter a critical section takes a reference and gives it back at once, with a GIL too: see layout_of().
+    Entering a critical section takes and releases a reference at once, even with a GIL: see layout_of().
     """
     if FREE_THREADED:
         with cython.critical_section(descriptor):
@@ -53,5 +53,5 @@ cdef int require_maker(type kind, str makers) except -1
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1
 cdef inline uint64_t* address_field(void* map) noexcept:
-    """Where a map holds the tensor's address: it begins with it (docs/fields.md)."""
+    """Return the tensor's address in a map, which begins with it (docs/fields.md)."""
     return <uint64_t*>map

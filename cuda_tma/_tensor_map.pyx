@@ -1,4 +1,4 @@
-"""TensorMapDescriptor: the 128 bytes, what they describe, what keeps that alive, and where they are valid."""
+"""TensorMapDescriptor: the 128 bytes, their tensor and its owner, and the context in which they are valid."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -45,7 +45,7 @@ cdef extern from *:
     bint hold_collections()
     void resume_collections(bint was_collecting)
 
-cdef object _device_type = None  # our Device, which is built upon this module: see register_device()
+cdef object _device_type = None  # our Device, which imports this module: see register_device()
 
 cdef extern from *:
     """
@@ -55,7 +55,7 @@ cdef extern from *:
 
 
 def register_device(device_type):
-    """Tell this module of our Device, whose maps these are."""
+    """Register our Device, the class of :attr:`TensorMapDescriptor.device`."""
     global _device_type
     _device_type = device_type
 
@@ -63,18 +63,17 @@ def register_device(device_type):
 @cython.final
 @cython.freelist(16)
 cdef class TensorMapDescriptor:
-    """A tensor map: 128 bytes that tell the TMA engine where a tensor lies and which tiles to move.
+    """A tensor map: 128 bytes that describe to the TMA engine a tensor and the tiles to move.
 
-    Made by :func:`cuda_tma.create_tensor_map`, ``Device.create_tensor_map`` or ``StridedMemoryView.as_tensor_map``,
-    and passed by value to a kernel whose parameter is ``const __grid_constant__ CUtensorMap`` by
-    :func:`cuda_tma.launch`.
+    :func:`cuda_tma.create_tensor_map`, ``Device.create_tensor_map`` and ``StridedMemoryView.as_tensor_map`` make it.
+    :func:`cuda_tma.launch` passes it by value to a kernel whose parameter is ``const __grid_constant__ CUtensorMap``.
 
-    It owns what keeps the tensor's memory alive: the DLPack export, or for torch the storage, so that neither
-    deleting the tensor nor ``x.data = ...`` frees the memory under it. One thing no owner survives is a storage that
-    is resized in place (``x.untyped_storage().resize_(n)``): ask :meth:`is_stale`.
+    It owns the object that keeps the tensor's memory alive: the DLPack export, or for torch the storage. Neither
+    deleting the tensor nor ``x.data = ...`` then frees the memory. Only resizing a storage in place
+    (``x.untyped_storage().resize_(n)``) frees it in spite of every owner: see :meth:`is_stale`.
 
-    Two are equal if their bytes are. The hash is that of all but the address, which alone can change: so a descriptor
-    stays where it was put in a set or a dict, and many of one geometry share a place there.
+    Two descriptors are equal if their bytes are. The hash covers all but the address, the only part that can change. A
+    descriptor therefore keeps its place in a set or a dict, and many of one geometry share a hash.
     """
 
     def __cinit__(self):
@@ -82,18 +81,19 @@ cdef class TensorMapDescriptor:
                                            "StridedMemoryView.as_tensor_map")
 
     def __reduce__(self):
-        raise TypeError("a TensorMapDescriptor is neither copied nor pickled: it belongs to a process and a context. "
-                        "Make another: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
+        raise TypeError("a TensorMapDescriptor cannot be copied or pickled: it belongs to a process and a context. "
+                "Make another: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
 
     @property
     def params(self):
-        """What the map says, in driver order, read off the 128 bytes: a :class:`TiledParams`, :class:`Im2colParams` or
-        :class:`Im2colWideParams`. (That an im2col map is a wide one, its bytes do not say: its options do.)
+        """The map's parameters in driver order: a :class:`TiledParams`, :class:`Im2colParams` or
+        :class:`Im2colWideParams`. They are decoded from the 128 bytes; only the options show that an im2col map is
+        wide.
         """
         params = decode(bytes(self))
         if not isinstance(self._options, TensorMapIm2colWideOptions):
             return params
-        # What the bytes do say comes from them: the allocation class of an old driver's map is not the options'.
+        # Values in the bytes have precedence: an old driver's map may not have the options' allocation class.
         said = {field.name: getattr(params, field.name) for field in fields(Params)}
         return replace(params_from(self._options, &self._arguments), **said)
 
@@ -103,13 +103,13 @@ cdef class TensorMapDescriptor:
         return self.held()[0]
 
     cdef tuple held(self):
-        """The tensor, and what keeps its memory: of one time."""
+        """Return the tensor, and the owner of its memory, as of one moment."""
         with cython.critical_section(self):
             return self._tensor, self._owner
 
     @property
     def device(self):
-        """The :class:`cuda_tma.Device` on which it is valid."""
+        """The :class:`cuda_tma.Device` on which the map is valid."""
         return _device_type(self._device_id)
 
     @property
@@ -124,12 +124,12 @@ cdef class TensorMapDescriptor:
 
     @property
     def tx_bytes(self):
-        """Bytes that one load delivers, out-of-bounds fill included: what the kernel tells ``expect_tx``."""
+        """Bytes that one load delivers, out-of-bounds fill included: the count for ``expect_tx``."""
         return tx_bytes(self.params)
 
     @property
     def smem_bytes(self):
-        """Bytes of shared memory that one load needs: more than :attr:`tx_bytes` where a swizzle pads rows."""
+        """Bytes of shared memory that one load needs; with a swizzle that pads rows, more than :attr:`tx_bytes`."""
         return smem_bytes(self.params)
 
     @property
@@ -138,14 +138,14 @@ cdef class TensorMapDescriptor:
         return smem_alignment(self.params)
 
     def smem_layout(self):
-        """Where each element of the box lies in shared memory, as a CuTe layout (needs ``tensor-layouts``).
+        """Return the place of each element of the box in shared memory, as a CuTe layout (needs ``tensor-layouts``).
 
         See :func:`cuda_tma.smem.smem_layout`.
         """
         return smem_layout(self.params)
 
     def _repr_html_(self):
-        """For notebooks: every parameter in words, and shared memory as banks."""
+        """Return every parameter as text, and shared memory as banks, for notebooks."""
         from ._show.html import descriptor_html  # here, since it may draw
 
         return descriptor_html(self.params, repr(self))
@@ -157,20 +157,20 @@ cdef class TensorMapDescriptor:
         Parameters
         ----------
         raw : bytes-like, cuda.bindings.driver.CUtensorMap or cuda.core.TensorMapDescriptor
-            128 bytes. They are copied. Of cuda.core's descriptor, whose map may be of the current context alone, only
-            they are taken: name the tensor to keep.
+            128 bytes, which are copied. Of cuda.core's descriptor, whose map may belong only to the current context,
+            only the bytes are used: pass its tensor as `tensor` to keep it alive.
         tensor : tensor, optional
-            What to keep alive. The map must begin at its first element.
+            The tensor to keep alive. The map must begin at its first element.
 
         Returns
         -------
         TensorMapDescriptor
-            With these very bytes.
+            A descriptor with exactly these bytes.
 
         Raises
         ------
         TensorMapError
-            If they are no tensor map, or one that the driver would refuse to make, or one of another tensor.
+            If the bytes are not a tensor map, or one that the driver would refuse to make, or one of another tensor.
 
         Examples
         --------
@@ -194,15 +194,15 @@ cdef class TensorMapDescriptor:
         return descriptor
 
     def to_cuda_core(self):
-        """A ``cuda.core.TensorMapDescriptor`` of the same 128 bytes, for ``cuda.core.launch``, graphs and nodes.
+        """Return a ``cuda.core.TensorMapDescriptor`` of the same 128 bytes, for ``cuda.core.launch``, graphs and nodes.
 
-        It keeps the memory that the map shows now alive, as this one does, and follows no later change of this one. Its
-        ``repr`` and its errors speak of 16 bytes, the tensor as which cuda.core was made to describe it.
+        It keeps the map's present memory alive, as this one does, and does not follow later changes of this one. Its
+        ``repr`` and its errors describe a tensor of 16 bytes, because cuda.core was made to describe it so.
 
         Raises
         ------
         TensorMapError
-            If another context than this descriptor's is current, in which cuda.core would take it to be made.
+            If another context than this descriptor's is current, because cuda.core would assign the map to it.
 
         Examples
         --------
@@ -214,11 +214,11 @@ cdef class TensorMapDescriptor:
         return core_descriptor(bytes(self), self._arguments.global_address, self.held())
 
     def is_stale(self):
-        """Whether the tensor's elements are now elsewhere than the map says.
+        """Return whether the tensor's elements are now elsewhere than in the map.
 
-        Asks the tensor for its present address. True after ``x.data = ...`` (the map still shows the old memory, which
-        it keeps alive) and after an in-place resize of the storage (which frees the memory in spite of every owner).
-        False where there is no tensor to ask.
+        The tensor is asked for its present address. The result is True after ``x.data = ...`` (the map still points to
+        the old memory, which it keeps alive) and after an in-place resize of the storage (which frees the memory in
+        spite of every owner). It is False if the map has no tensor.
         """
         tensor, owner = self.held()
         return tensor is not None and has_moved(tensor, owner, self._arguments.global_address)
@@ -229,12 +229,12 @@ cdef class TensorMapDescriptor:
         Parameters
         ----------
         tensor : tensor or int
-            An int (NumPy's too) is a device address. Of that only the alignment is checked, and nothing is kept alive.
+            An int (NumPy's too) is a device address; only its alignment is checked, and nothing is kept alive.
 
         Raises
         ------
         TensorMapError
-            If anything but the address differs. The descriptor is then as it was.
+            If anything but the address differs. The descriptor is then unchanged.
         """
         cdef Reading reading
         require_context(self._context)
@@ -271,7 +271,7 @@ cdef class TensorMapDescriptor:
         return 0
 
     def _dtype_name(self):
-        """The tensor's dtype, or of an adopted map the type as which its elements are moved."""
+        """Return the tensor's dtype, or for an adopted map the type as which its elements are moved."""
         if self._arguments.dtype:
             return dtype_name_of(self._arguments.dtype)
         return TensorMapDataType(self._arguments.data_type).short_name.lower()
@@ -310,7 +310,7 @@ cdef class TensorMapDescriptor:
 
 
 cdef TensorMapDescriptor new_descriptor():
-    """A descriptor of which all is still to be written: its maker gives it to nobody before."""
+    """Return an empty descriptor; its maker fills it before it publishes it."""
     cdef bint was_collecting = begin_making(TensorMapDescriptor)
     try:
         return TensorMapDescriptor.__new__(TensorMapDescriptor)
@@ -319,9 +319,10 @@ cdef TensorMapDescriptor new_descriptor():
 
 
 cdef bint begin_making(type kind) noexcept:
-    """Let one be made of a type of which Python can make none, until end_making(), which is given what this returns.
+    """Allow the construction of one object of a type that Python cannot construct; pass the result to end_making().
 
-    Before Python 3.12 an allocation may collect garbage, whose finalizers could make one then: so it does not.
+    Before Python 3.12 an allocation may collect garbage, whose finalizers could construct one then; collections are
+    therefore suspended.
     """
     global being_made
     being_made = <PyObject*>kind
@@ -336,7 +337,7 @@ cdef int end_making(bint was_collecting) noexcept:
 
 
 cdef int require_maker(type kind, str makers) except -1:
-    """Refuse to make one but after begin_making()."""
+    """Refuse to construct an object except after begin_making()."""
     if being_made != <PyObject*>kind:
         raise TypeError(f"make a {kind.__name__} with {makers}")
     return 0
@@ -349,14 +350,14 @@ cdef int require_context(CUcontext own) except -1:
     ensure_driver()
     if driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS and current == own:
         return 0
-    enter_context(&current, &device_id)  # says that there is none
+    enter_context(&current, &device_id)  # raises if there is none
     if not share_memory(current, own):
         raise _refusals.other_context(<uintptr_t>own, <uintptr_t>current)
     return 0
 
 
 cdef int replace_address(void* map, uint64_t address) except -1:
-    """Have the driver change the address. On an error the map is as it was."""
+    """Have the driver change the address. On an error the map is unchanged."""
     cdef unsigned char before[MAP_BYTES]
     memcpy(before, map, MAP_BYTES)
     cdef CUresult result = driver.cuTensorMapReplaceAddress(map, <void*><uintptr_t>address)
@@ -367,7 +368,7 @@ cdef int replace_address(void* map, uint64_t address) except -1:
 
 
 cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
-    """A tensor that begins at this address, and what owns its memory."""
+    """Return a tensor that begins at this address, and the owner of its memory."""
     cdef Reading reading
     owner = read(tensor, &reading)
     cdef DLTensor* layout = layout_of(owner, &reading)
@@ -378,7 +379,7 @@ cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
 
 
 cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:
-    """Of tensors of one shape. A dimension of extent 1 is not stepped through: an adopted map has any stride there."""
+    """Compare strides of tensors of one shape. A dimension of extent 1 has any stride in an adopted map."""
     cdef uint32_t index
     for index in range(1, a.rank):
         if a.global_dim[index] > 1 and a.global_strides[index - 1] != b.global_strides[index - 1]:
@@ -387,7 +388,7 @@ cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:
 
 
 cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
-    """An int as a device address."""
+    """Return an int as a device address."""
     cdef uint64_t value = 0
     try:
         value = address

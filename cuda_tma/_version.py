@@ -1,4 +1,4 @@
-"""The version of the package, said here and nowhere else: pyproject.toml reads this line."""
+"""The version of the package, defined only here: pyproject.toml reads this line."""
 
 __all__ = ["__version__"]
 

@@ -1,4 +1,4 @@
-"""StridedMemoryView: cuda.core's view of any tensor, with the dtypes that it lacks and the way to a descriptor."""
+"""StridedMemoryView: cuda.core's view of any tensor, with the dtypes that it lacks and methods for tensor maps."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ __all__ = ["StridedMemoryView"]
 class StridedMemoryView(_CoreView):
     """cuda.core's view, which here also reads fp8 and fp4 tensors and makes tensor maps.
 
-    It is made as cuda.core's is: ``from_any_interface(tensor, stream_ptr=-1)`` and the other constructors.
+    The constructors are cuda.core's: ``from_any_interface(tensor, stream_ptr=-1)`` and the others.
     """
 
-    # An ExportedTensor, set by the DLPack constructors, else by export() at first use; and what owns the memory of a
+    # An ExportedTensor, set by the DLPack constructors, else by export() at first use; and the owner of the memory of a
     # torch tensor that cuda.core read itself.
     __slots__ = ("_exported", "_storage")
 
-    if TYPE_CHECKING:  # cuda.core has no types: to a checker all that is inherited is unknown
+    if TYPE_CHECKING:  # cuda.core has no types: a checker cannot see inherited names
         ptr: int
         device_id: int
         is_device_accessible: bool
@@ -82,7 +82,7 @@ class StridedMemoryView(_CoreView):
 
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
-        """Create a view through ``__cuda_array_interface__``. torch's lacks dtypes and ownership: it goes by DLPack."""
+        """Create a view through ``__cuda_array_interface__``; for torch through DLPack, which has all dtypes."""
         if hasattr(obj, "untyped_storage"):
             return cls.from_dlpack(obj, stream_ptr)
         return super().from_cuda_array_interface(obj, stream_ptr)
@@ -103,7 +103,7 @@ class StridedMemoryView(_CoreView):
         )
 
     def _describe(self) -> ExportedTensor:
-        """What the view shows, read off the view itself."""
+        """Return the description of the view's tensor, from the view itself."""
         dtype = super().dtype
         if hasattr(self, "_storage"):
             return describe_torch_view(self, dtype)
@@ -121,20 +121,20 @@ class StridedMemoryView(_CoreView):
 
     @property
     def exporting_obj(self) -> Any:
-        """The tensor that is viewed."""
+        """The viewed tensor."""
         source = super().exporting_obj
         return source.exporting_obj if isinstance(source, ExportedTensor) else source
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """NumPy dtype of an element; of the narrow floats from ml_dtypes, or uint8 where that is not installed."""
+        """NumPy dtype of an element; for narrow floats from ml_dtypes, or uint8 if that is not installed."""
         if isinstance(super().exporting_obj, ExportedTensor):
             return numpy_dtype(self._exported.dtype_name)
         return super().dtype
 
     @property
     def dlpack_dtype(self) -> tuple[int, int, int]:
-        """DLPack's (code, bits, lanes), which tells apart what `dtype` cannot."""
+        """DLPack's (code, bits, lanes), which distinguishes types that `dtype` cannot."""
         return export_tensor(self).dlpack_dtype
 
     as_tensor_map = as_tensor_map

@@ -11,7 +11,7 @@ Extents = _Extents
 
 
 def waiters_of(waits: Iterable[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]) -> tuple[Waiter, ...]:
-    """Threads of a block that wait alike become one, then blocks in which the same threads do.
+    """Merge threads of a block with the same wait, then blocks in which the same threads have it.
 
     Parameters
     ----------

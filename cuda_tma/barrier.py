@@ -1,12 +1,12 @@
-"""The 64 bits of an mbarrier: where each count is. :func:`decode_barrier` works from the table, and its inverse.
+"""The 64 bits of an mbarrier, and the place of each count in them: :func:`decode_barrier` and its inverse.
 
 PTX calls the word opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier") and names
-what it holds: phase, pending and expected count of arrivals, tx-count. Where they are was observed (driver 580, sm_90:
-``record_barriers.py``), and agrees with the machine code that ptxas 13.0 emits for sm_90, where ``mbarrier.init``
+its content: phase, pending and expected count of arrivals, tx-count. Their places were observed (driver 580, sm_90:
+``record_barriers.py``). They agree with the machine code that ptxas 13.0 emits for sm_90, where ``mbarrier.init``
 and ``mbarrier.pending_count`` are arithmetic.
 
-The word of a barrier in use is not in shared memory, where an ordinary load finds what was there before (observed):
-``mbarrier.inval`` brings it there, and so does the end of the CTA.
+The word of a barrier in use is not in shared memory, where an ordinary load returns the earlier content (observed).
+``mbarrier.inval`` writes it there, and so does the end of the CTA.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _BITS = 64
 class BarrierField(NamedTuple):
     """A run of bits in the word: `width` bits from bit `low` on (0 is the least significant).
 
-    `negated` numbers are stored as ``2**width - value``, so that counting down is adding; `signed` ones are below zero
-    with their upper half.
+    `negated` numbers are stored as ``2**width - value``, so that counting down is an addition. `signed` numbers are
+    negative in their upper half.
     """
 
     name: str
@@ -37,7 +37,7 @@ class BarrierField(NamedTuple):
 
     @property
     def mask(self) -> int:
-        """Its bits in the word."""
+        """The field's bits in the word."""
         return ((1 << self.width) - 1) << self.low
 
     def value_in(self, word: int) -> int:
@@ -60,20 +60,20 @@ _UNEXPLAINED = ~sum(field.mask for field in BARRIER_FIELDS) & ((1 << _BITS) - 1)
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """What an mbarrier's 64 bits say, in PTX ISA's terms.
+    """The counts in an mbarrier's 64 bits, in PTX ISA's terms.
 
     Attributes
     ----------
     phase : int
-        Parity (0 or 1) of the phase that has not completed. A wait for a parity is over where `phase` is the other.
+        Parity (0 or 1) of the phase that has not completed. A wait for the other parity returns.
     pending_count : int
-        Arrivals that this phase still lacks.
+        Arrivals that this phase still needs.
     expected_count : int
-        Arrivals that the next phase will need: the count of ``mbarrier.init``, less what ``arrive_drop`` took.
+        Arrivals that the next phase will need: the count of ``mbarrier.init``, less those of ``arrive_drop``.
     tx_count : int
-        Bytes that this phase expects and that have not come; below zero, bytes that came before they were expected.
+        Bytes that this phase expects and that have not arrived; negative if bytes arrived before they were expected.
     unexplained : int
-        Bits of the word that are in no field.
+        Bits of the word that belong to no field.
 
     Examples
     --------
@@ -93,26 +93,26 @@ class Barrier:
 
 
 def decode_barrier(word: Any) -> Barrier:
-    """What the 64 bits of an mbarrier say, as a kernel or a debugger reads them from shared memory.
+    """Decode the 64 bits of an mbarrier, as a kernel or a debugger reads them from shared memory.
 
-    The layout was observed on compute capability 9.0; PTX leaves it open, and another device may have another.
+    The layout was observed on compute capability 9.0; PTX does not define it, and another device may have another.
 
     Parameters
     ----------
     word : int, bytes-like or array of uint8
-        The word as an unsigned integer (of NumPy too), or its 8 bytes in the order of memory.
+        The word as an unsigned integer (also NumPy's), or its 8 bytes in the order of memory.
 
     Returns
     -------
     Barrier
-        ``encode_barrier`` gives the word back.
+        The counts, from which ``encode_barrier`` returns the word.
 
     Raises
     ------
     TypeError
-        If `word` is neither.
+        If `word` is of another type.
     ValueError
-        If it is no number of 64 bits, or not 8 bytes.
+        If it is not a number of 64 bits, or not 8 bytes.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def _as_bits(word: Any) -> int:
 
 
 def encode_barrier(barrier: Barrier) -> int:
-    """The word of which :func:`decode_barrier` makes `barrier`.
+    """Return the word that :func:`decode_barrier` decodes to `barrier`.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def encode_barrier(barrier: Barrier) -> int:
     Raises
     ------
     TypeError
-        If `barrier` is none.
+        If `barrier` is of another type.
 
     Examples
     --------
@@ -165,6 +165,6 @@ def encode_barrier(barrier: Barrier) -> int:
     '0xfffff000001ffffc'
     """
     if not isinstance(barrier, Barrier):
-        raise TypeError(f"barrier={shown(barrier)} must be a Barrier; decode_barrier makes one of a word")
+        raise TypeError(f"barrier={shown(barrier)} must be a Barrier; decode_barrier returns one for a word")
     counts = zip(BARRIER_FIELDS, astuple(barrier), strict=False)
     return sum(field.bits_of(value) for field, value in counts) | barrier.unexplained & _UNEXPLAINED

@@ -26,7 +26,7 @@ _PREFIXES = ("SWIZZLE_", "INTERLEAVE_", "L2_", "PACKED_")
 class _DriverEnum(enum.IntEnum):
     @property
     def short_name(self) -> str:
-        """The name that a user types: ``SWIZZLE_128B`` is ``"128B"``."""
+        """The short name for users: ``SWIZZLE_128B`` is ``"128B"``."""
         for prefix in _PREFIXES:
             if self.name.startswith(prefix):
                 return self.name.removeprefix(prefix)
@@ -34,7 +34,7 @@ class _DriverEnum(enum.IntEnum):
 
     @classmethod
     def parse(cls, value: object, argument: str):
-        """The member that `value` names.
+        """Return the member that `value` names.
 
         Parameters
         ----------
@@ -47,7 +47,7 @@ class _DriverEnum(enum.IntEnum):
         Raises
         ------
         TypeError
-            If `value` is a member of another enum, or no int or str at all.
+            If `value` is a member of another enum, or neither an int nor a str.
         ValueError
             If no member has that value or name. The message lists the short names.
 
@@ -77,7 +77,7 @@ class _DriverEnum(enum.IntEnum):
 
 
 def _number(value: object) -> int | None:
-    """The integer that it is, a NumPy one included; True and False are none."""
+    """Return the value as an integer, also for NumPy's; None for True and False."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -90,7 +90,7 @@ def _by_name(cls: type[_DriverEnum]) -> dict[str, _DriverEnum]:
 
 
 class TensorMapDataType(_DriverEnum):
-    """``CUtensorMapDataType``: how the engine reads an element.
+    """``CUtensorMapDataType``: the type as which the engine reads an element.
 
     Python names cannot start with a digit: the driver's ``16U4_ALIGN8B`` is ``PACKED_16U4_ALIGN8B`` here,
     short name ``"16U4_ALIGN8B"``.
@@ -123,7 +123,7 @@ class TensorMapInterleave(_DriverEnum):
 
 
 class TensorMapSwizzle(_DriverEnum):
-    """``CUtensorMapSwizzle``: how chunks of a row are permuted in shared memory."""
+    """``CUtensorMapSwizzle``: the permutation of a row's chunks in shared memory."""
 
     NONE = 0
     SWIZZLE_32B = 1
@@ -144,7 +144,7 @@ class TensorMapL2Promotion(_DriverEnum):
 
 
 class TensorMapOOBFill(_DriverEnum):
-    """``CUtensorMapFloatOOBfill``: what a load writes for elements outside the tensor (zero, or NaN)."""
+    """``CUtensorMapFloatOOBfill``: the value of elements outside the tensor in a load (zero, or NaN)."""
 
     NONE = 0
     NAN_REQUEST_ZERO_FMA = 1
@@ -159,12 +159,12 @@ class TensorMapIm2ColWideMode(_DriverEnum):
 
 
 class TensorMapAllocationClass(_DriverEnum):
-    """``CUtensorMapAllocClass``: how far beyond the tensor the engine may form addresses out of bounds.
+    """``CUtensorMapAllocClass``: the distance beyond the tensor at which the engine may form addresses out of bounds.
 
     From compute capability 10.0 and CUDA 13.5 on; documented, not verified on hardware. SMALL (4 KiB) is always safe.
     LARGE (128 KiB) is faster, and needs memory of
-    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes or more around the tensor's first. AUTO asks the
-    driver to choose: a map holds SMALL or LARGE, never AUTO.
+    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes or more around the tensor's first. AUTO lets the
+    driver choose: a map contains SMALL or LARGE, never AUTO.
     """
 
     AUTO = 0

@@ -1,10 +1,10 @@
-"""CUDA graphs: kernel nodes with checked arguments, their change in an executable graph, and what a node was given.
+"""CUDA graphs: kernel nodes with checked arguments, changes of them in an executable graph, and a node's arguments.
 
-A prepared launch (:func:`cuda_tma.prepare`) has what a node takes. Captures need nothing of this:
+A prepared launch (:func:`cuda_tma.prepare`) has everything that a node needs. Captures do not need this module:
 ``prepared(builder)`` and ``cuda_tma.launch(builder, ...)`` become nodes.
 
-A graph holds the bytes of its arguments and nothing of what they point to. A captured one keeps no tensor alive, unless
-:func:`keep_alive` asks it to; :func:`add_kernel_node` asks by itself, as ``cuda.core``'s nodes do.
+A graph contains the bytes of its arguments, but not the memory that they point to. A captured graph keeps no tensor
+alive unless :func:`keep_alive` requests it; :func:`add_kernel_node` requests it itself, as ``cuda.core``'s nodes do.
 
 Source: CUDA driver API, Graph Management; CUDA programming guide, "CUDA User Objects".
 """
@@ -49,28 +49,28 @@ def add_kernel_node(
     ----------
     definition : cuda.core.graph.GraphDefinition
     prepared : PreparedLaunch
-        Kernel, configuration (clusters too, which ``definition.launch`` does not take) and arguments. Its maps must be
-        of the current context, in which the node will run.
+        Kernel, configuration (also clusters, which ``definition.launch`` does not accept) and arguments. Its maps must
+        belong to the current context, in which the node will run.
     after : iterable of cuda.core.graph.GraphNode
-        What runs before it.
+        The nodes that run before it.
     keeps_alive : bool
-        Whether the graph, and all that are instantiated from it, keep the kernel and what the arguments point to alive.
+        Whether the graph and all its instances keep alive the kernel and the memory of the arguments.
 
     Returns
     -------
     cuda.core.graph.KernelNode
-        As if ``definition.launch`` had made it: other nodes can follow.
+        Equal to a node of ``definition.launch``: other nodes can follow it.
 
     Raises
     ------
     TypeError
-        If one of these is something else.
+        If one of the arguments has another type.
     TensorMapError
-        If a descriptor is of another context than the current one.
+        If a descriptor belongs to another context than the current one.
     ValueError
-        If the configuration has programmatic stream serialization, which a node has not.
+        If the configuration has programmatic stream serialization, which a node does not have.
     CUDAError
-        If the driver refuses the node. The definition is then as it was.
+        If the driver refuses the node. The definition is then unchanged.
 
     Examples
     --------
@@ -104,29 +104,30 @@ def add_kernel_node(
 
 
 def keep_alive(graph: Any, *objects: object) -> None:
-    """Have a graph keep objects alive: as long as it, any graph that is made of it, or a launch of those.
+    """Have a graph keep objects alive as long as it, any of its instances, or a launch of those exists.
 
     Parameters
     ----------
     graph : cuda.core.graph.GraphDefinition, or a GraphBuilder or stream that captures
-        Of torch, the stream that captures: ``torch.cuda.current_stream()``.
+        For torch, the stream that captures: ``torch.cuda.current_stream()``.
     *objects
-        Tensors, buffers, anything. Of a :class:`TensorMapDescriptor`, the tensor that it describes now; of a
-        :class:`PreparedLaunch`, its kernel and what its arguments are now.
+        Tensors, buffers, anything. For a :class:`TensorMapDescriptor`, its present tensor; for a
+        :class:`PreparedLaunch`, its kernel and its present arguments.
 
     Raises
     ------
     TypeError
-        If it is an executable graph, which can be given nothing any more; or no graph.
+        If `graph` is executable and can keep nothing more, or is not a graph.
     ValueError
-        If the stream captures nothing.
+        If the stream is not capturing.
 
     Notes
     -----
-    What is let go of is freed by Python's main thread, when it next runs Python, some time after the graph ended: the
-    driver lets go on a thread of its own, which may not. Up to Python 3.12 the main thread notices only after it has
-    let the GIL go, as launches, synchronisation, sleeping and I/O do (CPython issue 95820; observed: driver 580, Python
-    3.12: a loop that did none of these kept a tensor for 10 s). The next :func:`keep_alive` frees it in any case.
+    Objects are freed on Python's main thread, when it next runs Python, some time after the graph ended. The driver
+    releases them on a thread of its own, which must not free them. Up to Python 3.12 the main thread frees them only
+    after it has released the GIL, as launches, synchronization, sleeping and I/O do (CPython issue 95820; observed:
+    driver 580, Python 3.12: a loop with none of these kept a tensor for 10 s). The next :func:`keep_alive` frees them
+    in any case.
 
     Examples
     --------
@@ -136,7 +137,7 @@ def keep_alive(graph: Any, *objects: object) -> None:
         cuda_tma.launch(builder, config, kernel, x, out)
         cuda_tma.graph.keep_alive(builder, x, out)
         graph = builder.end_building().complete()
-        del x, out, builder  # graph.launch(stream) still finds them
+        del x, out, builder  # graph.launch(stream) still has them
     """
     handle = _definition_handle(graph)
     if handle is None:
@@ -149,7 +150,7 @@ def keep_alive(graph: Any, *objects: object) -> None:
 
 
 def _definition_handle(definition: Any) -> int | None:
-    """The CUgraph of a GraphDefinition; None of anything else."""
+    """Return the CUgraph of a GraphDefinition; None for any other object."""
     if not (hasattr(definition, "nodes") and hasattr(definition, "instantiate")):
         return None
     return int(definition.handle)
@@ -162,9 +163,9 @@ class KernelNodeArgument:
     Attributes
     ----------
     parameter : KernelParameter
-        Which it is for.
+        The parameter of the kernel.
     raw : bytes
-        As the node has it.
+        The bytes in the node.
     """
 
     parameter: KernelParameter
@@ -172,11 +173,11 @@ class KernelNodeArgument:
 
     @property
     def value(self) -> TensorMapDescriptor | int | float | bool | bytes:
-        """The argument as Python has it.
+        """The argument as a Python object.
 
-        A :class:`TensorMapDescriptor` of the node's 128 bytes (which keeps no tensor alive), a float or a bool; an int
-        of integers, read as signed, and of pointers. Where the kernel's name does not tell a parameter's type, 1, 2, 4
-        or 8 bytes are an int, 128 that could be a map are one; all else is bytes.
+        A map is a :class:`TensorMapDescriptor` of the node's 128 bytes, which keeps no tensor alive. Floats and bools
+        have their type; integers (read as signed) and pointers are ints. If the kernel's name does not contain a
+        parameter's type, 1, 2, 4 or 8 bytes are an int, 128 bytes that could be a map are one, and others are bytes.
         """
         kind, size = self.parameter.type, len(self.raw)
         if isinstance(kind, MapType) or (kind is None and size == DESCRIPTOR_BYTES):
@@ -200,26 +201,26 @@ class KernelNodeArgument:
 
 
 def arguments_of(node: KernelNode | int, kernel: Kernel | None = None) -> tuple[KernelNodeArgument, ...]:
-    """What a kernel node was given, read back from the driver and by the kernel's parameters.
+    """Return the arguments of a kernel node, read from the driver with the kernel's parameters.
 
     Parameters
     ----------
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
-        Of a definition, or of one that was captured (``builder.graph_definition.nodes()``), by whatever launch.
+        A node of a definition, or of a captured one (``builder.graph_definition.nodes()``), from any launch.
     kernel : Kernel, optional
-        The kernel that was launched; needed of a node that names only its function in a context.
+        The kernel of the node; needed if the node contains only its function in a context.
 
     Returns
     -------
     tuple of KernelNodeArgument
-        One for each parameter. What :meth:`ExecutableKernelNode.update` changed is the executable graph's alone, and
-        not seen here.
+        One for each parameter. Changes by :meth:`ExecutableKernelNode.update` affect only the executable graph, and
+        are not visible here.
 
     Raises
     ------
     ValueError
-        If the node is of another kernel, does not say of which, or the driver shows its arguments neither by pointers
-        nor as a block.
+        If the node launches another kernel, its kernel is unknown, or the driver shows its arguments neither by
+        pointers nor as a block.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""A kernel that does not end: who waits where, for what, what is missing, and why; as a value, and in words.
+"""A kernel that does not end: the waits of its threads, the missing arrivals or bytes, and the probable cause.
 
-One type for both who find it: the simulator, whose deadlocks it tells, and a GPU's watchdog (``watchdog_ms`` of
-:func:`cuda_tma.compile`), which :func:`cuda_tma.synchronize` raises.
+The simulator and a GPU's watchdog (``watchdog_ms`` of :func:`cuda_tma.compile`) use one type: the simulator reports its
+deadlocks with it, and :func:`cuda_tma.synchronize` raises it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class MbarrierWait:
     Attributes
     ----------
     name : str
-        What the source calls it: ``"`ring.full`"``; or where it lies.
+        Its name in the source: ``"`ring.full`"``; or its address.
     stage : int or None
-        Of a ``Pipeline``.
+        The stage of a ``Pipeline``.
     parity : int
-        Of the phase that the wait names.
+        Parity of the phase that the wait names.
     barrier : Barrier
         The barrier's counts.
     expected_bytes : int or None
-        Bytes that the present phase was told to expect; None if that is not known.
+        Bytes that the present phase expects; None if unknown.
     came : str
-        Bytes that came in it, and by what; empty if that is not known.
+        Bytes that arrived in the phase, and their sources; empty if unknown.
     """
 
     name: str
@@ -51,7 +51,7 @@ class MbarrierWait:
 
     @property
     def state(self) -> str:
-        """What came and what is missing."""
+        """The arrivals and bytes that came, and those that are missing."""
         return ", ".join(filter(None, (self._arrivals, self._bytes)))
 
     @property
@@ -77,28 +77,28 @@ class MbarrierWait:
 
     @property
     def cause(self) -> str:
-        """What to look at."""
+        """The probable cause of the wait."""
         missing, count, tx = self.barrier.pending_count, self.barrier.expected_count, self.barrier.tx_count
         if tx < 0 and missing:
-            return "bytes came, and nobody has arrived who expects them: arrive_expect_tx() in each phase"
+            return "bytes arrived, but no thread has called arrive_expect_tx() in this phase: call it in each phase"
         if tx < 0:
-            return "expect_tx says fewer bytes than the copies deliver: it must say their sum"
+            return "expect_tx announces fewer bytes than the copies deliver: pass the sum of the copies' bytes"
         if tx and missing:
-            return "bytes are expected, and not all have arrived: expect_tx() alone is no arrival"
+            return "bytes are expected, and not all threads have arrived: expect_tx() by itself is not an arrival"
         if tx and tx == self.expected_bytes:
-            return "no copy has brought anything: none was issued in this phase, or it names another barrier"
+            return "no copy has delivered bytes: none was issued in this phase, or it names another barrier"
         if tx:
-            return "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
+            return "expect_tx announces more bytes than the copies deliver: a copy is missing, or its box is smaller"
         if missing == count:
             return (
-                "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone "
-                "is no arrival)"
+                "no thread arrived in this phase: check the parity of the wait, and the threads that should arrive "
+                "(expect_tx() by itself is not an arrival)"
             )
-        return f"init() said that {count} arrive in each phase, and {count - missing} did"
+        return f"init() expects {count} arrivals in each phase, and {count - missing} came"
 
     @property
     def rank(self) -> int:
-        """How much it explains: bytes more than some arrivals, and these more than nothing at all."""
+        """The explanatory value of the wait: bytes rank before partial arrivals, and these before none at all."""
         missing, count = self.barrier.pending_count, self.barrier.expected_count
         return 0 if self.barrier.tx_count else 1 if missing < count else 2
 
@@ -114,13 +114,13 @@ class BarrierWait:
     missing : str
         ``"128 of 256 threads are missing"``.
     cause : str
-        What to look at.
+        The probable cause.
     """
 
     name: str
     missing: str
-    cause: str = "all that it counts must come to it: see its count, and the branches before it"
-    rank: int = 3  # last: who waits so, mostly waits for threads that wait elsewhere
+    cause: str = "every thread in the barrier's count must reach it: check the count and the branches before it"
+    rank: int = 3  # last: its threads usually wait for threads that wait elsewhere
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"
@@ -128,16 +128,16 @@ class BarrierWait:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """Threads that wait alike.
+    """Threads with the same wait.
 
     Attributes
     ----------
     blocks : tuple of tuple of int
         ``blockIdx``.
     threads : tuple of int
-        Of each, counted through the block: x first.
+        The threads of each block, numbered with x first.
     place : str
-        The file and line of the wait: ``"gemm.cu:87"``; empty if it is not known.
+        The file and line of the wait: ``"gemm.cu:87"``; empty if unknown.
     awaits : MbarrierWait or BarrierWait
     """
 
@@ -154,18 +154,18 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class Hang:
-    """A kernel whose threads wait for what does not come.
+    """A kernel whose threads wait for arrivals or bytes that never come.
 
     Attributes
     ----------
     waiters : tuple of Waiter
         Producers and consumers, by block and thread.
     kernel : str
-        Its name; empty if it is not known.
+        Its name; empty if unknown.
     maps : mapping of str to int
-        What the box of each of its tensor maps delivers, in bytes, by the parameter's name.
+        The bytes of the box of each of its tensor maps, by the parameter's name.
     limits : tuple of str
-        What is not known, or could not be done.
+        Facts that are unknown, and steps that failed.
 
     Examples
     --------
@@ -173,7 +173,7 @@ class Hang:
     >>> print(Hang((Waiter(((0, 0, 0),), tuple(range(32)), "gemm.cu:87", full),), "gemm"))
     no thread of kernel gemm can go on:
       block (0, 0): warp 0 waits at gemm.cu:87 for `full`, parity 0: 1 of its 2 arrivals is missing
-    probable cause: init() said that 2 arrive in each phase, and 1 did
+    probable cause: init() expects 2 arrivals in each phase, and 1 came
     """
 
     waiters: tuple[Waiter, ...]
@@ -182,7 +182,7 @@ class Hang:
     limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The report: who waits for what, then the probable cause."""
+        """Return the report: the waits, then the probable cause."""
         lines = [f"{each}{self._of_maps(each)}" for each in self.waiters]
         shown = lines[:_MOST_LINES]
         if len(lines) > len(shown):
@@ -193,7 +193,7 @@ class Hang:
 
     @property
     def cause(self) -> str:
-        """The probable cause, in a sentence; empty where nobody is known to wait."""
+        """The probable cause, in a sentence; empty if no wait is known."""
         if not self.waiters:
             return ""
         first = self.first.awaits
@@ -201,17 +201,17 @@ class Hang:
         if first.rank == 2 and len({(each.name, each.stage) for each in idle}) > 1:
             return (
                 "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer "
-                "than arrive, or their stages or parities are out of step"
+                "arrivals than occur, or their stages or parities are out of step"
             )
         return first.cause
 
     @property
     def first(self) -> Waiter:
-        """Whose wait explains most."""
+        """The waiter that explains most."""
         return min(self.waiters, key=lambda waiter: waiter.awaits.rank)
 
     def _of_maps(self, waiter: Waiter) -> str:
-        """What the boxes deliver, next to bytes that are missing or too many, and what came."""
+        """Return the bytes of the boxes and of the arrivals, next to missing or surplus bytes."""
         awaits = waiter.awaits
         if not isinstance(awaits, MbarrierWait):
             return ""
@@ -236,7 +236,7 @@ class KernelHang(RuntimeError):
         self.hangs = hangs
 
     def __reduce__(self) -> tuple:
-        """For pickle and copy."""
+        """Support pickle and copy."""
         return type(self), (self.hangs,)
 
 
@@ -248,7 +248,7 @@ def _are(count: int) -> str:
 
 
 def _blocks(blocks: tuple[_Extents, ...]) -> str:
-    """``block (3, 0)``, ``blocks (0, 0) and (1, 0)``, ``blocks (0, 0) to (3, 0), 4 in all``."""
+    """Return ``block (3, 0)``, ``blocks (0, 0) and (1, 0)``, or ``blocks (0, 0) to (3, 0), 4 in all``."""
     names = [f"({x}, {y})" if z == 0 else f"({x}, {y}, {z})" for x, y, z in blocks]
     if len(names) == 1:
         return f"block {names[0]}"
@@ -267,7 +267,7 @@ def _whole_warps(threads: tuple[int, ...]) -> bool:
 
 
 def _threads(threads: tuple[int, ...]) -> str:
-    """``warps 0 to 3``, ``thread 128``."""
+    """Return ``warps 0 to 3``, or ``thread 128``."""
     if not _whole_warps(threads):
         return f"thread{'' if len(threads) == 1 else 's'} {_ranges(threads)}"
     warps = tuple(sorted({thread // _WARP for thread in threads}))
@@ -275,7 +275,7 @@ def _threads(threads: tuple[int, ...]) -> str:
 
 
 def _ranges(numbers: tuple[int, ...]) -> str:
-    """``0 to 31, 64``."""
+    """Return ``0 to 31, 64``."""
     starts = [i for i, n in enumerate(numbers) if i == 0 or n != numbers[i - 1] + 1]
     parts = []
     for first, after in zip(starts, [*starts[1:], len(numbers)], strict=True):

@@ -1,4 +1,4 @@
-"""What a kernel takes: its parameters, typed maps among them, and the shared memory that it needs."""
+"""The parameters of a kernel, typed maps among them, and the shared memory that it needs."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class KernelParameter:
     Attributes
     ----------
     name : str
-        As the source calls it; empty where that is not known.
+        Its name in the source; empty if unknown.
     type : {"integer", "float", "bool", "pointer", None}, MapType or MapPointer
-        What it takes. None: another type, such as a struct or an untyped ``TensorMap``, or one that the kernel's name
-        does not tell.
+        The type. None: another type, such as a struct or an untyped ``TensorMap``, or one that the kernel's name does
+        not contain.
     offset_bytes, size_bytes : int
         Its place in the parameter block.
     """
@@ -41,20 +41,20 @@ class KernelParameter:
 
     @property
     def map_type(self) -> MapType:
-        """The type of a typed map, or of those that a pointer points to: its ``options`` make such maps.
+        """The type of a typed map, or of the maps that a pointer points to: its ``options`` make such maps.
 
         Raises
         ------
         TypeError
-            If the parameter is anything else.
+            If the parameter has another type.
         """
         if isinstance(self.type, MapPointer):
             return self.type.target
         if isinstance(self.type, MapType):
             return self.type
         raise TypeError(
-            f"parameter {self.name or '?'} is no typed map, but {self.type or 'of another type'}; "
-            "a typed one is declared as TiledMap or Im2colMap (cuda_tma/tile.cuh)"
+            f"parameter {self.name or '?'} is not a typed map, but {self.type or 'of another type'}; "
+            "declare a typed map as TiledMap or Im2colMap (cuda_tma/tile.cuh)"
         )
 
 
@@ -68,11 +68,12 @@ class KernelParameters:
         Its name.
     parameters : tuple of KernelParameter
     static_shared_bytes : int
-        Shared memory that the compiler laid out, on the current device.
+        Shared memory that the compiler allocated, on the current device.
     dynamic_shared_bytes : int
-        What the kernel asks for by ``cuda_tma::dynamic_shared<T>()``, and :func:`launch` gives it; 0 if it does not.
+        The bytes that the kernel requests with ``cuda_tma::dynamic_shared<T>()``, which :func:`launch` allocates; else
+        0.
     constants : mapping of str to int
-        What :func:`compile` was asked for.
+        The constants that were requested from :func:`compile`.
     """
 
     kernel: str
@@ -88,11 +89,11 @@ class KernelParameters:
         return iter(self.parameters)
 
     def __contains__(self, key: object) -> bool:
-        """Whether it is a parameter, or the name of one."""
+        """Return whether the key is a parameter, or the name of one."""
         return any(key == parameter or key == parameter.name != "" for parameter in self.parameters)
 
     def __getitem__(self, key: int | str) -> KernelParameter:
-        """A parameter, by its index or name."""
+        """Return a parameter by its index or name."""
         if not isinstance(key, str):
             return self.parameters[key]
         for parameter in self.parameters:
@@ -103,17 +104,17 @@ class KernelParameters:
 
 
 def parameters_of(kernel: Kernel) -> KernelParameters:
-    """What a kernel takes, so that Python need not repeat what stands in C++.
+    """Return the parameters of a kernel, so that Python need not repeat declarations of C++.
 
     The compiler reports types and names of the kernels that :func:`compile` made. Other kernels have the types of their
     C++ names. An ``extern "C"`` name has none: :func:`launch` checks only the sizes of arguments. The simulator reads
-    more from PTX: the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` puts beside a kernel, or
+    more from PTX: the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` adds to a kernel, or
     else the types of the ``.param`` declarations.
 
     Parameters
     ----------
     kernel : cuda.core.Kernel
-        Or one of the simulator's.
+        A kernel, or one of the simulator's.
 
     Returns
     -------

@@ -1,9 +1,9 @@
-"""The hub: what a tensor map says, in the driver's names, order and units.
+"""The content of a tensor map in the driver's names, order and units: the core value of the package.
 
-Every array is in driver order: index 0 is the innermost dimension. Strides are bytes, and there are ``rank - 1`` of
-them, since the innermost one is an element. Integers of any kind become plain ints when params are made, and anything
-else is refused there; whether the numbers make a legal map is not asked: :func:`cuda_tma.check` judges them,
-:func:`cuda_tma.encode` writes them, :func:`cuda_tma.decode` returns them.
+Every array is in driver order: index 0 is the innermost dimension. There are ``rank - 1`` strides, in bytes, because
+the innermost dimension has none. Construction converts integers of any type to plain ints and refuses other types. It
+does not check that the map is legal: :func:`cuda_tma.check` does. :func:`cuda_tma.encode` writes the numbers, and
+:func:`cuda_tma.decode` returns them.
 
 Source of names and order: CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2col`` and ``...Im2colWide``.
 """
@@ -26,7 +26,7 @@ __all__ = ["Im2colParams", "Im2colWideParams", "Params", "TiledParams"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Params:
-    """What the three modes have in common.
+    """The parameters that the three modes share.
 
     Attributes
     ----------
@@ -44,15 +44,15 @@ class Params:
         Values of the enums of those names.
     allocation_class : int
         A ``TensorMapAllocationClass`` value: 1 (SMALL) or 2 (LARGE), as ``cuTensorMapSetAllocationClass`` sets it after
-        encoding. A map cannot hold 0 (AUTO), which is only asked for. Documented, not verified on hardware.
+        encoding. A map cannot contain 0 (AUTO), which is only a request. Documented, not verified on hardware.
     unexplained : tuple of (int, int)
-        (word index, XOR mask) of the 32-bit words in which decoded bytes differ from what these parameters encode to;
-        empty for anything that the driver made.
+        (word index, XOR mask) of the 32-bit words in which decoded bytes differ from the encoding of these parameters;
+        empty for every map of the driver.
 
     Raises
     ------
     TensorMapError
-        If a field is not of its type. Members of enums and NumPy's integers are integers, floats and None are not.
+        If a field does not have its type. Members of enums and NumPy's integers are integers; floats and None are not.
     """
 
     data_type: int
@@ -75,13 +75,13 @@ class Params:
                     object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
     def __repr__(self) -> str:
-        """What made it would make it again: members of enums by their names, the address in hexadecimal digits."""
+        """Return the call that makes an equal value: members of enums by name, the address in hexadecimal digits."""
         fields = (f"{f.name}={_written(f.name, getattr(self, f.name))}" for f in dataclass_fields(self))
         return f"{type(self).__name__}({', '.join(fields)})"
 
     @property
     def rank(self) -> int:
-        """Number of dimensions."""
+        """The number of dimensions."""
         return len(self.global_dim)
 
 
@@ -121,7 +121,7 @@ class Im2colParams(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Im2colWideParams(Params):
-    """Parameters of ``cuTensorMapEncodeIm2colWide``: im2col along W alone (compute capability 10 and later).
+    """Parameters of ``cuTensorMapEncodeIm2colWide``: im2col along W only (compute capability 10 and later).
 
     Attributes
     ----------
@@ -148,28 +148,28 @@ def _written(name: str, value: Any) -> str:
 
 
 def _digits(value: Any) -> str:
-    """Integers, nested or not. Python refuses to write thousands of digits, but for hexadecimal ones."""
+    """Return integers, nested or not, as text. Python refuses to write thousands of decimal digits."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_digits, value))}{',' * (len(value) == 1)})"
     return repr(value) if -(2**128) < value < 2**128 else hex(value)
 
 
-# Equal numbers of different kinds are one key of a cache, but reckon differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
-# float. So what is kept are ints.
+# Equal numbers of different types are one key of a cache but compute differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
+# float. Therefore the fields are ints.
 
-_INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"  # as fields are annotated
+_INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"  # the annotations of the fields
 
 
 @cache
 def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any]]:
-    """Of the integers, and of the arrays."""
+    """Return getters of the integers, and of the arrays."""
     names = {wanted: [f.name for f in dataclass_fields(kind) if f.type == wanted] for wanted in (_INTEGER, _INTEGERS)}
     return attrgetter(*names[_INTEGER]), attrgetter(*names[_INTEGERS])
 
 
 def _is_plain(params: Params) -> bool:
-    """Whether all numbers are ints already, as nearly always: loops, as each map that is decoded pays for this."""
-    kind: Any = type(params)  # mypy holds a dataclass to be no key of a cache
+    """Return whether all numbers already are ints, the common case; loops, because every decoded map pays for this."""
+    kind: Any = type(params)  # mypy takes a dataclass not to be hashable
     get_integers, get_arrays = _getters(kind)
     for value in get_integers(params):
         if type(value) is not int:
@@ -189,18 +189,18 @@ def _integers(name: str, values: object) -> tuple[int, ...]:
             return tuple(map(index, values))
     except TypeError:
         pass
-    raise TensorMapError(f"{name} is {shown(values)}; give a tuple of integers")
+    raise TensorMapError(f"{name} is {shown(values)}; pass a tuple of integers")
 
 
 def _pairs(name: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
-    """Words of a descriptor, and bits of them."""
+    """Return words of a descriptor, and bits of them."""
     try:
         pairs = tuple((index(word), index(mask)) for word, mask in values)
         if all(0 <= word < 32 and 0 <= mask < 1 << 32 for word, mask in pairs):
             return pairs
-    except (TypeError, ValueError):  # ValueError: no pair
+    except (TypeError, ValueError):  # ValueError: not a pair
         pass
-    raise TensorMapError(f"{name} is {shown(values)}; give pairs of a word, 0 to 31, and a mask of its 32 bits")
+    raise TensorMapError(f"{name} is {shown(values)}; pass pairs of a word, 0 to 31, and a mask of its 32 bits")
 
 
 _PLAIN: dict[Any, Callable[[str, Any], Any]] = {_INTEGER: integer, _INTEGERS: _integers, _PAIRS: _pairs}

@@ -1,4 +1,4 @@
-"""For tests of kernels, without a GPU: what a load must give, element by element, and random legal tensor maps.
+"""Tests of kernels without a GPU: comparison of a tile with the emulated load, and random legal tensor maps.
 
     def test_my_tile():
         expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
@@ -55,28 +55,28 @@ def assert_tile_equal(
     params : TiledParams, Im2colParams or Im2colWideParams
         The tensor map of the load.
     actual : array
-        Shared memory from the destination on, of any dtype: as many bytes as the box takes, or more.
+        Shared memory from the destination on, of any dtype, with at least the bytes of the box.
     expected : Tile
         From :func:`cuda_tma.emulate.load`. Bytes that a load does not deliver are not compared.
     coordinates, offsets : sequence of int, optional
-        Of the load; without them the message gives the place in the box alone.
+        Arguments of the load; without them the message has only the place in the box.
 
     Raises
     ------
     AssertionError
         With the element's index in box and tensor (driver order, innermost first), its byte offset, and both values.
     TensorMapError
-        If an argument is of another type, or the expected tile is of another map.
+        If an argument has another type, or the expected tile comes from another map.
     """
     check_params(params)
     if not isinstance(expected, Tile):
-        raise TensorMapError(f"expected is {shown(expected)}; give the Tile that cuda_tma.emulate.load() returns")
+        raise TensorMapError(f"expected is {shown(expected)}; pass the Tile that cuda_tma.emulate.load() returns")
     _check_map(params, expected)
     coordinates = tensor_coordinates(params.rank, coordinates, default=())
     found = _bytes_of(actual)
     size = expected.smem.size
     if found.size < size:
-        raise AssertionError(f"actual holds {found.size} bytes; the box takes {size} bytes of shared memory")
+        raise AssertionError(f"actual has {found.size} bytes; the box takes {size} bytes of shared memory")
     different = np.flatnonzero((found[:size] != expected.smem) & expected.written)
     if different.size == 0:
         return
@@ -91,30 +91,30 @@ def assert_tile_equal(
     )
 
 
-_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # by a load
+_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # fields that a load does not read
 
 
 def _check_map(params: Params, expected: Tile) -> None:
-    """Refuse a tile that a load with another map made: its bytes may be equal, and lie elsewhere in the tensor."""
+    """Refuse a tile from a load with another map: equal bytes may be elsewhere in the tensor."""
     made = expected.params
     if made is None:
         return
     if type(made) is not type(params):
-        raise TensorMapError(f"expected is of {type(made).__name__}, and params is {type(params).__name__}")
+        raise TensorMapError(f"expected has {type(made).__name__}, and params is {type(params).__name__}")
     for field in fields(params):
         given, other = getattr(params, field.name), getattr(made, field.name)
         if field.name not in _NOT_READ and given != other:
             raise TensorMapError(
-                f"expected is of another map than params: its {field.name} is {shown(other)}, and that of params "
-                f"{shown(given)} (driver order). Give the parameters of the load that made it"
+                f"expected comes from another map than params: its {field.name} is {shown(other)}, and that of params "
+                f"{shown(given)} (driver order). Pass the parameters of the load that made it"
             )
 
 
 def _bytes_of(actual: Any) -> np.ndarray:
     try:
         return np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
-    except (TypeError, ValueError):  # of an object that is no array, or of lists of several lengths
-        raise TensorMapError(f"actual is {shown(actual)}; give shared memory as an array in host memory") from None
+    except (TypeError, ValueError):  # an object that is not an array, or lists of different lengths
+        raise TensorMapError(f"actual is {shown(actual)}; pass shared memory as an array in host memory") from None
 
 
 _DTYPES = {
@@ -148,15 +148,15 @@ def _value(params: Params, smem: np.ndarray, offset: int) -> str:
 
 
 def view_bytes(array: np.ndarray) -> np.ndarray:
-    """The memory of a contiguous array as the 1-D uint8 array that the emulator takes; no copy.
+    """Return the memory of a contiguous array as a 1-D uint8 array for the emulator; no copy.
 
     >>> view_bytes(np.zeros((2, 3), np.float32)).shape
     (24,)
     """
     if not isinstance(array, np.ndarray):
-        raise TensorMapError(f"array is {shown(array)}; give a numpy.ndarray")
+        raise TensorMapError(f"array is {shown(array)}; pass a numpy.ndarray")
     if not array.flags.c_contiguous:
-        raise TensorMapError("array is not contiguous in memory; pass the array that it is a view of")
+        raise TensorMapError("array is not contiguous in memory; pass the array of which it is a view")
     return array.reshape(-1).view(np.uint8)
 
 
@@ -203,7 +203,7 @@ def _require_hypothesis() -> None:
 def tiled_params(
     *, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, interleaves: Sequence[int] = (0, 0, 1, 2), min_rank: int = 1
 ) -> SearchStrategy[TiledParams]:
-    """Hypothesis strategy for small tiled tensor maps that compute capability 9.0 accepts.
+    """Return a Hypothesis strategy for small tiled tensor maps that compute capability 9.0 accepts.
 
     Tensors start at address 256 and stay below a megabyte; boxes are small enough for shared memory.
     """
@@ -228,9 +228,9 @@ def tiled_params(
 
 
 def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, inside: bool = False) -> SearchStrategy[Im2colParams]:
-    """Hypothesis strategy for small im2col tensor maps, without interleave, that compute capability 9.0 accepts.
+    """Return a Hypothesis strategy for small im2col tensor maps that compute capability 9.0 accepts.
 
-    `inside`: the pixel box stays inside the tensor, as stores need it.
+    They have no interleave. With `inside`, the pixel box stays inside the tensor, as stores require.
     """
     _require_hypothesis()
     from hypothesis import strategies as st
@@ -262,9 +262,9 @@ def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, inside: bool =
 def load_cases(
     params: SearchStrategy | None = None,
 ) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...], tuple[int, ...]]]:
-    """Hypothesis strategy for (params, memory, coordinates, offsets) of loads that do not fault.
+    """Return a Hypothesis strategy for (params, memory, coordinates, offsets) of loads that do not fault.
 
-    Memory is random bytes from address 0 to the end of the tensor; coordinates reach outside on every side.
+    Memory is random bytes from address 0 to the end of the tensor; coordinates extend outside on every side.
     """
     _require_hypothesis()
     from hypothesis import strategies as st
@@ -284,9 +284,9 @@ def load_cases(
 def store_cases(
     params: SearchStrategy | None = None,
 ) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...]]]:
-    """Hypothesis strategy for (params, memory, coordinates) of stores and reductions that do not fault.
+    """Return a Hypothesis strategy for (params, memory, coordinates) of stores and reductions that do not fault.
 
-    As :func:`load_cases`, but no coordinate is negative, and no pixel box reaches outside the tensor.
+    As :func:`load_cases`, but no coordinate is negative, and no pixel box extends outside the tensor.
     """
     _require_hypothesis()
     from hypothesis import strategies as st

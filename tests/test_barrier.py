@@ -71,7 +71,7 @@ def test_bytes_of_an_array_are_a_word():
 
 @pytest.mark.parametrize("barrier", [5, None, (0, 1, 1, 0)])
 def test_invalid_barrier(barrier):
-    with pytest.raises(TypeError, match=r"^barrier=.* must be a Barrier; decode_barrier makes one of a word$"):
+    with pytest.raises(TypeError, match=r"^barrier=.* must be a Barrier; decode_barrier returns one for a word$"):
         encode_barrier(barrier)
 
 

@@ -139,14 +139,14 @@ def test_spellings(arguments, wanted):
         ({"kernel_size": ()}, "kernel_size has 0 values; a convolution has 1 to 3 spatial dimensions"),
         ({"kernel_size": np.array([])}, "kernel_size has 0 values"),
         ({"kernel_size": 3, "padding": ()}, "padding has 0 values; a convolution has 1 to 3"),
-        ({"kernel_size": 3, "padding": ((), ())}, r"padding=\(\) has 0 values, and needs 2"),
+        ({"kernel_size": 3, "padding": ((), ())}, r"padding=\(\) has 0 values; it needs 2"),
         ({"kernel_size": "33"}, "kernel_size='33' is neither an integer nor a sequence of integers"),
         ({"kernel_size": 3, "stride": float("nan")}, "stride=nan is neither"),
         ({"kernel_size": 3, "dilation": (1, 1.0)}, r"dilation=\(1, 1.0\) is neither"),
         ({"kernel_size": 3, "padding": None}, "padding=None is neither"),
         ({"kernel_size": 3.0}, "kernel_size=3.0 is neither an integer nor a sequence of integers"),
         ({"kernel_size": np.array(3.0)}, r"kernel_size=array\(3\.\) is neither an integer nor a sequence of integers"),
-        ({"kernel_size": 3, "padding": ((1, 1, 1), (0, 0, 0))}, r"padding=\(1, 1, 1\) has 3 values, and needs 2"),
+        ({"kernel_size": 3, "padding": ((1, 1, 1), (0, 0, 0))}, r"padding=\(1, 1, 1\) has 3 values; it needs 2"),
     ],
 )  # fmt: skip
 def test_mistakes_of_kind(arguments, message):
@@ -225,11 +225,11 @@ def test_a_tensor_without_dimensions_is_an_integer():
         (lambda conv: conv.coordinates((0, 0, 0), channel="a"), "channel='a' is not an integer"),
         (lambda conv: conv.coordinates((0, 0, 0), 1.5), "channel=1.5 is not an integer"),
         (lambda conv: conv.coordinates((0, 0, 0.0)), r"pixel=\(0, 0, 0.0\) is neither"),
-        (lambda conv: conv.coordinates((0, 0)), r"pixel=\(0, 0\) has 2 values, and needs 3"),
-        (lambda conv: conv.coordinates((0, 0, 0, 0)), r"pixel=\(0, 0, 0, 0\) has 4 values, and needs 3"),
-        (lambda conv: conv.offsets(()), r"tap=\(\) has 0 values, and needs 2"),
+        (lambda conv: conv.coordinates((0, 0)), r"pixel=\(0, 0\) has 2 values; it needs 3"),
+        (lambda conv: conv.coordinates((0, 0, 0, 0)), r"pixel=\(0, 0, 0, 0\) has 4 values; it needs 3"),
+        (lambda conv: conv.offsets(()), r"tap=\(\) has 0 values; it needs 2"),
         (lambda conv: conv.offsets((0, None)), r"tap=\(0, None\) is neither"),
-        (lambda conv: conv.output_extents((5,)), r"extents=\(5,\) has 1 values, and needs 2"),
+        (lambda conv: conv.output_extents((5,)), r"extents=\(5,\) has 1 values; it needs 2"),
     ],
 )
 def test_only_integers_are_counted(ask, message):
@@ -259,7 +259,7 @@ def test_pixels_and_taps_are_counted_from_0():
     conv = Convolution((3, 5))
     assert conv.offsets((2, 4)) == (4, 2)
     for tap in ((3, 0), (0, 5)):
-        with pytest.raises(TensorMapError, match=r"lies outside the filter, which is \(3, 5\)"):
+        with pytest.raises(TensorMapError, match=r"lies outside the filter of \(3, 5\)"):
             conv.offsets(tap)
     with pytest.raises(TensorMapError):
         conv.offsets((-1, 0))

@@ -97,7 +97,7 @@ def test_a_blocking_launch_is_the_one_that_fails():
     assert found == {
         "a load": (0, 0),
         "a load from a wild address": (700, 700),
-        "the innermost coordinate is no multiple of 16 bytes": (715, 715),
+        "the innermost coordinate is not a multiple of 16 bytes": (715, 715),
         "trap": (719, 719),
     }
     assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # otherwise a later call returns it

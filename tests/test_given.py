@@ -43,8 +43,8 @@ def test_shown(value, words):
 def test_no_values_are_the_default_if_there_is_one():
     for none in (None, (), [], np.zeros(0, int)):
         assert given.integers("offsets", none, 2, "W, H", default=(0, 0)) == (0, 0)
-    refuses("offsets is None; give 2 integers: W, H", given.integers, "offsets", None, 2, "W, H")
-    refuses(r"offsets=\(\) has 0 values, and needs 2: W, H", given.integers, "offsets", (), 2, "W, H")
+    refuses("offsets is None; pass 2 integers: W, H", given.integers, "offsets", None, 2, "W, H")
+    refuses(r"offsets=\(\) has 0 values; it needs 2: W, H", given.integers, "offsets", (), 2, "W, H")
 
 
 @pytest.mark.parametrize("known", [(9, 0), tuple(map(np.int64, (9, 0))), [9, 0], "9.0", "sm_90a", (True * 9, 0)])
@@ -73,7 +73,7 @@ NO_CAPABILITY = [
 
 @pytest.mark.parametrize("value", NO_CAPABILITY, ids=range(len(NO_CAPABILITY)))
 def test_invalid_compute_capability(value):
-    message = r"compute_capability is .*; give \(major, minor\), as in \(9, 0\), or one of its spellings: "
+    message = r"compute_capability is .*; pass \(major, minor\), as in \(9, 0\), or one of its spellings: "
     refuses(message, cuda_tma.check, LEGAL, value)
 
 
@@ -121,7 +121,7 @@ NO_PARAMS = [
 @pytest.mark.parametrize("name", TAKE_PARAMS)
 @pytest.mark.parametrize(("params", "words"), NO_PARAMS)
 def test_invalid_params(name, params, words):
-    message = f"params is {words}; give TiledParams, .* the `.params` of a descriptor, or what cuda_tma.decode"
+    message = f"params is {words}; pass TiledParams, .* the `.params` of a descriptor, or what cuda_tma.decode"
     refuses(message, TAKE_PARAMS[name], params)
 
 

@@ -79,7 +79,7 @@ def test_invalid_node_is_refused(driver, definition, prepared, kernel, device_te
         graph.add_kernel_node(Executable(), prepared)
     with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
         graph.add_kernel_node(definition, 7)
-    with pytest.raises(TypeError, match=r"^after is .*; pass cuda.core.graph nodes .*; of one node: after=\[node\]$"):
+    with pytest.raises(TypeError, match=r"^after is .*; pass cuda.core.graph nodes .*; for one node: after=\[node\]$"):
         graph.add_kernel_node(definition, prepared, after=Node(definition, 1))
     with pytest.raises(TypeError, match=r"^after is \[5\]; pass cuda.core.graph nodes of this definition$"):
         graph.add_kernel_node(definition, prepared, after=[5])
@@ -151,7 +151,7 @@ def test_a_refusal_changes_nothing(driver, live, kernel, device_tensor):
     with pytest.raises(TensorMapError, match="in context 0xbeef, and the launch is on device 0 in context 0xc0de"):
         live[0] = there
     driver.errors["cuGraphExecKernelNodeSetParams"] = 1
-    with pytest.raises(Exception, match="refused to change a node of kernel k; the node may be none of the definition"):
+    with pytest.raises(Exception, match="refused to change a node of kernel k; the node may belong to another definition than the one"):
         live[2] = 3
     del driver.errors["cuGraphExecKernelNodeSetParams"]
     assert live[2] == 1 and changed(driver) == before
@@ -171,7 +171,7 @@ def test_a_closed_graph_is_not_changed(driver, definition, prepared):
     executable = Executable()
     live = graph.ExecutableKernelNode(executable, graph.add_kernel_node(definition, prepared), prepared)
     executable.is_closed = True
-    with pytest.raises(ValueError, match="^the graph is closed; instantiate its definition anew$"):
+    with pytest.raises(ValueError, match="^the graph is closed; instantiate its definition again$"):
         live[2] = 3
     assert live[2] == -7 and not driver.called("cuGraphExecKernelNodeSetParams")
 
@@ -232,7 +232,7 @@ def test_unnamed_types_are_read_by_size(driver, definition, kernel, device_tenso
 
 def test_another_kernels_arguments_are_not_read(definition, prepared, kernel):
     node = graph.add_kernel_node(definition, prepared)
-    with pytest.raises(ValueError, match="^the node is of another kernel than k$"):
+    with pytest.raises(ValueError, match="^the node launches another kernel than k$"):
         graph.arguments_of(node, kernel("i", sizes=(4,)))
 
 

@@ -102,7 +102,7 @@ def test_expected_and_copied_bytes_are_not_an_arrival(gpu):
     arrays = np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
     message = gpu.launch(simulate.Config(grid=1, block=64), kernel, *arrays).errors[0].message
     assert "parity 0: its one arrival is missing (came: 8,192 by the load at hang.cu:" in message
-    assert message.endswith("(expect_tx() alone is no arrival)")
+    assert message.endswith("(expect_tx() by itself is not an arrival)")
 
 
 def test_each_planted_kernel_compiles_with_a_watchdog():
@@ -152,7 +152,7 @@ def test_records_become_a_report():
         "no thread of kernel gemm can go on:\n"
         "  block (3, 0): warps 0 to 3 wait at k.cu:2 for stage 2 of `shared.ring.full`, parity 1: its one arrival "
         "came, 16,384 of 49,152 bytes are missing: the box of `b_map` delivers 16,384\n"
-        "probable cause: expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller"
+        "probable cause: expect_tx announces more bytes than the copies deliver: a copy is missing, or its box is smaller"
     )
 
 
@@ -192,27 +192,27 @@ def test_notes_become_a_report():
         "  block (0, 0): warps 1 to 2 wait at k.cu:12 for barrier 1 of the CTA: 64 of 128 threads are missing\n"
         "  block (0, 0, 5): warp 0 waits at k.cu:9 for the cluster's barrier: not all threads of the cluster have "
         "arrived\n"
-        "probable cause: all that it counts must come to it: see its count, and the branches before it\n"
+        "probable cause: every thread in the barrier's count must reach it: check the count and the branches before it\n"
         "it still runs"
     )
     hang = memory.stuck(note(place=1 << 31 | 12, packed=0, file=0), WATCHED, str, ())
-    assert "warp 0 waits for barrier 0 of the CTA: not all of its threads have come" in str(hang)
+    assert "warp 0 waits for barrier 0 of the CTA: not all its threads have arrived" in str(hang)
 
 
 # ---- words ----
 
 STATES = {
-    (0, 1, 1, 0, None): ("its one arrival is missing", "no arrival came in this phase"),
-    (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has brought anything"),
-    (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx says more bytes"),
-    (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx says more bytes"),
+    (0, 1, 1, 0, None): ("its one arrival is missing", "no thread arrived in this phase"),
+    (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has delivered bytes"),
+    (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx announces more bytes"),
+    (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx announces more bytes"),
     (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "says fewer bytes"),
     (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "nobody has arrived who"),
-    (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() said that 4 arrive in each phase, and 2 did"),
-    (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() said that 4 arrive in each phase, and 3 did"),
-    (0, 4, 4, 0, None): ("none of its 4 arrivals came", "no arrival came in this phase"),
-    (0, 0, 4, 16, 64): ("its 4 arrivals came, 16 of 64 bytes are missing", "expect_tx says more bytes"),
-    (0, 1, 4, 16, 64): ("1 of its 4 arrivals is missing, 16 bytes are missing", "expect_tx() alone is no arrival"),
+    (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() expects 4 arrivals in each phase, and 2 came"),
+    (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() expects 4 arrivals in each phase, and 3 came"),
+    (0, 4, 4, 0, None): ("none of its 4 arrivals came", "no thread arrived in this phase"),
+    (0, 0, 4, 16, 64): ("its 4 arrivals came, 16 of 64 bytes are missing", "expect_tx announces more bytes"),
+    (0, 1, 4, 16, 64): ("1 of its 4 arrivals is missing, 16 bytes are missing", "expect_tx() by itself is not an arrival"),
 }
 
 
@@ -243,7 +243,7 @@ def test_two_threads_that_wait_for_each_other():
         "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer than "
         "arrive, or their stages or parities are out of step"
     )
-    assert "no arrival came in this phase" in Hang(waiters_of(waits[:1])).cause
+    assert "no thread arrived in this phase" in Hang(waiters_of(waits[:1])).cause
 
 
 def test_equal_waits_are_reported_once():
@@ -297,7 +297,7 @@ def test_names_of_a_barrier_in_the_source(line, side, name):
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, True, "500", 10**10])
 def test_an_invalid_deadline(given):
-    with pytest.raises(ValueError, match=r"watchdog_ms=.*; give milliseconds, 1 to 1000000000"):
+    with pytest.raises(ValueError, match=r"watchdog_ms=.*; pass milliseconds, 1 to 1000000000"):
         cuda_tma.compile('extern "C" __global__ void k() {}', "k", watchdog_ms=given)
 
 

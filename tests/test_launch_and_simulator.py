@@ -81,7 +81,7 @@ def _negated(torch):
 TENSORS = {
     "sparse": (lambda torch: torch.zeros(4, 4).to_sparse(), "Pass tensor.to_dense()"),
     "compressed": (lambda torch: torch.eye(4).to_sparse_csr(), "Pass tensor.to_dense()"),
-    "without memory": (lambda torch: torch.zeros(4, device="meta"), "Pass a tensor that has memory"),
+    "without memory": (lambda torch: torch.zeros(4, device="meta"), "Pass a tensor with memory"),
     "negated": (_negated, "negative bit"),
 }
 

@@ -101,7 +101,7 @@ def test_the_spelling_of_cpp():
         ({"mode": "im2col"}, "rank is 0; im2col takes pixels and channels, and a rank of 3 to 5"),
         ({"mode": "im2col", "rank": 6}, "rank is 6"),
         ({"mode": "im2col", "rank": 4, "tile_dim": (8,)}, r"tile_dim is \(8,\)"),
-        ({"tile_dim": (8, 1.5)}, r"tile_dim is \(8, 1.5\); give 2 integers: in tensor order"),
+        ({"tile_dim": (8, 1.5)}, r"tile_dim is \(8, 1.5\); pass 2 integers: in tensor order"),
         ({"swizzle": 7}, "swizzle=7 is not a TensorMapSwizzle"),
     ],
 )

@@ -146,7 +146,7 @@ def test_a_default_next_to_options_has_no_effect(value):
     ],
 )  # fmt: skip
 def test_anything_else_next_to_options_is_refused(name, value):
-    with pytest.raises(TypeError, match=f"options= and {name} were both given; put {name} into the options"):
+    with pytest.raises(TypeError, match=f"options= and {name} were both passed; put {name} into the options"):
         options_by_keywords(TensorMapOptions((8, 16)), keywords(**{name: value}))
 
 

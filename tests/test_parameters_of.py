@@ -64,7 +64,7 @@ def test_kernels_of_compile_are_known(kernel):
     assert found["window"].map_type == WINDOW
     assert [key in found for key in ("window", found[1], "", "none", 0)] == [True, True, False, False, False]
     for name, said in (("scale", "float"), ("untyped", "of another type")):
-        with pytest.raises(TypeError, match=f"parameter {name} is no typed map, but {said}; a typed one is declared"):
+        with pytest.raises(TypeError, match=f"parameter {name} is not a typed map, but {said}; declare a typed map"):
             print(found[name].map_type)
     assert found["many"].map_type.options == cuda_tma.TensorMapOptions((64, 64), data_type="BFLOAT16", swizzle="128B")
 

@@ -159,7 +159,7 @@ def test_invalid_integer_is_refused_with_its_field(params):
             if isinstance(value, tuple):
                 for i in range(len(value)):
                     values = (*value[:i], wrong, *value[i + 1 :])
-                    refuses(rf"{name} is \(.*\); give a tuple of integers$", replaced, params, name, values)
+                    refuses(rf"{name} is \(.*\); pass a tuple of integers$", replaced, params, name, values)
             else:
                 refuses(f"{name} is .*; give an integer$", replaced, params, name, wrong)
 
@@ -169,7 +169,7 @@ def test_invalid_tuple_is_refused_with_its_field(wrong):
     for params in ALL_MODES:
         for name, value in fields_of(params).items():
             if isinstance(value, tuple) and name != "unexplained":
-                refuses(f"{name} is .*; give a tuple of integers$", replaced, params, name, wrong)
+                refuses(f"{name} is .*; pass a tuple of integers$", replaced, params, name, wrong)
 
 
 def replaced(params, name, value):
@@ -179,20 +179,20 @@ def replaced(params, name, value):
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("global_dim", [64, 48, 40], r"global_dim is \[64, 48, 40\]; give a tuple of integers"),
-        ("global_dim", LARGE, f"global_dim is {LARGE_SHOWN}; give a tuple of integers"),
-        ("box_dim", ("32", 16, 2), r"box_dim is \('32', 16, 2\); give a tuple of integers"),
+        ("global_dim", [64, 48, 40], r"global_dim is \[64, 48, 40\]; pass a tuple of integers"),
+        ("global_dim", LARGE, f"global_dim is {LARGE_SHOWN}; pass a tuple of integers"),
+        ("box_dim", ("32", 16, 2), r"box_dim is \('32', 16, 2\); pass a tuple of integers"),
         ("global_address", None, "global_address is None; give an integer"),
         ("swizzle", "128B", "swizzle is '128B'; give an integer"),
-        ("unexplained", 5, "unexplained is 5; give pairs of a word, 0 to 31, and a mask of its 32 bits"),
-        ("unexplained", (5,), r"unexplained is \(5,\); give pairs"),
-        ("unexplained", ((5, 6, 7),), r"unexplained is \(\(5, 6, 7\),\); give pairs"),
-        ("unexplained", ((5, 0.5),), r"unexplained is \(\(5, 0.5\),\); give pairs"),
-        ("unexplained", ((32, 1),), r"unexplained is \(\(32, 1\),\); give pairs"),
-        ("unexplained", ((-1, 1),), r"unexplained is \(\(-1, 1\),\); give pairs"),
-        ("unexplained", ((0, -1),), r"unexplained is \(\(0, -1\),\); give pairs"),
-        ("unexplained", ((0, 2**32),), r"unexplained is \(\(0, 4294967296\),\); give pairs"),
-        ("unexplained", None, "unexplained is None; give pairs"),
+        ("unexplained", 5, "unexplained is 5; pass pairs of a word, 0 to 31, and a mask of its 32 bits"),
+        ("unexplained", (5,), r"unexplained is \(5,\); pass pairs"),
+        ("unexplained", ((5, 6, 7),), r"unexplained is \(\(5, 6, 7\),\); pass pairs"),
+        ("unexplained", ((5, 0.5),), r"unexplained is \(\(5, 0.5\),\); pass pairs"),
+        ("unexplained", ((32, 1),), r"unexplained is \(\(32, 1\),\); pass pairs"),
+        ("unexplained", ((-1, 1),), r"unexplained is \(\(-1, 1\),\); pass pairs"),
+        ("unexplained", ((0, -1),), r"unexplained is \(\(0, -1\),\); pass pairs"),
+        ("unexplained", ((0, 2**32),), r"unexplained is \(\(0, 4294967296\),\); pass pairs"),
+        ("unexplained", None, "unexplained is None; pass pairs"),
     ],
 )
 def test_the_message(name, value, message):
@@ -260,7 +260,7 @@ def test_unreadably_long_numbers(digits):
     for name, value in fields_of(LEGAL).items():
         if name != "unexplained":
             huge = (*value[:-1], 10**digits) if isinstance(value, tuple) else 10**digits
-            refuses(f"{name} is .*; give numbers of at most 128 bits$", check, replaced(LEGAL, name, huge))
+            refuses(f"{name} is .*; pass numbers of at most 128 bits$", check, replaced(LEGAL, name, huge))
     with pytest.raises(TensorMapError, match="^data_type=.* has no code in a tensor map"):
         encode(replaced(LEGAL, "data_type", 10**digits))
 
@@ -285,4 +285,4 @@ def test_numbers_of_128_bits_are_judged():
     assert broken.rule == "global_address_range" and str(2**128 - 32) in broken.message
     (broken,) = check(dataclasses.replace(LEGAL, l2_promotion=-(2**128) + 1))
     assert broken.rule == "l2_promotion"
-    refuses("l2_promotion is .*; give numbers", check, dataclasses.replace(LEGAL, l2_promotion=-(2**128)))
+    refuses("l2_promotion is .*; pass numbers", check, dataclasses.replace(LEGAL, l2_promotion=-(2**128)))

@@ -128,16 +128,16 @@ def test_packed_types_on_devices_that_have_them(data_type, width):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (((), "float32"), {}, r"shape=\(\) is no tile: give 1 to 5 extents"),
+        (((), "float32"), {}, r"shape=\(\) is not a tile: pass 1 to 5 extents"),
         (((8, 0), "float32"), {}, r"shape=\(8, 0\) is no tile"),
         (((8, 8), "16U4_ALIGN16B"), {}, r"no box of dtype 16U4_ALIGN16B for shape=\(8, 8\) .* capability 9\.0 "),
         (((8, 8), "float32"), {"smem_limit_bytes": 8}, "within smem_limit_bytes=8; choose .* a smaller tile"),
         (((8, 8), "float32"), {"access": "diagonal"}, "access='diagonal' is not known"),
         (((1,) * 6, "float32"), {}, r"shape=\(1, 1, 1, 1, 1, 1\) is no tile"),
-        ((64, "float32"), {}, "shape is 64; give 1 to 5 integers, one for each dimension"),
+        ((64, "float32"), {}, "shape is 64; pass 1 to 5 integers, one for each dimension"),
         (((8, 8.0), "float32"), {}, r"shape is \(8, 8.0\); give"),
         (((8, 8), "float32"), {"smem_limit_bytes": 1e5}, "smem_limit_bytes is 100000.0; give an integer"),
-        (((8, 8), "float32"), {"compute_capability": ()}, r"compute_capability is \(\); give \(major, minor\)"),
+        (((8, 8), "float32"), {"compute_capability": ()}, r"compute_capability is \(\); pass \(major, minor\)"),
         (((8, 8), "float32"), {"compute_capability": 90}, "compute_capability is 90; give"),
         (
             ((8, 8), None),

@@ -49,22 +49,22 @@ def test_the_first_difference_is_named_in_tensor_coordinates():
 def test_without_coordinates_the_box_index_is_enough():
     with pytest.raises(AssertionError, match=r"256 of 256 .* first at box index \(0, 0\) \(innermost first\)"):
         assert_tile_equal(PARAMS, ~TILE.smem, TILE)
-    with pytest.raises(AssertionError, match="actual holds 16 bytes; the box takes 512"):
+    with pytest.raises(AssertionError, match="actual has 16 bytes; the box takes 512"):
         assert_tile_equal(PARAMS, TILE.smem[:16], TILE)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"expected": LARGE}, f"expected is {LARGE_SHOWN}; give the Tile that cuda_tma.emulate.load"),
-        ({"expected": TILE.smem}, r"expected is a numpy.ndarray of shape \(512,\) and dtype uint8; give the Tile"),
-        ({"expected": None}, "expected is None; give the Tile"),
-        ({"actual": TILE}, "actual is a cuda_tma.Tile; give shared memory as an array in host memory"),
-        ({"actual": None}, "actual is None; give shared memory"),
-        ({"actual": [[1, 2], [3]]}, r"actual is \[\[1, 2\], \[3\]\]; give shared memory"),
-        ({"coordinates": (1,)}, r"coordinates=\(1,\) has 1 values, and needs 2"),
-        ({"coordinates": LARGE}, f"coordinates is {LARGE_SHOWN}; give 2 integers"),
-        ({"coordinates": 3}, "coordinates is 3; give 2 integers"),
+        ({"expected": LARGE}, f"expected is {LARGE_SHOWN}; pass the Tile that cuda_tma.emulate.load"),
+        ({"expected": TILE.smem}, r"expected is a numpy.ndarray of shape \(512,\) and dtype uint8; pass the Tile"),
+        ({"expected": None}, "expected is None; pass the Tile"),
+        ({"actual": TILE}, "actual is a cuda_tma.Tile; pass shared memory as an array in host memory"),
+        ({"actual": None}, "actual is None; pass shared memory"),
+        ({"actual": [[1, 2], [3]]}, r"actual is \[\[1, 2\], \[3\]\]; pass shared memory"),
+        ({"coordinates": (1,)}, r"coordinates=\(1,\) has 1 values; it needs 2"),
+        ({"coordinates": LARGE}, f"coordinates is {LARGE_SHOWN}; pass 2 integers"),
+        ({"coordinates": 3}, "coordinates is 3; pass 2 integers"),
     ],
 )
 def test_a_wrong_argument_is_not_a_failure_of_the_kernel(change, message):
@@ -77,13 +77,13 @@ def test_a_wrong_argument_is_not_a_failure_of_the_kernel(change, message):
     [
         (
             {"box_dim": PARAMS.box_dim[::-1]},
-            r"expected is of .*: its box_dim is \(.*\), and that of params \(",
+            r"expected has .*: its box_dim is \(.*\), and that of params \(",
         ),
-        ({"box_dim": (4, 4)}, "expected is of another map than params: its box_dim is"),
-        ({"data_type": 2}, "expected is of another map than params: its data_type is"),
-        ({"swizzle": 0}, "expected is of another map than params: its swizzle is"),
-        ({"oob_fill": 1}, "expected is of another map than params: its oob_fill is"),
-        ({"global_dim": (7, 7)}, "expected is of another map than params: its global_dim is"),
+        ({"box_dim": (4, 4)}, "expected comes from another map than params: its box_dim is"),
+        ({"data_type": 2}, "expected comes from another map than params: its data_type is"),
+        ({"swizzle": 0}, "expected comes from another map than params: its swizzle is"),
+        ({"oob_fill": 1}, "expected comes from another map than params: its oob_fill is"),
+        ({"global_dim": (7, 7)}, "expected comes from another map than params: its global_dim is"),
     ],
 )
 def test_a_tile_of_another_map_is_refused(change, message):
@@ -97,7 +97,7 @@ def test_a_tile_of_a_map_of_another_mode_is_refused():
         pixels_per_column=4,
     )  # fmt: skip
     refuses(
-        "expected is of TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE)
+        "expected has TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE)
     )
 
 
@@ -119,7 +119,7 @@ def test_coordinates_may_be_an_array():
 
 
 def test_view_bytes_refuses_gaps():
-    refuses("array is None; give a numpy.ndarray", view_bytes, None)
+    refuses("array is None; pass a numpy.ndarray", view_bytes, None)
     with pytest.raises(ValueError, match="array is not contiguous"):
         view_bytes(np.zeros((4, 4))[:, :2])
 
@@ -200,7 +200,7 @@ def test_the_first_difference_in_the_box_is_named():
 def test_longer_memory_and_bytes_beyond_the_box_are_not_compared():
     longer = np.concatenate([TILE.smem, np.full(16, 0xEE, np.uint8)])
     assert_tile_equal(PARAMS, longer, TILE)
-    with pytest.raises(AssertionError, match="actual holds 511 bytes; the box takes 512 bytes of shared memory"):
+    with pytest.raises(AssertionError, match="actual has 511 bytes; the box takes 512 bytes of shared memory"):
         assert_tile_equal(PARAMS, longer[:511], TILE)
 
 

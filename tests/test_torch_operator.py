@@ -294,7 +294,7 @@ def test_zero_sizes():
 
 
 DEFINITIONS = {
-    "no name": (("scale",), {}, "'scale' is no name of an operator"),
+    "no name": (("scale",), {}, "'scale' is not the name of an operator"),
     "unknown output": ((), {"outputs": {"z": like("x")}}, "outputs has 'z'; the kernel's parameters are x, y, factor"),
     "unknown argument": ((), {"outputs": {"y": like("z")}}, r"outputs\['y'\] takes 'z'.* one of x, factor"),
     "no effect": ((), {"outputs": {}}, "neither outputs nor mutates_args"),

@@ -118,7 +118,7 @@ def test_lazy_views_and_tensors_without_memory_are_refused(reader):
     for tensor, message in (
         (torch._neg_view(torch.ones(4)), "its negative bit set"), (conjugate, "its conjugate bit set"),
         (conjugate.imag, "its negative bit set"), (torch.eye(4).to_sparse(), r"to_dense\(\)$"),
-        (torch.ones(4, device="meta"), "Pass a tensor that has memory$"),
+        (torch.ones(4, device="meta"), "Pass a tensor with memory$"),
     ):  # fmt: skip
         for constructor in (StridedMemoryView.from_any_interface, StridedMemoryView.from_dlpack):
             with pytest.raises(TensorMapError, match=message):

@@ -134,7 +134,7 @@ __all__ = ["Im2colOptionsFields", "Im2colWideOptionsFields", "OptionsFields", "T
 
 
 class TiledKeywords(TypedDict, total=False):
-    """The fields of TensorMapOptions, as a function's keywords; None stands for the default."""
+    """The fields of TensorMapOptions, as a function's keywords; None selects the default."""
 
 {keywords}
 
@@ -168,7 +168,7 @@ def create_tensor_map(
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type picks the mode: tiled, im2col or im2col wide.
+        Their type selects the mode: tiled, im2col or im2col wide.
     {names}
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
@@ -195,7 +195,7 @@ def as_tensor_map(
 
 
 class OnDevice:
-    """The door that Device takes over from here."""
+    """The base class of Device, with its method for tensor maps."""
 
     def create_tensor_map(
             self, tensor, options=None, *, {keywords}):
@@ -209,16 +209,16 @@ class OnDevice:
 
 cdef inline Compilable _options(
         object options, {objects}):
-    """Our options as they are; from everything else, options: of the last keywords those that were made of them.
+    """Return our options unchanged, and options made from any other arguments.
 
-    To check keywords takes as long as ten descriptors, to look them up as long as one: so the last ones, which a loop
-    gives again, are known by their identity.
+    Checking keywords takes as long as ten descriptors, and looking them up as long as one. Therefore the last ones,
+    which a loop repeats, are compared by identity.
     """
     cdef PyObject* keywords[KEYWORDS]
     if isinstance(options, Compilable) and (
             {all_are} is None):
         return <Compilable>options
-    if options is None and not FREE_THREADED:  # where the two below could be of two calls
+    if options is None and not FREE_THREADED:  # without a GIL, the two below could belong to two calls
         {pointers}
         if not memcmp(keywords, PySequence_Fast_ITEMS(<PyObject*>_last_keywords), sizeof(keywords)):
             return _last_options

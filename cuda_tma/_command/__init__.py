@@ -1,1 +1,1 @@
-"""The command line, and the demo: what the package does, without writing Python."""
+"""The command line, and the demo: the package's functions without writing Python."""

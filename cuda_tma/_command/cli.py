@@ -1,13 +1,13 @@
 """``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
 
-Exit status: 0 if the map is accepted, was decoded or drawn, or both are equal; 1 if it is refused, by a rule or before
-any, or they differ (two layouts, too), or a kernel has errors; 2 if the command line is wrong, the bytes are no tensor
-map, or a file cannot be read or written; 3 if a launch could not be judged (an instruction that the simulator does not
-know, the time limit, the memory of the process); 130 after Ctrl-C; 141 if the output is not read to its end, as of
-``| head``.
+Exit status: 0 if the map is accepted, was decoded or drawn, or both maps or layouts are equal. 1 if a map is refused,
+by a rule or before, both differ, or a kernel has errors. 2 if the command line is wrong, the bytes are not a tensor
+map, or a file cannot be read or written. 3 if a launch could not be judged: an instruction that the simulator does not
+implement, the time limit, the memory of the process. 130 after Ctrl-C; 141 if the output is not read to its end, as
+with ``| head``.
 
-With ``--json`` standard output is JSON whatever comes of it: what is refused is ``{"accepted": false, ...}`` with an
-``error`` or ``violations``, misuse is ``{"error": ...}``.
+With ``--json`` standard output is always JSON. A refused map is ``{"accepted": false, ...}`` with an ``error`` or
+``violations``; misuse is ``{"error": ...}``.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     argv : sequence of str, optional
-        The arguments after the program's name; those of this process if None.
+        The arguments after the program's name (default: those of this process).
 
     Returns
     -------
@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _outcome(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, as Python's own flush at the end complains if nobody reads any more
+            sys.stdout.flush()  # here, because Python's own flush at the end complains if the reader has closed
         return status
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -66,14 +66,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _outcome(argv: list[str]) -> int:
-    """Run the command; what it refuses goes to standard error, and with ``--json`` to standard output, too."""
+    """Run the command; errors go to standard error, and with ``--json`` also to standard output."""
     answer: dict[str, Any]
     argv, program = _divided(argv)
     try:
         arguments = parser(_COMMANDS).parse_args(argv)
         arguments.program = program
         return arguments.run(arguments)
-    except SystemExit as end:  # argparse's, after --help and --version
+    except SystemExit as end:  # argparse raises it after --help and --version
         return int(end.code or ACCEPTED)
     except Misuse as error:
         status, answer = error.status, {"error": str(error)}
@@ -82,7 +82,7 @@ def _outcome(argv: list[str]) -> int:
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
     except MemoryError:
         status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
-    except TensorMapFault as fault:  # of a load that is to be drawn
+    except TensorMapFault as fault:  # a load that should be drawn
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
@@ -95,7 +95,7 @@ def _what(argv: list[str]) -> str:
 
 
 def _divided(argv: list[str]) -> tuple[list[str], list[str] | None]:
-    """The command's own arguments, and the program behind ``--`` that ``sanitize`` runs; None if there is none."""
+    """Return the command's own arguments, and the program after ``--`` of ``sanitize``, or None."""
     if argv[:1] != ["sanitize"] or "--" not in argv:
         return argv, None
     at = argv.index("--")
@@ -129,8 +129,8 @@ def _verdict(errors: int, has_others: bool) -> str:
     if errors:
         return f"refused: {_broken(errors)}"
     if has_others:
-        return "accepted, with a warning: the driver takes what these bytes say, and would write other bytes"
-    return "accepted: the driver takes this map"
+        return "accepted, with a warning: the driver accepts the parameters, but would write other bytes"
+    return "accepted: the driver accepts this map"
 
 
 def _broken(errors: int) -> str:
@@ -158,7 +158,7 @@ def _decode(arguments: argparse.Namespace) -> int:
 
 def _diff(arguments: argparse.Namespace) -> int:
     if arguments.a == arguments.b == "-":
-        raise Misuse("standard input can be read but once; give one of the maps as digits or as a file")
+        raise Misuse("standard input can be read only once; pass one of the maps as digits or as a file")
     a, b = read_bytes(arguments.a), read_bytes(arguments.b)
     try:
         found = diff(a, b)
@@ -169,7 +169,7 @@ def _diff(arguments: argparse.Namespace) -> int:
         print_json([asdict(d) for d in found])
     elif found:
         rows = [(d.field, d.a, d.b, ", ".join(map(str, d.byte_offsets)), d.meaning) for d in found]
-        print_table("", ("field", "a", "b", "bytes", "what it does to a load"), rows, prose=True)
+        print_table("", ("field", "a", "b", "bytes", "effect on a load"), rows, prose=True)
     else:
         print("equal")
     return REFUSED if found else ACCEPTED
@@ -193,7 +193,7 @@ def _plot(arguments: argparse.Namespace) -> int:
         return _explore(arguments)
     _check_plot(arguments)
     if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
-        raise Misuse(f"--output {arguments.output} says no format by its name; end it in .png, .svg or .pdf")
+        raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it in .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
     try:
@@ -217,7 +217,7 @@ def _wrote(path: str, as_json: bool) -> int:
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
-    """What a picture needs, and the page of --html does not."""
+    """Check the arguments that a picture needs, and the page of --html does not."""
     if arguments.picture not in _PICTURES:
         given = "none" if arguments.picture is None else repr(arguments.picture)
         raise Misuse(f"argument {{{','.join(_PICTURES)}}}: invalid choice: {given} (see cuda-tma plot --help)")
@@ -226,15 +226,15 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 
 def _explore(arguments: argparse.Namespace) -> int:
-    """Write the page; a map, if there is one, stands where a picture would."""
+    """Write the page with the map of the arguments, if there is one."""
     from ..plot import explorer
 
     others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
     if others or arguments.picture in _PICTURES:
         extra = arguments.picture if arguments.picture in _PICTURES else f"--{others[0]}"
-        raise Misuse(f"--html writes the page on which all that is chosen: leave out {extra}")
+        raise Misuse(f"--html writes a page on which all of this is selected: leave out {extra}")
     if Path(arguments.html).suffix != ".html":
-        raise Misuse(f"--html {arguments.html}: what is written is a page; end the name in .html")
+        raise Misuse(f"--html {arguments.html}: the output is a page; end the name in .html")
     arguments.map = arguments.map or arguments.picture
     params = given_map(arguments) if arguments.map or arguments.shape else None
     try:
@@ -249,10 +249,10 @@ def _picture(arguments: argparse.Namespace, params: Params) -> Any:
 
     if arguments.picture == "banks":
         if arguments.at is not None:
-            raise Misuse("--at is where a load starts, for tile and box; banks are the same wherever it does")
+            raise Misuse("--at is the start of a load, for tile and box; banks are the same for every start")
         return plot.banks(params, arguments.access or "column")
     if arguments.access is not None:
-        raise Misuse("--access is for banks alone")
+        raise Misuse("--access is only for banks")
     coordinates = tuple(reversed(arguments.at or (0,) * params.rank))
     if len(coordinates) != params.rank:
         raise Misuse(f"--at has {len(coordinates)} values and the map has rank {params.rank}")
@@ -264,7 +264,7 @@ def _info(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json(found)
     else:
-        print_table("", ("what", "here"), _rows_of(found))
+        print_table("", ("item", "this machine"), _rows_of(found))
     return ACCEPTED
 
 
@@ -273,8 +273,8 @@ def _rows_of(found: dict[str, Any]) -> list[tuple[str, str]]:
     rows.append(("device header", found["include_path"]))
     driver = found["driver"]
     if "missing" in driver:
-        rows.append(("driver", "none: all but making and launching maps works"))
-        rows.append(("why none", driver["missing"]))
+        rows.append(("driver", "none: everything works but making and launching maps"))
+        rows.append(("reason", driver["missing"]))
     else:
         rows.append(("driver", f"for CUDA {driver['cuda_version']}"))
         rows += [(purpose, "yes" if there else "no") for purpose, there in driver["functions"].items()]
@@ -307,12 +307,12 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 
 def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
-    """What the user calls an element."""
+    """Return the user's name of the element type."""
     return arguments.dtype or ("float32" if arguments.map is None else TensorMapDataType(params.data_type).short_name)
 
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
-    """Refuse a map that the driver refuses, and one whose bytes would say another: these have no picture."""
+    """Refuse a map that the driver refuses, or whose bytes decode to another map: these have no picture."""
     dtype_name = _dtype_name(arguments, params)
     if violations := check(params, arguments.compute_capability, dtype_name=dtype_name):
         shape = tuple(reversed(params.global_dim))
@@ -321,15 +321,15 @@ def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
         raise TensorMapError("\n".join([head, *lines]), violations)
     if arguments.map is None and not _is_said_by(encode(params), params):
         raise TensorMapError(
-            "which bytes hold this map is not known: in those of a plain im2col map its corners have no room"
+            "the bytes of this map are unknown: those of a plain im2col map have no room for its corners"
         )
 
 
 def _is_said_by(raw: bytes, params: Params) -> bool:
-    """Whether the bytes are decoded to the parameters; those of a wide map, to its corners."""
+    """Return whether the bytes decode to the parameters, or for a wide map to its corners."""
     found = decode(raw)
     if not isinstance(params, Im2colWideParams):
         return found == params
-    assert isinstance(found, Im2colParams)  # as which a wide map is decoded
+    assert isinstance(found, Im2colParams)  # a wide map is decoded as this
     corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
     return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

@@ -1,4 +1,4 @@
-"""What a command prints: JSON, tables and complaints, to whatever standard output and standard error are."""
+"""The output of commands: JSON, tables and complaints, for any kind of standard output and standard error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def print_json(value: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """On standard error, if anybody listens there."""
+    """Print a complaint on standard error, if it is open."""
     if sys.stderr is None:  # closed: print would take standard output
         return
     try:
@@ -35,20 +35,20 @@ def _cut(text: str) -> str:
 
 
 def silence(stream: TextIO | None) -> None:
-    """Send what is still in the stream's buffer nowhere: Python flushes it at its end, and complains."""
+    """Discard the rest of the stream's buffer: Python flushes it on exit, and would complain."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def escape_unprintable() -> None:
-    """A character that standard output's encoding has not (of a file's name, say) is written as an escape."""
+    """Write characters that standard output's encoding lacks (in a file name, for example) as escapes."""
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")
 
 
 def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
-    """Pieces of text with their styles, as rich names them: in colours on a terminal, where rich is installed."""
+    """Print pieces of text with their styles, as rich names them: in colors on a terminal if rich is installed."""
     pieces = [(printable(text), style) for text, style in pieces]
     try:
         if sys.stdout is None or not sys.stdout.isatty():
@@ -62,10 +62,10 @@ def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
 
 
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, prose: bool = False) -> None:
-    """By rich on a terminal where it is installed and the table has room, else in plain columns.
+    """Print a table with rich on a terminal if it is installed and the table fits, else in plain columns.
 
-    Only the last column is wrapped, between words, and only if it is `prose`: a path in pieces cannot be copied. What
-    has no room is printed plainly, since a terminal's own wrapping of a line leaves it whole.
+    Only the last column is wrapped, between words, and only if it is `prose`: a path in pieces cannot be copied. A
+    table that does not fit is printed plainly, because a line that the terminal wraps is still whole.
     """
     rows = list(rows)
     if not (sys.stdout is not None and sys.stdout.isatty() and _print_by_rich(title, head, rows, prose)):
@@ -73,7 +73,7 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], 
 
 
 def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], prose: bool) -> bool:
-    """Whether it could."""
+    """Print with rich; return whether that was possible."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -84,9 +84,9 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     widths = _widths(head, rows)
     if prose:
         widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
-    if sum(widths) + 3 * len(widths) + 1 > console.width:  # a line and two spaces beside each column
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # a line and two spaces at each column
         return False
-    table = Table(title=Text(title) if title else None)  # a Text is printed as it is, [brackets] and all
+    table = Table(title=Text(title) if title else None)  # a Text is printed unchanged, including [brackets]
     for name in head:
         table.add_column(name, no_wrap=not (prose and name == head[-1]))
     for row in rows:

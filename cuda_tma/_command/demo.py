@@ -1,8 +1,8 @@
 """``cuda-tma demo``, ``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
 
-Each tile is loaded with a halo. At the border of the picture the halo lies outside the tensor, where TMA delivers
-zeros: the kernel has no special case for it. Without a GPU the simulator runs the kernel's own PTX; without a compiler
-too, the emulator does what the TMA unit would, and NumPy the rest.
+Each tile is loaded with a halo. At the border of the picture the halo extends outside the tensor, where TMA delivers
+zeros: the kernel has no special case for it. Without a GPU the simulator runs the kernel's own PTX. Without a compiler
+the emulator replaces the TMA unit, and NumPy does the rest.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
         full.arrive_expect_tx(window);
         load(window, picture, full, Coordinates{x - HALO, y - HALO, plane});   // outside the picture: zeros
     }
-    __syncthreads();   // the barrier is initialised
-    full.wait(0);      // the window is there
+    __syncthreads();   // the barrier is initialized
+    full.wait(0);      // the window has arrived
     for (int i = threadIdx.x; i < TILE * TILE; i += blockDim.x) {
         const int row = i / TILE, column = i % TILE;
         float sum = 0;
@@ -67,7 +67,7 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
                 sum += WEIGHTS[dy] * WEIGHTS[dx] * window(0, row + dy, column + dx);
         tile(0, row, column) = sum;
     }
-    fence_proxy_async();   // each thread: what it wrote is visible to the TMA unit
+    fence_proxy_async();   // each thread: make its writes visible to the TMA unit
     __syncthreads();       // ... and all have written
     if (threadIdx.x == 0) {
         store(result, Coordinates{x, y, plane}, tile);   // outside the picture: dropped
@@ -79,7 +79,7 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
 
 TILE, HALO = 64, 4  # 4 floats are 16 bytes: the innermost coordinate must be a multiple of that
 WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256  # the 8th row of Pascal's triangle
-# The maps stand here, and the kernel is given their types: the emulator has them without a compiler.
+# The maps are defined here, and the kernel receives their types, so that the emulator has them without a compiler.
 PICTURE, RESULT = (
     MapType(mode="tiled", tile_dim=(1, extent, extent), data_type=TensorMapDataType.FLOAT32)
     for extent in (TILE + 2 * HALO, TILE)
@@ -89,7 +89,7 @@ TOLERANCE = 1e-5  # of the largest value: float32 sums of 81 terms in another or
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Blur a picture by TMA, write it beside what it was, and check it.
+    """Blur a picture by TMA, write it next to the original, and check it.
 
     Parameters
     ----------
@@ -99,12 +99,12 @@ def run(arguments: argparse.Namespace) -> int:
     Returns
     -------
     int
-        0, or 1 if the blurred picture is not what NumPy computes.
+        0, or 1 if the blurred picture differs from NumPy's result.
 
     Raises
     ------
     Misuse
-        If there is no such picture, or no such place for the output.
+        If the picture or the folder of the output does not exist.
     """
     output = _png_to_be(Path(arguments.output))
     picture = generated_picture() if arguments.input is None else read_picture(Path(arguments.input))
@@ -116,20 +116,20 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{picture.shape[2]} x {picture.shape[1]} pixels, {picture.shape[0]} plane(s): {seconds:.2f} s in all")
     try:
         write_png(output, side_by_side(picture, blurred))
-    except (OSError, ValueError) as error:  # ValueError: of a null byte in the name
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise Misuse(f"--output {output} cannot be written: {error}") from None
     print(f"before and after: {output}")
     verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
-    print(verdict or "every pixel is as NumPy computes it")
+    print(verdict or "every pixel is equal to NumPy's")
     return REFUSED if verdict else ACCEPTED
 
 
 def _png_to_be(path: Path) -> Path:
-    """Refuse, before the work is done, what cannot become a PNG."""
+    """Return the path of the PNG; refuse, before the work is done, a path that cannot become one."""
     if path.suffix.lower() != ".png":
         raise Misuse(f"--output {path} would be a PNG, so its name must end in .png")
     if path.is_dir() or not path.parent.is_dir():
-        raise Misuse(f"--output {path} cannot be written: it is a folder, or {path.parent} is none")
+        raise Misuse(f"--output {path} cannot be written: it is a folder, or {path.parent} is not a folder")
     return path
 
 
@@ -137,7 +137,7 @@ def _png_to_be(path: Path) -> Path:
 
 
 def generated_picture(size: int = 512) -> np.ndarray:
-    """A zone plate: rings that get finer outwards, so that a blur shows at a glance.
+    """Return a zone plate: rings that become finer outwards, so that a blur is obvious.
 
     >>> generated_picture(8).shape
     (1, 8, 8)
@@ -148,12 +148,12 @@ def generated_picture(size: int = 512) -> np.ndarray:
 
 
 def read_picture(path: Path) -> np.ndarray:
-    """A picture from a file.
+    """Return a picture from a file.
 
     Parameters
     ----------
     path : Path
-        A ``.npy`` of shape (rows, columns) or (rows, columns, channels), or anything that Pillow reads.
+        A ``.npy`` of shape (rows, columns) or (rows, columns, channels), or any picture that Pillow reads.
 
     Returns
     -------
@@ -166,16 +166,16 @@ def read_picture(path: Path) -> np.ndarray:
         raise
     except OSError as error:
         raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # of a broken file NumPy and Pillow raise ValueError, EOFError, SyntaxError and others
-        raise Misuse(f"{path} is no picture that can be read: {error}") from None
+    except Exception as error:  # for a broken file NumPy and Pillow raise ValueError, EOFError, SyntaxError and others
+        raise Misuse(f"{path} is not a picture that can be read: {error}") from None
     if not isinstance(pixels, np.ndarray):
-        raise Misuse(f"{path} holds several arrays; give one of them as a .npy")
+        raise Misuse(f"{path} contains several arrays; pass one of them as a .npy")
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
-        raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; needs real numbers, (rows, columns[, channels])")
+        raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; pass real numbers, (rows, columns[, channels])")
     with np.errstate(over="ignore"):  # to infinity, which is refused
         planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
     if not np.isfinite(planes).all():
-        raise Misuse(f"{path} holds NaN, infinity, or what float32 has no room for; a blur would spread them")
+        raise Misuse(f"{path} contains NaN, infinity, or values beyond float32; a blur would spread them")
     return np.ascontiguousarray(planes)
 
 
@@ -183,13 +183,13 @@ def _decoded(path: Path) -> np.ndarray:
     try:
         from PIL import Image
     except ImportError:
-        raise Misuse(f"reading {path} needs Pillow: pip install pillow, or give a .npy array, or no --input") from None
+        raise Misuse(f"reading {path} needs Pillow: pip install pillow, or pass a .npy array, or no --input") from None
     with Image.open(path) as image:
         return np.asarray(image if image.mode in ("L", "I", "I;16", "F") else image.convert("RGB"))
 
 
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Two pictures as one of 8-bit RGB, on the scale of the first."""
+    """Return two pictures as one of 8-bit RGB, on the scale of the first."""
     low, high = float(before.min()), float(before.max())
     gap = np.full((before.shape[0], before.shape[1], 8), high)  # float64: high - low may be too large for float32
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
@@ -214,24 +214,24 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
 
 
 def blur(window: np.ndarray) -> np.ndarray:
-    """The 9 x 9 binomial blur of the last two axes, HALO smaller on every side."""
+    """Return the 9 x 9 binomial blur of the last two axes, HALO smaller on every side."""
     rows, columns = (extent - 2 * HALO for extent in window.shape[-2:])
     down = sum(weight * window[..., i : i + rows, :] for i, weight in enumerate(WEIGHTS))
     return sum(weight * down[..., :, i : i + columns] for i, weight in enumerate(WEIGHTS))
 
 
 def with_zero_border(picture: np.ndarray) -> np.ndarray:
-    """What the halo of every tile together sees."""
+    """Return the picture with a border of zeros, as the halos of all tiles contain it."""
     return np.pad(picture, ((0, 0), (HALO, HALO), (HALO, HALO)))
 
 
 def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
-    """Which pixel is wrong: the worst one, in words; empty if none is."""
+    """Return the worst wrong pixel as text; empty if none is wrong."""
     error = np.abs(result - expected)
     if error.max() <= tolerance:
         return ""
     plane, row, column = np.unravel_index(error.argmax(), error.shape)
-    wrong = np.count_nonzero(~(error <= tolerance))  # NaN is wrong, too
+    wrong = np.count_nonzero(~(error <= tolerance))  # NaN is also wrong
     return (
         f"WRONG: {wrong} pixel(s), the worst in plane {plane}, row {row}, column {column}: "
         f"{result[plane, row, column]:g} where NumPy computes {expected[plane, row, column]:g}"
@@ -242,13 +242,13 @@ def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
 
 
 def pitched(picture: np.ndarray) -> np.ndarray:
-    """The picture with rows widened to a multiple of 16 bytes, as TMA asks of strides; the map leaves the rest out."""
+    """Return the picture with rows padded to a multiple of 16 bytes, as strides require; the map omits the padding."""
     columns = picture.shape[2]
     return np.pad(picture, ((0, 0), (0, 0), (0, -columns % 4)))
 
 
 def describe(name: str, params: Any) -> None:
-    """Print what a descriptor says, innermost dimension first, as it says it."""
+    """Print the fields of a descriptor, innermost dimension first."""
     data_type = TensorMapDataType(params.data_type).short_name
     print(
         f"{name}: {data_type}, global_dim {params.global_dim}, global_strides {params.global_strides} bytes, "
@@ -261,7 +261,7 @@ def find_gpu() -> tuple[Device | None, str]:
     try:
         device = Device()
         device.set_current()
-    except Exception as error:  # no driver, no device, or one that does not answer: each has its own exception
+    except Exception as error:  # no driver, no device, or a failing device: each has its own exception
         return None, str(error).splitlines()[0].partition(" (")[0]
     if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}; TMA needs 90 or later"
@@ -283,7 +283,7 @@ def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
 
 
 def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
-    """The kernel above, for a GPU that is simulated."""
+    """Return a simulated GPU and the kernel above for it."""
     from .. import simulate
 
     gpu = simulate.Device()
@@ -291,7 +291,7 @@ def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
 
 
 def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np.ndarray) -> np.ndarray:
-    """Blur with the kernel above, whose PTX runs here: the maps are made from the arrays."""
+    """Blur with the kernel above, whose PTX runs on the simulator; the maps are made from arrays."""
     from .. import simulate
 
     planes, rows, columns = picture.shape
@@ -308,7 +308,7 @@ def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np
 
 
 def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
-    """Blur with the kernel above: TMA loads, TMA stores."""
+    """Blur with the kernel above, with TMA loads and stores."""
     planes, rows, columns = picture.shape
     kernel = compile(SOURCE, "blur", defines=DEFINES)
     stream = device.create_stream()
@@ -334,7 +334,7 @@ def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
 
 
 def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
-    """The same tiles, through the emulator's load and store, with the kernel's arithmetic in NumPy."""
+    """Blur the same tiles with the emulator's load and store, and the kernel's arithmetic in NumPy."""
     columns = picture.shape[2]
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
     source = params_of(before[:, :, :columns], PICTURE.options)
@@ -358,7 +358,7 @@ def _corners(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """The tiles, with a bar on standard error that moves in steps of 2%; without one where that is no terminal."""
+    """Yield the tiles, with a bar on standard error in steps of 2%; without one if that is not a terminal."""
     if not sys.stderr.isatty():
         yield from tiles
         return

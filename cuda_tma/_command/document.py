@@ -20,7 +20,7 @@ __all__ = ["document"]
 
 Json = dict[str, Any]
 
-_MOST = 32  # blocks and threads of a finding: there may be millions
+_MOST = 32  # blocks and threads of a finding, of which there may be millions
 
 
 def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
@@ -93,7 +93,7 @@ def _finding(launch: Launched, finding: Finding, sources: Sources) -> Json:
 
 
 def _where(places: Sequence[Place], ptx_line: int, generated: Collection[str]) -> Json:
-    """The statement; the other statements of its chain of inlined calls; the line of the PTX."""
+    """Return the statement, the other statements of its chain of inlined calls, and the line of the PTX."""
     own, inner = statements(places, generated)
     chain = [_place(place) for place in (*own, *reversed(inner))]
     return {"source": chain[0] if chain else None, "inlined": chain[1:], "ptx_line": ptx_line or None}

@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map from what people have of them: digits as some tool printed them, or a file."""
+"""The 128 bytes of a tensor map from common forms: hex digits as various tools print them, or a file."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ from ..codec import decode
 __all__ = ["parse_dump", "read_map"]
 
 _HOW = (
-    "Write 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
+    "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # of a file: far more than any dump of 128 bytes takes; one more shows that it is too much
+_MOST_BYTES = 1 << 16  # of a file: far above the size of any dump of 128 bytes; one more byte is too much
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# A debugger's, at the front of a line. It ends on this line: a blank that matched newlines would make time quadratic.
+# A debugger's address at the start of a line. It ends on this line: matching newlines would make time quadratic.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
-_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the letters at the end: of a C constant
+_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the suffix letters of a C constant
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}  # by the number of words
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
 _TEXT = re.compile(r"[\s!-~]+")  # printable ASCII
-_WORD_DIGITS = (2, 8, 16)  # of words without 0x; groups of 4 are bytes in order to xxd, and words to hexdump
+_WORD_DIGITS = (2, 8, 16)  # of words without 0x; groups of 4 are ordered bytes for xxd, and words for hexdump
 _LONGEST_WORD = 16
 
 
 def parse_dump(text: str) -> bytes:
-    """The bytes whose hex digits a text holds.
+    """Return the bytes whose hex digits a text contains.
 
     Parameters
     ----------
     text : str
-        256 digits in a row (in lines of more than 16 digits, too) or pairs of digits: bytes in the order of memory.
-        Groups of 8 or 16 digits, each with ``0x`` before it or none, or as many groups with ``0x`` as 128 bytes have
-        words: little-endian words, as ``printf`` writes those of ``uint64_t opaque[16]``; refused where only as bytes
-        in order they are a map. Between the groups may be commas, brackets and a debugger's addresses.
+        256 digits in a row (also in lines of more than 16 digits) or pairs of digits: bytes in the order of memory.
+        Groups of 8 or 16 digits, each with ``0x`` before it or none, or a group with ``0x`` for each word of 128 bytes:
+        little-endian words, as ``printf`` writes those of ``uint64_t opaque[16]``. They are refused if only the bytes
+        in this order are a map. Commas, brackets and a debugger's addresses may separate groups.
 
     Returns
     -------
     bytes
-        128 of them.
+        The 128 bytes.
 
     Raises
     ------
     TensorMapError
-        If the digits are not 128 bytes, or could be two different ones.
+        If the digits are not 128 bytes, or are ambiguous.
 
     Examples
     --------
@@ -58,32 +58,32 @@ def parse_dump(text: str) -> bytes:
     matches = [_GROUP.fullmatch(group) for group in _SEPARATORS.split(_ADDRESS.sub(" ", text)) if group]
     groups = [(bool(match[1]), match[2]) for match in matches if match]
     if not groups or len(groups) < len(matches):
-        raise _unreadable("it holds other things than hex digits")
+        raise _unreadable("it contains more than hex digits")
     prefixes, digits = zip(*groups, strict=True)
     if all(prefixes):
         return _prefixed_words(digits)
     if any(prefixes):
-        raise _unreadable("some of its groups have 0x before them, and some have not")
+        raise _unreadable("some of its groups have 0x before them, and some do not")
     return _plain_digits(digits)
 
 
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
-    """Their number says how long one is; zeros may be missing at their front, but not half of every word."""
+    """Convert words whose number determines their size; leading zeros may be missing, but not half of every word."""
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))
     if not size < longest <= 2 * size:
-        raise _unreadable(f"{_count(words)} with 0x, the longest of {longest} digits, are no words of 128 bytes")
+        raise _unreadable(f"{_count(words)} with 0x, the longest of {longest} digits, are not words of 128 bytes")
     return b"".join(int(word, 16).to_bytes(size, "little") for word in words)
 
 
 def _plain_digits(groups: tuple[str, ...]) -> bytes:
     digits, lengths = "".join(groups), [len(group) for group in groups]
     if len(digits) != 2 * DESCRIPTOR_BYTES:
-        raise _unreadable(f"it has {len(digits)} hex digits, and 128 bytes are 256")
+        raise _unreadable(f"it has {len(digits)} hex digits; 128 bytes have 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):  # Python's hex(" ", 8), or xxd -g 8
-            raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, and as words none")
+            raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
         return words
     if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:  # lines, of which the last may be shorter
         return bytes.fromhex(digits)
@@ -91,7 +91,7 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
 
 
 def _is_a_drivers(raw: bytes) -> bool:
-    """Whether a driver may have made it: nothing of it stands for nothing."""
+    """Return whether a driver may have made the map: every code in it has a meaning."""
     try:
         return not decode(raw).unexplained
     except TensorMapError:
@@ -103,37 +103,40 @@ def _count(groups: tuple[str, ...]) -> str:
 
 
 def _unreadable(why: str) -> TensorMapError:
-    return TensorMapError(f"this is no dump of 128 bytes: {why}. {_HOW}")
+    return TensorMapError(f"this is not a dump of 128 bytes: {why}. {_HOW}")
 
 
 def read_map(source: str) -> bytes:
-    """128 bytes from the text of a dump, from a file of bytes or of such a text, or (``-``) from standard input.
+    """Return 128 bytes from the text of a dump, a file of bytes or of such a text, or (``-``) standard input.
 
     Raises
     ------
     TensorMapError
-        If there are none.
+        If there is no map.
     OSError
         If the file cannot be read.
     """
     if source == "-":
         if sys.stdin is None:
-            raise TensorMapError("standard input is closed; give hex digits or a file")
+            raise TensorMapError("standard input is closed; pass hex digits or a file")
         return _of_data("standard input", sys.stdin.buffer.read(_MOST_BYTES + 1))
     if _looks_like_digits(source) and not os.path.exists(source):
         return parse_dump(source)
     if not source.strip() or "\0" in source:
-        raise TensorMapError(f"{source!r} names no file. {_HOW}; or give a file of them, or of the 128 bytes")
+        raise TensorMapError(f"{source!r} does not name a file. {_HOW}; or pass a file of them, or of the 128 bytes")
     return _of_data(source, first_bytes(source, _MOST_BYTES + 1))
 
 
 def _looks_like_digits(text: str) -> bool:
-    """Whether it is a dump that is whole or not quite, rather than the name of a file."""
+    """Return whether a text is a complete or nearly complete dump, not the name of a file."""
     return len(text) >= DESCRIPTOR_BYTES // 2 and bool(_DIGITS.fullmatch(_ADDRESS.sub(" ", text)))
 
 
 def _of_data(name: str, data: bytes) -> bytes:
-    """A text is tried first: one of 16 short words may have 128 characters, and no map has the bytes of such a text."""
+    """Return the map in a file's data.
+
+    A text is tried first: one of 16 short words may have 128 characters, but no map has the bytes of such a text.
+    """
     if len(data) > _MOST_BYTES:
         raise _no_map(name, f"more than {_MOST_BYTES}")
     text = data.decode("ascii", "replace")
@@ -148,4 +151,4 @@ def _of_data(name: str, data: bytes) -> bytes:
 
 
 def _no_map(name: str, size: str) -> TensorMapError:
-    return TensorMapError(f"{name} is no tensor map: it has {size} bytes, and a tensor map 128. {_HOW}")
+    return TensorMapError(f"{name} is not a tensor map: it has {size} bytes, and a tensor map has 128. {_HOW}")

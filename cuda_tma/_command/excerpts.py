@@ -1,4 +1,4 @@
-"""A finding for people: what happened, the statements with the lines marked, the rule and the remedy."""
+"""A finding for people: the event, the statements with the lines marked, the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ __all__ = ["Styled", "column_of", "described", "statements"]
 
 Styled = tuple[str, str]  # a piece of text, and its style as rich names it
 
-_MOST_COLUMNS = 160  # of a source line: what macros or generators write may be longer
+_MOST_COLUMNS = 160  # of a source line; lines of macros or generators may be longer
 _STYLES = {"error": "bold red", "advice": "bold yellow"}
 
 
 def described(finding: Finding, sources: Sources) -> list[Styled]:
-    """In pieces, with a line's end behind the last.
+    """Return the finding in styled pieces, the last of which ends its line.
 
     Parameters
     ----------
     finding : Finding
     sources : Sources
-        The files whose lines may be shown: of PTX without line information, lines of its own text.
+        The files whose lines may be shown. PTX without line information shows lines of its own text.
     """
     style = _STYLES[finding.severity]
     pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]
@@ -67,7 +67,7 @@ def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: st
     if not ptx_line or any(sources.lines(place.file) for place in (*own, *written)):
         return
     file = sources.file
-    if file.suffix == ".ptx":  # that text is at hand
+    if file.suffix == ".ptx":  # its text is available
         yield f"  --> {shown_path(str(file))}:{ptx_line}\n", "blue"
         lines = sources.lines(str(file))
         if ptx_line <= len(lines):
@@ -86,7 +86,7 @@ def _line(place: Place, words: str, sources: Sources, style: str) -> Iterator[St
 
 
 def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:
-    """The line, and below it a mark at the column."""
+    """Yield the line, and below it a mark at the column."""
     at = column_of(line, place.column) - 1
     before = line[:at].expandtabs(4)
     text, start = _cut(before + line[at:].expandtabs(4), len(before))
@@ -97,7 +97,7 @@ def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:
 
 
 def _cut(text: str, at: int) -> tuple[str, int]:
-    """At most so many columns, with the marked one among them; and where that is then."""
+    """Return at most `_MOST_COLUMNS` columns with the marked one among them, and its position in the result."""
     first = max(0, at - _MOST_COLUMNS // 2) if len(text) > _MOST_COLUMNS else 0
     head = "..." if first else ""
     tail = "..." if len(text) > first + _MOST_COLUMNS else ""
@@ -105,5 +105,5 @@ def _cut(text: str, at: int) -> tuple[str, int]:
 
 
 def column_of(line: str, column: int) -> int:
-    """A column in characters, from 1: compilers count bytes."""
+    """Return a column in characters, from 1: compilers count bytes."""
     return len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + 1

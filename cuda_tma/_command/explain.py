@@ -1,6 +1,6 @@
-"""``cuda-tma explain``: what an error, the printed fields of a tensor map, its 128 bytes or an mbarrier's 64 bits say.
+"""``cuda-tma explain``: the meaning of an error, a map's printed fields, its 128 bytes, or an mbarrier's 64 bits.
 
-Every statement carries what it rests on: a rule of the table, or what the table of errors rests on.
+Every statement has its source: a rule of the table, or the source of the row in the table of errors.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _BARRIER_SOURCE = "the table of an mbarrier's bits: observed: driver 580, sm_90"
 
 
 class Statement(NamedTuple):
-    """One sentence, and what it rests on."""
+    """One sentence, and its source."""
 
     text: str
     source: str
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read what was pasted and say what it means."""
+    """Read the pasted text and explain it."""
     text = _given(arguments.text)
     posted = read_posted(text)
     if not any(posted):
         raise Misuse(
-            f"nothing in it is known: none of the driver's errors {', '.join(map(str, CUDA_ERRORS))} (as error 715, "
+            f"no known content: none of the driver's errors {', '.join(map(str, CUDA_ERRORS))} (as error 715, "
             "CUDA_ERROR_..., CUDA error: misaligned address), no fields of a tensor map (globalDim, boxDim, ...), no "
             "128 bytes, and no word of an mbarrier (mbarrier 0x...)"
         )
@@ -62,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _given(words: list[str]) -> str:
-    """Standard input, a file, or the words themselves."""
+    """Return the text from standard input, a file, or the words themselves."""
     if not words or words == ["-"]:
         if sys.stdin is None:
-            raise Misuse("standard input is closed; give the text or a file")
+            raise Misuse("standard input is closed; pass the text or a file")
         return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
     if len(words) == 1 and len(words[0]) < 4096 and "\0" not in words[0] and os.path.exists(words[0]):
         try:
@@ -76,20 +76,20 @@ def _given(words: list[str]) -> str:
     return " ".join(words)
 
 
-# ---- what is said ----
+# ---- statements ----
 
 
 def of_error(error: CudaError) -> Iterator[Statement]:
-    """What an error means, and what gave it in TMA."""
+    """Yield the meaning of an error, and its causes in TMA."""
     yield Statement(f'{error.name} ({error.number}, "{error.text}"): {error.meaning}.', error.source)
     if error.causes:
-        yield Statement(f"What gave {error.number} on an H200: {'; '.join(error.causes)}.", error.source)
+        yield Statement(f"Causes of {error.number} on an H200: {'; '.join(error.causes)}.", error.source)
     elif error.is_sticky:
-        yield Statement(f"No recorded misuse of TMA gave {error.number} on an H200.", OBSERVED)
+        yield Statement(f"No recorded misuse of TMA caused {error.number} on an H200.", OBSERVED)
 
 
 def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[int, int]) -> Iterator[Statement]:
-    """Whether a map is legal, and what that says of the error at its creation."""
+    """Yield whether a map is legal, and the conclusion about the error at its creation."""
     params, errors = posted.params, _errors_of(found)
     for violation in found:
         yield Statement(violation.sentence, f"rule {violation.rule}: {violation.source}")
@@ -106,16 +106,16 @@ def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[in
     address = posted.descriptor_address
     if address is not None and address % _DESCRIPTOR_ALIGNMENT:
         yield Statement(
-            f"Its 128 bytes were to lie at {address:#x}, which is no multiple of {_DESCRIPTOR_ALIGNMENT}: declare the "
-            "CUtensorMap with its alignment.",
+            f"Its 128 bytes were to be written at {address:#x}, which is not a multiple of "
+            f"{_DESCRIPTOR_ALIGNMENT}: declare the CUtensorMap with its alignment.",
             _WHERE_DESCRIPTORS_LIE,
         )
     if posted.assumed:
-        yield Statement(f"Not in the text, and taken as usual: {', '.join(posted.assumed)}.", _NOT_IN_THE_TEXT)
+        yield Statement(f"Not in the text, usual values assumed: {', '.join(posted.assumed)}.", _NOT_IN_THE_TEXT)
 
 
 def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
-    """How the error at a map's creation and the map go together."""
+    """Yield whether the map explains the error at its creation."""
     error = posted.error
     if error is None:
         return
@@ -124,15 +124,15 @@ def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
         yield Statement(f"{why} {error.name}.", _RULES if errors else error.source)
     elif error.is_sticky:
         whose = "also" if errors else "not about this map: it is"
-        text = f"Error {error.number} at its creation is {whose} that of a kernel that ran before, and sticky."
+        text = f"Error {error.number} at its creation is {whose} that of an earlier kernel, and sticky."
         yield Statement(text, error.source)
 
 
 def of_barrier(word: int) -> Iterator[Statement]:
-    """What the 64 bits of an mbarrier say."""
+    """Yield the counts in the 64 bits of an mbarrier."""
     barrier = decode_barrier(word)
     if not word:
-        text = "Zeros: no mbarrier was made there, or it is in use: then shared memory does not hold it before inval."
+        text = "Zeros: no mbarrier was made there, or it is in use: shared memory then has its word only after inval."
     else:
         state = MbarrierWait("the mbarrier", None, barrier.phase, barrier).state
         text = f"{barrier}: in the phase of parity {barrier.phase}, {state}."
@@ -152,13 +152,13 @@ def _dtype_name(params: Params) -> str:
 
 
 def _described(posted: PostedMap) -> str:
-    """The map in a line, in tensor order."""
+    """Return the map in a line, in tensor order."""
     params = posted.params
     parts = [_dtype_name(params), f"shape {tuple(reversed(params.global_dim))}"]
     if isinstance(params, TiledParams):
         parts.append(f"box {tuple(reversed(params.box_dim))}")
     else:
-        assert isinstance(params, Im2colParams)  # as which every other map is decoded
+        assert isinstance(params, Im2colParams)  # every other map is decoded as this
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
     parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:
@@ -166,7 +166,7 @@ def _described(posted: PostedMap) -> str:
     return ", ".join(parts) + f" ({posted.times} times)" * (posted.times > 1)
 
 
-# ---- how it is printed ----
+# ---- output ----
 
 
 def _print(posted: Posted, maps: list[tuple[PostedMap, Any]], capability: tuple[int, int]) -> None:

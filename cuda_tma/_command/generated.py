@@ -1,4 +1,4 @@
-"""C++ that a compiler generated, kept beside a report: the places of findings there name the kept file."""
+"""C++ that a compiler generated, kept next to a report: the places of findings there name the kept file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kept_beside"]
 
-_UNFIT = re.compile(r"[^\w.-]")  # characters that a stranger's name of a file may have, and that a kept file has not
+_UNFIT = re.compile(r"[^\w.-]")  # characters that a foreign file name may have, and a kept file's does not
 
 
 def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]]:
@@ -26,7 +26,7 @@ def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]
     ----------
     outcome : Outcome
     report : str
-        The file of a report: the folder of the kept files has its name and ``.sources`` behind it.
+        The file of a report: the folder of the kept files has its name, followed by ``.sources``.
     """
     folder, kept = Path(f"{report}.sources").absolute(), dict[Path, str]()
 

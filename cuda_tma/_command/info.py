@@ -1,4 +1,4 @@
-"""What this machine has for tensor maps: versions, driver, devices. Works without any of them."""
+"""The versions, driver and devices of this machine for tensor maps. Works without any of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._limits import TMA_SINCE
 __all__ = ["facts"]
 
 _PACKAGES = ("cuda-tma", "cuda-core", "cuda-bindings", "numpy", "ml_dtypes", "rich", "matplotlib", "nvidia-cuda-nvrtc")
-# entry point: the CUDA version that has it, and what it is for
+# entry point: (first CUDA version, purpose)
 _OPTIONAL_FUNCTIONS = {
     "cuTensorMapEncodeTiled": (12000, "tiled and im2col maps"),
     "cuTensorMapEncodeIm2colWide": (12080, "im2col wide maps"),
@@ -21,20 +21,20 @@ _OPTIONAL_FUNCTIONS = {
 
 
 def facts() -> dict[str, Any]:
-    """Versions, paths, driver and devices.
+    """Return versions, paths, driver and devices.
 
     Returns
     -------
     dict
-        ``versions`` (None for what is not installed), ``include_path``, ``driver`` (with ``cuda_version`` and
-        ``functions``; or with ``missing``, the reason why there is none), and ``devices`` (a list of dicts with
+        ``versions`` (None for packages that are not installed), ``include_path``, ``driver`` (with ``cuda_version``
+        and ``functions``; or with ``missing``, the reason why there is none), and ``devices`` (a list of dicts with
         ``name``, ``compute_capability`` and ``has_tma``).
     """
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
     found = {"versions": versions, "include_path": include_path()}
     try:
         return found | {"driver": _driver(), "devices": _devices()}
-    except Exception as error:  # cuda.bindings 12.9 and 13.x differ in what they raise without a driver
+    except Exception as error:  # cuda.bindings 12.9 and 13.x raise different errors without a driver
         return found | {"driver": {"missing": str(error)}, "devices": []}
 
 

@@ -1,4 +1,4 @@
-"""Settings that each form of ``cuda-tma sanitize`` takes: schedules, suppressions; its exit statuses in words."""
+"""Settings that each form of ``cuda-tma sanitize`` has: schedules, suppressions; its exit statuses as text."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def seconds(text: str) -> float:
     except ValueError:
         found = None
     if found is None:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no time; write seconds as 60 or 0.5")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a time; write seconds as 60 or 0.5")
     return found
 
 
 def suppression(text: str) -> Suppression:
-    """What ``--suppress`` says."""
+    """Read ``--suppress``."""
     from ..simulate import Suppression
 
     try:
@@ -60,7 +60,7 @@ def suppression(text: str) -> Suppression:
 
 
 def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
-    """The suppressions of the command line and of its files."""
+    """Return the suppressions of the command line and of its files."""
     from ..simulate import read_suppressions
 
     given = list(arguments.suppress)
@@ -75,23 +75,23 @@ def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
 
 
 def schedules_of(arguments: argparse.Namespace) -> int:
-    """The number of schedules, if it was given, else the usual one."""
+    """Return the number of schedules of the command line (default: the usual one)."""
     return SCHEDULES if arguments.schedules is None else arguments.schedules
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
-    """The seed of random schedules, if it was given, else the usual one."""
+    """Return the seed of random schedules of the command line (default: the usual one)."""
     return SEED if arguments.seed is None else arguments.seed
 
 
 def check_filters(arguments: argparse.Namespace, subject: str) -> None:
-    """Refuse a filter that selects nothing, and options of a single kernel."""
+    """Refuse a filter that selects nothing, and options for a single kernel."""
     unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
     if unfit or arguments.arg:
-        raise Misuse(f"--{(*unfit, 'arg')[0]} is for a single kernel, and not for {subject}: leave it out")
+        raise Misuse(f"--{(*unfit, 'arg')[0]} is only for a single kernel, not for {subject}: leave it out")
     if arguments.launch_skip < 0 or (arguments.launch_count is not None and arguments.launch_count < 1):
-        raise Misuse("--launch-skip takes 0 or more, and --launch-count 1 or more")
+        raise Misuse("--launch-skip must be 0 or more, and --launch-count 1 or more")
     try:
         re.compile(arguments.kernel or "")
     except re.error as error:
-        raise Misuse(f"--kernel {arguments.kernel} is no regular expression: {error}") from None
+        raise Misuse(f"--kernel {arguments.kernel} is not a regular expression: {error}") from None

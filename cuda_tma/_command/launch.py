@@ -1,9 +1,9 @@
-"""A launch on the simulator as the command line says it: the kernel, and its arguments; for ``run`` and ``sanitize``.
+"""A launch on the simulator from the command line: the kernel and its arguments, for ``run`` and ``sanitize``.
 
 An argument is a number (``7``, ``2.5``, ``0x1f``), an array of zeros or random numbers (``float32[128x64]``,
-``random:bfloat16[128x64]``), or a ``.npy`` file; for a parameter that is a typed map, the array; for a plain
-``TensorMap`` or ``CUtensorMap``, the array and what the map says of it: ``float32[128x64]@32x32,swizzle=128B``; for a
-struct its bytes, ``hex:0100000000000000``.
+``random:bfloat16[128x64]``), or a ``.npy`` file. For a parameter that is a typed map, pass the array. For a plain
+``TensorMap`` or ``CUtensorMap``, pass the array with the map's options: ``float32[128x64]@32x32,swizzle=128B``. For a
+struct, pass its bytes, ``hex:0100000000000000``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
 _MOST_DIGITS = 64  # of a number: no type of a kernel's parameter has more bits
-_NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")  # dtypes that ml_dtypes has, and NumPy has not
+_NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")  # dtypes of ml_dtypes that NumPy lacks
 _NUMBERS = "biufc"  # kinds of dtypes
 _MAP_BYTES = 128
 _SEED = 0  # of arrays of random numbers: the same in each run
@@ -51,7 +51,7 @@ class Mapped:
 
 
 def argument(text: str) -> Any:
-    """What ``--arg`` says.
+    """Read ``--arg``.
 
     Examples
     --------
@@ -75,19 +75,19 @@ def argument(text: str) -> Any:
     if _FLOAT.fullmatch(text):
         return float(text)
     raise argparse.ArgumentTypeError(
-        f"{shown(text)} is no number, no array such as float32[128x64] or random:float32[128x64], no .npy file, "
-        "no array with a map, as float32[128x64]@32x32, and no bytes, as hex:0100"
+        f"cannot parse {shown(text)}; pass a number, an array (float32[128x64], random:float32[128x64]), a .npy file, "
+        "an array with a map (float32[128x64]@32x32), or bytes (hex:0100)"
     )
 
 
 def _check_options(options: dict[str, str]) -> None:
-    """Refuse an option that a tensor map has not."""
+    """Refuse an option that a tensor map does not have."""
     from .. import TensorMapOptions
 
     known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
     for name in options:
         if name not in known:
-            raise argparse.ArgumentTypeError(f"{shown(name)} is no option of a map; these are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{shown(name)} is not an option of a map; these are {', '.join(known)}")
 
 
 def _array(text: str) -> np.ndarray:
@@ -99,23 +99,23 @@ def _array(text: str) -> np.ndarray:
     except OSError as error:
         raise argparse.ArgumentTypeError(f"{text} cannot be read: {error.strerror or error}") from None
     except (ValueError, EOFError) as error:
-        what = "is no .npy file of numbers" if found is None else f"cannot be made: {error}"
+        what = "is not a .npy file of numbers" if found is None else f"cannot be made: {error}"
         raise argparse.ArgumentTypeError(f"{text} {what}") from None
     except MemoryError:
-        raise argparse.ArgumentTypeError(f"{text} has no room in this machine's memory") from None
+        raise argparse.ArgumentTypeError(f"{text} does not fit in this machine's memory") from None
 
 
 def _loaded(path: str) -> np.ndarray:
-    """The numbers of a .npy file; NumPy keeps those of ml_dtypes as bytes without a name (V)."""
+    """Return the numbers of a .npy file; NumPy keeps those of ml_dtypes as bytes without a name (V)."""
     try:
         with opened(path) as file:
             found = np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # of a broken file, NumPy raises ValueError, EOFError, TokenError and others
-        raise ValueError(f"no array: {error}") from None
+    except Exception as error:  # for a broken file, NumPy raises ValueError, EOFError, TokenError and others
+        raise ValueError(f"not an array: {error}") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
-        raise ValueError("no array of numbers")
+        raise ValueError("not an array of numbers")
     return found
 
 
@@ -134,29 +134,29 @@ def _dtype(name: str) -> np.dtype:
     try:
         dtype = np.dtype(name)
     except TypeError:
-        raise argparse.ArgumentTypeError(f"{shown(name)} is no dtype of NumPy or ml_dtypes") from None
+        raise argparse.ArgumentTypeError(f"{shown(name)} is not a dtype of NumPy or ml_dtypes") from None
     if dtype.kind not in _NUMBERS:
-        raise argparse.ArgumentTypeError(f"{name} is no dtype of numbers")
+        raise argparse.ArgumentTypeError(f"{name} is not a dtype of numbers")
     return dtype
 
 
 def _dtype_of_ml_dtypes(name: str) -> np.dtype:
-    """bfloat16 and the like; NumPy knows them by name as soon as the package is imported."""
+    """Return bfloat16 or a similar dtype; NumPy has them by name as soon as the package is imported."""
     try:
         import ml_dtypes
     except ImportError:
         raise argparse.ArgumentTypeError(
-            f"{name} is a dtype of ml_dtypes, which is not installed: pip install ml_dtypes, or give the array as a "
+            f"{name} is a dtype of ml_dtypes, which is not installed: pip install ml_dtypes, or pass the array as a "
             ".npy file of its bits, as uint16"
         ) from None
     try:
         return np.dtype(getattr(ml_dtypes, name))
     except (AttributeError, TypeError):
-        raise argparse.ArgumentTypeError(f"{shown(name)} is no dtype of NumPy or ml_dtypes") from None
+        raise argparse.ArgumentTypeError(f"{shown(name)} is not a dtype of NumPy or ml_dtypes") from None
 
 
 def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
-    """The arrays among arguments, by number."""
+    """Return the arrays among arguments, by number."""
     plain = (each.array if isinstance(each, Mapped) else each for each in given)
     return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
 
@@ -169,7 +169,7 @@ def launched(
     trace: bool = False,
     before: Callable[[Config, list[Any]], None] = lambda config, given: None,
 ) -> Report:
-    """Run it, with the configuration and arguments of the command line; these are given to `before` first."""
+    """Run the kernel with the configuration and arguments of the command line, after a call of `before` with these."""
     from ..simulate import Config, UnsupportedInstruction
 
     try:
@@ -188,7 +188,7 @@ def launched(
 
 
 def _as_numbers(kernel: Kernel, given: list[Any]) -> list[Any]:
-    """Give an integer that the command line names the type of its parameter: a text has none."""
+    """Convert integers of the command line to the type of their parameter: a text has no type."""
     types = [*(parameter.type for parameter in kernel.parameters), *[None] * len(given)]
     return [_as_number(of_type, each) for of_type, each in zip(types, given, strict=False)]
 
@@ -202,7 +202,7 @@ def _as_number(of_type: object, given: Any) -> Any:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """What ``--json`` prints of a launch: a timeline is drawn, and not told."""
+    """Return the report of a launch for ``--json``, without the timeline."""
     told = asdict(replace(report, traced=None))
     del told["traced"]
     return told
@@ -218,16 +218,16 @@ def _with_map(gpu: Device, number: int, given: Any) -> Any:
 
 
 def _check_maps(kernel: Kernel, given: list[Any]) -> None:
-    """An array, where the kernel takes a map of which it does not say the box."""
+    """Refuse an array for a map whose box the kernel does not declare."""
     for number, (parameter, each) in enumerate(zip(kernel.parameters, given, strict=False)):
         is_typed = isinstance(parameter.type, MapType)
         if parameter.size_bytes == _MAP_BYTES and not is_typed and isinstance(each, np.ndarray):
             example = "x".join(["32"] * each.ndim)
-            raise Misuse(f"--arg {number} is for a tensor map: say its box, too, as ...@{example},swizzle=128B")
+            raise Misuse(f"--arg {number} is for a tensor map: add its box, as ...@{example},swizzle=128B")
 
 
 def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
-    """Compile or load it."""
+    """Compile or load the kernel."""
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
 
     path = Path(arguments.file)

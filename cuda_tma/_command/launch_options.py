@@ -11,7 +11,7 @@ from .options import capability, integer, sizes
 
 __all__ = ["add_capability", "add_launch", "add_sanitize"]
 
-_MOST_STEPS = 4_000_000  # of Device.launch, which is not imported for the other commands
+_MOST_STEPS = 4_000_000  # of Device.launch, which the other commands do not import
 _USAGE = """cuda-tma sanitize [options] -- COMMAND...
        cuda-tma sanitize [options] LAUNCHES
        cuda-tma sanitize [options] FILE --kernel NAME --grid 4x1x1 --block 4x1x1 [--arg VALUE ...]"""

@@ -1,4 +1,4 @@
-"""``cuda-tma layouts``: where two layouts put the same element of a matrix."""
+"""``cuda-tma layouts``: the places of each element of a matrix in two layouts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare, say so, and draw it if asked; without layouts, name those that there are."""
+    """Compare two layouts, and draw them if requested; without layouts, list their names."""
     from ..layouts import NAMES
 
     given = [name for name in (arguments.written, arguments.read) if name is not None]
     if not given:
         return _listed(dict(NAMES), arguments.json)
     if len(given) == 1:
-        raise Misuse("give two layouts: as one instruction writes it, and as the other reads it")
+        raise Misuse("pass two layouts: the one that an instruction writes, and the one that another reads")
     found = _compared(*given, arguments.loaded)
     if arguments.output:
         _draw(found, Path(arguments.output))
@@ -40,7 +40,7 @@ def _listed(names: dict[str, str], as_json: bool) -> int:
     if as_json:
         print_json(names)
     else:
-        print_table("", ("layout", "what it is"), [*names.items()])
+        print_table("", ("layout", "description"), [*names.items()])
     return ACCEPTED
 
 

@@ -1,4 +1,4 @@
-"""The map that a command is about: of the bytes, or of the tensor and the options, that its arguments give."""
+"""The map of a command, from its bytes, or from a tensor and options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .options import COMMON, CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
 __all__ = ["given_map", "read_bytes"]
 
 _BY_NAME = {option.name: option for option in OPTIONS}
-# the options that say which mode a map is of, and those without which it is none
+# the options that determine the mode of a map, and those that each mode requires
 _MARKS = {"wide": WIDE, "kernel_size": CONVOLUTION, "lower_corner": CORNERS, "upper_corner": CORNERS, "box": TILED}
 _PIXELS = ("channels", "pixels")
 _NEEDS = {
@@ -36,7 +36,7 @@ _NEEDS = {
 
 
 def read_bytes(source: str) -> bytes:
-    """The 128 bytes that an argument names."""
+    """Return the 128 bytes that an argument names."""
     try:
         return read_map(source)
     except OSError as error:
@@ -46,23 +46,23 @@ def read_bytes(source: str) -> bytes:
 
 
 def given_map(arguments: argparse.Namespace) -> Params:
-    """The parameters of the map.
+    """Return the parameters of the map.
 
     Raises
     ------
     Misuse
-        If the arguments give no map, or say things that do not belong to it, or the bytes are no map.
+        If the arguments contain no map, or options of another one, or the bytes are not a map.
     TensorMapError
         If no map can be made of the tensor and the options.
     """
     given = {name: value for name in _BY_NAME if (value := getattr(arguments, name)) is not None}
     if arguments.map is not None:
         if given:
-            raise Misuse(f"the bytes of a map say all of it; leave out {_flags(given)}, or the bytes")
+            raise Misuse(f"the bytes of a map determine all of it; leave out {_flags(given)}, or the bytes")
         return _decoded(arguments.map)
     if "shape" not in given:
         raise Misuse(
-            "give either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col"
+            "pass either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col"
         )
     mode = _mode(given)
     spec = TensorSpec(given["shape"], given.get("dtype", "float32"), given.get("strides"), given.get("address", 0))
@@ -78,24 +78,24 @@ def _decoded(source: str) -> Params:
 
 
 def _mode(given: dict[str, Any]) -> str:
-    """Which mode the options are of; refuses what is missing, and what belongs to another."""
+    """Return the mode of the options; refuse missing options, and options of another mode."""
     mark = next((mark for mark in _MARKS if mark in given), None)
     if mark is None:
         raise Misuse(
-            "give --box, or for im2col --channels and --pixels, and --kernel-size or --lower-corner and --upper-corner"
+            "pass --box, or for im2col --channels and --pixels, and --kernel-size or --lower-corner and --upper-corner"
         )
     mode = _MARKS[mark]
     for name in given:
         if mode not in _BY_NAME[name].modes:
             raise Misuse(_stranger(_BY_NAME[name], mode, _BY_NAME[mark].flag))
     if missing := [name for name in _NEEDS[mode] if name not in given]:
-        raise Misuse(f"a map that is {mode} ({_BY_NAME[mark].flag}) also needs {_flags(missing)}")
+        raise Misuse(f"a map of mode {mode} ({_BY_NAME[mark].flag}) also needs {_flags(missing)}")
     return mode
 
 
 def _stranger(option: Option, mode: str, mark: str) -> str:
     return (
-        f"{option.flag} does not go with {mark}, which makes the map {mode}: leave one of them out. "
+        f"{option.flag} does not fit {mark}, which makes the map {mode}: leave one of them out. "
         f"{option.flag} is for {' and '.join(option.modes)}: {option.help}"
     )
 
@@ -108,7 +108,7 @@ def _options(mode: str, given: dict[str, Any]) -> Any:
     common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
-    except TypeError as error:  # Convolution's, of arguments that do not fit each other
+    except TypeError as error:  # Convolution's, for arguments that do not fit each other
         raise Misuse(str(error)) from None
 
 
@@ -136,7 +136,7 @@ def _convolution(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2c
 
 
 def _for_each(values: Any, dimensions: int) -> Any:
-    """One for each spatial dimension; one for all if there is but one, and no word."""
+    """Return one value for each spatial dimension; a single value that is not a name applies to all."""
     return values * dimensions if len(values) == 1 else values
 
 

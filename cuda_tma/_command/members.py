@@ -1,4 +1,4 @@
-"""The enumeration of each parameter, and the word for a value."""
+"""The enumeration of each parameter, and the name of a value."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _print(outcome: Outcome, sources: Sources) -> None:
         reason = next(each.reason for each in outcome.suppressions if each.covers(finding))
         print(printable(f"suppressed: {finding.kind} at {_place(finding)}: {reason}"))
     for each in report.unused_suppressions:
-        print(printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"))
+        print(printable(f"unused suppression: {each.kind}:{each.place}:{each.reason}"))
     print(_verdict(report, outcome.known), flush=True)
     if report.unfinished:
         complain(report.unfinished)

@@ -23,7 +23,7 @@ _INTEGER = r"[+-]?[0-9]{1,25}"  # more than 64 bits, but fewer digits than int()
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """``"128x1733"`` or ``"128,1733"``."""
+    """Read ``"128x1733"`` or ``"128,1733"``."""
     if not re.fullmatch(f"{_INTEGER}([x,]{_INTEGER})*", text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of integers; write it as 128x1733")
     return tuple(map(int, re.split("[x,]", text)))

@@ -30,9 +30,9 @@ class Outcome:
     lost : int
         Launches whose reports could not be written down.
     lost_errors : int
-        Those among them with an error.
+        The number of these with an error.
     cause : str
-        Why they are lost.
+        The reason of the loss.
     seconds : float
     known : int
         Findings that are left out because an earlier report has them.

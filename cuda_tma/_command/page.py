@@ -23,7 +23,7 @@ _MOST_ROWS = 500
 
 
 def page(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> str:
-    """Return the page; it asks no network for anything and has no script."""
+    """Return the page; it has no script and uses no network."""
     from .._show import pages, svg, timeline_svg
     from .page_timelines import timelines
 
@@ -103,7 +103,7 @@ def _launch(launch: Launched, number: int) -> str:
 
 
 def _launches(outcome: Outcome) -> Iterator[str]:
-    """A table: launches that differ in nothing but their time are one row."""
+    """Yield a table in which launches that differ only in their time are one row."""
     rows: dict[tuple[str, ...], list[Launched]] = {}
     for launch in outcome.launches:
         rows.setdefault(_row(launch), []).append(launch)
@@ -156,7 +156,7 @@ def _cell(name: str, text: str) -> str:
 
 def _rest(outcome: Outcome) -> Iterator[str]:
     lines = [f"note: {text}" for text in outcome.notes]
-    lines += [f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}" for each in unused(outcome)]
+    lines += [f"unused suppression: {each.kind}:{each.place}:{each.reason}" for each in unused(outcome)]
     for launch in outcome.judged:
         for finding in launch.report.suppressed if launch.report is not None else ():
             reason = next((each.reason for each in outcome.suppressions if each.covers(finding)), "")

@@ -1,4 +1,4 @@
-"""The source lines of a finding on a page: of each file the lines around all its places, each marked and named."""
+"""The source lines of a finding on a page: for each file the lines around all its places, marked and labeled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_COLUMNS = 200
 
 
 class _Mark(NamedTuple):
-    """A line of a file, and its part in the finding; the finding's own statement has no words."""
+    """A line of a file, and its part in the finding; the finding's own statement has no label."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class _Mark(NamedTuple):
 
 
 def plain(words: str) -> str:
-    """Escape a text of a stranger for HTML, and for the page, whose parts have names in braces."""
+    """Escape a foreign text for HTML, and for the page, whose parts have names in braces."""
     return escape(printable(words)).replace("{{", "&#123;&#123;")
 
 

@@ -32,7 +32,7 @@ def timelines(causes: Sequence[Cause]) -> dict[int, str]:
 
 
 def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int, str]]:
-    """Run the launch under one schedule after the other, until each cause has been seen."""
+    """Run the launch under one schedule after the other, until each cause has occurred."""
     left = dict(causes)
     for findings, timeline in _traced(launch):
         seen = {_key(finding): finding for finding in findings}
@@ -45,7 +45,7 @@ def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int
 
 
 def _key(finding: Finding) -> object:
-    """A key that the same finding has in another run of the launch: reports may name its lines in other files."""
+    """Return a key that the same finding has in another run of the launch; its files may have other names there."""
     return finding.kind, finding.severity, finding.ptx_line, finding.other_ptx_line
 
 
@@ -73,6 +73,6 @@ def _picture(timeline: Timeline, finding: Finding) -> str:
 
 
 def _sources(finding: Finding) -> Iterator[str]:
-    """The statements of a finding, as spans of a timeline name them."""
+    """Yield the statements of a finding, as spans of a timeline name them."""
     for places in (finding.source, finding.other, *(places for _, places in finding.related)):
         yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

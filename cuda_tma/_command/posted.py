@@ -1,7 +1,7 @@
-"""What people paste: CUDA errors, tensor maps as their fields or their bytes, mbarriers, in the midst of other text.
+"""Pasted texts: CUDA errors, tensor maps as fields or bytes, and mbarriers, in the midst of other text.
 
-Fields are read as CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer (``tileShapes: 64 16 1 1``),
-DeepGEMM (``Making TMA desc: ...``) and our own ``repr`` write them, and under the driver's names.
+Fields are read in the formats of CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer
+(``tileShapes: 64 16 1 1``), DeepGEMM (``Making TMA desc: ...``) and our own ``repr``, and under the driver's names.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class PostedMap(NamedTuple):
     Attributes
     ----------
     params : Params
-        What it says.
+        Its parameters.
     error : CudaError or None
-        What the text says its creation returned.
+        The error of its creation, according to the text.
     assumed : tuple of str
         Parameters that the text does not have.
     descriptor_address : int or None
-        Where its 128 bytes were to be written.
+        The address for its 128 bytes.
     times : int
-        How often it stands in the text.
+        The number of times that it occurs in the text.
     """
 
     params: Params
@@ -50,7 +50,7 @@ class PostedMap(NamedTuple):
 
 
 class Posted(NamedTuple):
-    """What a text holds; `unread` says of what looks like a map and is none why, `barriers` are words of mbarriers."""
+    """The content of a text; `unread` explains each apparent map that is not one, `barriers` has words of mbarriers."""
 
     errors: tuple[CudaError, ...]
     maps: tuple[PostedMap, ...]
@@ -63,7 +63,7 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = (  # of others' programs too, which speak other languages than the driver
+_BEFORE_A_NUMBER = (  # also of other programs, in other languages
     r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
     r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
     r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
@@ -80,12 +80,12 @@ _ABOUT_CUDA = re.compile(
 )
 _OF_A_BUILD = re.compile(
     r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
-)  # which numbers its own errors: Error 1
-_NEAR = 400  # characters of a line that are looked at: it may be the whole of a log
+)  # whose numbers are its own errors: Error 1
+_NEAR = 400  # characters of a line that are searched: a line may be a whole log
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
-    """Each error with its place; said in several ways in one line, once."""
+    """Yield each error with its place; an error that one line names in several ways, once."""
     last: tuple[int, CudaError] | None = None
     for found in _ERROR.finditer(text):
         begin, end = found.span()
@@ -133,7 +133,7 @@ _DEEP_GEMM = re.compile(
     r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
     r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")  # int() refuses 5,000 digits
 )
-_ERROR_FIRST = ("tmaFormat",)  # of these the text tells the error before the fields, of others behind them
+_ERROR_FIRST = ("tmaFormat",)  # formats whose error precedes the fields; in others it follows them
 _NEEDED = ("global_dim", "box_dim", "global_strides")
 
 
@@ -157,7 +157,7 @@ class _Dump:
 
 
 def _value(name: str, text: str) -> Any:
-    """A tuple of integers, an integer, or an enum's value by its name; None of anything else."""
+    """Return a tuple of integers, an integer, or an enum's value by its name; None for any other text."""
     if re.fullmatch(r"[A-Z][\w.]+", text):
         enum = ENUMS.get(name)
         try:
@@ -172,7 +172,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _dumps(text: str, errors: Iterable[tuple[int, CudaError]]) -> list[_Dump]:
-    """The fields of each map in the order of the text; one begins where a field comes again."""
+    """Return the fields of each map in the order of the text; a repeated field begins the next map."""
     events: list[tuple[int, Any]] = [(found.start(), found) for found in _FIELD.finditer(text)]
     events += errors
     dumps = [_Dump()]
@@ -212,7 +212,7 @@ def _from_fields(dump: _Dump) -> PostedMap:
 
 
 def _strides(values: dict[str, Any], rank: int, key: str) -> tuple[int, ...]:
-    """CUTLASS prints the innermost stride too, an element's bytes, which the driver is not given."""
+    """Return the driver's strides; CUTLASS also prints the innermost one, an element's bytes."""
     strides: tuple[int, ...] = values["global_strides"]
     element_bytes = element_bits(values["data_type"]) // 8 if values["data_type"] in range(16) else 0
     has_innermost = key == "globalStrides" and len(strides) >= rank and strides[:1] == (element_bytes,)
@@ -224,7 +224,7 @@ _SWIZZLE_OF_BYTES = {0: 0, 32: 1, 64: 2, 128: 3}
 
 
 def _deep_gemm(text: str) -> Iterator[PostedMap]:
-    """Inner and outer extents, a stride in elements, the swizzle in bytes."""
+    """Yield maps from inner and outer extents, a stride in elements, and the swizzle in bytes."""
     for found in _DEEP_GEMM.finditer(text):
         inner, outer, box_inner, box_outer, stride, swizzle, element_bytes = map(int, found.groups())
         if element_bytes in _TYPE_OF_BYTES and swizzle in _SWIZZLE_OF_BYTES:
@@ -244,10 +244,10 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
-_AROUND = re.compile(  # what tools print beside digits: an address of gdb or xxd, an index; how C writes a byte
+_AROUND = re.compile(  # printed by tools next to digits: an address of gdb or xxd, an index; C's prefix of a byte
     r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
 )
-_LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and what they are as text
+_LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and their text
     r"^[ \t]*[0-9a-f]{7,8}(?::|  )[ \t]*(?P<bytes>(?:[0-9a-f]{2} {0,2}){15}[0-9a-f]{2})  .*$", re.I | re.M
 )
 _HEX_LIST = re.compile(r"[\[({]\s*0x[0-9a-f]+u?l{0,2}(?:\s*,\s*0x[0-9a-f]+u?l{0,2}){15,127}\s*(?:,\s*)?[\])}]", re.I)
@@ -256,7 +256,7 @@ _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
 
 def _bytes_of(text: str) -> Iterator[bytes]:
-    """Each 128 bytes: as Python writes them, as decimal words in a list, as hex digits."""
+    """Yield each 128 bytes: as Python writes them, as decimal words in a list, or as hex digits."""
     readers: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
         (_LITERAL, _literal),
         (_NUMBER_LIST, _decimal),
@@ -273,7 +273,7 @@ def _bytes_of(text: str) -> Iterator[bytes]:
 
 
 def _without_addresses(text: str) -> str:
-    """The digits of a dump alone, lines of bytes as such."""
+    """Return only the digits of a dump, with lines of bytes unchanged."""
     text = _LINE_OF_A_DUMP.sub(lambda found: re.sub(r"\s", "", found["bytes"]), text)
     return _AROUND.sub(lambda found: " " * (found[0] != "\\x"), text)
 
@@ -307,22 +307,22 @@ def _hexadecimal(text: str) -> bytes | None:
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
-    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger shows it
+    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger prints it
     re.I,
 )
 
 
 def _barriers(text: str) -> Iterator[int]:
-    """The 64 bits of each, behind its name or alone; an address has fewer digits."""
+    """Yield the 64 bits of each mbarrier, after its name or by themselves; an address has fewer digits."""
     for found in _BARRIER.finditer(text):
         yield int(found["word"] or found["later"] or found["alone"], 16)
 
 
-# ---- all of it ----
+# ---- the whole text ----
 
 
 def read_posted(text: str) -> Posted:
-    """The errors and the tensor maps of a text, each once, in its order.
+    """Return the errors and the tensor maps of a text, each once, in its order.
 
     Examples
     --------
@@ -334,7 +334,7 @@ def read_posted(text: str) -> Posted:
     dumps = _dumps(text, errors)
     found = [_from_fields(dump) for dump in dumps if not dump.missing]
     unread = [
-        f"fields without {', '.join(dump.missing)} are no whole map: perhaps several processes wrote at once"
+        f"fields without {', '.join(dump.missing)} are not a whole map: perhaps several processes wrote at once"
         for dump in dumps
         if dump.missing and len(dump.values) > 2
     ]
@@ -351,7 +351,7 @@ def read_posted(text: str) -> Posted:
 
 
 def _counted(maps: list[PostedMap]) -> tuple[PostedMap, ...]:
-    """Equal maps as one; where else they would be written does not tell them apart."""
+    """Merge equal maps; the address of their bytes does not distinguish them."""
     counts: dict[Any, PostedMap] = {}
     for each in maps:
         key = replace(each.params, global_address=0), each.params.global_address % 128, each.error

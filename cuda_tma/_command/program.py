@@ -59,14 +59,14 @@ def judge_program(
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """The settings of the session; the device that they make shows that they are right."""
+    """Return the settings of the session; making a device of them checks them."""
     from .._intercept.options import Options
     from ..simulate import Device
 
     if not arguments.program:
-        raise Misuse("no program stands behind -- (see cuda-tma sanitize --help)")
+        raise Misuse("no program follows -- (see cuda-tma sanitize --help)")
     if arguments.file is not None:
-        raise Misuse(f"{arguments.file} is a FILE, and a program stands behind --: leave one of them out")
+        raise Misuse(f"{arguments.file} is a FILE, and a program follows --: leave one of them out")
     check_filters(arguments, "a program")
     schedules = schedules_of(arguments)
     try:
@@ -88,7 +88,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
 
 def sources_of(launch: Launched) -> Sources:
-    """The files whose lines a finding of a launch may show: of the working directory and of the launching script."""
+    """Return the files whose lines a finding may show: those of the working directory and of the launching script."""
     at = launch.launched_at
     folder = os.path.dirname(at.file) if at is not None else ""
     folders = [folder] if os.path.dirname(folder) != folder else []
@@ -99,7 +99,7 @@ def sources_of(launch: Launched) -> Sources:
 
 
 def show_launches(outcome: Outcome) -> None:
-    """Print each cause once, with the first launch that it was found in; then notes, and the coverage."""
+    """Print each cause once, with the first launch in which it was found; then notes, and the coverage."""
     print_styled(_styled(outcome))
     for text in outcome.notes:
         complain(f"note: {text}")
@@ -120,7 +120,7 @@ def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
             hidden[printable(f"suppressed: {finding.kind} in {launch.kernel}: {reason}\n")] = None
     yield from ((text, "") for text in hidden)
     for each in unused(outcome):
-        yield printable(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}\n"), ""
+        yield printable(f"unused suppression: {each.kind}:{each.place}:{each.reason}\n"), ""
 
 
 def _described(launch: Launched) -> str:

@@ -48,7 +48,7 @@ def _recorded(outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> It
 
 
 def _quoted(launch: RecordedLaunch, sources: Sources) -> dict[str, str]:
-    """The text of the files that findings can name, as far as a report may show them."""
+    """Return the text of the files that findings can name, as far as a report may show them."""
     own = [place.file for place in launch.embedded.values()]
     names = [*dict.fromkeys([*own, *_FILE.findall(launch.ptx)])][:_MOST_FILES]
     return {name: "\n".join(lines) for name in names if (lines := sources.lines(name))}

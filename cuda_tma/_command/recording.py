@@ -46,7 +46,7 @@ def judge_recording(
 
 
 def _settings(arguments: argparse.Namespace, recording: Recording) -> dict[str, Any]:
-    """Those of the command line; where it has none, those of the file."""
+    """Return the settings of the command line, or else those of the file."""
     from ..simulate import Device
 
     recorded = recording.settings

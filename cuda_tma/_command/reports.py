@@ -27,7 +27,7 @@ __all__ = ["check_outputs", "write_failure", "write_outputs"]
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse a file that cannot be written, before a long run, and one that this command reads, links resolved."""
+    """Refuse, before a long run, a file that cannot be written or that this command reads, links resolved."""
     for option in ("json", "sarif", "html", "record"):
         path = getattr(arguments, option)
         if not path or path == STANDARD_OUTPUT:
@@ -73,7 +73,7 @@ def _write_beside(path: Path, text: str) -> None:
 
 
 def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:
-    """Write that a run came to no verdict."""
+    """Write that a run reached no verdict."""
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
 

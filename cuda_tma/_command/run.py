@@ -1,4 +1,4 @@
-"""``cuda-tma run``: a kernel of C++ or PTX on the simulator, and the arrays as it leaves them."""
+"""``cuda-tma run``: a kernel of C++ or PTX on the simulator, and its arrays after the launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile or load the kernel, run it, print what it printed and what was found."""
+    """Compile or load the kernel, run it, and print its output and the findings."""
     from ..simulate import Device
 
     _check_timeline(arguments.timeline)
@@ -48,7 +48,7 @@ def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:
 
 
 def _check_timeline(name: str | None) -> None:
-    """Before anything runs."""
+    """Refuse another format before anything runs."""
     if name is not None and Path(name).suffix not in (".svg", ".html"):
         raise Misuse(f"--timeline {name}: a timeline is written as .svg or as .html; end the name so")
 

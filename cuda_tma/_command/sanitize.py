@@ -1,5 +1,7 @@
-"""``cuda-tma sanitize``: errors in a kernel, or in every launch of a program, for people, for programs (JSON), and for
-code scanning (SARIF)."""
+"""``cuda-tma sanitize``: errors in a kernel, or in every launch of a program.
+
+The output is for people, for programs (JSON), and for code scanning (SARIF).
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,11 @@ __all__ = ["run"]
 def run(arguments: argparse.Namespace) -> int:
     """Judge a program, recorded launches, or one kernel."""
     if arguments.file is None and arguments.program is None and arguments.json:
-        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT  # --json FILE: the FILE that is judged
+        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT  # --json FILE: the FILE to judge
     if arguments.program is not None:
         from .program import judge_program as judge
     elif arguments.file in (None, STANDARD_OUTPUT):
-        raise Misuse("name a FILE, or a program behind -- (see cuda-tma sanitize --help)")
+        raise Misuse("name a FILE, or a program after -- (see cuda-tma sanitize --help)")
     elif _is_recording(arguments.file):
         from .recording import judge_recording as judge
     else:
@@ -54,7 +56,7 @@ def _is_recording(path: str) -> bool:
     try:
         return is_recording(path)
     except (OSError, ValueError):
-        return False  # the file is read as C++ or PTX, with an error in those words
+        return False  # the file is read as C++ or PTX, which reports the error
 
 
 def _deliver(
@@ -63,7 +65,7 @@ def _deliver(
     sources_of: Callable[[Launched], Sources],
     show: Callable[[Outcome], None],
 ) -> int:
-    """Print, and then write, which may fail; return the exit status."""
+    """Print the outcome, then write the files, which may fail; return the exit status."""
     status = exit_status(outcome, arguments.require_judged)
     if arguments.json == STANDARD_OUTPUT:
         print_json(document(outcome, status, sources_of))

@@ -1,4 +1,4 @@
-"""Findings as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"): what code scanning reads."""
+"""Findings as SARIF 2.1.0 (OASIS, "Static Analysis Results Interchange Format"), the format of code scanning."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ __all__ = ["failure", "log"]
 Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT = "SRCROOT"  # what relative URIs are relative to: the working directory
-_MOST = 32  # blocks and threads that are named: there may be millions
+_ROOT = "SRCROOT"  # the base of relative URIs: the working directory
+_MOST = 32  # blocks and threads that are named; there may be millions
 _LEVELS = {"error": "error", "advice": "note"}
 
 
@@ -38,7 +38,7 @@ def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
     status : int
         The exit status.
     sources_of : callable
-        From a launch to the files whose lines may be shown.
+        Returns the files whose lines may be shown for a launch.
     """
     kernels = {launch.kernel: launch.plain_kernel for launch in outcome.judged}
     results: dict[object, Json] = {}
@@ -55,7 +55,7 @@ def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
 def _results(
     launch: Launched, index: int, sources: Sources, suppressions: Sequence[Suppression]
 ) -> Iterator[tuple[object, Json]]:
-    """The results of a launch, each with a key that is equal for the same cause."""
+    """Yield the results of a launch, each with a key that is equal for the same cause."""
     report = launch.report
     if report is None:
         return
@@ -64,13 +64,13 @@ def _results(
         made["partialFingerprints"] = {FINGERPRINT: fingerprint(launch, finding, sources)}
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
-            accepted = {"kind": "external", "justification": reason}  # accepted, if no status is given
+            accepted = {"kind": "external", "justification": reason}  # accepted, if no status is present
             made["suppressions"] = [accepted]
         yield cause_of(launch, finding), made
 
 
 def failure(message: str, status: int) -> Json:
-    """The log of a run that came to no verdict: it must not be taken for one that found nothing."""
+    """Return the log of a run without a verdict, so that it is not taken for one without findings."""
     notes = [{"level": "error", "message": {"text": message}}]
     return _log({"executionSuccessful": False, "exitCode": status, "toolExecutionNotifications": notes}, [], [])
 
@@ -117,7 +117,7 @@ def _sentence(text: str) -> str:
 
 
 def _invocation(outcome: Outcome, status: int) -> Json:
-    """How it went: the exit status, launches that were not judged, and the suppressions that cover nothing."""
+    """Return the exit status, the launches that were not judged, and the unused suppressions."""
     texts = [f"{launch.kernel} was not judged: {launch.skipped}" for launch in outcome.skipped]
     texts += [f"{launch.kernel}: {launch.report.unfinished}" for launch in outcome.unfinished if launch.report]
     texts += [f"{outcome.lost} launches are lost: {outcome.cause}"] * bool(outcome.lost)
@@ -125,7 +125,7 @@ def _invocation(outcome: Outcome, status: int) -> Json:
     notes = [
         {
             "level": "warning",
-            "message": {"text": f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}"},
+            "message": {"text": f"unused suppression: {each.kind}:{each.place}:{each.reason}"},
             "associatedRule": {"id": each.kind},
         }
         for each in unused(outcome)
@@ -150,9 +150,9 @@ class _Result:
     ----------
     finding : Finding
     kernel : str
-        As C++ spells it.
+        Its name in C++.
     index : int
-        Of the kernel in the run's list.
+        The index of the kernel in the run's list.
     sources : Sources
     """
 
@@ -160,7 +160,7 @@ class _Result:
         self._finding, self._kernel, self._index, self._sources = finding, kernel, index, sources
 
     def json(self) -> Json:
-        """As SARIF has it."""
+        """Return the finding as a SARIF result."""
         from ..simulate import KINDS
 
         finding = self._finding
@@ -201,7 +201,7 @@ class _Result:
             return {"physicalLocation": _physical(own[0], self._sources)}
         file = self._sources.file
         where: Json = {"artifactLocation": _artifact(str(file))}
-        if ptx_line and file.suffix == ".ptx":  # the lines of what NVRTC made are in no file
+        if ptx_line and file.suffix == ".ptx":  # NVRTC's PTX is in no file
             where["region"] = {"startLine": ptx_line}
         return {"physicalLocation": where}
 
@@ -219,7 +219,7 @@ def _physical(place: Place, sources: Sources) -> Json:
 
 
 def _artifact(file: str) -> Json:
-    """Relative to the working directory if it is below, and thus the same on every machine."""
+    """Return a URI relative to the working directory if the file is below it, and thus the same on every machine."""
     from urllib.parse import quote
 
     path = absolute(file)

@@ -1,7 +1,8 @@
 """The files that an excerpt may show.
 
-A ``.file`` directive of PTX and a ``#line`` of C++ name any file. The lines of a named file go to a terminal and to a
-log that is uploaded. So the command opens such a file only if the user named it, its folder or a folder above it.
+A ``.file`` directive of PTX and a ``#line`` of C++ can name any file. The lines of a named file appear on a terminal
+and in a log that is uploaded. Therefore the command opens such a file only if the user named it, its folder or a
+parent.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Sources:
     texts : mapping of str to str, optional
         Files that need not exist on disk, by name.
     generated : collection of str, optional
-        The names of those that a compiler wrote.
+        The names of the files that a compiler wrote.
 
     Attributes
     ----------
@@ -55,8 +56,10 @@ class Sources:
         self.lines = lru_cache(maxsize=_KEPT_FILES)(self._lines)
 
     def _lines(self, name: str) -> tuple[str, ...]:
-        """Those of a small regular file that the user named, that lies in the kernel's folder, below the working
-        directory or below a folder of headers, all links resolved; none of any other file."""
+        """Return the lines of a small regular file that the user named, links resolved; none of any other file.
+
+        The file must be in the kernel's folder, below the working directory, or below a folder of headers.
+        """
         if name in self._texts:
             return _lines_of(self._texts[name])
         try:
@@ -79,21 +82,21 @@ def _lines_of(text: str) -> tuple[str, ...]:
 
 
 def _working_directory() -> Iterator[str]:
-    """The working directory, unless it is the root, below which every file lies."""
+    """Yield the working directory, unless it is the root, which contains every file."""
     try:
         folder = os.getcwd()
-    except OSError:  # it was removed
+    except OSError:  # the folder was removed
         return
     if os.path.dirname(folder) != folder:
         yield folder
 
 
 def _small_file(path: str, most_bytes: int) -> bytes:
-    """The content of a regular file; a pipe is opened without waiting for its writer, and not read."""
+    """Return the content of a regular file; open a pipe without waiting for its writer, and do not read it."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError(f"{path} is no regular file")
+            raise ValueError(f"{path} is not a regular file")
         data = file.read(most_bytes + 1)  # a file of /proc has the size 0
     if len(data) > most_bytes:
         raise ValueError(f"{path} has more than {most_bytes} bytes")

@@ -37,7 +37,7 @@ class Suite:
     Parameters
     ----------
     options : namespace
-        Of pytest.
+        pytest's options.
 
     Raises
     ------
@@ -59,7 +59,7 @@ class Suite:
             raise pytest.UsageError(f"--cuda-tma: {error}") from None
 
     def _begin(self) -> None:
-        """Begin a session, or listen to the one of ``cuda-tma sanitize``, below which the suite runs."""
+        """Begin a session, or join the one of ``cuda-tma sanitize`` that runs the suite."""
         known = current()
         if known is None:
             begin(self._options, self)
@@ -111,7 +111,7 @@ class Suite:
 
     @contextmanager
     def _judging(self, item: pytest.Item, phase: str) -> Iterator[None]:
-        """Fail a phase that is right by its own word if its kernels are not; if it fails, they may be why."""
+        """Fail a phase that passed if its kernels have errors; if it fails, add their errors as possible reasons."""
         before = len(self._launches)
         try:
             yield
@@ -162,7 +162,7 @@ class Suite:
         except Misuse as error:
             terminalreporter.line(str(error))
         for each in unused(outcome):
-            terminalreporter.line(f"this suppression covers nothing: {each.kind}:{each.place}:{each.reason}")
+            terminalreporter.line(f"unused suppression: {each.kind}:{each.place}:{each.reason}")
         for note in notes:
             terminalreporter.line(f"note: {note}")
         terminalreporter.line(coverage(outcome))
@@ -191,7 +191,7 @@ class _Both:
 
 
 def _options(given: Any) -> tuple[Options, argparse.Namespace]:
-    """The settings of the session, and the outputs as ``cuda-tma sanitize`` has them."""
+    """Return the settings of the session, and the outputs in the form of ``cuda-tma sanitize``."""
     files = [given.cuda_tma_suppressions] if given.cuda_tma_suppressions else []
     arguments = argparse.Namespace(
         suppress=[], suppressions=files, file=None, require_judged=False, record=None, baseline=None
@@ -208,7 +208,7 @@ def _options(given: Any) -> tuple[Options, argparse.Namespace]:
 
 
 def _expected(item: pytest.Item) -> Iterator[str]:
-    """The kinds of errors that the marks of a test name."""
+    """Yield the kinds of errors that the marks of a test name."""
     for mark in item.iter_markers("cuda_tma"):
         kinds = mark.kwargs.get("expected", ())
         for kind in [kinds] if isinstance(kinds, str) else kinds:

@@ -1,4 +1,4 @@
-"""What the compiler made of one kernel, and which it was for a cuda.core Kernel."""
+"""One compiled kernel, and the compilation of a cuda.core Kernel."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
-_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # where one begins: a line of assembly may look like an end
-_DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # what dynamic_shared.cuh leaves in the PTX
+_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # the start of a function: a line of assembly may look like an end
+_DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # a comment of dynamic_shared.cuh in the PTX
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """One kernel, compiled: a value, of bytes and names alone.
+    """One compiled kernel: a value of bytes and names.
 
     Parameters
     ----------
     name : str
-        The kernel as it was asked for: ``"gemm<64>"``.
+        The requested name of the kernel: ``"gemm<64>"``.
     lowered_name : str
         Its name in `ptx` and `cubin`.
     signature : str
@@ -37,13 +37,13 @@ class Compiled:
     target : str
         ``"sm_90a"``; or ``"compute_90a"``, for which there is no cubin.
     ptx : str
-        Of the whole source, with line information.
+        The PTX of the whole source, with line information.
     cubin : bytes
-        Empty without.
+        The machine code; empty if there is none.
     parameter_names : tuple of str
-        What the source calls its parameters, "" for one without a name; () if that is not known.
+        The names of its parameters in the source, "" for one without a name; () if unknown.
     constants : mapping of str to int
-        What was asked for beside.
+        The requested constants.
     log : str
         The compiler's warnings and remarks.
     """
@@ -60,7 +60,7 @@ class Compiled:
 
     @cached_property
     def dynamic_shared_bytes(self) -> int:
-        """Bytes of dynamic shared memory that the kernel asks for by ``cuda_tma::dynamic_shared``; 0 if it does not.
+        """Bytes of dynamic shared memory that the kernel requests with ``cuda_tma::dynamic_shared``; otherwise 0.
 
         Functions that were not inlined count for every kernel of the source.
         """
@@ -70,26 +70,26 @@ class Compiled:
 
     @cached_property
     def types(self) -> tuple[ParameterType, ...] | None:
-        """What each of the kernel's parameters takes, as the compiler reports it; None if `ptx` does not have it."""
+        """The types of the kernel's parameters, as the compiler reports them; None if `ptx` does not contain them."""
         return described_types(self.ptx, self.lowered_name, self.signature)
 
     @cached_property
     def directives(self) -> Directives:
-        """What the kernel's PTX asks of launches."""
+        """The restrictions on launches in the kernel's PTX."""
         return directives_in(self.ptx, self.lowered_name)
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
-_lock = Lock()  # of that, whose operations are several of a dict's
+_lock = Lock()  # of _known, whose operations are several of a dict's
 
 
 def remember(kernel: Kernel, compiled: Compiled) -> None:
-    """Keep what a kernel was compiled to for as long as the kernel lives."""
+    """Keep the compilation of a kernel for as long as the kernel lives."""
     with _lock:
         _known[kernel] = compiled
 
 
 def compiled_of(kernel: Kernel) -> Compiled | None:
-    """What :func:`cuda_tma.compile` made of a kernel; None of a kernel from elsewhere."""
+    """Return the compilation of a kernel of :func:`cuda_tma.compile`; None for other kernels."""
     with _lock:
         return _known.get(kernel)

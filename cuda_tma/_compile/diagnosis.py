@@ -1,4 +1,4 @@
-"""What the compiler's log says is wrong, as an error that names the place, the kernel and the remedy."""
+"""The faults in a compiler's log, as an error with the place, the kernel and the remedy."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "
 _ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.MULTILINE
 )
-# instantiation of "void load(...)" at line 20 of k.cu; without a file it is that of the error.
+# instantiation of "void load(...)" at line 20 of k.cu; without a file, the error's file is meant.
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
 # ... was declared deprecated ("take a reference")
 _DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
-# In place of a file: the expressions whose lowered names were asked for, each as a pragma that the log shows.
+# In place of a file: the expressions whose lowered names were requested, each as a pragma that the log shows.
 _EXPRESSIONS = "__nv_name_map"
 # ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
-# .loc 4 41 1, function_name L3, inlined_at 3 48 9: file, line and column, and of the call if it is inlined.
+# .loc 4 41 1, function_name L3, inlined_at 3 48 9: file, line and column, also of the call if it is inlined.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
-# What refuse.cuh has the assembler say: a sentence in which _ is a blank and __ a colon.
+# A message that refuse.cuh makes the assembler print: a sentence in which _ is a space and __ a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
 _REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # the same, in the PTX
 
 
 def nvrtc_wheel(bindings: str) -> str:
-    """The package that has NVRTC for a version of cuda-bindings: that of CUDA 12 has a name of its own.
+    """Return the package with NVRTC for a version of cuda-bindings; that for CUDA 12 has another name.
 
     >>> nvrtc_wheel("12.9.4"), nvrtc_wheel("13.0.3")
     ('nvidia-cuda-nvrtc-cu12', 'nvidia-cuda-nvrtc')
@@ -44,14 +44,14 @@ def nvrtc_wheel(bindings: str) -> str:
 
 
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
-# What to do where the compiler's words do not say it, by a part of them.
+# Remedies that are not in the compiler's messages, by a part of the message.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers lie where '
     'cuda.pathfinder.find_nvidia_header_directory("cudart") says',
     "--gpu-architecture": f"this NVRTC is older than the device: pip install --upgrade {NVRTC_WHEEL}",
-    "too much shared data": "what is more than 48 KB is taken by cuda_tma::dynamic_shared<T>(), of dynamic_shared.cuh",
+    "too much shared data": "use cuda_tma::dynamic_shared<T>() of dynamic_shared.cuh for more than 48 KB",
 }
-# A header of the C or C++ library, which NVRTC has not, and which cuda.h and cuda_runtime.h include.
+# A header of the C or C++ library, which NVRTC does not have, and which cuda.h and cuda_runtime.h include.
 _HOST_HEADER = re.compile(
     r'open source file "(?:c?(?:assert|ctype|errno|float|limits|math|stdarg|stddef|stdint|stdio|stdlib|string|time)'
     r'(?:\.h)?|algorithm|array|functional|iostream|memory|tuple|type_traits|utility|vector)"'
@@ -65,7 +65,7 @@ _CONSTANT = re.compile(r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expre
 
 
 def diagnose(log: str, source: str, file: str, name: str, target: str) -> CompileError:
-    """The error for a log: of the compiler's front end, or of the options."""
+    """Return the error for a log, from the compiler's front end or about the options."""
     errors = [*_ERROR.finditer(log)]
     elsewhere = [error for error in errors if error["file"] != _EXPRESSIONS]
     if elsewhere:
@@ -79,12 +79,12 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}{_remedy(log)}\n\n{log}", log)
     text, constant = errors[0]["text"], _CONSTANT.search(log)
     if constant and f"nv_mangled_name {name}\n" not in log:
-        return CompileError(f"{constant['expression']!r} was asked for, and is no constant integer: {text}", log, file)
+        return CompileError(f"{constant['expression']!r} was requested: not a constant integer: {text}", log, file)
     return CompileError(f"there is no kernel {name!r}: {text}. {_other_name(source, name, text)}", log, file)
 
 
 def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
-    """Of an error in one of our headers, which is how they refuse, file and line of what instantiated it."""
+    """Return file and line of the code that instantiated an error in one of our headers, which refuse that way."""
     if not error["file"].startswith(include_path()):
         return None
     following = _ERROR.search(log, error.end())
@@ -93,18 +93,18 @@ def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
 
 
 def _reason(error: re.Match[str], log: str) -> str:
-    """Why a function is deleted: ours say it as a deprecation, of which the compiler warns before."""
+    """Return why a function is deleted: our headers state it as a deprecation, of which the compiler warns before."""
     reasons = _DEPRECATED.findall(log[: error.start()]) if "deleted function" in error["text"] else []
     return f": {reasons[-1]}" if reasons else ""
 
 
 def is_of_assembler(log: str) -> bool:
-    """Whether it was ptxas that refused, which knows the PTX alone."""
+    """Return whether ptxas refused, which sees only the PTX."""
     return _ASSEMBLER_ERROR.search(log) is not None
 
 
 def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, target: str) -> CompileError:
-    """The error for ptxas' log: at the line of the source that the PTX comes from."""
+    """Return the error for ptxas' log, at the source line of the PTX."""
     error = _ASSEMBLER_ERROR.search(log)
     assert error is not None
     before = ptx.splitlines()[: int(error["line"])]
@@ -114,7 +114,7 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
 
 
 def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -> CompileError | None:
-    """The error for PTX in which one of our headers refuses what the kernel does, as the assembler would."""
+    """Return the error for PTX with a refusal of one of our headers, as the assembler would report it."""
     found = _REFUSAL.search(ptx)
     if found is None:
         return None
@@ -122,7 +122,7 @@ def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -
 
 
 def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str, target: str, log: str) -> CompileError:
-    """The error of what ends a part of PTX, at the line of the source that it comes from."""
+    """Return the error at the end of a part of PTX, at its line in the source."""
     place = _place(before, dict(_FILE.findall(ptx)))
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
@@ -133,7 +133,7 @@ def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str,
 
 
 def _line(source: str, line: int, column: int = 0) -> str:
-    """A line of the source, and a caret below a column, if that is known; empty if there is no such line."""
+    """Return a line of the source, and a caret below a column if it is known; empty if there is no such line."""
     lines = source.splitlines()
     if line > len(lines):
         return ""
@@ -141,7 +141,7 @@ def _line(source: str, line: int, column: int = 0) -> str:
 
 
 def _sentence(name: str) -> str:
-    """``declare_it_as___shared___and__try`` is "declare it as __shared__ and: try"."""
+    """Convert ``declare_it_as___shared___and__try`` to "declare it as __shared__ and: try"."""
     parts = re.split(r"___(\w+?)___", name)
     parts[::2] = [part.replace("__", ": ").replace("_", " ") for part in parts[::2]]
     parts[1::2] = [f" __{keyword}__ " for keyword in parts[1::2]]
@@ -149,7 +149,7 @@ def _sentence(name: str) -> str:
 
 
 def _place(before: str, files: dict[str, str]) -> tuple[str, int, int] | None:
-    """File, line and column of the end of a part of PTX: of our headers, where they were called."""
+    """Return file, line and column of the end of a part of PTX; for our headers, those of the call."""
     place = call = ""
     for found in reversed([*_LOCATION.finditer(before)]):
         if call and found["at"] != call:

@@ -1,8 +1,9 @@
 """Compiled kernels on disk, shared by all processes of a user: a file for each, written whole or not at all.
 
-A file is named by its key, the digest of all that its kernel depends on; it contains this key, and begins with the
-digest of its own content. A file that was cut short, changed or renamed is no entry, and is written anew. Nor is a file
-that another user owns or may write: a folder that several users share gives each only the user's own kernels.
+The name of a file is its key, the digest of everything that its kernel depends on. The file contains this key, and
+begins with the digest of its own content. A file that was cut short, changed or renamed is not an entry, and is written
+again. Nor is a file that another user owns or may write: in a shared folder, each user gets only the user's own
+kernels.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MAGIC = b"cuda_tma kernel 3\n"
 SUFFIX, UNFINISHED = ".kernel", ".part"
 _OURS = rf"[0-9a-f]{{64}}\{SUFFIX}|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
 MOST_BYTES = 256 << 20  # of all entries: some thousands of kernels
-ABANDONED_SECONDS = 3600  # a temporary file this old is of a process that did not finish
+ABANDONED_SECONDS = 3600  # a temporary file this old belongs to a process that did not finish
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
@@ -36,9 +37,9 @@ _TYPES |= {"parameter_names": list, "constants": dict}
 
 
 def cache_folder() -> Path:
-    """Where kernels are kept: ``CUDA_TMA_CACHE_DIR``; else ``cuda_tma`` in the user's cache folder.
+    """Return the folder of kept kernels: ``CUDA_TMA_CACHE_DIR``, or ``cuda_tma`` in the user's cache folder.
 
-    That is ``XDG_CACHE_HOME``, or ``~/.cache`` (XDG Base Directory Specification: a relative path is not taken).
+    That is ``XDG_CACHE_HOME``, or ``~/.cache`` (XDG Base Directory Specification: a relative path is ignored).
 
     Raises
     ------
@@ -52,26 +53,26 @@ def cache_folder() -> Path:
 
 
 class DiskCache(NamedTuple):
-    """The kernels in a folder, which is made when the first is put there.
+    """The kernels in a folder, which is created for the first of them.
 
     Parameters
     ----------
     folder : Path
     most_bytes : int, optional
-        When more is kept, those go that were not used for longest.
+        The size beyond which the least recently used kernels are removed.
     """
 
     folder: Path
     most_bytes: int = MOST_BYTES
 
     def get(self, key: str) -> Compiled | None:
-        """What was put under a key; None if nothing was, or it is broken."""
+        """Return the kernel under a key; None if there is none, or it is broken."""
         path = self.folder / f"{key}{SUFFIX}"
         try:
             compiled = unpacked(self.read(path.name), key)
         except (OSError, ValueError):
             return None
-        with suppress(OSError):  # on a disk that is read only
+        with suppress(OSError):  # on a read-only disk
             os.utime(path, follow_symlinks=False)  # used now
         return compiled
 
@@ -81,7 +82,7 @@ class DiskCache(NamedTuple):
         Raises
         ------
         OSError
-            If it is not there, cannot be read, or is a link, a pipe, or open to others.
+            If it does not exist, cannot be read, or is a link, a pipe, or writable by others.
         """
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # a pipe must not wait for its writer
         handle = os.open(self.folder / name, flags)
@@ -89,7 +90,7 @@ class DiskCache(NamedTuple):
             found = os.fstat(handle)
             is_own = found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
             if not stat.S_ISREG(found.st_mode) or not is_own:
-                raise PermissionError(f"{name} is no regular file that only its user may write")
+                raise PermissionError(f"{name} is not a regular file that only its user may write")
             return file.read(MOST_BYTES)
 
     def put(self, key: str, compiled: Compiled) -> None:
@@ -98,13 +99,13 @@ class DiskCache(NamedTuple):
         Raises
         ------
         OSError
-            If it cannot be written; then nothing has changed.
+            If it cannot be written; the cache is then unchanged.
         """
         self.write(f"{key}{SUFFIX}", packed(compiled, key))
         self._evict()
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a whole file in place at once: who reads it finds the old one or the new one."""
+        """Put a whole file in place at once: a reader finds the old one or the new one."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(UNFINISHED, "cuda_tma-", self.folder)
         try:
@@ -117,13 +118,13 @@ class DiskCache(NamedTuple):
             raise
 
     def _evict(self) -> None:
-        """Remove what was not used for longest until the rest is small enough, and what others left unfinished."""
+        """Remove the least recently used until the rest is small enough, and abandoned unfinished files."""
         total = 0
         for used, size, path in sorted(self._files(), reverse=True):  # the last used first
             total += size
             is_unfinished = path.suffix == UNFINISHED
             if time.time() - used > ABANDONED_SECONDS if is_unfinished else total > self.most_bytes:
-                with suppress(OSError):  # another process was here before
+                with suppress(OSError):  # another process removed it
                     path.unlink()
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
@@ -135,7 +136,7 @@ class DiskCache(NamedTuple):
 
 
 def packed(compiled: Compiled, key: str) -> bytes:
-    """A value as bytes: the format, the digest of the rest, the length of the JSON that follows, and PTX and cubin."""
+    """Return a value as bytes: the format, the digest of the rest, the length of the JSON, the JSON, PTX and cubin."""
     values = {field.name: getattr(compiled, field.name) for field in fields(compiled)}
     ptx, cubin = values.pop("ptx").encode(), values.pop("cubin")
     text = json.dumps({**values, "ptx_bytes": len(ptx), "key": key}).encode()
@@ -144,7 +145,7 @@ def packed(compiled: Compiled, key: str) -> bytes:
 
 
 def unpacked(content: bytes, key: str) -> Compiled:
-    """The value of :func:`packed`'s bytes; ValueError for any others, and for those of another key."""
+    """Return the value of :func:`packed`'s bytes; raise ValueError for other bytes, and for those of another key."""
     body = content[len(MAGIC) + _DIGEST_BYTES :]
     if content[: len(content) - len(body)] != MAGIC + hashlib.sha256(body).digest():
         raise ValueError("not an entry, or a broken one")
@@ -159,7 +160,7 @@ def unpacked(content: bytes, key: str) -> Compiled:
 
 
 def _compiled(values: dict[str, Any], rest: bytes) -> Compiled:
-    """The value, if every field has its type."""
+    """Return the value, if every field has its type."""
     if {name: type(value) for name, value in values.items()} != _TYPES:
         raise ValueError("not an entry: a field is missing, or has another type")
     size, names = values.pop("ptx_bytes"), tuple(values.pop("parameter_names"))

@@ -1,8 +1,8 @@
-"""The headers that a source includes, so that a kept kernel is not taken for another when one of them changes.
+"""The headers that a source includes, so that a changed header does not leave an outdated kernel in the cache.
 
-NVRTC cannot list what it read. So the text is scanned, and then every header that is found: conditions are not worked
-out, and what stands in a comment counts too. That is more than the compiler reads, and never less, but for an include
-whose file is a macro, for which nothing is kept, and ``__has_include`` of one.
+NVRTC cannot list the files that it read. Therefore the text is scanned, and every header that is found: conditions are
+not evaluated, and comments count too. The result has more files than the compiler reads, and never fewer, with two
+exceptions: ``__has_include`` of a macro, and an include of a macro, for which nothing is kept.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ __all__ = ["headers_of"]
 
 
 class _Unknowable(Exception):
-    """An include has no end or is too large for a header, or a text has too many comments within directives."""
+    """An include is not a file or is too large for a header, or a text has too many comments within directives."""
 
 
-# What may stand between the parts of a directive: blanks, ends of lines that go on, comments.
+# The text between the parts of a directive: spaces, continued line ends, comments.
 _BLANK = rb"(?:[ \t\f\v\r]|\\\r?\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
 _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
-# #include "a.h", <a.h> or A_MACRO; #embed is of C++26. Patterns that begin with one letter are searched fast.
+# #include "a.h", <a.h> or A_MACRO; #embed is C++26. Patterns that begin with one letter are searched fast.
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
 _BLANKS = b" \t\f\v\r"
-# A comment within a directive: each may be looked through to the end of the text.
+# A comment within a directive: each may be searched to the end of the text.
 _COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
-_MOST_COMMENTED = 64  # of a text: more is no header
+_MOST_COMMENTED = 64  # of a text: a header has fewer
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
 
 
 def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, bytes] | None:
-    """Each header that a source may include, directly or through others: its content by its path.
+    """Return each header that a source may include, directly or through others: its content by its path.
 
     Parameters
     ----------
     source : str
         CUDA C++.
     file : str
-        Its path: headers in quotes are looked for beside it.
+        Its path: headers in quotes are searched in its folder.
     options : sequence of str
-        NVRTC's, of which those count that name folders and files.
+        NVRTC's options, of which those with folders and files are used.
 
     Returns
     -------
     dict of str to bytes, or None
-        None: an include is a macro, or larger than any header (a device, say), so that it cannot be known.
+        None: an include is a macro, or larger than any header (for example a device), so that it is unknown.
     """
     try:
         return _included(source, file, options)
@@ -77,8 +77,8 @@ def _included(source: str, file: str, options: Sequence[str]) -> dict[str, bytes
 
 
 def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Of each include, what stands in quotes, in angle brackets, or as a macro."""
-    text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # lines that go on, within names too: [lex.phases]
+    """Yield the name in each include: in quotes, in angle brackets, or as a macro."""
+    text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # continued lines, also within names: [lex.phases]
     if b"%:" in text:
         text = text.replace(b"%:", b"#")  # [lex.digraph]
     if sum(1 for _ in islice(_COMMENTED.finditer(text), _MOST_COMMENTED + 1)) > _MOST_COMMENTED:
@@ -90,23 +90,23 @@ def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
 
 
 def _begins(text: bytes, at: int) -> bool:
-    """Whether a directive may begin here: only blanks stand before it on its line, or on both sides of a comment."""
+    """Return whether a directive may begin here: only spaces precede it on its line, also around a comment."""
     while at and text[at - 1] in _BLANKS:
         at -= 1
     return at == 0 or text[at - 1 : at] == b"\n" or text[at - 2 : at] == b"*/"
 
 
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
-    """All of the candidates that are there and were not read before, each with its folder.
+    """Yield all candidates that exist and were not read before, each with its folder.
 
-    All, and not the first alone: ``#include_next`` takes the second.
+    All of them, not only the first, because ``#include_next`` takes the second.
     """
     for path in candidates:
         if path in found:
             continue
         try:
             found[path] = first_bytes(path, KERNEL_BYTES + 1)
-        except (OSError, ValueError):  # it is not there, or its name has a null character
+        except (OSError, ValueError):  # it does not exist, or its name has a null character
             continue
         if len(found[path]) > KERNEL_BYTES:
             raise _Unknowable
@@ -114,7 +114,7 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
 
 
 def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """What options of these names are given: as ``-Ia``, ``-I a``, ``-I=a`` or ``-I`` and ``a``."""
+    """Yield the values of options with these names: as ``-Ia``, ``-I a``, ``-I=a`` or ``-I`` and ``a``."""
     for index, option in enumerate(options):
         for name in names:
             if option == name:

@@ -1,4 +1,4 @@
-"""Compiled kernels, from the disk where they are there; no driver is needed."""
+"""Compiled kernels, from the disk if they are kept there; no driver is needed."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["kept_or_compiled"]
 
 
 def kept_or_compiled(asked: Request) -> Compiled:
-    """Return the kernel from disk; or compile it, and keep it there for the next time."""
+    """Return the kernel from disk, or compile it and keep it there for the next time."""
     headers = headers_of(asked.source, asked.file, asked.options)
     if headers is None:
         return run(asked)
     try:
         disk = DiskCache(cache_folder())
-    except RuntimeError as error:  # no home
+    except RuntimeError as error:  # no home folder
         _warn(error)
         return run(asked)
     key = ""
@@ -34,7 +34,7 @@ def kept_or_compiled(asked: Request) -> Compiled:
         if found := disk.get(key):
             return found
     compiled = run(asked)
-    # Not if a header was changed meanwhile: which of the two was compiled?
+    # Not if a header changed meanwhile: the compiled version would be unknown.
     if key and headers == headers_of(asked.source, asked.file, asked.options):
         try:
             disk.put(key, compiled)
@@ -44,28 +44,28 @@ def kept_or_compiled(asked: Request) -> Compiled:
 
 
 def _nvrtcs(disk: DiskCache) -> Iterator[str]:
-    """NVRTC as it was noted, which costs nothing; then as it is, if that is another."""
+    """Yield the noted NVRTC, which costs nothing; then the loaded one, if it is another."""
     noted = noted_nvrtc(disk)
     if noted:
         yield noted
     loaded = loaded_nvrtc()
     if loaded is None or loaded == noted:
         return
-    with suppress(OSError):  # then the kernel cannot be kept either, which is said
+    with suppress(OSError):  # then the kernel cannot be kept either, which is reported
         note_nvrtc(disk, loaded)
     yield loaded
 
 
 def _key(asked: Request, headers: Mapping[str, bytes], nvrtc: str) -> str:
-    """The digest of all that the kernel depends on."""
+    """Return the digest of everything that the kernel depends on."""
     digests = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in headers.items())
     return hashlib.sha256(json.dumps([__version__, asked, digests, nvrtc]).encode()).hexdigest()
 
 
 def _warn(error: Exception) -> None:
     warnings.warn(
-        f"compiled kernels cannot be kept ({error}), so each process compiles them anew; the environment variable "
-        "CUDA_TMA_CACHE_DIR names another folder, and compile(..., cache=False) keeps none",
+        f"compiled kernels cannot be kept ({error}), so each process compiles them again; set the environment variable "
+        "CUDA_TMA_CACHE_DIR to another folder, or pass compile(..., cache=False) to keep none",
         RuntimeWarning,
         stacklevel=4,
     )

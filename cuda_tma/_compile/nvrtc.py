@@ -1,7 +1,7 @@
-"""CUDA C++ to PTX and machine code, by NVRTC: no driver is needed.
+"""CUDA C++ to PTX and machine code with NVRTC: no driver is needed.
 
-NVRTC reports the types of the kernel's parameters, and constants, too: it instantiates the templates of
-``signature.cuh`` for name expressions. That file is included before the source, which need not know of it.
+NVRTC also reports the types of the kernel's parameters, and constants: it instantiates the templates of
+``signature.cuh`` for name expressions. That file is included before the source, which need not include it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Request", "compile_source", "encoded", "request"]
 
 Source = str | os.PathLike[str]
 SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
-# What is given unless the user gives it: any of its spellings, and then what replaces it, or leaves it out.
+# Default options: all spellings of each, and the options that replace it or leave it out.
 _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
-# What they leave is for a linker, and cannot be loaded.
+# Options whose output is for a linker, and cannot be loaded.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
 _OLD_LANGUAGE = re.compile(r"--?std=c\+\+(03|11|14)")
 _SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
@@ -39,10 +39,10 @@ _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
 
 class Request(NamedTuple):
-    """All that a compilation depends on, but for the headers and NVRTC itself."""
+    """Everything that a compilation depends on, except for the headers and NVRTC itself."""
 
     source: str
-    file: str  # as the compiler calls it: its folder is searched for headers in quotes
+    file: str  # its name for the compiler, which searches its folder for headers in quotes
     name: str
     target: str
     options: tuple[str, ...]  # all of them
@@ -58,7 +58,7 @@ def request(
     options: Sequence[str] | None = None,
     constants: Mapping[str, str] | None = None,
 ) -> Request:
-    """What a user gave, checked and written out; the parameters are those of :func:`compile_source`."""
+    """Return a user's arguments, checked and completed; the parameters are those of :func:`compile_source`."""
     _check_name(name)
     text, file = _text_of(source, name)
     return Request(
@@ -85,16 +85,16 @@ def compile_source(
     Parameters
     ----------
     source : str or path
-        CUDA C++; or the file that holds it.
+        CUDA C++, or the file that contains it.
     name : str
-        The kernel, as C++ calls it: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``; one of several of a name is
+        The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
     target : str
-        ``"sm_90a"`` for PTX and cubin; ``"compute_90a"`` for PTX alone.
+        ``"sm_90a"`` for PTX and cubin; ``"compute_90a"`` for PTX only.
     defines : mapping, optional
         Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
     options : sequence of str, optional
-        NVRTC's. ``--std=c++17`` and ``-lineinfo`` are given unless they are among them.
+        NVRTC's options. ``--std=c++17`` and ``-lineinfo`` are added unless they are present.
     constants : mapping of str to str, optional
         C++ expressions of integers, each by any name: ``{"bytes": "sizeof(Shared)"}``.
 
@@ -120,12 +120,12 @@ def compile_source(
 
 
 def run(asked: Request) -> Compiled:
-    """Compile what was asked for."""
+    """Compile a request."""
     from .source_text import parameter_names  # regular expressions, which a kernel from disk does not need
 
     nvrtc = load()
     signature = f"&cuda_tma::parameters<decltype(+({asked.name}))>"
-    # Not cast: what is no integer, or too great a one, is refused and not rounded.
+    # Without a cast: a value that is not an integer, or too large, is refused, not rounded.
     constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:
         for expression in (asked.name, signature, *constants.values()):
@@ -158,17 +158,17 @@ def _refused(asked: Request, log: str) -> CompileError:
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):
         return diagnose(log, *what)
-    target = asked.target.replace("sm_", "compute_")  # for which ptxas is not asked
+    target = asked.target.replace("sm_", "compute_")  # for which ptxas does not run
     options = (f"--gpu-architecture={target}", *asked.options[1:])
     return diagnose_assembly(log, run(asked._replace(target=target, options=options)).ptx, *what)
 
 
-# ---- what was given ----
+# ---- arguments ----
 
 
 def _text_of(source: Source, name: str) -> tuple[str, str]:
     if isinstance(source, os.PathLike):
-        # In UTF-8 whatever the locale, and without the mark at its start, which NVRTC does not know.
+        # In UTF-8 for any locale, and without the byte order mark, which NVRTC refuses.
         text = text_of_file(source, KERNEL_BYTES, "surrogateescape")
         file = str(Path(source).absolute())
     elif isinstance(source, str):
@@ -177,14 +177,14 @@ def _text_of(source: Source, name: str) -> tuple[str, str]:
     else:
         raise TypeError(f"source is a {type(source).__name__}; give CUDA C++ as a str, or the path of its file")
     if re.fullmatch(r"[^\n(){};]*\.(?:cu|cuh|cc|cpp|cxx|h|hpp|txt)\s*", text):
-        raise ValueError(f"source is {text!r}, which is no CUDA C++; of a file give the path: pathlib.Path({text!r})")
+        raise ValueError(f"source is {text!r}, which is not CUDA C++; for a file pass the path: pathlib.Path({text!r})")
     if "\0" in text:
         raise ValueError(f"source has a character 0, at {text.index(chr(0))}: the compiler would read no further")
     return text, file
 
 
 def encoded(source: str) -> bytes:
-    """A source's bytes: those of a file, also where they are no UTF-8."""
+    """Return a source's bytes: those of a file, even if they are not UTF-8."""
     return source.encode("utf-8", "surrogateescape")
 
 
@@ -206,7 +206,7 @@ def _checked_options(options: object) -> tuple[str, ...]:
         if option in _LINKER_OPTIONS or f"{option}={value}" in _LINKER_OPTIONS:
             raise ValueError(f"option {option!r} leaves code for a linker; use cuda.core's Program and Linker for that")
         if _OLD_LANGUAGE.fullmatch(option) or _OLD_LANGUAGE.fullmatch(f"{option}={value}"):
-            raise ValueError(f"option {option!r}: cuda_tma's headers are C++17; leave it out, or give a later one")
+            raise ValueError(f"option {option!r}: cuda_tma's headers are C++17; leave it out, or pass a later one")
         if option in _SYNTAX_OPTIONS:
             raise ValueError(f"option {option!r} leaves no code to launch")
     return tuple(options)
@@ -218,7 +218,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
     if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
-        yield "-DCUDA_TMA_NO_REFUSALS"  # so compiled, code that never runs stays, and refuse.cuh must say nothing
+        yield "-DCUDA_TMA_NO_REFUSALS"  # in this mode dead code stays, so refuse.cuh must not refuse
     yield from given
 
 
@@ -230,14 +230,14 @@ def _macros(defines: Mapping[str, object]) -> Iterator[str]:
 
 
 def _written(name: str, value: object) -> object:
-    """A macro's value, as C++ reads it."""
+    """Return a macro's value in C++."""
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if not isinstance(value, str | int | float):
         raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(
-            f'defines[{name!r}] is {value}, which C++ has no literal for; give an expression, as "1.0f / 0"'
+            f'defines[{name!r}] is {value}, which C++ has no literal for; pass an expression, as "1.0f / 0"'
         )
     return int(value) if isinstance(value, bool) else value
 
@@ -253,12 +253,12 @@ def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], .
 
 
 def load() -> Any:
-    """NVRTC's bindings, with the library: some 12 ms, so only when something is to be compiled."""
+    """Return NVRTC's bindings with the library; loading takes some 12 ms, so only when something is compiled."""
     from cuda.bindings import nvrtc
 
     try:
         error, *_ = nvrtc.nvrtcVersion()
-    except Exception as missing:  # cuda.bindings 12.9 and 13.x differ in what they raise without the library
+    except Exception as missing:  # cuda.bindings 12.9 and 13.x raise different errors without the library
         from .diagnosis import NVRTC_WHEEL
 
         raise RuntimeError(
@@ -278,7 +278,7 @@ def _program(nvrtc: Any, asked: Request) -> Iterator[Any]:
 
 
 def _require(nvrtc: Any, answer: tuple) -> Any:
-    """What a call gave, if it succeeded."""
+    """Return the result of a call, if it succeeded."""
     result, *values = answer
     if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise RuntimeError(f"NVRTC failed: {result}")
@@ -298,6 +298,6 @@ def _text(nvrtc: Any, program: Any, what: str) -> str:
 
 
 def _value(lowered: str) -> int:
-    """The number in ``_ZN8cuda_tma8constantILx400EEE``; before a negative one stands an n."""
+    """Return the number in ``_ZN8cuda_tma8constantILx400EEE``; an n precedes a negative one."""
     number = lowered.rpartition("ILx")[2].rstrip("E")
     return int(number.replace("n", "-"))

@@ -1,7 +1,7 @@
-"""Which NVRTC a compilation would use, told without loading it, which takes some 12 ms.
+"""The NVRTC that a compilation would use, without loading it, which takes some 12 ms.
 
-Which file cuda.bindings takes depends on what is installed and on the environment, in ways that are its own. So when
-NVRTC was loaded, its file is noted, with all of that; where the same holds again, so does the note.
+cuda.bindings chooses the file by the installed packages and the environment, with rules of its own. Therefore, when
+NVRTC was loaded, its file is noted together with all of that. If the same holds again, so does the note.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_PATH", "CUDA_HOME", "CONDA_
 
 
 def identity_of(path: str) -> str | None:
-    """A file by path, size and time of its last change; None if it is not there."""
+    """Return a file's path, size and time of its last change; None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -31,7 +31,7 @@ def identity_of(path: str) -> str | None:
 
 
 def noted_nvrtc(cache: DiskCache) -> str | None:
-    """The identity that was noted last, if all is as it was then."""
+    """Return the identity that was noted last, if the environment is unchanged."""
     try:
         known, identity = json.loads(cache.read(_note()))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -41,7 +41,7 @@ def noted_nvrtc(cache: DiskCache) -> str | None:
 
 
 def loaded_nvrtc() -> str | None:
-    """The identity of the NVRTC that this process has loaded, or loads now; None if its file is not known."""
+    """Return the identity of the NVRTC that this process has loaded, or loads now; None if its file is unknown."""
     load()
     path = _path()
     return identity_of(path) if path else None
@@ -50,22 +50,22 @@ def loaded_nvrtc() -> str | None:
 def _path() -> str | None:
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
-    return load_nvidia_dynamic_lib("nvrtc").abs_path  # cuda.bindings' own way to it: it is loaded once
+    return load_nvidia_dynamic_lib("nvrtc").abs_path  # cuda.bindings' own search: it loads the library once
 
 
 def note_nvrtc(cache: DiskCache, identity: str) -> None:
-    """Note it for other processes. OSError if that cannot be written."""
+    """Note the identity for other processes; raise OSError if it cannot be written."""
     cache.write(_note(), json.dumps([_installed(), identity]).encode())
 
 
 def _note() -> str:
-    """The name of the note: one for each environment."""
+    """Return the name of the note: one for each environment."""
     known = [sys.prefix, *map(os.environ.get, _VARIABLES)]
     return f"nvrtc-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
 
 
 def _installed() -> list[object]:
-    """What changes when a package is installed or removed."""
+    """Return facts that change when a package is installed or removed."""
     return [_bindings_version, *([folder, _changed(folder)] for folder in sys.path if folder.endswith("-packages"))]
 
 

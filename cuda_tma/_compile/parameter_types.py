@@ -1,8 +1,8 @@
 """The types of a kernel's parameters, from the description that the compiler puts into the module.
 
-The driver knows the size of a parameter and not its type, so that a Python int for a ``float`` parameter would pass.
+The driver returns the size of a parameter but not its type, so that a Python int for a ``float`` parameter would pass.
 The header ``signature.cuh`` computes a table of each kernel's types, and ``kernel.cuh`` adds one to a kernel that
-another program compiles. Without a table, a lowered C++ name has the types, and the C++ runtime spells them.
+another program compiles. Without a table, the types are in a lowered C++ name, which the C++ runtime demangles.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def described_types(ptx: str, entry: str, variable: str = "") -> tuple[Parameter
     ----------
     ptx : str
     entry : str
-        The kernel's name in it.
+        The kernel's name in the PTX.
     variable : str, optional
         The variable with the kernel's table; without it, the one that ``CUDA_TMA_KERNEL`` makes.
 
     Returns
     -------
     tuple of {"integer", "float", "bool", "pointer", MapType, MapPointer, None}, or None
-        None for a parameter stands for any other type. None for all: they are not known.
+        None for a parameter means any other type. None for all: they are unknown.
     """
     found = types_in_table(_initial_bytes(ptx, variable or _OF_KERNEL + plain_name(entry)))
     return types_of_name(entry) if found is None else found
 
 
 def types_in_table(content: bytes) -> tuple[ParameterType, ...] | None:
-    """Return the types in a table, as ``signature.cuh`` lays it out; None if it is none."""
+    """Return the types in a table of ``signature.cuh``; None if the bytes are not a table."""
     if len(content) < _COUNT.size:
         return None
     (count,) = _COUNT.unpack_from(content)
@@ -61,7 +61,7 @@ def types_in_table(content: bytes) -> tuple[ParameterType, ...] | None:
 
 
 def _initial_bytes(ptx: str, variable: str) -> bytes:
-    """Return a variable's bytes, as the PTX initializes them, without what is 0 at the end; b"" if there is none."""
+    """Return a variable's bytes, as the PTX initializes them, without trailing zeros; b"" if it does not exist."""
     at = ptx.find(f" {variable}[")
     found = _INITIAL.match(ptx, at + 1 + len(variable)) if at >= 0 else None
     if found is None or int(found[1]) > _MOST_BYTES:
@@ -114,7 +114,7 @@ _MAP = re.compile(
 
 
 def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
-    """Return the types that a lowered C++ name has; None if it has none, or they are not known.
+    """Return the types in a lowered C++ name; None if it contains none, or they are unknown.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
 
 def _last_list(written: str) -> list[str] | None:
     """Return the elements of the list in parentheses that ends a text; None if its brackets do not match."""
-    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)  # operators in arguments of templates
+    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)  # operators in template arguments
     elements, depth, end = [], 0, len(written) - 1
     for at in range(len(written) - 1, -1, -1):
         letter = written[at]

@@ -1,7 +1,7 @@
-"""C++ names of kernels as people write them, by the demangler of the C++ runtime.
+"""C++ names of kernels as in the source, from the demangler of the C++ runtime.
 
-A name may come from a stranger's file. Substitutions let a short name stand for a text of any length, so the demangler
-gets a name only where a bound on that text is small.
+A name may come from a foreign file. Substitutions let a short name expand to a text of any length, so the demangler
+gets a name only if a bound on that text is small.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
 
 __all__ = ["demangled", "plain_name"]
 
-_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template's argument
-_PACK = re.compile(r"Dp|sp")  # a pattern that is written for each of several arguments
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template argument
+_PACK = re.compile(r"Dp|sp")  # a pattern that is repeated for each of several arguments
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 
 @lru_cache(maxsize=4096)
 def demangled(name: str) -> str | None:
-    """Return a mangled name as C++ writes it; None without a demangler, or if it is no such name or may be too long.
+    """Return a mangled name as C++ writes it; None without a demangler, or if it is not such a name or may be too long.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def demangled(name: str) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a lowered name as people write it, without a template's arguments; others as they are.
+    """Return a lowered name as in the source, without a template's arguments; other names unchanged.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def plain_name(name: str) -> str:
 
 
 def _own_name(name: str) -> tuple[str, bool]:
-    """Cut a mangled name where a template's arguments or the parameters begin; whether it is a template's."""
+    """Cut a mangled name before a template's arguments or the parameters; also return whether it is a template's."""
     if not name.startswith("_Z") or len(name) > DEMANGLED_CHARACTERS:
         return "", False
     is_nested = name.startswith("_ZN")
@@ -69,7 +69,7 @@ def _own_name(name: str) -> tuple[str, bool]:
 
 
 def _longest(name: str) -> float:
-    """Return a bound on the characters that a name stands for.
+    """Return a bound on the characters of a demangled name.
 
     A reference leads to an earlier part of the name. So a part has at most the name's characters, multiplied by 1 and
     the number of references to each earlier part. A pack repeats a pattern for each of its arguments.
@@ -82,7 +82,7 @@ def _longest(name: str) -> float:
 
 @cache
 def _demangler() -> Callable[[str], str | None] | None:
-    """Return the function of the C++ runtime, ``abi::__cxa_demangle``; None if there is none."""
+    """Return the function of the C++ runtime, ``abi::__cxa_demangle``; None if it does not exist."""
     for library in _LIBRARIES:
         try:
             function = ctypes.CDLL(library).__cxa_demangle

@@ -1,6 +1,6 @@
-"""What the text of a source says of its kernels, without a compiler: for messages, and for the names of parameters.
+"""Facts about kernels from the text of a source, without a compiler: for messages, and for names of parameters.
 
-Macros are not expanded, and headers not read: what is not found is not known.
+Macros are not expanded, and headers not read; the result may therefore be incomplete.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TYPE_WORDS = {"int", "char", "short", "long", "float", "double", "bool", "unsig
 
 
 def kernels_of(source: str) -> list[str]:
-    """The kernels that a source has, as they are written.
+    """Return the kernels of a source, as they are written.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def kernels_of(source: str) -> list[str]:
 
 
 def parameter_names(source: str, name: str) -> tuple[str, ...]:
-    """What a kernel's parameters are called, "" for one without a name; () if there is no such kernel, or several.
+    """Return the names of a kernel's parameters, "" for one without a name; () if it is missing or ambiguous.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def parameter_names(source: str, name: str) -> tuple[str, ...]:
 
 
 def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
-    """Each kernel: the names of its namespaces and its own, whether it is a template, and its parameters' text."""
+    """Yield each kernel: the names of its namespaces and its own, if it is a template, and its parameters' text."""
     scopes: list[str] = []
     for token in _SCOPES_AND_KERNELS.finditer(_NO_CODE.sub(" ", source)):
         if token["kernel"]:
@@ -62,7 +62,7 @@ def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
 
 
 def _without_nested(text: str, mark: str = "") -> str:
-    """A text without what stands in brackets, of whatever depth."""
+    """Return a text without the parts in brackets, at any depth."""
     before = ""
     while before != text:
         before, text = text, _NESTED.sub(mark, text)
@@ -70,7 +70,7 @@ def _without_nested(text: str, mark: str = "") -> str:
 
 
 def _split(text: str) -> list[str]:
-    """At the commas that stand in no brackets."""
+    """Split a text at the commas outside of brackets."""
     parts: list[str] = []
     for part in text.split(","):
         if parts and any(parts[-1].count(left) > parts[-1].count(right) for left, right in ("<>", "()", "[]", "{}")):

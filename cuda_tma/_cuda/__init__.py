@@ -1,1 +1,1 @@
-"""What the package takes of CUDA itself: the driver's entry points."""
+"""The parts of CUDA that the package uses: the driver's entry points."""

@@ -1,4 +1,4 @@
-"""All that is private or optional in cuda.core: what it is, and what stands for it where a cuda.core lacks it."""
+"""The private and optional parts of cuda.core, and replacements for those that a version lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ try:
 except ImportError:
 
     class GraphCondition:  # type: ignore[no-redef]
-        """A cuda.core without conditional graph nodes: nothing is an instance."""
+        """The class in a cuda.core without conditional graph nodes: it has no instances."""
 
 
 try:
@@ -43,67 +43,67 @@ try:
 except ImportError:
 
     class TensorMapDescriptor:  # type: ignore[no-redef]
-        """A cuda.core without descriptors of its own: nothing is an instance."""
+        """The class in a cuda.core without descriptors of its own: it has no instances."""
 
 
 class ClosedWithoutHandle:
-    """A stream of a cuda.core before 1.2, which has no `is_closed`: the handle of a closed one is None or 0."""
+    """A stream of cuda.core before 1.2, which has no `is_closed`: the handle of a closed one is None or 0."""
 
     handle: Any
 
     @property
     def is_closed(self) -> bool:
-        """Of any stream: the getter is called with it."""
+        """Whether the stream is closed; the getter is called with any stream."""
         return self.handle is None or int(self.handle) == 0
 
 
 def itemsize_of(view: StridedMemoryView) -> int:
-    """Bytes of an element, of dtypes that NumPy has no name for, too."""
+    """Return the bytes of an element, also for dtypes without a name in NumPy."""
     itemsize: int = view._layout.itemsize
     return itemsize
 
 
 def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], object] | None:
-    """The function by which cuda.core 1.2 fills a view from a torch tensor, without DLPack; None if there is none.
+    """Return the function by which cuda.core 1.2 fills a view from a torch tensor, without DLPack; or None.
 
-    cuda.core loads it with the first tensor that it views, and only for a torch that it was tried with; so it is asked
-    to view this one.
+    cuda.core loads it with the first tensor that it views, and only for versions of torch that it was tested with. So
+    it is asked to view this one.
     """
-    with suppress(Exception):  # what it thinks of this tensor does not matter
+    with suppress(Exception):  # an error for this tensor does not matter
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
 
 
-_ELEMENTS = 16  # of the smallest tensor that a map can be of, in bytes
+_ELEMENTS = 16  # of the smallest tensor that a map can have, in bytes
 
 
 def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
-    """cuda.core's own descriptor with these 128 bytes, in the current context; it keeps `owner` alive.
+    """Return cuda.core's own descriptor with these 128 bytes, in the current context; it keeps `owner` alive.
 
-    cuda.core makes one of a view alone, and not of every data type. So it makes one of a few bytes at the tensor's
-    address, whose Buffer has the owner, and what it made is replaced.
+    cuda.core makes one only from a view, and not for every data type. So it makes one of a few bytes at the tensor's
+    address, whose Buffer has the owner, and its bytes are then replaced.
     """
     memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
     view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))
     if not hasattr(view, "as_tensor_map"):
-        raise RuntimeError("this cuda.core has no tensor maps; cuda-core 1.0 or later has")
+        raise RuntimeError("this cuda.core has no tensor maps; install cuda-core 1.0 or later")
     descriptor = view.as_tensor_map(box_dim=(_ELEMENTS,))
     ctypes.memmove(core_map(descriptor), raw, len(raw))
     return descriptor
 
 
 def core_map(descriptor: Any) -> int:
-    """The address of the 128 bytes in cuda.core's descriptor: what it hands to a launch."""
+    """Return the address of the 128 bytes in cuda.core's descriptor, which it passes to a launch."""
     holder = ParamHolder((descriptor,))
     address = ctypes.c_void_p.from_address(holder.ptr).value or 0
     if not 0 <= address - id(descriptor) < type(descriptor).__basicsize__:
-        raise RuntimeError("this cuda.core hands launches a copy of its descriptor: its bytes cannot be reached")
+        raise RuntimeError("this cuda.core passes a copy of its descriptor to launches: its bytes cannot be reached")
     return address
 
 
 def bytes_of_map(raw: Any) -> Any:
-    """The bytes of cuda.core's and cuda.bindings' maps, and of what is bytes-like; anything else as it is."""
+    """Return the bytes of cuda.core's and cuda.bindings' maps, and of bytes-like objects; other objects unchanged."""
     if isinstance(raw, CUtensorMap):
         return ctypes.string_at(int(raw.getPtr()), DESCRIPTOR_BYTES)
     if isinstance(raw, TensorMapDescriptor):
@@ -111,4 +111,4 @@ def bytes_of_map(raw: Any) -> Any:
     try:
         return bytes(memoryview(raw))
     except TypeError:
-        return raw  # of which decode() says what it lacks
+        return raw  # decode() reports its fault

@@ -1,4 +1,4 @@
-"""The CUDA driver as the package sees it: the calls it makes, as C function pointers found at run time.
+"""The driver calls of the package, as C function pointers found at run time.
 
 Nothing here needs cuda.h: the structures below are part of the driver's stable ABI.
 Source: cuda.h, CUDA 13.5 (the same layout since CUDA 11.8).
@@ -43,7 +43,7 @@ cdef struct KernelNodeParams:  # CUDA_KERNEL_NODE_PARAMS_v2
     uint32_t shared_mem_bytes
     void** kernel_params
     void** extra
-    CUfunction kernel   # a CUkernel, where function is NULL
+    CUfunction kernel  # a CUkernel, if function is NULL
     CUcontext context   # of a CUkernel; NULL: the current one
 
 cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that order
@@ -107,7 +107,7 @@ cdef inline int ensure_driver() except -1:
 
 
 cdef inline int require_success(CUresult result, str call) except -1:
-    """Raise for an error that no argument explains."""
+    """Raise for an error that no argument caused."""
     if result != CUDA_SUCCESS:
         raise driver_error(result, call)
     return 0

@@ -1,9 +1,9 @@
-"""What differs where Python has no GIL (CPython's free-threaded builds); with one, next to nothing here costs anything.
+"""State without a GIL (CPython's free-threaded builds); with a GIL, almost nothing here costs anything.
 
-State that several threads reach is kept in one of four ways there: it is set once, before anybody can find it; it is a
-dict, whose operations are whole; it is one value for each thread (PER_THREAD); or it is read and written in a critical
-section of its owner (``cython.critical_section``, which with a GIL still takes a reference to the owner and gives it
-back: what every launch does goes without, as copy_map() does).
+Without a GIL, state that several threads reach is kept in one of four ways. It is set once, before any thread can find
+it. It is a dict, whose operations are atomic. It is one value for each thread (PER_THREAD). Or it is read and written
+in a critical section of its owner (``cython.critical_section``). With a GIL, that still takes and releases a reference
+to the owner, so code of every launch avoids it, as copy_map() does.
 """
 
 from libc.stdint cimport uint64_t

@@ -1,1 +1,1 @@
-"""Launching: a kernel's parameters, its configuration, arguments in their block, the driver call."""
+"""Launches: a kernel's parameters, its configuration, arguments in their block, the driver call."""

@@ -1,4 +1,4 @@
-"""The address of an array that is an argument."""
+"""The address of an array argument."""
 
 from libc.stdint cimport uint64_t
 

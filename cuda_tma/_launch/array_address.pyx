@@ -1,4 +1,4 @@
-"""The address of an array that is an argument: in memory that a kernel on a GPU reaches, or on the simulator."""
+"""The address of an array argument, in memory that a GPU reaches, or on the simulator."""
 
 from .._read.context cimport locate
 from .._read.dlpack cimport DLTensor, address_of, kDLCUDA, shape_of
@@ -13,7 +13,7 @@ cdef uint64_t address_of_array(object array) except? 0:
     cdef DLTensor* tensor
     owner = read(array, &reading)  # keeps the memory
     tensor = layout_of(owner, &reading)
-    if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer's or CUDA array's
+    if tensor.device_type != kDLCUDA and tensor.device_type != 0:  # 0: a Buffer or CUDA array
         locate(tensor)
     if address_of(tensor) == 0 and 0 not in shape_of(tensor):
         raise _refusals.no_memory()
@@ -21,9 +21,9 @@ cdef uint64_t address_of_array(object array) except? 0:
 
 
 cdef uint64_t reached(object reach, object array) except? 0:
-    """Return the address on the simulator; refuse another object in the words of a launch on a GPU."""
+    """Return the address on the simulator; refuse other objects with the message of a launch on a GPU."""
     cdef Reading reading
-    if hasattr(array, "untyped_storage"):  # torch's: some have a storage, and other values than lie there
+    if hasattr(array, "untyped_storage"):  # a torch tensor's: the values of some are not those in memory
         read(array, &reading)
     try:
         return reach(array)

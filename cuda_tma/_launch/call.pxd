@@ -5,7 +5,7 @@ from .._cuda.free_threading cimport load_acquire
 from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
-cdef enum:  # what tells the driver that the arguments are in their block: CU_LAUNCH_PARAM_...
+cdef enum:  # CU_LAUNCH_PARAM_...: these mark a block of arguments for the driver
     END = 0
     BUFFER_POINTER = 1
     BUFFER_SIZE = 2
@@ -16,8 +16,8 @@ cdef inline CUresult call_driver(
     # One block instead of a pointer to each argument: the driver takes some 20 ns less for four maps (H200 host).
     cdef void** extra = [<void*>BUFFER_POINTER, block, <void*>BUFFER_SIZE, &block_bytes, <void*>END]
     cdef CUresult result
-    # Letting the GIL go costs 66 to 70 ns (H200 host, Python 3.12), and keeping it can hang: a launch blocks while the
-    # queue is full, and the queue may wait for a host function in Python (observed: driver 580, launches behind a
+    # Releasing the GIL costs 66 to 70 ns (H200 host, Python 3.12), but keeping it can hang: a launch blocks while the
+    # queue is full, and the queue may wait for a host function in Python (observed: driver 580, launches after a
     # cuLaunchHostFunc).
     with nogil:
         result = driver.cuLaunchKernelEx(native, function, NULL, extra)
@@ -25,10 +25,10 @@ cdef inline CUresult call_driver(
 
 
 cdef inline CUfunction function_on(KnownStream stream, Signature signature) noexcept:
-    """What to launch: the kernel as it is in the first context that it is launched in, and elsewhere the kernel itself.
+    """Return the function to launch: the kernel's function in its first context, and in others the kernel itself.
 
-    The driver launches the former some 40 ns sooner, since it looks the latter up every time. But a look-up by
-    cuKernelGetFunction costs about a microsecond (H200, driver 580), so there is one, and no more.
+    The driver launches the former some 40 ns faster, because it looks up the latter every time. But a look-up by
+    cuKernelGetFunction costs about a microsecond (H200, driver 580), so there is only one.
     """
     if stream.context_id == 0:
         return signature.function

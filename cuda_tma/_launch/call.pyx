@@ -1,4 +1,4 @@
-"""What the driver is to launch, and what it says if it does not."""
+"""The function for the driver to launch, and its errors."""
 
 cimport cython
 
@@ -12,10 +12,10 @@ from .._cuda_errors import explain_error
 
 
 cdef int enter(KnownStream stream, Signature signature) noexcept:
-    """Find the kernel in a stream's context: without the GIL, as in call_driver.
+    """Find the kernel in a stream's context, without the GIL, as in call_driver.
 
-    It may have to load the kernel, and loading waits for the device (a kernel with local memory, driver 580: behind a
-    running host function in Python it hung).
+    This may load the kernel, and loading waits for the device. For a kernel with local memory it hung while a host
+    function in Python was running (driver 580).
     """
     cdef CUcontext popped, context = stream.context
     cdef CUfunction kernel = signature.function, function = kernel
@@ -23,7 +23,7 @@ cdef int enter(KnownStream stream, Signature signature) noexcept:
         if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
             driver.cuKernelGetFunction(&function, kernel)
             driver.cuCtxPopCurrent(&popped)
-    with cython.critical_section(signature):  # once, the function first: whoever sees the context finds it
+    with cython.critical_section(signature):  # once, the function first: a thread that sees the context finds it
         if signature.context_id == 0:
             signature.function_in_context = function
             store_release(&signature.context_id, stream.context_id)

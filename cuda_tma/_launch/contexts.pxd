@@ -1,4 +1,4 @@
-"""Where the maps of a launch are valid."""
+"""The contexts in which the maps of a launch are valid."""
 
 from .._cuda.driver cimport CUcontext
 from .._read.stream cimport KnownStream

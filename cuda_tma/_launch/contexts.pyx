@@ -1,4 +1,4 @@
-"""Refusing maps that were made in another context than a launch's: off the hot path, for they mostly were not."""
+"""Refusal of maps from another context than a launch's; off the hot path, because such maps are rare."""
 
 from cpython.object cimport PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -18,7 +18,7 @@ cdef int require_contexts(tuple args, KnownStream stream) except -1:
     cdef CUcontext context = _context_of(stream)
     cdef Py_ssize_t index
     if context == NULL:
-        return 0  # the launch will say what is wrong with the stream
+        return 0  # the launch reports the stream's fault
     for index in range(PyTuple_GET_SIZE(args)):
         value = <object>PyTuple_GET_ITEM(args, index)
         if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor and not _is_valid_on(
@@ -28,7 +28,7 @@ cdef int require_contexts(tuple args, KnownStream stream) except -1:
 
 
 cdef int require_contexts_in(tuple args, CUcontext context) except -1:
-    """As require_contexts(), of a context that is known: a graph's node has its own, not its stream's."""
+    """Refuse as require_contexts() for a known context: a graph's node has its own, not its stream's."""
     cdef CUcontext own
     for index, value in enumerate(args):
         if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor:
@@ -52,7 +52,7 @@ cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext m
 
 
 cdef CUcontext _context_of(KnownStream stream) noexcept:
-    """A stream's context, of a default stream the current one; NULL where the driver does not know it."""
+    """Return a stream's context, for a default stream the current one; NULL if the driver does not return it."""
     cdef CUcontext context = stream.context
     if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
         return NULL
@@ -60,12 +60,12 @@ cdef CUcontext _context_of(KnownStream stream) noexcept:
 
 
 cdef bint _is_valid_on(KnownStream stream, CUcontext context, CUcontext own) noexcept:
-    """Whether a map of one context is valid in the stream's; which other shares its memory is kept."""
+    """Return whether a map of one context is valid in the stream's; keep a context that shares its memory."""
     if own == context or own == stream.sharing:
         return True
     if not share_memory(own, context):
         return False
-    if stream.context != NULL:  # a default stream is of whichever context is current
+    if stream.context != NULL:  # a default stream belongs to the current context, whichever it is
         stream.sharing = own
     return True
 

@@ -1,8 +1,8 @@
-"""What a graph keeps alive: a CUDA user object, which all graphs that are made of it share, and their launches.
+"""Objects that a graph keeps alive: a CUDA user object, shared by all graphs made from it, and by their launches.
 
-The driver lets go of one on a thread of its own, which may call neither CUDA nor Python (CUDA programming guide, "CUDA
-User Objects"). So it is only noted there, and Python's main thread is asked to do the rest. Up to CPython 3.12 that
-sees a native thread's request when it next takes the GIL (CPython issue 95820), and not between any two bytecodes.
+The driver releases one on a thread of its own, which may call neither CUDA nor Python (CUDA programming guide, "CUDA
+User Objects"). So it is only noted there, and Python's main thread does the rest. Up to CPython 3.12 the main thread
+sees a native thread's request when it next takes the GIL (CPython issue 95820), not between any two bytecodes.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t
@@ -63,7 +63,7 @@ cdef enum:
 
 
 def keep(uintptr_t graph, tuple objects):
-    """Have a CUgraph keep objects: of a descriptor the tensor that it shows now, of a prepared launch its arguments."""
+    """Have a CUgraph keep objects: for a descriptor its present tensor, for a prepared launch its arguments."""
     cdef CUuserObject user_object = NULL
     cdef CUresult result
     cdef void* kept
@@ -83,7 +83,7 @@ def keep(uintptr_t graph, tuple objects):
 
 
 cdef object _kept_of(object value):
-    """What is to live: a descriptor may be aimed at another tensor, and a prepared launch be given other arguments."""
+    """Return the objects to keep: a descriptor may later get another tensor, a prepared launch other arguments."""
     if isinstance(value, TensorMapDescriptor):
         return (<TensorMapDescriptor>value).held()
     if isinstance(value, PreparedLaunch):
@@ -93,7 +93,7 @@ cdef object _kept_of(object value):
 
 
 def captured_graph(stream):
-    """The CUgraph that a stream captures now, as an int; None if it captures none."""
+    """Return the CUgraph that a stream captures now, as an int; None if it captures none."""
     cdef CUstream handle
     cdef int status = 0
     cdef uint64_t identity = 0

@@ -1,4 +1,4 @@
-"""Handles of graphs and their nodes, as they are given."""
+"""Handles of graphs and their nodes."""
 
 from libc.stdint cimport uintptr_t
 

@@ -1,7 +1,7 @@
-"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph. See node_arguments, too.
+"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph. See also node_arguments.
 
-A prepared launch has all that a node takes, checked. The driver copies arguments when it is given them, and holds none
-of what they point to: see keep_alive.
+A prepared launch has all checked values that a node needs. The driver copies the arguments, and keeps nothing that they
+point to alive: see keep_alive.
 """
 
 cimport cython
@@ -29,22 +29,22 @@ from .._cuda.core import CUDAError
 from ..rules import _graphs
 
 cdef enum:
-    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID that is of streams alone
+    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID only of streams
 
 
 cdef class NodeParameters:
-    """What the driver is told of a node, with a block of arguments of its own and a pointer to each.
+    """The driver's parameters of a node, with a block of arguments of its own and a pointer to each argument.
 
-    Pointers, which every reader of a node knows, and not one block: graphs are looked at by others.
+    Pointers, which every reader of a node supports, not one block: other libraries read graphs too.
     """
 
     cdef Signature signature
     cdef Configuration configuration
     cdef CUcontext context
-    cdef Arguments arguments  # as they were prepared
+    cdef Arguments arguments  # as prepared
     cdef KernelNodeParams native
     cdef unsigned char* block
-    cdef bint is_sent  # the driver took this kernel for a node
+    cdef bint is_sent  # the driver accepted this kernel for a node
 
     def __dealloc__(self):
         PyMem_Free(self.native.kernel_params)
@@ -52,7 +52,7 @@ cdef class NodeParameters:
 
 
 cdef NodeParameters _parameters_of(PreparedLaunch launch, CUcontext context):
-    """The parameters of a node in a context, which is the descriptors'."""
+    """Return the parameters of a node in the context of its descriptors."""
     cdef NodeParameters new = NodeParameters.__new__(NodeParameters)
     cdef KernelNodeParams* native = &new.native
     cdef Signature signature = launch.signature
@@ -90,7 +90,7 @@ cdef int _require_attributes(Configuration configuration) except -1:
 
 
 def add_node(uintptr_t graph, PreparedLaunch launch, after):
-    """Add a kernel node to a CUgraph, behind other nodes, all as ints; the node, as an int. See cuda_tma.graph."""
+    """Add a kernel node to a CUgraph, after other nodes, all as ints; return the node as an int. See cuda_tma.graph."""
     cdef CUcontext context
     cdef int device_id
     cdef NodeParameters parameters
@@ -117,12 +117,12 @@ def add_node(uintptr_t graph, PreparedLaunch launch, after):
 
 
 def remove_node(uintptr_t node):
-    """Take a node, as an int, out of its definition again."""
+    """Remove a node, as an int, from its definition."""
     require_success(driver.cuGraphDestroyNode(<CUgraphNode>node), "cuGraphDestroyNode")
 
 
 cdef int _set_attributes(CUgraphNode node, Configuration configuration) except -1:
-    """Clusters and cooperation, which are none of a node's parameters. A node that cannot have them is taken back."""
+    """Set clusters and cooperation, which are not among a node's parameters; remove a node that cannot have them."""
     cdef CUresult result
     for index in range(configuration.native.attribute_count):
         result = driver.cuGraphKernelNodeSetAttribute(
@@ -141,29 +141,28 @@ cdef class ExecutableKernelNode:
 
     A kernel node of an executable graph, whose arguments can be changed for the graph's next launches.
 
-    ``live[i] = value`` gives the node one argument, checked as by :func:`cuda_tma.launch`, and all others as they are
-    here; ``live.update(prepared)`` gives it a whole prepared launch. What is refused changes nothing. Launches that
-    were made keep what they had. It keeps the graph, and the arguments that the node has by it, alive as long as it
-    lives itself.
+    ``live[i] = value`` sets one argument of the node, checked as by :func:`cuda_tma.launch`, and resends the others;
+    ``live.update(prepared)`` sets a whole prepared launch. A refusal changes nothing. Earlier launches keep their
+    arguments. The object keeps the graph, and the arguments that it set, alive as long as it lives itself.
 
-    As CUDA has it, a graph is changed and launched by one thread at a time (CUDA driver API, "Graph object thread
-    safety"), and clusters and cooperation stay what they were when the node was added.
+    As CUDA requires, one thread at a time changes and launches a graph (CUDA driver API, "Graph object thread
+    safety"). Clusters and cooperation stay those with which the node was added.
 
     Parameters
     ----------
     graph : cuda.core.graph.Graph, cuda.bindings CUgraphExec or int
-        The executable graph: of :func:`add_kernel_node`, or captured.
+        The executable graph: from :func:`add_kernel_node`, or captured.
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
         The node in the definition that the graph was instantiated from.
     prepared : PreparedLaunch
-        Kernel, configuration and arguments of the node, as it has them now. None is sent before something changes.
+        The node's present kernel, configuration and arguments. Nothing is sent before the first change.
 
     Raises
     ------
     TensorMapError
-        If a descriptor is of another context than the current one.
+        If a descriptor belongs to another context than the current one.
     CUDAError
-        If the driver refuses the change, as it does of a node that is none of the graph's.
+        If the driver refuses the change, for example for a node of another graph.
 
     Examples
     --------
@@ -174,7 +173,7 @@ cdef class ExecutableKernelNode:
         graph.launch(stream)
     """
 
-    cdef object graph, node    # whose the handles are
+    cdef object graph, node  # the owners of the handles
     cdef Property is_closed
     cdef CUgraphExec executable
     cdef CUgraphNode handle
@@ -193,7 +192,7 @@ cdef class ExecutableKernelNode:
         self._put(_parameters_of(prepared, context))
 
     def __init__(self, graph, node, prepared):
-        pass  # all is done, once
+        pass  # __cinit__ does everything, once
 
     cdef int _put(self, NodeParameters parameters) except -1:
         cdef Arguments given = parameters.arguments
@@ -227,7 +226,7 @@ cdef class ExecutableKernelNode:
 
     @cython.final
     cdef object _pack(self, NodeParameters parameters, Parameter* parameter, object value, unsigned char* room):
-        """Any argument in `room`; the descriptor that was made of a tensor, or the value."""
+        """Write any argument to `room`; return the descriptor that was made of a tensor, or the value."""
         if parameter.size > MAP_BYTES:
             raise _graphs.large_argument(parameter.index, parameter.size)
         map = map_of(parameter, value, self.maps[parameter.index])
@@ -239,7 +238,7 @@ cdef class ExecutableKernelNode:
     @cython.final
     cdef inline int _send_argument(
             self, NodeParameters parameters, Parameter* parameter, void* packed, size_t size) except -1:
-        """Have the driver take one argument from where it was packed; if it does, later changes send it, too."""
+        """Have the driver take one argument from its packed place; if it does, later changes resend it."""
         cdef void** place = &parameters.native.kernel_params[parameter.index]
         cdef void* own = place[0]
         cdef CUresult result
@@ -253,17 +252,17 @@ cdef class ExecutableKernelNode:
         return 0
 
     def update(self, PreparedLaunch prepared not None):
-        """Give the node all of a prepared launch: its kernel, configuration and arguments.
+        """Set all of a node from a prepared launch: its kernel, configuration and arguments.
 
         Parameters
         ----------
         prepared : PreparedLaunch
-            Of the same clusters and cooperation as the node.
+            With the same clusters and cooperation as the node.
 
         Raises
         ------
         TensorMapError, CUDAError
-            As the class says; the node is then as it was.
+            As for the class; the node is then unchanged.
         """
         cdef NodeParameters parameters
         cdef CUresult result
@@ -289,8 +288,8 @@ cdef class ExecutableKernelNode:
         cdef const KernelNodeParams* native = &parameters.native
         cdef CUresult result
         if parameters.is_sent:
-            # Nothing is loaded any more and no queue is written to: the driver copies arguments in host memory, which
-            # takes 377 ns, and to let the GIL go another 66 (H200's host).
+            # Nothing is loaded and no queue is written: the driver copies arguments in host memory, which
+            # takes 377 ns, and releasing the GIL another 66 (H200's host).
             return driver.cuGraphExecKernelNodeSetParams(executable, node, native)
         with nogil:  # it may have to load the kernel: see call.enter
             result = driver.cuGraphExecKernelNodeSetParams(executable, node, native)
@@ -303,7 +302,7 @@ cdef class ExecutableKernelNode:
 
 
 cdef inline bint _is_map_for(Parameter* parameter, object value, CUcontext context):
-    """Whether it is a descriptor that can be copied as it is: mostly it is."""
+    """Return whether the value is a descriptor that can be copied unchanged, the common case."""
     if Py_TYPE(value) != <PyTypeObject*>TensorMapDescriptor or parameter.size != MAP_BYTES:
         return False
     if (<TensorMapDescriptor>value)._context != context:
@@ -313,14 +312,14 @@ cdef inline bint _is_map_for(Parameter* parameter, object value, CUcontext conte
 
 
 cdef tuple _attributes(Configuration configuration):
-    """What is no part of a node's parameters."""
+    """Return the attributes that are not among a node's parameters."""
     return tuple([(configuration.attributes[index].id, configuration.attributes[index].value[0],
                    configuration.attributes[index].value[1], configuration.attributes[index].value[2])
                   for index in range(configuration.native.attribute_count)])
 
 
 cdef uintptr_t handle_of(object owner, str what) except 0:
-    """The handle of cuda.core's or cuda.bindings' object, or of an int."""
+    """Return the handle of cuda.core's or cuda.bindings' object, or of an int."""
     handle = None if _is_other(owner, what) else getattr(owner, "handle", owner)
     try:
         value = int(handle)
@@ -332,6 +331,6 @@ cdef uintptr_t handle_of(object owner, str what) except 0:
 
 
 cdef bint _is_other(object owner, str what):
-    """Whether it is of cuda.core's, and no executable graph, or no node: the driver would take any address."""
+    """Return whether an object of cuda.core is not an executable graph or node; the driver would accept any address."""
     return any([hasattr(owner, name) for name in (
         "instantiate", "begin_building", "succ" if what == "graph" else "upload")])

@@ -1,7 +1,7 @@
-"""launch(): arguments, context and driver call.
+"""The function launch(): arguments, context and driver call.
 
-What a launch needs to know of a kernel, a stream and a configuration is looked up once and kept: see signature,
-_read.stream and launch_config. What is left for every launch is to pack, to compare and to call.
+The facts of a kernel, a stream and a configuration are looked up once and kept: see signature, _read.stream and
+launch_config. Every launch then only packs, compares and calls.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -30,40 +30,40 @@ def launch(stream, config, kernel, *args):
     config : LaunchConfig or mapping of its fields
     kernel : cuda.core.Kernel
     *args
-        One for each parameter of the kernel. Beside all that cuda.core takes:
+        One for each parameter of the kernel. In addition to all arguments of cuda.core:
 
-        - a ``TensorMapDescriptor`` (ours or cuda.core's), or cuda.bindings' ``CUtensorMap``, of which no more is known
-          than its 128 bytes, for a ``const __grid_constant__ CUtensorMap`` parameter;
-        - for a typed map (``TiledMap<Tile<...>>``), a descriptor of that tile, or the tensor itself: whatever
-          :func:`create_tensor_map` takes. Its map is made from the type, in the current context, for this launch;
-          its elements must be the type's numbers (bfloat16 is no float16). ``Im2colMap`` takes descriptors alone;
+        - a ``TensorMapDescriptor`` (ours or cuda.core's), or cuda.bindings' ``CUtensorMap``, of which only the
+          128 bytes are known, for a ``const __grid_constant__ CUtensorMap`` parameter;
+        - for a typed map (``TiledMap<Tile<...>>``), a descriptor of that tile, or a tensor as for
+          :func:`create_tensor_map`. Its map is made from the type, in the current context, for this launch;
+          its elements must be the type's numbers (bfloat16 is not float16). ``Im2colMap`` takes only descriptors;
         - an array (torch, CuPy, JAX, numba-cuda, a view) for a pointer;
         - a Python int for an integer of 1, 2, 4 or 8 bytes or a pointer, a float for a float or double,
-          a bool for a bool: the parameter's own size is taken;
+          a bool for a bool: each is converted to the parameter's own size;
         - a structured numpy scalar, a ``ctypes.Structure`` or ``bytes`` for a struct of the same size.
 
     Notes
     -----
-    Dynamic shared memory: where `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets what it
-    was found to take. The kernel's limit is raised where it is too low.
+    Dynamic shared memory: if `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets the size
+    that it requests. The kernel's limit is raised if it is too low.
 
-    Where the stream captures a graph, the launch becomes one of its nodes, and the graph keeps no argument alive:
-    :func:`cuda_tma.graph.keep_alive` has it do so. An argument that is refused leaves the capture as it was.
+    If the stream captures a graph, the launch becomes one of its nodes. The graph keeps no argument alive unless
+    :func:`cuda_tma.graph.keep_alive` requests it. A refused argument leaves the capture unchanged.
 
     Raises
     ------
     TypeError
-        If the number of arguments, or an argument's size or kind, is not the parameter's. Sizes are known for every
-        kernel; kinds (an int where a float is wanted) and typed maps of kernels by :func:`cuda_tma.compile`, and where
-        the lowered name carries the types, which ``extern "C"`` names do not.
+        If the number of arguments, or an argument's size or kind, does not match the kernel. Sizes are known for every
+        kernel. Kinds (an int in place of a float) and typed maps are known for kernels of :func:`cuda_tma.compile`, and
+        if the lowered name contains the types, which ``extern "C"`` names do not.
     OverflowError
         If an int does not fit its parameter.
     TensorMapError
-        If a descriptor is not of the typed map that the parameter is, or was made in another context than the
-        stream's; or if no map can be made of a tensor.
+        If a descriptor does not fit the parameter's typed map, or belongs to another context than the stream; or if no
+        map can be made of a tensor.
     ValueError
-        If the stream is closed, there is less shared memory than is asked for, or the driver takes no such
-        configuration for this kernel: extents beyond the limits, or others than it was compiled for.
+        If the stream is closed, the device has less shared memory than requested, or the driver does not accept the
+        configuration for this kernel: extents beyond the limits, or other extents than it was compiled for.
     CUDAError
         If the driver refuses the launch.
 
@@ -71,7 +71,7 @@ def launch(stream, config, kernel, *args):
     --------
     ::
 
-        kernel = cuda_tma.compile(source, "gemm")  # of three typed maps and an int
+        kernel = cuda_tma.compile(source, "gemm")  # with three typed maps and an int
         cuda_tma.launch(stream, config, kernel, a, b, c, k_tiles)  # tensors: their maps are made now
     """
     cdef KnownStream known
@@ -104,5 +104,5 @@ def launch(stream, config, kernel, *args):
 
 
 cdef inline unsigned char* _aligned(unsigned char* memory) noexcept:
-    """The driver writes maps at multiples of 64 alone (cuTensorMapEncodeTiled, tensorMap)."""
+    """Align a block: the driver writes maps only at multiples of 64 (cuTensorMapEncodeTiled, tensorMap)."""
     return <unsigned char*>((<uintptr_t>memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))

@@ -1,4 +1,4 @@
-"""Launch configurations as the driver wants them."""
+"""Launch configurations in the driver's form."""
 
 cimport cython
 from libc.stdint cimport uint64_t
@@ -22,7 +22,7 @@ cdef enum:
 
 @cython.final
 cdef class Configuration:
-    """A LaunchConfig's fields as they were read, and what the driver makes of them."""
+    """A LaunchConfig's fields as they were read, and the driver's structure for them."""
 
     cdef tuple fields
     cdef unsigned char shown[MOST_SHOWN_BYTES]  # the LaunchConfig's memory when they were read

@@ -1,4 +1,4 @@
-"""LaunchConfig's fields, turned into the driver's structure: kept for a kernel until a field changes, for they can."""
+"""LaunchConfig's fields as the driver's structure, kept for a kernel until a field changes."""
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
@@ -27,7 +27,7 @@ cdef tuple FIELD_NAMES = ("grid", "block", "cluster", "shmem_size", "is_cooperat
 
 cdef PyTypeObject* LAUNCH_CONFIG = <PyTypeObject*>LaunchConfig
 cdef tuple OWN_FIELDS = tuple([own_property(LaunchConfig, name) for name in FIELD_NAMES])
-cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # of a subclass, which may have its own
+cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # a subclass may override fields
 
 
 @cython.final
@@ -36,7 +36,7 @@ cdef class Configuration:
 
 
 cdef Configuration configuration_of(object config, Signature signature):
-    """The configuration for the driver; that of the kernel's last launch, if no field differs."""
+    """Return the configuration for the driver; that of the kernel's last launch, if no field differs."""
     cdef PyObject* shown = _shown_of(signature, config)
     if shown != NULL:
         return <Configuration>shown
@@ -63,15 +63,15 @@ cdef Configuration _by_fields(Signature signature, object config):
     return last
 
 
-# ---- whether a LaunchConfig is as it was ----
+# ---- whether a LaunchConfig is unchanged ----
 
 cdef inline const unsigned char* memory_of(object config) noexcept:
-    """What an instance is, behind the counter and the type that all objects begin with."""
+    """Return an instance's memory after the counter and the type with which all objects begin."""
     return <const unsigned char*><PyObject*>config + sizeof(PyObject)
 
 
 cdef inline PyObject* _shown_of(Signature signature, object config) noexcept:
-    """The last launch's configuration, borrowed (recent_of()), if this LaunchConfig's memory is as it was; or NULL."""
+    """Return the last launch's configuration, borrowed (recent_of()), if the LaunchConfig's memory is unchanged."""
     cdef PyObject* last = <PyObject*>signature.configuration
     if FREE_THREADED or last == <PyObject*>None or Py_TYPE(config) != LAUNCH_CONFIG:
         return NULL
@@ -81,11 +81,11 @@ cdef inline PyObject* _shown_of(Signature signature, object config) noexcept:
 
 
 cdef int _show(Configuration configuration, object config) except -1:
-    """Note the memory of the LaunchConfig whose fields these are.
+    """Note the memory of the LaunchConfig with these fields.
 
-    As long as it is the same, so are they: its tuples are those that `configuration` holds, where no other can come to
-    lie. To read six fields is a quarter of a launch's instructions, in code and data of cuda.core's that the driver has
-    displaced from the caches: 60 ns where a stand-in for it displaces 128 KB.
+    While the memory is the same, so are the fields: `configuration` holds its tuples, so no other can occupy their
+    place. Reading six fields is a quarter of a launch's instructions, in code and data of cuda.core's that the driver
+    has displaced from the caches: 60 ns where a stand-in for it displaces 128 KB.
     """
     if SHOWN_BYTES == 0:
         return 0
@@ -95,10 +95,10 @@ cdef int _show(Configuration configuration, object config) except -1:
 
 
 def shown_bytes(config_type):
-    """How much of a LaunchConfig is compared; 0 where its memory does not show each change of a field.
+    """Return how many bytes of a LaunchConfig are compared; 0 if its memory does not show each change of a field.
 
-    It does of an extension type whose fields are C members (cuda.core 1.2), and where that cannot be tried it is not
-    taken for granted. Without a GIL it could be read half written.
+    It does for an extension type whose fields are C members (cuda.core 1.2). If that cannot be tested, it is not
+    assumed. Without a GIL the memory could be read half written.
     """
     cdef PyTypeObject* kind = <PyTypeObject*>config_type
     cdef Py_ssize_t size = kind.tp_basicsize - <Py_ssize_t>sizeof(PyObject)
@@ -113,7 +113,7 @@ def shown_bytes(config_type):
                 setattr(config, name, value)
                 if not memcmp(before, memory_of(config), size):
                     return 0
-    except Exception:  # another cuda.core, whose configurations are made or changed otherwise
+    except Exception:  # another cuda.core, whose configurations are made or changed differently
         return 0
     return size
 
@@ -122,10 +122,10 @@ cdef Py_ssize_t SHOWN_BYTES = shown_bytes(LaunchConfig)
 
 
 cdef bint _differs(Configuration last, object config, tuple fields) except -1:
-    """Whether a field is not what it was.
+    """Return whether a field has changed.
 
-    Tuples and bools are compared by identity, which is enough: a field that was set anew is another tuple, or an equal
-    one. The size is a new int at every reading.
+    Tuples and bools are compared by identity, which is enough: a new value is another tuple, or an equal one. The size
+    is a new int at every reading.
     """
     cdef int index
     for index in range(FIELD_COUNT):
@@ -141,7 +141,7 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
     read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
-    # A subclass's list may change and stay the same object: as a tuple it is never what _differs() finds.
+    # A subclass's list may change and stay the same object; as a tuple it always differs in _differs().
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
     cluster = _configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
     grid = _configurations.three_extents("grid", new.fields[GRID])
@@ -164,7 +164,7 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
 
 
 cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
-    """What the kernel was found to take when it was compiled, unless more is given."""
+    """Return the shared memory that compilation found for the kernel, unless more is requested."""
     given = _configurations.shared_bytes(given or 0)
     if not given:
         return signature.dynamic_shared_bytes

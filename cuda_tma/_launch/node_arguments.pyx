@@ -1,4 +1,4 @@
-"""What a kernel node was given, read back from the driver."""
+"""The arguments of a kernel node, read back from the driver."""
 
 from libc.stdint cimport uintptr_t
 
@@ -13,13 +13,13 @@ from ..rules import _graphs
 
 
 def read_node(node, kernel):
-    """The kernel of a node, and the bytes of each of its arguments. See cuda_tma.graph.arguments_of.
+    """Return the kernel of a node, and the bytes of each of its arguments. See cuda_tma.graph.arguments_of.
 
     Parameters
     ----------
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
     kernel : Kernel or None
-        None: the node's own, of which not every node says which it is.
+        None: the node's own, which not every node contains.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def read_node(node, kernel):
 
 
 cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
-    """Whether a node's kernel is this one: as a CUkernel, or as the function that it is in a context."""
+    """Return whether a node's kernel is this one, as a CUkernel or as its function in a context."""
     cdef CUfunction function = NULL, kernel = signature.function
     if native.kernel != NULL and native.kernel == kernel or native.function == kernel:
         return True
@@ -55,7 +55,7 @@ cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
 
 
 cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
-    """The bytes of each argument, where the node has pointers to them, or one block."""
+    """Return the bytes of each argument, if the node has pointers to them, or one block."""
     cdef Parameter* parameter
     cdef const char* block = NULL
     found = []
@@ -76,9 +76,9 @@ cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
 
 
 cdef const char* _block_of(void** extra) noexcept:
-    """The block of arguments that `extra` has, or NULL.
+    """Return the block of arguments in `extra`, or NULL.
 
-    Names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
+    It has names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
     """
     if extra != NULL and <uintptr_t>extra[0] == BUFFER_SIZE:
         extra += 2

@@ -1,6 +1,6 @@
-"""The checks of a launch for the simulator: each argument of a kernel that no driver holds, as bytes.
+"""Checked arguments of a launch on the simulator: each argument of a kernel without a driver, as bytes.
 
-The kernel is a signature of signature.described().
+signature.described() returns the signature of such a kernel.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -16,7 +16,7 @@ def require_count(Signature signature, Py_ssize_t count):
 
 
 def wants_map_of(Signature signature, Py_ssize_t index, value):
-    """Return whether an argument is an array, of which a typed map's parameter gets a map."""
+    """Return whether an argument is an array of which a map must be made for a typed map's parameter."""
     cdef Parameter* parameter = &signature.parameters[index]
     return parameter.typed != NULL and takes_tensor(parameter, value)
 

@@ -1,4 +1,4 @@
-"""What a prepared launch holds, for nodes of graphs."""
+"""The parts of a prepared launch, for nodes of graphs."""
 
 from .._cuda.driver cimport CUfunction, LaunchConfigC
 from .._read.stream cimport KnownStream
@@ -7,15 +7,15 @@ from .signature cimport Parameter, Signature
 
 
 cdef class Arguments:
-    """Arguments, and their block. Nothing of it changes: the driver may read it."""
+    """Arguments, and their block. They never change, because the driver may read them."""
 
     cdef tuple values
-    cdef tuple maps  # the same, but for each tensor that a map was made of, the descriptor
+    cdef tuple maps  # the same, with a descriptor in place of each tensor that a map was made of
     cdef bytes block
 
 
 cdef class Bound:
-    """A block, for one stream: its context is the descriptors', and the function is the kernel in it."""
+    """A block for one stream, whose context is the descriptors', and the kernel's function in it."""
 
     cdef KnownStream stream
     cdef CUfunction function
@@ -28,7 +28,7 @@ cdef class PreparedLaunch:
     cdef Signature signature
     cdef Configuration configuration
     cdef Arguments arguments
-    cdef Arguments _arguments(self)  # whole, whoever sets some meanwhile
+    cdef Arguments _arguments(self)  # consistent, even if another thread sets some meanwhile
     cdef Bound bound  # these arguments, for the stream of the last launch; or None
 
 

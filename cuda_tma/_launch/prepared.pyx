@@ -1,4 +1,4 @@
-"""prepare(): a kernel, its configuration and its arguments, put in place for many launches."""
+"""The function prepare(): a kernel, its configuration and its arguments, packed for many launches."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -49,7 +49,7 @@ cdef Arguments _pack_arguments(Signature signature, tuple values):
 
 
 cdef object map_of(Parameter* parameter, object value, object before):
-    """The descriptor of a tensor that is given for a typed map; anything else as it is."""
+    """Return the descriptor of a tensor for a typed map; any other argument unchanged."""
     if (parameter.typed == NULL or type(value) is TensorMapDescriptor or not takes_tensor(parameter, value)):
         return value
     try:
@@ -70,7 +70,7 @@ cdef Arguments _with_argument(Arguments before, Parameter* parameter, object val
     new.values = _replaced(before.values, parameter.index, value)
     new.maps = new.values if before.maps is before.values and map is value else _replaced(
         before.maps, parameter.index, map)
-    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never one that Python shares
+    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never an object that Python shares
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
     memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
     return new
@@ -83,13 +83,14 @@ cdef tuple _replaced(tuple values, Py_ssize_t index, object value):
 cdef class PreparedLaunch:
     """PreparedLaunch(kernel, config, *args)\n--
 
-    A kernel with its configuration and arguments in place: calling it with a stream only launches.
+    A kernel with its packed configuration and arguments: a call with a stream only launches.
 
-    Made by :func:`prepare`, and keeps its arguments alive. ``prepared[i] = value`` packs one argument anew, checked as
-    by :func:`launch`; a new descriptor is a copy of 128 bytes. A descriptor whose address was replaced is packed anew
-    by ``prepared[i] = descriptor``; for a typed map, ``prepared[i] = tensor`` points the map at another tensor, and
-    makes it anew where more than the address differs. Launches that were made keep what they had. Threads may call it
-    and set its arguments at once: each launch is of arguments that were set together or one after the other.
+    :func:`prepare` makes it, and it keeps its arguments alive. ``prepared[i] = value`` packs one argument again,
+    checked as by :func:`launch`; a new descriptor is a copy of 128 bytes. After replacing a descriptor's address, pack
+    it again with ``prepared[i] = descriptor``. For a typed map, ``prepared[i] = tensor`` points the map at another
+    tensor, and encodes it again if more than the address differs. Earlier launches keep their arguments. Several
+    threads may call it and set its arguments at once: each launch has arguments that were set together or one after the
+    other.
 
     Examples
     --------
@@ -100,7 +101,7 @@ cdef class PreparedLaunch:
             step[2] = i
             step(stream)
 
-    Of a kernel of two typed maps, tensors, one of which changes::
+    A kernel with two typed maps, of tensors, one of which changes::
 
         step = cuda_tma.prepare(kernel, config, weights, tokens)
         for tokens in batches:
@@ -116,11 +117,11 @@ cdef class PreparedLaunch:
         self.arguments = _pack_arguments(self.signature, args)
 
     def __init__(self, kernel, config, *args):
-        pass  # all is done, once: a subclass may call it
+        pass  # __cinit__ does everything, once: a subclass may call it
 
     def __reduce__(self):
         raise TypeError(
-            "a prepared launch is neither copied nor pickled: it holds a kernel, memory and a context of this process. "
+            "a prepared launch cannot be copied or pickled: it holds a kernel, memory and a context of this process. "
             "Make another: prepare(kernel, config, *arguments)"
         )
 
@@ -136,13 +137,13 @@ cdef class PreparedLaunch:
 
     @property
     def parameter_block(self):
-        """The arguments as the driver takes them in one block: bytes, each argument at its parameter's offset.
+        """The arguments in one block for the driver: bytes, each argument at its parameter's offset.
 
-        The offsets are the driver's (``parameters_of(kernel)[i].offset_bytes``), and the first need not be 0: a map
-        lies where it is aligned in the kernel's constant memory. For launches by others, with
+        The offsets are the driver's (``parameters_of(kernel)[i].offset_bytes``), and the first need not be 0, because a
+        map is aligned in the kernel's constant memory. For launches by other libraries, with
         ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel); they keep nothing alive.
         """
-        return bytes(memoryview(self._arguments().block))  # a copy: what the driver reads is nobody else's
+        return bytes(memoryview(self._arguments().block))  # a copy: the driver reads the original
 
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
@@ -157,13 +158,13 @@ cdef class PreparedLaunch:
             new = _with_argument(before, parameter, value, map, packed)
             with cython.critical_section(self):
                 if self.arguments is before:
-                    _ended = self.bound  # it ends behind this, which may run Python
+                    _ended = self.bound  # destroyed after the lock, because it may run Python
                     self.bound = None
                     self.arguments = new
                     is_done = True
 
     def __call__(self, stream):
-        """Launch on `stream`, with the arguments as they were packed."""
+        """Launch on `stream` with the packed arguments."""
         cdef Bound bound = _last_of(self)
         cdef CUresult result
         if bound is None or not is_open(<PyObject*>bound.stream, stream):
@@ -181,7 +182,7 @@ cdef inline Bound _last_of(PreparedLaunch launch):
 
 
 cdef Bound _bind(PreparedLaunch launch, object stream):
-    """The arguments, for a stream, if the descriptors are its context's; kept for the next launch."""
+    """Bind the arguments to a stream, if the descriptors belong to its context; keep them for the next launch."""
     cdef Bound bound = Bound.__new__(Bound)
     cdef Arguments arguments = launch._arguments()
     cdef KnownStream known = known_stream(stream)
@@ -192,7 +193,7 @@ cdef Bound _bind(PreparedLaunch launch, object stream):
     bound.native = launch.configuration.native
     bound.native.stream = known.handle
     require_contexts(arguments.maps, known)
-    # A stream whose context is not known is not kept: the next launch on it may be in another.
+    # A stream of unknown context is not kept: the next launch on it may be in another.
     with cython.critical_section(launch):
         if known.context != NULL and launch.arguments is arguments:
             launch.bound = bound
@@ -200,7 +201,7 @@ cdef Bound _bind(PreparedLaunch launch, object stream):
 
 
 def packed_in(PreparedLaunch launch):
-    """A prepared launch's kernel, its configuration, and the bytes of each of its arguments."""
+    """Return a prepared launch's kernel, its configuration, and the bytes of each of its arguments."""
     cdef bytes block = launch.arguments.block
     cdef Parameter* parameters = launch.signature.parameters
     return launch.kernel, launch.config, tuple([
@@ -214,7 +215,7 @@ def prepare(kernel, config, *args):
     Parameters
     ----------
     kernel, config, *args
-        As for :func:`launch`. Later changes of `config` do not count.
+        As for :func:`launch`. Later changes of `config` have no effect.
 
     Returns
     -------

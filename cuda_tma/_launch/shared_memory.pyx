@@ -1,4 +1,4 @@
-"""Raising the limit on a kernel's dynamic shared memory, which is 48 KB together with its static until it is set.
+"""The limit on a kernel's dynamic shared memory: 48 KB including static memory, unless it is raised.
 
 Source: CUDA C++ Programming Guide, on compute capability 9.0, "Shared Memory"; CUDA driver API,
 cuKernelSetAttribute.
@@ -22,9 +22,9 @@ cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
 
 
 cdef int allow_shared_memory(Configuration configuration, Signature signature, KnownStream stream) except -1:
-    """Let a kernel be launched with its configuration's dynamic shared memory on the device of a stream.
+    """Allow a kernel the dynamic shared memory of its configuration on the device of a stream.
 
-    The limit is raised at most once for each device, to all that the kernel leaves.
+    The limit is raised at most once for each device, to all memory that the kernel leaves.
     """
     allow_shared_memory_in(stream.context, configuration.native.shared_mem_bytes, signature)
     configuration.allowed_in = stream.context_id
@@ -32,7 +32,7 @@ cdef int allow_shared_memory(Configuration configuration, Signature signature, K
 
 
 cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signature signature) except -1:
-    """The same for a context's device; for that of the current context if it is NULL, as a default stream's is."""
+    """Do the same for a context's device; for the current context's if it is NULL, as a default stream's is."""
     cdef int device_id = device_of(context) if context != NULL else 0
     if context == NULL:
         enter_context(&context, &device_id)
@@ -43,7 +43,7 @@ cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signa
 
 
 cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_id) except -1:
-    """The kernel's limit, raised if it is too low."""
+    """Return the kernel's limit, raised if it is too low."""
     cdef int limit = _attribute(signature, MAX_DYNAMIC_SHARED_SIZE_BYTES, device_id)
     cdef int static_bytes, per_block = 0
     cdef CUfunction kernel = signature.function
@@ -63,7 +63,7 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
 
 
 def allow_on_current_device(kernel, dynamic_bytes):
-    """Raise a kernel's limit there, as far as is possible: a launch says what is not."""
+    """Raise a kernel's limit there as far as possible; a launch reports the rest."""
     cdef Signature signature
     ensure_driver()
     signature = signature_of(kernel)
@@ -73,7 +73,7 @@ def allow_on_current_device(kernel, dynamic_bytes):
 
 
 def static_shared_bytes_of(kernel):
-    """The shared memory that the compiler laid out for a kernel, on the current device."""
+    """Return the shared memory that the compiler allocated for a kernel, on the current device."""
     ensure_driver()
     return _attribute(signature_of(kernel), SHARED_SIZE_BYTES, current_device())
 

@@ -6,8 +6,8 @@ from libc.stdint cimport uint64_t
 from .._cuda.driver cimport CUfunction
 from .._read.weak_cache cimport Known
 
-cdef enum Kind:  # what a parameter takes
-    ANY = 0  # the type is not known, or any other
+cdef enum Kind:  # the kind of value of a parameter
+    ANY = 0  # an unknown type, or any other
     INTEGER
     FLOAT
     BOOL
@@ -15,38 +15,40 @@ cdef enum Kind:  # what a parameter takes
 
 
 cdef struct Parameter:
-    PyObject* signature  # whose it is; borrowed: the signature owns its parameters
+    PyObject* signature  # its owner; borrowed: the signature owns its parameters
     Py_ssize_t index
     size_t offset
     size_t size
     Kind kind
-    # A TypedMap each, or NULL; borrowed: the signature owns them, too.
-    PyObject* typed    # where the parameter is a typed map
-    PyObject* pointed  # where it points to typed maps
+    # A TypedMap each, or NULL; borrowed: the signature also owns them.
+    PyObject* typed  # set if the parameter is a typed map
+    PyObject* pointed  # set if it points to typed maps
 
 
 cdef class Signature(Known):
-    """A kernel's parameters: the place of each in the parameter block, its size, and its type if the compiler reports
-    it (_compile.compiled) or the name has it."""
+    """A kernel's parameters: place, size, and type of each.
+
+    The type is known if the compiler reports it (_compile.compiled) or the name contains it.
+    """
 
     cdef CUfunction function
-    cdef readonly str name  # as errors say it
-    cdef readonly str lowered_name  # as the driver and PTX have it; None if the driver does not tell
+    cdef readonly str name  # for errors
+    cdef readonly str lowered_name  # the name in the driver and in PTX; None if the driver does not return it
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    # How far behind an aligned address the block begins, so that typed maps lie at aligned ones. Offsets count from
-    # where parameters begin in constant memory, 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
+    # The distance of the block from an aligned address at which typed maps are aligned. Offsets count from the
+    # start of the parameters in constant memory, 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
     cdef size_t lead_bytes
-    cdef object reach  # from an array to its address, where no driver is asked (described()); else None
+    cdef object reach  # from an array to its address, without a driver (described()); else None
     cdef Parameter* parameters
-    cdef readonly tuple types  # of each parameter, as described_types has them; None: not known
+    cdef readonly tuple types  # of each parameter, as in described_types; None: unknown
     cdef list typed_maps
-    cdef tuple parameter_names  # where they are known
-    cdef readonly size_t dynamic_shared_bytes  # that the kernel takes, if it was compiled here and says so; else 0
-    cdef readonly object directives  # a rules.configurations.Directives: what its PTX asks of launches
-    cdef dict shared_limits  # device: the dynamic shared memory that it now allows
-    cdef object configuration  # what the kernel was last launched with: a _launch_config.Configuration
-    cdef uint64_t context_id   # the first context that it was launched in; 0 before that
+    cdef tuple parameter_names  # if they are known
+    cdef readonly size_t dynamic_shared_bytes  # the kernel's request, if it was compiled here; else 0
+    cdef readonly object directives  # a rules._configurations.Directives: the restrictions in its PTX
+    cdef dict shared_limits  # device: its present limit of dynamic shared memory
+    cdef object configuration  # of the last launch: a launch_config.Configuration
+    cdef uint64_t context_id  # the first context of a launch; 0 before that
     cdef CUfunction function_in_context
 
 cdef Signature signature_of(object kernel)

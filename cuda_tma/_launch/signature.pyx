@@ -1,6 +1,6 @@
-"""What a launch needs to know of a kernel: its parameters, asked of the driver and read off names once.
+"""The facts about a kernel for a launch: its parameters, read once from the driver and from names.
 
-cuda.core keeps none of it, and the driver knows no types: see _compile/parameter_types.py.
+cuda.core keeps none of them, and the driver does not return types: see _compile/parameter_types.py.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -47,25 +47,25 @@ cdef Signature signature_of(object kernel):
 
 
 def name_of(kernel):
-    """What errors call a kernel."""
+    """Return a kernel's name for errors."""
     ensure_driver()
     return signature_of(kernel).name
 
 
 def lowered_name_of(kernel):
-    """A kernel's name in PTX, in which C++ has its types; None if the driver, before CUDA 12.3, does not tell."""
+    """Return a kernel's name in PTX, in which C++ encodes types; None with a driver before CUDA 12.3."""
     ensure_driver()
     return signature_of(kernel).lowered_name
 
 
 def types_of(kernel):
-    """The types of a kernel's parameters, as described_types has them; None if they are not known."""
+    """Return the types of a kernel's parameters, as in described_types; None if they are unknown."""
     ensure_driver()
     return signature_of(kernel).types
 
 
 def layout_of(kernel):
-    """Offset and size in bytes of each parameter in the block."""
+    """Return offset and size in bytes of each parameter in the block."""
     cdef Signature signature
     ensure_driver()
     signature = signature_of(kernel)
@@ -98,15 +98,15 @@ cdef Signature _read_signature(object kernel):
 
 
 def described(name, parameters, reach):
-    """The signature of a kernel that no driver holds.
+    """Return the signature of a kernel that exists without a driver.
 
     Parameters
     ----------
     name : str
-        As errors say it.
+        The name in errors.
     parameters : iterable of KernelParameter
     reach : callable
-        From an array to the address that the kernel is to get.
+        Returns the address of an array for the kernel.
     """
     cdef Signature signature = Signature.__new__(Signature)
     cdef Parameter* parameter
@@ -123,7 +123,7 @@ def described(name, parameters, reach):
 
 
 cdef Parameter* _add_parameter(Signature signature) except NULL:
-    """Room for one more parameter, which does not count yet."""
+    """Return space for one more parameter, which is not yet counted."""
     signature.parameters = <Parameter*>PyMem_Realloc(
         signature.parameters, (signature.count + 1) * sizeof(Parameter))
     if signature.parameters == NULL:
@@ -140,7 +140,7 @@ cdef int _count_parameter(Signature signature, Parameter* parameter) except -1:
 
 
 cdef int _read_types(Signature signature, object compiled) except -1:
-    """Read the parameters' types: the compiler reports those of its kernels, and a C++ name has them."""
+    """Read the parameters' types, which the compiler reports for its kernels, and C++ names contain."""
     types = types_of_name(signature.lowered_name or "") if compiled is None else compiled.types
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
@@ -174,12 +174,12 @@ cdef PyObject* _keep_typed(Signature signature, object map_type) except NULL:
 
 
 def place_of(Signature signature, Py_ssize_t index):
-    """An argument in an error, as where()."""
+    """Return an argument's place in an error, as where()."""
     return where(&signature.parameters[index])
 
 
 cdef str where(Parameter* parameter):
-    """An argument in an error: by its place, and by the parameter's name where the source was compiled here."""
+    """Return an argument's place in an error: its index, and the parameter's name if the source was compiled here."""
     cdef Signature signature = <Signature>parameter.signature
     name = ""
     if len(signature.parameter_names) == signature.count and signature.parameter_names[parameter.index]:

@@ -1,4 +1,4 @@
-"""What a launch does with a typed map's parameter: compares 128 bytes with the type, or has them made of a tensor."""
+"""The handling of a typed map's parameter: comparison of 128 bytes with the type, or a map made of a tensor."""
 
 cimport cython
 from libc.string cimport memcmp, memcpy
@@ -20,7 +20,7 @@ from ..rules._launches import other_elements, stated
 
 cdef enum:
     INTEGER_CODES = 1 << 0 | 1 << 1  # kDLInt, kDLUInt
-    UNFIXED_DIM = 2  # of the tensor that stands for all in a map of the type
+    UNFIXED_DIM = 2  # of the representative tensor for all maps of the type
 
 
 @cython.final
@@ -41,9 +41,9 @@ cdef TypedMap typed_map(object map_type):
 
 
 def dtype_codes(data_type):
-    """Of which DLPack type codes a tensor is whose elements a type takes for what they are, as bits.
+    """Return the DLPack type codes of tensors whose elements a type reads with their own meaning, as bits.
 
-    bfloat16 may be integers, for many libraries have none; of other floats, integers would be other numbers.
+    bfloat16 may be integers, because many libraries lack it; as other floats, integers would be other numbers.
     """
     dtype = float_dtype(data_type)
     if dtype is None:
@@ -52,9 +52,9 @@ def dtype_codes(data_type):
 
 
 def fixed_bits(map_type):
-    """The bits of a map that its type fixes, and what they are: two little-endian numbers of 1024 bits.
+    """Return the bits of a map that its type fixes, and their values: two little-endian numbers of 1024 bits.
 
-    They follow from the table of fields; none lies outside the three words that a launch compares.
+    They follow from the table of fields, and are all in the three words that a launch compares.
     """
     names, rank = stated(map_type), map_type.rank
     mode = TiledParams if map_type.mode == "tiled" else Im2colParams
@@ -69,10 +69,9 @@ def fixed_bits(map_type):
 
 
 cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, int* device_id) except -1:
-    """Have the driver write the map of a tensor where a launch takes it from; nothing is kept, and the caller holds the
-    tensor until then.
+    """Have the driver write the map of a tensor into a launch's argument; the caller holds the tensor until then.
 
-    In `context`, or in the current one, which is then put there, with its device.
+    The context is `context`, or the current one, which is then stored there, with its device.
     """
     cdef Reading reading
     cdef TensorArguments arguments
@@ -87,8 +86,10 @@ cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, i
 
 
 cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMapDescriptor before):
-    """The map of a tensor as a descriptor, which keeps it alive. Of one that differs from the tensor of `before`, of
-    this type, in nothing but the address, it is that map with another address."""
+    """Return the map of a tensor as a descriptor, which keeps it alive.
+
+    If the tensor differs from that of `before`, of this type, only in the address, the map is copied with that address.
+    """
     cdef TensorMapDescriptor new = new_descriptor()
     cdef Reading reading
     owner = read(tensor, &reading)
@@ -104,14 +105,14 @@ cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMa
 
 
 cdef inline int require_elements(TypedMap typed, DLTensor* tensor) except -1:
-    """Refuse a tensor of as many bits whose numbers the kernel would take for others: bfloat16 for float16."""
+    """Refuse a tensor of elements with the same size but another meaning: bfloat16 for float16."""
     if tensor.code > 63 or typed.dtype_codes >> tensor.code & 1:
         return 0
     raise other_elements(typed.map_type, dtype_name_of(dtype_key(tensor)))
 
 
 cdef inline bint _differ_in_address(TensorMapDescriptor before, TensorMapDescriptor new) noexcept:
-    """Whether the maps differ in the address alone, and the new one is legal: else the encoder is to say why not."""
+    """Return whether the maps differ only in the address, and the new one is legal; if not, the encoder explains."""
     return (before._context == new._context and before._options is new._options
             and new._arguments.global_address % new._arguments.alignment_bytes == 0
             and not memcmp(before._arguments.global_dim, new._arguments.global_dim,

@@ -1,4 +1,4 @@
-"""From a tensor to what the driver's encoders take of it, in driver order."""
+"""From a tensor to the arguments of the driver's encoders, in driver order."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -9,13 +9,13 @@ cdef enum:
 
 
 cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
-    uint64_t global_address       # first, so that they can be compared without it
+    uint64_t global_address  # first, so that the rest can be compared without it
     uint64_t global_dim[MAX_RANK]
     uint64_t global_strides[MAX_RANK]
     uint32_t data_type
     uint32_t rank
     uint32_t alignment_bytes  # of the address
-    uint32_t dtype            # the tensor's: dtype_key(); 0 where only a map's bytes are known
+    uint32_t dtype  # the tensor's dtype_key(); 0 if only a map's bytes are known
 
 
 cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorArguments* out) except -1
@@ -24,5 +24,5 @@ cdef uint64_t row_bytes(TensorArguments* tensor) noexcept
 
 
 cdef inline int driver_index(int rank, int dim) noexcept:
-    """The driver counts dimensions from the innermost, tensors from the outermost."""
+    """Return the driver's index of a dimension: it counts from the innermost, tensors from the outermost."""
     return rank - 1 - dim

@@ -1,6 +1,6 @@
-"""The one way from a tensor to driver order: index 0 innermost, strides in bytes.
+"""The only conversion from a tensor to driver order: index 0 innermost, strides in bytes.
 
-All are C values, so that making a descriptor touches no Python object between the tensor and the driver.
+All values are C values, so that making a descriptor touches no Python object between the tensor and the driver.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -16,17 +16,17 @@ from ..enums import TensorMapDataType
 # data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
 cdef enum:
     CODES = 32
-    DATA_TYPES = 32  # as many as the five bits of a map tell apart
+    DATA_TYPES = 32  # the range of the five bits in a map
     INTERLEAVES = 3
-    ASK = 255  # no type follows from the dtype: data_type_of() says why
-cdef int64_t MAX_STRIDE = 1 << 40  # in elements: in bytes, none that large is legal
+    ASK = 255  # no type follows from the dtype: data_type_of() explains why
+cdef int64_t MAX_STRIDE = 1 << 40  # in elements; as bytes, none that large is legal
 cdef unsigned char _INFERRED[CODES][4]
 cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
 cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # of the address
 
 
 def fill_tables(data_types, dtypes):
-    """Fill the C arrays. What has no place in them is refused: it would be written past their ends."""
+    """Fill the C arrays. Refuse values without a place in them, which would be written past their ends."""
     memset(_INFERRED, ASK, sizeof(_INFERRED))
     for code, bits, lanes in dtypes:
         if lanes == 1 and bits <= 64:
@@ -45,7 +45,7 @@ fill_tables(TensorMapDataType, DLPACK_NAMES)
 
 
 cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorArguments* out) except -1:
-    """The tensor in driver order. A data type of -1 follows from the tensor's dtype."""
+    """Describe the tensor in driver order. A data type of -1 follows from the tensor's dtype."""
     cdef int rank = tensor.ndim
     cdef int index, dim
     cdef int64_t extent, elements = 1  # of the dimensions so far
@@ -59,7 +59,7 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, interleave)
     out.global_address = address_of(tensor)
-    for index in range(MAX_RANK):  # a few instructions, where it would be a loop from the rank on, or memset() a call
+    for index in range(MAX_RANK):  # a few instructions; a loop from the rank on, or a call of memset(), would be slower
         out.global_dim[index] = out.global_strides[index] = 0
     for index in range(rank):
         dim = driver_index(rank, index)
@@ -78,10 +78,10 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
 cdef inline uint64_t _stride_bytes(
         DLTensor* tensor, int dim, int64_t extent, uint64_t element_bytes, int64_t elements,
         uint64_t span_bytes) except? -1:
-    """From one index of a dimension to the next. The dimensions inside have so many elements and span so many bytes.
+    """Return the bytes from one index of a dimension to the next, given the elements and span of the inner dimensions.
 
-    A dimension of extent 1 gets the stride that a contiguous tensor would have there, rounded up to a legal one: any
-    stride addresses it correctly, and torch keeps some that the driver refuses.
+    A dimension of extent 1 gets the stride of a contiguous tensor, rounded up to a legal one: any stride addresses it
+    correctly, and torch keeps some that the driver refuses.
     """
     cdef int64_t stride = elements if tensor.strides == NULL else tensor.strides[dim]
     cdef bint is_innermost = dim == tensor.ndim - 1
@@ -90,7 +90,7 @@ cdef inline uint64_t _stride_bytes(
     if extent == 1:
         return span_bytes if is_innermost else (span_bytes + 31) // 32 * 32
     if is_innermost and stride != 1:
-        if 0 in shape_of(tensor):  # whose strides NumPy makes 0
+        if 0 in shape_of(tensor):  # NumPy gives such arrays strides of 0
             raise _refusals.empty(shape_of(tensor))
         raise _refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
     if stride < 0:
@@ -101,7 +101,7 @@ cdef inline uint64_t _stride_bytes(
 
 
 cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
-    """The data type: the one asked for, if its elements are the tensor's; else the one that follows from the dtype."""
+    """Return the requested data type, if its elements fit the tensor's; else the one that follows from the dtype."""
     cdef uint32_t storage_bits = tensor.bits * tensor.lanes
     cdef uint32_t index
     if requested >= 0:
@@ -116,7 +116,7 @@ cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
 
 
 cdef int _count_packed_elements(TensorArguments* tensor) except -1:
-    """A packed type counts its own elements along the innermost dimension, which the tensor holds as bytes."""
+    """Count a packed type's own elements along the innermost dimension, which the tensor counts in bytes."""
     cdef uint64_t bits = tensor.global_dim[0] * 8
     if bits % _ELEMENT_BITS[tensor.data_type]:
         raise _refusals.packed_extent(tensor.data_type, tensor.global_dim[0])
@@ -129,12 +129,12 @@ cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) n
 
 
 cdef uint64_t row_bytes(TensorArguments* tensor) noexcept:
-    """Of the innermost dimension, from its first element past its last: a tensor's row is whole bytes."""
+    """Return the bytes of the innermost dimension from its first element past its last: a row is whole bytes."""
     return tensor.global_dim[0] * _ELEMENT_BITS[tensor.data_type] // 8
 
 
 cdef int arguments_of(object params, TensorArguments* out) except -1:
-    """The tensor's part of parameters that are in driver order already."""
+    """Set the tensor's part of parameters that are already in driver order."""
     memset(out, 0, sizeof(TensorArguments))
     out.data_type = params.data_type
     out.rank = params.rank

@@ -35,22 +35,22 @@ from .._keywords import options_from
 
 @cython.final
 cdef class TensorMapArray:
-    """Tensor maps side by side, 128 bytes each, in one block of host memory that is aligned to 128 bytes.
+    """Tensor maps in one contiguous block of host memory that is aligned to 128 bytes; each has 128 bytes.
 
-    Made by :func:`cuda_tma.create_tensor_maps`. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of map i;
+    :func:`cuda_tma.create_tensor_maps` makes it. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of map i;
     ``array.upload(stream)`` copies them all to device memory, for a kernel with a ``const TensorMap*`` parameter.
     """
 
     cdef void* _memory
-    cdef unsigned char* _maps        # the first aligned address in _memory
-    cdef TensorArguments* _arguments  # behind the maps: what tensors contributed that differ in more than the address
-    cdef Py_ssize_t* _described_by   # behind those: which of them, for each map
-    cdef Py_ssize_t _count           # of those that are made
+    cdef unsigned char* _maps  # the first aligned address in _memory
+    cdef TensorArguments* _arguments  # after the maps: of tensors that differ in more than the address
+    cdef Py_ssize_t* _described_by  # after those: the index of the arguments of each map
+    cdef Py_ssize_t _count  # of the maps that are made
     cdef CUcontext _context
     cdef int _device_id
     cdef Compilable _options
-    cdef list _tensors               # one for each map; None where addresses were given as integers
-    cdef list _owners                # what keeps the memory: see read()
+    cdef list _tensors  # one for each map; None if addresses were passed as integers
+    cdef list _owners  # keep the memory alive: see read()
     cdef object __weakref__
 
     def __cinit__(self):
@@ -60,7 +60,7 @@ cdef class TensorMapArray:
         PyMem_Free(self._memory)
 
     def __reduce__(self):
-        raise TypeError("a TensorMapArray is neither copied nor pickled: it belongs to a process and a context. Make "
+        raise TypeError("a TensorMapArray cannot be copied or pickled: it belongs to a process and a context. Make "
                         "another with cuda_tma.create_tensor_maps(tensors, options)")
 
     def __len__(self):
@@ -110,7 +110,7 @@ cdef class TensorMapArray:
         Raises
         ------
         TensorMapError
-            If their number differs or one is not aligned. The maps are then as they were.
+            If their number differs or one is not aligned. The maps are then unchanged.
         """
         if not self._count:
             _address_array(addresses, 0, 1)
@@ -127,10 +127,10 @@ cdef class TensorMapArray:
         Parameters
         ----------
         stream : Stream, or object with ``__cuda_stream__``
-            Kernels that are launched on it later see the maps. A thread of theirs calls ``fence_tensor_map_acquire`` of
-            a map before it uses it: the TMA unit may hold an older copy of what lay there. Where it captures a graph,
-            keep this array and the Buffer (``cuda_tma.graph.keep_alive(stream, array, buffer)`` has the graph do so):
-            every launch of the graph copies from the one to the other.
+            Kernels that are launched on it later see the maps. A thread must call ``fence_tensor_map_acquire`` for a
+            map before its use, because the TMA unit may hold an older copy of the memory. If the stream captures a
+            graph, keep this array and the Buffer, for example with ``cuda_tma.graph.keep_alive(stream, array,
+            buffer)``: every launch of the graph copies from the one to the other.
 
         Returns
         -------
@@ -146,7 +146,7 @@ cdef class TensorMapArray:
             return Buffer.from_handle(0, 0)
         buffer = allocate(stream, self._context, self._device_id, size_bytes)
         target = int(buffer.handle)
-        with nogil:  # a large copy may wait for the stream, and that for a host function in Python
+        with nogil:  # a large copy may wait for the stream, and the stream for a host function in Python
             result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
         require_success(result, "cuMemcpyHtoDAsync")
         remember_upload(buffer, self._maps, self._count, self._options)
@@ -159,11 +159,11 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     Parameters
     ----------
     tensors : sequence of tensors, or one tensor
-        Each is described by its own map, and kept alive. With `addresses`, one tensor, whose geometry they all have.
+        Each is described by its own map, and kept alive. With `addresses`, one tensor with the geometry of all maps.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
     addresses : sequence or array of int, optional
-        Device addresses of tensors like `tensors`: its map is encoded once and given each of them. Only their alignment
-        is checked, and nothing but `tensors` is kept alive.
+        Device addresses of tensors like `tensors`: its map is encoded once and copied for each. Only their alignment
+        is checked, and only `tensors` is kept alive.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     if addresses is None:
         if not isinstance(tensors, Iterable):
             raise TypeError(
-                f"tensors is a {type(tensors).__name__}; give a sequence of tensors, or addresses= beside one")
+                f"tensors is a {type(tensors).__name__}; pass a sequence of tensors, or one with addresses=")
         return _of_tensors(list(tensors), options)
     return _of_addresses(tensors, options, addresses)
 
@@ -209,13 +209,13 @@ cdef TensorMapArray _of_tensors(list tensors, Compilable options):
 
 
 cdef int _put_map(TensorMapArray array, Py_ssize_t index, DLTensor* tensor) except -1:
-    """Make the map of what was read of one tensor."""
+    """Make the map of one tensor that was read."""
     cdef unsigned char* target = array._maps + index * MAP_BYTES
     cdef Py_ssize_t last = array._described_by[index - 1] if index > 0 else -1
     cdef TensorArguments* arguments = array._arguments + last + 1
     describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
     if index > 0 and _differ_in_address_alone(arguments, array._arguments + last):
-        # A third of what encoding takes. The bytes are the same (tests/gpu/test_array.py).
+        # A third of the time of encoding. The bytes are the same (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
         replace_address(target, arguments.global_address)
         array._described_by[index] = last
@@ -226,7 +226,7 @@ cdef int _put_map(TensorMapArray array, Py_ssize_t index, DLTensor* tensor) exce
 
 
 cdef bint _differ_in_address_alone(const TensorArguments* arguments, const TensorArguments* encoded) noexcept:
-    """Whether these are what the encoder took, but for the address, which is a legal one."""
+    """Return whether the arguments equal the encoded ones except for the address, and the address is legal."""
     cdef size_t address_bytes = sizeof(encoded.global_address)
     return arguments.global_address % arguments.alignment_bytes == 0 and not memcmp(
         <const char*>arguments + address_bytes, <const char*>encoded + address_bytes,
@@ -261,9 +261,9 @@ cdef TensorMapArray _new_array():
 
 
 cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
-    """An array with room for so many maps, none of which is made."""
+    """Return an array with space for `count` maps, none of which is made."""
     cdef TensorMapArray array = _new_array()
-    cdef Py_ssize_t described = max(count, 1)  # also of no map there is a tensor; pages that stay empty cost nothing
+    cdef Py_ssize_t described = max(count, 1)  # a tensor is described even for no map; empty pages cost nothing
     cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
     array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)
     if array._memory == NULL:
@@ -276,12 +276,12 @@ cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
 
 
 def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
-    """The addresses as contiguous uint64, all of them legal."""
+    """Return the addresses as contiguous uint64, all of them legal."""
     given = _as_integers(addresses, alignment_bytes)
     if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
         raise _refusals.address_list(given.shape, given.dtype, count)
     values = np.ascontiguousarray(given, dtype=np.uint64)
-    unaligned = values & (alignment_bytes - 1) != 0  # a power of two: a remainder takes NumPy longer than the driver
+    unaligned = values & (alignment_bytes - 1) != 0  # a power of two: NumPy's remainder takes longer than the driver
     illegal = np.flatnonzero(unaligned | (given <= 0))
     if illegal.size:
         raise _refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
@@ -289,7 +289,7 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
 
 
 def _as_integers(addresses, uint64_t alignment_bytes):
-    """An array of integers where they are some. NumPy makes floats of np.uint64 beside int, and rounds them."""
+    """Return an array of integers if possible. NumPy converts np.uint64 next to int to floats, and rounds them."""
     given = np.asarray(addresses)
     if given.dtype.kind in "iu" or hasattr(addresses, "dtype"):
         return given
@@ -304,7 +304,7 @@ def _as_integers(addresses, uint64_t alignment_bytes):
 
 
 cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) except -1:
-    """Give each map its address; on an error none of them."""
+    """Set the address of each map; on an error of none."""
     cdef Py_ssize_t index = 0
     cdef Py_ssize_t changed
     cdef uint64_t[::1] before = np.empty(array._count, dtype=np.uint64)
@@ -313,7 +313,7 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
             before[index] = address_field(array._maps + index * MAP_BYTES)[0]
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
-        for changed in range(index):  # by hand: what failed once may fail again
+        for changed in range(index):  # one by one: a call that failed may fail again
             address_field(array._maps + changed * MAP_BYTES)[0] = before[changed]
         raise
     return 0

@@ -1,4 +1,4 @@
-"""Describing what was read of a tensor for a map of this context, for the other extension modules."""
+"""Description of a tensor that was read for a map of this context, for the other extension modules."""
 
 from .arguments cimport TensorArguments
 from .._compilable cimport Compilable

@@ -1,4 +1,4 @@
-"""Making one descriptor, by every door."""
+"""The making of one descriptor, for every entry point."""
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
@@ -26,35 +26,35 @@ cdef enum:
     ANY_DEVICE = -1
 
 cdef extern from "Python.h":
-    PyObject** PySequence_Fast_ITEMS(PyObject*)  # borrowed: a reference would be taken and given back at each look
+    PyObject** PySequence_Fast_ITEMS(PyObject*)  # borrowed: a reference would be taken and released at each access
 
 
 include "doors.pxi"  # create_tensor_map, as_tensor_map, OnDevice, _options
 
 
-cdef Property _ordinal  # of our Device, whose slot it is: a look-up by name takes a tenth as long as a map
+cdef Property _ordinal  # of our Device, whose slot it is: a look-up by name takes a tenth of the time of a map
 
 
 def register_ordinal(device_type):
-    """Tell this module of our Device, which is built upon it."""
+    """Register our Device, which imports this module."""
     global _ordinal
     _ordinal = own_property(device_type, "_ordinal")
 
 
-# ---- which options ----
+# ---- the choice of options ----
 
-cdef tuple _last_keywords = (object(),) * KEYWORDS  # of the last call; nobody gives these
-cdef Compilable _last_options = None  # what was made of them
+cdef tuple _last_keywords = (object(),) * KEYWORDS  # of the last call; no call passes these
+cdef Compilable _last_options = None  # the options that were made of them
 
 
 cpdef Compilable options_by_keywords(object options, tuple keywords):
-    """Options from the fields of TensorMapOptions, in order. The same keywords give the same object again."""
+    """Return options from the fields of TensorMapOptions, in order; the same object for the same keywords."""
     global _last_keywords, _last_options
     if options is not None or not _are_a_key(keywords):
         return _new_options(options, *keywords)
     try:
         made = _kept_options(None, *keywords)
-    except TypeError:  # a value is not hashable, or is wrong, which is said without this error
+    except TypeError:  # a value is not hashable, or is wrong, which _new_options reports
         return _new_options(None, *keywords)
     if not FREE_THREADED:
         _last_keywords, _last_options = keywords, made
@@ -62,13 +62,13 @@ cpdef Compilable options_by_keywords(object options, tuple keywords):
 
 
 cdef bint _are_a_key(tuple keywords) except -1:
-    """Whether they mean the same whenever they, or what is equal to them, are given again."""
+    """Return whether the keywords, or equal ones, always have the same meaning."""
     return (_are_ints(keywords[0]) and (keywords[1] is None or _are_ints(keywords[1]))
             and _stay_as_they_are(keywords[2:]))
 
 
 cdef bint _are_ints(object values) noexcept:
-    """64.0 is equal to 64 and is refused; a tensor is equal to itself and may change."""
+    """Return whether all are ints. 64.0 is equal to 64 but refused; a tensor is equal to itself but may change."""
     if type(values) is not tuple:
         return False
     for value in <tuple>values:
@@ -78,7 +78,7 @@ cdef bint _are_ints(object values) noexcept:
 
 
 cdef bint _stay_as_they_are(tuple values) except -1:
-    """An object may change its number, and a class of its own may call all words equal."""
+    """Return whether values are constant. An object may change its number, or compare equal to every string."""
     for value in values:
         if value is None or type(value) is int or type(value) is str or isinstance(value, Enum):
             continue
@@ -91,15 +91,15 @@ def _new_options(options, *keywords):
     return options_from(options=options, **dict(zip(NAMES[TensorMapOptions], keywords, strict=True)))
 
 
-_kept_options = lru_cache(256, typed=True)(_new_options)  # typed, because what is equal need not be as legal: 2.0 and 2
+_kept_options = lru_cache(256, typed=True)(_new_options)  # typed: equal values may differ in legality: 2.0 and 2
 
 
 # ---- making ----
 
 cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id):
-    """A map of the current context, whose device must be this one, if that is not ANY_DEVICE.
+    """Return a map of the current context, whose device must be `own_device_id`, unless that is ANY_DEVICE.
 
-    All is written where it stays.
+    All parts are written in place.
     """
     cdef TensorMapDescriptor descriptor = new_descriptor()
     cdef Reading reading
@@ -107,7 +107,7 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
         enter_context(&descriptor._context, &descriptor._device_id)
         if descriptor._device_id != own_device_id:
             raise _refusals.not_current(own_device_id, descriptor._device_id)
-    owner = read(tensor, &reading)  # of one's own: an attribute's reference would be taken and given back at each look
+    owner = read(tensor, &reading)  # an owned reference: an attribute's would be taken and released at each access
     descriptor._options = options
     descriptor._owner = owner
     descriptor._tensor = source_of(tensor, owner)
@@ -119,7 +119,7 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
 
 cdef int describe_here(
         DLTensor* tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out) except -1:
-    """Describe what was read for a map of this context, of the current one if it is NULL."""
+    """Describe a tensor that was read for a map of this context, or of the current one if it is NULL."""
     describe_for(tensor, options, out)
     if context[0] == NULL:
         enter_context(context, device_id)

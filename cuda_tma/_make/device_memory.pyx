@@ -1,9 +1,8 @@
-"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory beside the graph.
+"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory outside the graph.
 
-What a capturing stream allocates is a node of the graph, which frees nothing by itself, and which then cannot be
-launched again (CUDA programming guide, Graph Memory Nodes): cuda.core refuses to allocate there. A plain allocation is
-refused during a capture, too, unless the thread says that it means it: CU_STREAM_CAPTURE_MODE_RELAXED, in which nothing
-of it is captured.
+An allocation of a capturing stream is a node of the graph, which does not free it, and which then cannot be
+launched again (CUDA programming guide, Graph Memory Nodes). cuda.core refuses to allocate there. A plain allocation is
+also refused during a capture, unless the thread selects CU_STREAM_CAPTURE_MODE_RELAXED, in which it is not captured.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t
@@ -15,24 +14,24 @@ from cuda.core import Buffer, Stream
 from cuda.core import Device as CoreDevice
 
 cdef enum:
-    LEGACY_STREAM = 1  # CU_STREAM_LEGACY: what 0 means
+    LEGACY_STREAM = 1  # CU_STREAM_LEGACY: the meaning of 0
     CAPTURE_MODE_RELAXED = 2
 
 
 cdef object allocate(object stream, CUcontext context, int device_id, size_t size_bytes):
-    """A cuda.core Buffer that work on this stream may use."""
+    """Return a cuda.core Buffer that work on this stream may use."""
     cdef CUstream handle = known_stream(stream).handle
     cdef int is_capturing = 0
     require_success(driver.cuStreamIsCapturing(handle, &is_capturing), "cuStreamIsCapturing")
     if is_capturing:
         memory = _allocate_plain(context, size_bytes)
         return Buffer.from_handle(memory.address, size_bytes, owner=memory)
-    # Not Device.allocate: that asks for a set_current() of cuda.core's own, where torch may have made the context.
+    # Not Device.allocate, which requires a set_current() of cuda.core's own, although torch may have made the context.
     return CoreDevice(device_id).memory_resource.allocate(size_bytes, stream=_core_stream(stream, <uintptr_t>handle))
 
 
 cdef object _core_stream(object stream, uintptr_t handle):
-    """The stream as a cuda.core Stream. A foreign one has to outlive what is allocated on it."""
+    """Return the stream as a cuda.core Stream. A foreign one must outlive its allocations."""
     own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # a GraphBuilder's
     return own if isinstance(own, Stream) else Stream.from_handle(handle or LEGACY_STREAM)
 
@@ -45,7 +44,7 @@ cdef class _PlainMemory:
 
     def __dealloc__(self):
         if self.address:
-            with nogil:  # what the device does until then may wait for a host function in Python
+            with nogil:  # the device's work until then may wait for a host function in Python
                 _outside_of_captures(self.context, &self.address, 0)
 
 
@@ -60,7 +59,7 @@ cdef _PlainMemory _allocate_plain(CUcontext context, size_t size_bytes):
 
 
 cdef CUresult _outside_of_captures(CUcontext context, uint64_t* address, size_t size_bytes) noexcept nogil:
-    """Allocate so many bytes, or free what is there if that is none, in a context, whatever is being captured."""
+    """Allocate `size_bytes` in a context, or free the memory if it is 0, even during a capture."""
     cdef int mode = CAPTURE_MODE_RELAXED
     cdef CUresult result = driver.cuCtxPushCurrent(context)
     if result != CUDA_SUCCESS:

@@ -14,7 +14,7 @@ def create_tensor_map(
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type picks the mode: tiled, im2col or im2col wide.
+        Their type selects the mode: tiled, im2col or im2col wide.
     box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
@@ -41,7 +41,7 @@ def as_tensor_map(
 
 
 class OnDevice:
-    """The door that Device takes over from here."""
+    """The base class of Device, with its method for tensor maps."""
 
     def create_tensor_map(
             self, tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None, swizzle=None, l2_promotion=None, oob_fill=None, allocation_class=None):
@@ -55,10 +55,10 @@ class OnDevice:
 
 cdef inline Compilable _options(
         object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle, object l2_promotion, object oob_fill, object allocation_class):
-    """Our options as they are; from everything else, options: of the last keywords those that were made of them.
+    """Return our options unchanged, and options made from any other arguments.
 
-    To check keywords takes as long as ten descriptors, to look them up as long as one: so the last ones, which a loop
-    gives again, are known by their identity.
+    Checking keywords takes as long as ten descriptors, and looking them up as long as one. Therefore the last ones,
+    which a loop repeats, are compared by identity.
     """
     cdef PyObject* keywords[KEYWORDS]
     if isinstance(options, Compilable) and (
@@ -71,7 +71,7 @@ cdef inline Compilable _options(
             is oob_fill
             is allocation_class is None):
         return <Compilable>options
-    if options is None and not FREE_THREADED:  # where the two below could be of two calls
+    if options is None and not FREE_THREADED:  # without a GIL, the two below could belong to two calls
         keywords[0] = <PyObject*>box_dim
         keywords[1] = <PyObject*>element_strides
         keywords[2] = <PyObject*>data_type

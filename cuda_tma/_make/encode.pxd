@@ -1,4 +1,4 @@
-"""From arguments and options to 128 bytes, or to what they say, for the other extension modules."""
+"""From arguments and options to 128 bytes or to parameters, for the other extension modules."""
 
 from .._compilable cimport Compilable
 from .._read.dlpack cimport DLTensor

@@ -1,6 +1,6 @@
 """From options to C values in driver order, and from those and a tensor's arguments to 128 bytes or to params.
 
-Each mode has its own kind of values, its own encoder of the driver's, and its own params.
+Each mode has its own type of values, its own encoder of the driver's, and its own params.
 """
 
 from cpython.object cimport PyObject
@@ -22,22 +22,24 @@ from ..rules._explain import refusal
 
 cdef enum:
     SMALL = 1  # CUtensorMapAllocClass
-    ANY_RANK = -1  # of options that do not say how many dimensions their tensor has
-    LARGE_BIT = 1 << 21        # of word 2: the allocation class (codec/_fields.py)
+    ANY_RANK = -1  # options without a number of dimensions
+    LARGE_BIT = 1 << 21  # in word 2: the allocation class (codec/_fields.py)
     LARGE_BYTES = 128 * 1024
 
 cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]
 
 
-# ---- the options of each mode, as its encoder takes them ----
+# ---- the options of each mode, as arguments of its encoder ----
 
 cdef class CompiledOptions:
-    """The options' part, compiled once from the (frozen) options that hold it. This is a tiled map's, and what the
-    other modes share with it."""
+    """The options' part, compiled once from the (frozen) options that hold it.
+
+    The class is a tiled map's, and the base of the other modes.
+    """
 
     cdef int rank
     cdef int data_type  # -1: follows from the tensor's dtype
-    cdef int allocation_class  # -1: SMALL, where the driver can set it
+    cdef int allocation_class  # -1: SMALL, if the driver can set it
     cdef uint32_t interleave, swizzle, l2_promotion, oob_fill
     cdef uint32_t box_dim[MAX_RANK]
     cdef uint32_t element_strides[MAX_RANK]
@@ -53,7 +55,7 @@ cdef class CompiledOptions:
             box_dim=tuple([self.box_dim[index] for index in range(tensor.rank)]), **self.common_params(tensor))
 
     cdef dict common_params(self, TensorArguments* tensor):
-        """The parameters of all modes."""
+        """Return the parameters of all modes."""
         rank = tensor.rank
         return {
             "data_type": tensor.data_type,
@@ -70,7 +72,7 @@ cdef class CompiledOptions:
 
 
 cdef class CompiledPixels(CompiledOptions):
-    """What both modes have: a column of pixels."""
+    """The column of pixels, which both im2col modes have."""
 
     cdef uint32_t channels_per_pixel, pixels_per_column
 
@@ -102,7 +104,7 @@ cdef class CompiledIm2colWide(CompiledPixels):
     cdef uint32_t mode
 
     cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) except? -1:
-        """Driver 580 makes such maps on 9.0 too, where no instruction can use them: it is not asked there."""
+        """Encode the map, but not on 9.0: driver 580 would do so there, although no instruction can use it."""
         cdef int major = 0
         require_success(
             driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")
@@ -127,12 +129,12 @@ cdef class CompiledIm2colWide(CompiledPixels):
         )
 
 
-# ---- compiling them ----
+# ---- compilation ----
 
 cdef inline PyObject* compiled(Compilable options) except NULL:
-    """The options' C values, made at first use. Options never change, so neither do these.
+    """Return the options' C values, compiled at first use. Options never change, so neither do these.
 
-    Borrowed: a reference would be taken and given back for each map (layout_of()).
+    Borrowed: a reference would be taken and released for each map (layout_of()).
     """
     if options.values is None:
         options.values = _compile(options)
@@ -157,7 +159,7 @@ cdef CompiledOptions _compile_tiled(object options):
 
 
 cdef int _compile_common(CompiledOptions values, object options, int rank) except -1:
-    """The options of all modes. Those of ANY_RANK have no element strides: all are 1."""
+    """Compile the options of all modes. Those of ANY_RANK have no element strides: all are 1."""
     element_strides = options.element_strides or (1,) * (MAX_RANK if rank == ANY_RANK else rank)
     if len(element_strides) != rank and rank != ANY_RANK:
         raise _refusals.option_lengths(options)
@@ -195,7 +197,7 @@ cdef CompiledIm2colWide _compile_wide(object options):
 
 
 cdef int _put_uint32(uint32_t* target, str name, tuple values, str legal) except -1:
-    """A value for each dimension, in driver order. More than MAX_RANK fit no tensor that describe() lets through."""
+    """Write a value for each dimension, in driver order; describe() refuses more than MAX_RANK."""
     rank = len(values)
     for dim in range(rank if rank <= MAX_RANK else 0):
         target[driver_index(rank, dim)] = _uint32(f"{name}[{dim}]", values[dim], legal)
@@ -203,7 +205,7 @@ cdef int _put_uint32(uint32_t* target, str name, tuple values, str legal) except
 
 
 cdef int _put_int32(int* target, str name, tuple values) except -1:
-    """A value for each spatial dimension, in driver order. A fourth fits no tensor that describe() lets through."""
+    """Write a value for each spatial dimension, in driver order; describe() refuses a fourth."""
     for index, value in enumerate(values[::-1][:MAX_RANK - 2]):
         target[index] = _int32(f"{name}[{len(values) - 1 - index}]", value)
     return 0
@@ -221,10 +223,10 @@ cdef int32_t _int32(str name, object value) except? 0:
     return value
 
 
-# ---- what a tensor and options say together ----
+# ---- a tensor together with options ----
 
 cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out) except -1:
-    """The tensor in driver order, as these options have it read."""
+    """Describe the tensor in driver order, as these options read it."""
     cdef PyObject* values = compiled(options)
     cdef int rank = (<CompiledOptions>values).rank
     if rank != tensor.ndim and rank != ANY_RANK and 1 <= tensor.ndim <= MAX_RANK:
@@ -233,12 +235,12 @@ cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out
 
 
 cdef object params_from(Compilable options, TensorArguments* arguments):
-    """The parameters that the driver's encoder is given."""
+    """Return the parameters that the driver's encoder receives."""
     return (<CompiledOptions>compiled(options)).params(arguments)
 
 
 def tiled_params(ExportedTensor tensor, options):
-    """The parameters that a tensor and options make, without asking the driver.
+    """Return the parameters of a tensor and options, without the driver.
 
     Parameters
     ----------
@@ -263,7 +265,7 @@ def tiled_params(ExportedTensor tensor, options):
 # ---- the 128 bytes ----
 
 cdef int encode(void* target, Compilable options, TensorArguments* arguments, int device_id) except -1:
-    """Have the driver write the 128 bytes, or explain why it does not."""
+    """Have the driver write the 128 bytes, or raise an error that explains its refusal."""
     cdef PyObject* values = compiled(options)
     cdef int allocation_class = (<CompiledOptions>values).allocation_class
     cdef CUresult result = (<CompiledOptions>values).encode(target, arguments, device_id)
@@ -276,16 +278,17 @@ cdef int encode(void* target, Compilable options, TensorArguments* arguments, in
     elif allocation_class >= 0:
         raise _refusals.allocation_class(allocation_class)
     else:
-        _mend_allocation_class(<uint32_t*>target, arguments, device_id)
+        _fix_allocation_class(<uint32_t*>target, arguments, device_id)
     return 0
 
 
-cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int device_id) except -1:
-    """Make a map SMALL whose tensor may lie in an allocation of less than 128 KiB. Not verified on hardware.
+cdef int _fix_allocation_class(uint32_t* words, TensorArguments* arguments, int device_id) except -1:
+    """Make a map SMALL whose tensor may be in an allocation of less than 128 KiB. Not verified on hardware.
 
-    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass call such tensors LARGE unless
-    they are dense, and loads then fault now and then. NVIDIA says to clear the bit (driver 595.71.05, release notes,
-    known issues); as CUTLASS and Triton do, we go by the tensor, which reaches less far than its allocation.
+    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass make such tensors LARGE unless
+    they are dense, and loads then fault occasionally. NVIDIA recommends to clear the bit (driver 595.71.05, release
+    notes, known issues). As CUTLASS and Triton do, the check uses the tensor's extent, which is below that of its
+    allocation.
     """
     if (words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES)
             and compute_capability(device_id) >= TMA_EXTENDED_SINCE):
@@ -294,10 +297,10 @@ cdef int _mend_allocation_class(uint32_t* words, TensorArguments* arguments, int
 
 
 cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noexcept:
-    """Whether the last element ends before so many bytes from the first.
+    """Return whether the last element ends before `limit_bytes` from the first.
 
-    Of an interleaved tensor the elements of dimension 0 are a slice of 16 or 32 bytes apart: it reaches further than
-    is said here, and may be called SMALL where LARGE would do, which costs prefetches and no fault.
+    In an interleaved tensor the elements of dimension 0 are a slice of 16 or 32 bytes apart. It extends further than
+    computed here, and may be made SMALL where LARGE would do, which costs prefetches but no fault.
     """
     cdef uint64_t reach_bytes = row_bytes(tensor)
     cdef uint32_t index
@@ -310,7 +313,7 @@ cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noex
 
 
 cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArguments* arguments, int device_id):
-    """What to say when the driver refused."""
+    """Return the error for a refusal of the driver."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return _refusals.no_context()
     if result != CUDA_ERROR_INVALID_VALUE:
@@ -319,7 +322,7 @@ cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArgum
 
 
 cdef object _broken_rules(CompiledOptions values, TensorArguments* arguments, int device_id):
-    """Every rule that they break. Off the hot path: the rules are asked only now."""
+    """Return an error with every broken rule. Off the hot path: the rules are checked only now."""
     params = values.params(arguments)
     violations = check(params, compute_capability=compute_capability(device_id))
     return refusal(params, violations, dtype_name=dtype_name_of(arguments.dtype))

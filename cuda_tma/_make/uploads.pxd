@@ -1,4 +1,4 @@
-"""What is known of device memory that maps were uploaded to."""
+"""The maps in device memory that an array was uploaded to."""
 
 from libc.stdint cimport uint64_t
 
@@ -11,8 +11,10 @@ cdef enum:
 
 
 cdef class UploadedMaps(Known):
-    """Maps that differ in no more than a launch does not compare stand for each other: the first, and the first that
-    is of another data type, or the first again."""
+    """Two maps that represent all uploaded ones in the comparisons of a launch.
+
+    They are the first, and the first with another data type, or the first again.
+    """
 
     cdef unsigned char kinds[KIND_COUNT][MAP_BYTES]
     cdef Compilable options

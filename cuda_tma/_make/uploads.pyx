@@ -1,6 +1,6 @@
-"""Which maps lie in the Buffer that an array was uploaded to, so that a launch can compare them with a kernel's type.
+"""The maps in the Buffer of an uploaded array, so that a launch can compare them with a kernel's type.
 
-They have the options in common; a data type that those leave open may differ.
+They share their options; a data type that the options leave open may differ.
 """
 
 from libc.stdint cimport uint32_t
@@ -23,7 +23,7 @@ cdef WeakCache _uploads = WeakCache()  # Buffer: UploadedMaps
 
 
 cdef int remember_upload(object buffer, const unsigned char* maps, Py_ssize_t count, Compilable options) except -1:
-    """Note what lies in a Buffer, for as long as it lives."""
+    """Note the maps in a Buffer, for as long as it lives."""
     cdef UploadedMaps uploaded = UploadedMaps.__new__(UploadedMaps)
     cdef Py_ssize_t other = 0
     cdef Py_ssize_t index
@@ -42,5 +42,5 @@ cdef inline uint32_t _word(const unsigned char* map) noexcept:
 
 
 cdef UploadedMaps uploaded_to(object buffer):
-    """What lies in a Buffer; None if no array was uploaded to it."""
+    """Return the maps in a Buffer; None if no array was uploaded to it."""
     return look_up(_uploads, buffer)

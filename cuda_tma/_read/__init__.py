@@ -1,1 +1,1 @@
-"""Reading what a user hands over: a tensor, its memory and context, a stream, an index."""
+"""Reading of a user's objects: a tensor, its memory and context, a stream, an index."""

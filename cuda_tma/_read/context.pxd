@@ -1,4 +1,4 @@
-"""The current context and whose memory an address is, for the other extension modules."""
+"""The current context, and the owner of an address, for the other extension modules."""
 
 from .dlpack cimport DLTensor, kDLCUDA
 from .._cuda.driver cimport CUcontext
@@ -19,9 +19,9 @@ cdef int require_device(const DLTensor* tensor, int device_id) except -1
 
 
 cdef inline int require_access(DLTensor* tensor, int device_id) except -1:
-    """Refuse memory that a device cannot read. Pinned and managed memory is every device's.
+    """Refuse memory that a device cannot read. Every device can read pinned and managed memory.
 
-    Where the exporter did not say whose memory it is, the driver is asked: see locate().
+    If the exporter did not name the owner of the memory, locate() asks the driver.
     """
     if tensor.device_type == kDLCUDA and tensor.device_id == device_id and tensor.data != NULL:
         return 0

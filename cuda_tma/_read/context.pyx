@@ -1,4 +1,4 @@
-"""Where maps are made and memory can be reached: the current context, its device, and whose memory an address is."""
+"""The contexts of maps and memory: the current context, its device, and the owner of an address."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -26,11 +26,11 @@ cdef extern from *:
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1:
-    """The context and device in which a map is made.
+    """Return the context and device in which a map is made.
 
-    The device of the last context is remembered: asking costs as much as a fifth of the driver's encode. Should a
-    context be destroyed and its handle be given to one of another device, then memory is judged by the old device,
-    until another context was current. Primary contexts, which torch and cuda.core use, keep their handles.
+    The device of the last context is kept, because a query costs a fifth of the driver's encode. If a context is
+    destroyed and another device's context gets its handle, memory is checked against the old device until another
+    context was current. Primary contexts, which torch and cuda.core use, keep their handles.
     """
     global last_context
     ensure_driver()
@@ -44,7 +44,7 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
 
 
 def current_device():
-    """The ordinal of the current context's device."""
+    """Return the ordinal of the current context's device."""
     cdef CUcontext context
     cdef int device_id
     enter_context(&context, &device_id)
@@ -52,7 +52,7 @@ def current_device():
 
 
 cdef int device_of(CUcontext context) noexcept:
-    """The ordinal of a context's device, or -1."""
+    """Return the ordinal of a context's device, or -1."""
     cdef int device_id = -1
     if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
         driver.cuCtxGetDevice(&device_id)
@@ -61,7 +61,7 @@ cdef int device_of(CUcontext context) noexcept:
 
 
 cdef bint share_memory(CUcontext one, CUcontext other) noexcept:
-    """Whether what is made in one context is valid in the other, too.
+    """Return whether maps and memory of one context are also valid in the other.
 
     A green context is a part of a device's multiprocessors, and its memory is that of the device's primary context
     (CUDA driver API, Green Contexts).
@@ -101,9 +101,10 @@ cdef int require_memory(DLTensor* tensor) except -1:
 
 
 cdef int locate(DLTensor* tensor) except -1:
-    """Note in `tensor` whose memory it is, where the exporter did not say or called pinned memory the CPU's.
+    """Set the owner of memory in `tensor`, if the exporter did not name it or assigned pinned memory to the CPU.
 
-    Memory stays where it is, so a view that is used again need not ask again. Refuses what is no GPU's of NVIDIA's.
+    Memory does not move, so a view that is used again needs no further query. Refuse memory that no NVIDIA GPU can
+    read.
     """
     if tensor.device_type == kDLCPU or tensor.device_type == 0:
         tensor.device_type = _memory_type(address_of(tensor), <int*>&tensor.device_id)
@@ -120,7 +121,7 @@ cdef int require_device(const DLTensor* tensor, int device_id) except -1:
 
 
 cdef int _memory_type(uint64_t address, int* device_id) except -1:
-    """A DLDeviceType as the driver has it, and for kDLCUDA the device."""
+    """Return the driver's DLDeviceType, and for kDLCUDA the device."""
     cdef unsigned int kind = 0
     cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:
@@ -135,6 +136,6 @@ cdef int _memory_type(uint64_t address, int* device_id) except -1:
 
 
 cdef bint _is_managed(uint64_t address) noexcept:
-    """Whether it is managed memory, which an exporter may call one device's."""
+    """Return whether memory is managed; an exporter may assign it to one device."""
     cdef unsigned int is_managed = 0
     return driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address) == CUDA_SUCCESS and is_managed

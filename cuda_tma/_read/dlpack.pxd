@@ -1,9 +1,9 @@
-"""DLPack 1.x, and what the package reads of it. Source: dlpack.h 1.3."""
+"""DLPack 1.x, and the values that the package reads from it. Source: dlpack.h 1.3."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
 cdef enum:
-    INLINE_NDIM = 5  # what a tensor map can have: a tensor of more is kept whole, but not for speed
+    INLINE_NDIM = 5  # the highest rank of a tensor map; tensors of more dimensions are stored out of line
 
 cdef enum:  # DLDeviceType
     kDLCPU = 1
@@ -51,18 +51,18 @@ cdef struct DLPackExchangeAPI:
 
 
 cdef class ExportedTensor:
-    """What a tensor says of itself, with the references that keep its memory alive."""
+    """A tensor's description of itself, with the references that keep its memory alive."""
 
-    cdef DLTensor layout                         # a copy; shape and strides point into one of the next four
+    cdef DLTensor layout  # a copy; shape and strides point into one of the next four
     cdef DLManagedTensorVersioned* versioned     # owned: released through its deleter
     cdef DLManagedTensor* unversioned            # owned: likewise, from exporters before DLPack 1.0
-    cdef int64_t* values                         # owned: shape then strides, where no DLPack object holds them
-    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, of few dimensions
+    cdef int64_t* values  # owned: shape then strides, if no DLPack object holds them
+    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, for few dimensions
 
     cdef readonly object source   # the tensor; a descriptor's `tensor`
-    cdef uint64_t source_address  # where its elements were; 0 where it cannot be asked again
-    cdef object kept              # the view or Buffer through which it was given
-    cdef object owner             # what owns the memory, where that is none of these
+    cdef uint64_t source_address  # the address of its elements; 0 if it cannot be queried again
+    cdef object kept  # the view or Buffer through which it was passed
+    cdef object owner  # the owner of the memory, if that is none of these
 
 
 cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:
@@ -70,7 +70,7 @@ cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:
 
 
 cdef inline uint32_t dtype_key(DLTensor* tensor) noexcept:
-    """The dtype as one number, for dtype_name_of()."""
+    """Return the dtype as one number, for dtype_name_of()."""
     return tensor.code | <uint32_t>tensor.bits << 8 | <uint32_t>tensor.lanes << 16
 
 

@@ -1,4 +1,4 @@
-"""ExportedTensor: what a tensor says of itself by DLPack or the CUDA array interface, and what keeps that alive."""
+"""ExportedTensor: a tensor's description through DLPack or the CUDA array interface, and the owner of its memory."""
 
 from math import prod
 
@@ -20,9 +20,9 @@ cdef extern from "Python.h":
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
-    OPAQUE_CODE = 3        # what a view without a dtype shows
+    OPAQUE_CODE = 3  # the code of a view without a dtype
     FLAG_IS_COPIED = 2
-    MAX_NDIM = 64          # NumPy's; nothing that we read has more
+    MAX_NDIM = 64  # NumPy's; no supported library has more
 
 
 @cython.freelist(16)
@@ -33,8 +33,8 @@ cdef class ExportedTensor:
     def __dealloc__(self):
         cdef DLManagedTensorVersioned* versioned = self.versioned
         cdef DLManagedTensor* unversioned = self.unversioned
-        # Without the GIL, which deleters take themselves where they need it (DLPack, Python Specification): one that
-        # frees device memory waits for the device, and that may wait for a host function in Python.
+        # Without the GIL, which deleters take themselves if they need it (DLPack, Python Specification): a deleter that
+        # frees device memory waits for the device, which may wait for a host function in Python.
         if versioned != NULL and versioned.deleter != NULL:
             with nogil:
                 versioned.deleter(versioned)
@@ -57,12 +57,12 @@ cdef class ExportedTensor:
 
     @property
     def dlpack_dtype(self):
-        """(code, bits, lanes)."""
+        """The code, the bits and the lanes of the dtype."""
         return self.layout.code, self.layout.bits, self.layout.lanes
 
     @property
     def dlpack_device(self):
-        """(device type, device id); the type is 0 where the exporter did not say."""
+        """The device type and the device id; the type is 0 if the exporter did not report it."""
         return self.layout.device_type, self.layout.device_id
 
     @property
@@ -72,33 +72,33 @@ cdef class ExportedTensor:
 
     @property
     def exporting_obj(self):
-        """What was exported: the tensor, or the view or Buffer through which it was given."""
+        """The exported object: the tensor, or the view or Buffer through which it was passed."""
         return self.source if self.kept is None else self.kept
 
     def __dlpack_device__(self):
         return self.dlpack_device
 
     def __dlpack__(self, *, stream=None, max_version=None):
-        """For cuda.core's view, which is given this in the tensor's place, and holds it as its ``exporting_obj``.
+        """Return a capsule for cuda.core's view, which receives this object and holds it as its ``exporting_obj``.
 
-        So the capsule holds nothing: the garbage collector sees no reference in it, and a tensor with a view of itself
-        would never be collected.
+        Therefore the capsule holds nothing: the garbage collector cannot see a reference in it, and a tensor with a
+        view of itself would never be collected.
         """
         if stream != -1 and (stream is not None or is_stream_ordered(self.layout.device_type)):
             _order_before(stream, self.exporting_obj)  # None: the legacy default stream
         return _new_capsule(self, NULL)
 
     def capsule(self):
-        """A DLPack capsule of the same memory, which keeps this object alive."""
+        """Return a DLPack capsule of the same memory, which keeps this object alive."""
         capsule = _new_capsule(self, <void*>self)
         Py_INCREF(self)
         return capsule
 
 
 cdef object _new_capsule(ExportedTensor exported, void* kept):
-    """A capsule with a shape and strides of its own, whose end lets go of `kept`, if that is not NULL.
+    """Return a capsule with its own shape and strides; its deleter releases `kept`, if that is not NULL.
 
-    cuda.core's view cannot read the narrow floats, so they go out as unsigned integers of their size.
+    cuda.core's view cannot read the narrow floats, so they are exported as unsigned integers of their size.
     """
     cdef DLTensor* layout = &exported.layout
     cdef size_t values_bytes = layout.ndim * sizeof(int64_t)
@@ -124,14 +124,14 @@ cdef object _new_capsule(ExportedTensor exported, void* kept):
 
 
 cdef object _order_before(object stream, object tensor):
-    """Let a tensor's pending work end before a stream's next. The capsule that one gets for asking is not wanted."""
+    """Order a tensor's pending work before a stream's next; the capsule of the request is discarded."""
     if getattr(tensor, "requires_grad", False):
         tensor = tensor.detach()
     tensor.__dlpack__(stream=stream)
 
 
 cdef void _release_managed(DLManagedTensorVersioned* managed) noexcept nogil:
-    """Called by whoever took the capsule, from any thread: perhaps after Python has ended."""
+    """Release an export. The consumer of the capsule calls this from any thread, perhaps after Python has ended."""
     if managed.manager_ctx != NULL and Py_IsInitialized():
         with gil:
             Py_DECREF(<object>managed.manager_ctx)
@@ -150,19 +150,19 @@ cdef tuple shape_of(DLTensor* tensor):
 
 
 cdef tuple strides_of(DLTensor* tensor):
-    """Strides in elements; of a C-contiguous tensor where the exporter left them out."""
+    """Return strides in elements; those of a C-contiguous tensor if the exporter omitted them."""
     if tensor.strides != NULL:
         return tuple([tensor.strides[dim] for dim in range(tensor.ndim)])
     return contiguous_strides(shape_of(tensor))
 
 
 def contiguous_strides(shape):
-    """Strides in elements of a C-contiguous tensor."""
+    """Return the strides in elements of a C-contiguous tensor."""
     return tuple(prod(shape[dim + 1:]) for dim in range(len(shape)))
 
 
 def dtype_name_of(uint32_t key):
-    """The name of a DLPack dtype, given as ``code | bits << 8 | lanes << 16``."""
+    """Return the name of a DLPack dtype, passed as ``code | bits << 8 | lanes << 16``."""
     dtype = key & 0xFF, key >> 8 & 0xFF, key >> 16
     if dtype[0] == OPAQUE_CODE:
         return f"untyped ({dtype[1] // 8}-byte elements)"
@@ -170,18 +170,18 @@ def dtype_name_of(uint32_t key):
 
 
 def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize=None, device_id=-1):
-    """An :class:`ExportedTensor` of plain values, which owns no memory.
+    """Return an :class:`ExportedTensor` of plain values, which owns no memory.
 
     Parameters
     ----------
     shape, strides : sequence of int
         In tensor order; strides in elements, C-contiguous if None.
     dtype : str or None
-        A dtype's name. None: elements of `itemsize` bytes, of which no more is known.
+        A dtype's name. None: elements of `itemsize` bytes, of unknown type.
     address : int
         Address of the first element.
     device_id : int
-        The CUDA device that the memory is on; -1 asks the driver.
+        The CUDA device of the memory; -1 asks the driver.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
     return exported
 
 
-# ---- the ways to read ----
+# ---- the protocols ----
 
 cdef int adopt_exchange(ExportedTensor exported, object tensor, DLPackExchangeAPI* api) except -1:
     api.managed_tensor_from_py_object_no_sync(<void*>tensor, &exported.versioned)
@@ -225,11 +225,11 @@ cdef int _adopt_layout(ExportedTensor exported, DLTensor* tensor) except -1:
 
 
 cdef object dlpack_capsule(object tensor):
-    """A DLPack capsule, asked for so that the host waits for nothing.
+    """Return a DLPack capsule, requested so that the host does not wait.
 
-    The array API standard has stream=-1 for that. NumPy takes no stream for host memory. JAX 0.11 takes -1 for the
-    handle of a stream and fails, and without a stream it waits for the array; given the legacy default stream (1), it
-    lets that one wait (measured, with 0.35 s of work pending: 0.35 s without, 0.2 ms with it).
+    The array API standard has stream=-1 for that. NumPy accepts no stream for host memory. JAX 0.11 takes -1 for the
+    handle of a stream and fails, and without a stream it waits for the array. With the legacy default stream (1), it
+    makes that stream wait (measured, with 0.35 s of work pending: 0.35 s without, 0.2 ms with it).
     """
     if not is_stream_ordered(tensor.__dlpack_device__()[0]):
         return _versioned_capsule(tensor)
@@ -240,7 +240,7 @@ cdef object dlpack_capsule(object tensor):
 
 
 cdef inline bint is_stream_ordered(int device_type) noexcept:
-    """Whether work on the memory is queued on streams; for other memory None means no stream."""
+    """Return whether work on the memory is queued on streams; for other memory None means no stream."""
     return device_type == kDLCUDA or device_type == kDLCUDAManaged
 
 
@@ -267,7 +267,7 @@ _KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kind: DLDataTy
 
 
 cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1:
-    """``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
+    """Read ``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative or dtype.itemsize > 16:
         raise _refusals.typestr(interface["typestr"])
@@ -301,7 +301,7 @@ cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except 
 
 
 cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1:
-    """Take a layout whose shape and strides another object holds, and may change."""
+    """Copy a layout whose shape and strides another object holds and may change."""
     exported.layout = tensor[0]
     _make_room(exported, tensor.ndim)
     memcpy(exported.layout.shape, tensor.shape, tensor.ndim * sizeof(int64_t))
@@ -313,7 +313,7 @@ cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1:
 
 
 cdef int _make_room(ExportedTensor exported, Py_ssize_t ndim) except -1:
-    """Memory for shape and strides, and where they lie in it."""
+    """Allocate memory for shape and strides, and set their pointers."""
     cdef int64_t* room = exported.inline_values
     if ndim > INLINE_NDIM:
         room = exported.values = <int64_t*>PyMem_Malloc(2 * ndim * sizeof(int64_t))

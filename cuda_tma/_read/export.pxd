@@ -1,11 +1,11 @@
-"""Reading any tensor, for the other extension modules."""
+"""Reading of any tensor, for the other extension modules."""
 
 from libc.stdint cimport int64_t, uint64_t
 
 from .dlpack cimport INLINE_NDIM, DLTensor, ExportedTensor
 
 
-cdef struct Reading:  # of what is read in place; layout_of() says where that is
+cdef struct Reading:  # space for a layout that is read in place; layout_of() returns its address
     DLTensor room
     int64_t values[2 * INLINE_NDIM]
 
@@ -15,18 +15,18 @@ cdef bint look_at_torch(object tensor, DLTensor* layout) except -1
 
 
 cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:
-    """What read() read: until Python runs that may change the tensor, or its owner goes.
+    """Return the layout that read() read. It is valid until Python runs that may change the tensor, or its owner ends.
 
-    It is asked for when the caller has the owner, which read() thereby returns as it got it. To hold it there first
-    would take a reference and give it back at once, and such a pair is slow since Python 3.12, which writes half of the
-    count and reads the whole: the processor must wait for its own store.
+    The caller asks for it when it has the owner, so read() returns the owner unchanged. Holding the owner there first
+    would take and release a reference at once. Such a pair is slow since Python 3.12, which writes half of the count
+    and reads the whole: the processor must wait for its own store.
     """
     return &(<ExportedTensor>owner).layout if isinstance(owner, ExportedTensor) else &reading.room
 
 
 cdef ExportedTensor export(object tensor)
 cdef inline object source_of(object tensor, object owner):
-    """The tensor that was read, where `tensor` may be a view of it."""
+    """Return the tensor that was read, of which `tensor` may be a view."""
     return (<ExportedTensor>owner).source if isinstance(owner, ExportedTensor) else tensor
 
 

@@ -1,6 +1,6 @@
-"""Reading any tensor without copying it or waiting for a stream, and owning what keeps its memory alive.
+"""Reading of any tensor without a copy or a wait for a stream, with an owner that keeps its memory alive.
 
-The ways, best first: what torch and CuPy offer to C, the DLPack C exchange API (a C function on the tensor's type),
+The methods, best first: C functions of torch and CuPy, the DLPack C exchange API (a C function on the tensor's type),
 ``__dlpack__``, and ``__cuda_array_interface__``.
 """
 
@@ -37,17 +37,17 @@ cdef extern from *:
     """
     #define owned(reference) (reference)
     """
-    object owned(PyObject*)  # what a C function returned as a new reference, to be counted as one
+    object owned(PyObject*)  # a C function's new reference, to be counted as one
 
 
-cdef object _exported_slot = None  # the descriptors of our view's __slots__, which its instances are read and set by
+cdef object _exported_slot = None  # the descriptors of our view's __slots__, to get and set its instances' values
 cdef object _storage_slot = None
 cdef Getter _get_slot = NULL
 cdef type CORE_VIEW = CoreView  # a C variable: no look-up in the module's dictionary
 
 
 def register_view(view_type):
-    """Tell this module of our StridedMemoryView, which is built upon it."""
+    """Register our StridedMemoryView, which imports this module."""
     global _exported_slot, _storage_slot, _get_slot
     register_view_type(view_type)
     _exported_slot, _storage_slot = view_type._exported, view_type._storage
@@ -57,7 +57,7 @@ def register_view(view_type):
 # ---- reading ----
 
 cdef object read(object tensor, Reading* reading):
-    """Read a tensor for layout_of(), and return what keeps that and the memory alive. Errors: those of export()."""
+    """Read a tensor for layout_of(), and return the owner of layout and memory. Errors: those of export()."""
     cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source == VIEW:
         return _export_of_view(tensor)
@@ -69,8 +69,11 @@ cdef object read(object tensor, Reading* reading):
 
 
 cdef bint look_at_torch(object tensor, DLTensor* layout) except -1:
-    """Read a torch tensor in place and own nothing: for what is done before Python runs again, while the caller holds
-    the tensor. To ask for its storage takes as long as all else. False where it is not torch's, which read() reads."""
+    """Read a torch tensor in place and own nothing; return False if it is not torch's, which read() reads.
+
+    The result is for work that is done before Python runs again, while the caller holds the tensor. A query of its
+    storage would take as long as everything else.
+    """
     cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source != TORCH or exporter.api == NULL or exporter.api.dltensor_from_py_object_no_sync == NULL:
         return False
@@ -93,7 +96,7 @@ cdef ExportedTensor export(object tensor):
     Raises
     ------
     TensorMapError
-        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory holds other values.
+        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory contains other values.
     """
     cdef Reading reading
     cdef ExportedTensor exported
@@ -106,7 +109,7 @@ cdef ExportedTensor export(object tensor):
 
 
 cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
-    """What cannot be read in place."""
+    """Export a tensor that cannot be read in place."""
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     owner = None
     if isinstance(tensor, type):
@@ -125,11 +128,11 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
 
 
 cdef ExportedTensor _export_of_view(object view):
-    """What its slot holds, by the slot's own getter: a look-up by name takes a fifth as long as a map."""
+    """Return the export in a view's slot, by the slot's own getter: a look-up by name takes a fifth of a map's time."""
     cdef PyObject* held = _get_slot(<PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
     if held != NULL and held != <PyObject*>None:
         return owned(held)
-    PyErr_Clear()  # nothing yet. To catch that with `except` would slow down every other look
+    PyErr_Clear()  # nothing yet; catching that with `except` would slow down every other access
     view._exported = view._describe()
     return view._exported
 
@@ -144,7 +147,7 @@ cdef ExportedTensor _with_owners(ExportedTensor exported, object tensor, object 
 
 
 def borrow(ExportedTensor exported, borrower):
-    """Make the tensor behind a view or Buffer the source: its memory is the one to keep, and its address may change."""
+    """Make the tensor that a view or Buffer shows the source: its memory is kept alive, and its address may change."""
     cdef ExportedTensor origin
     source = exported.kept = exported.source = borrower
     while source is not None and exporter_of(source).source == BORROWER:
@@ -157,33 +160,33 @@ def borrow(ExportedTensor exported, borrower):
             if not isinstance(exported.source, Buffer):
                 raise
             exported.source_address = int(exported.source.handle)
-            return  # a Buffer's owner keeps memory: it need be no tensor that can be read
+            return  # a Buffer's owner keeps memory; it need not be a readable tensor
         exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
     elif exported.source_address != 0 and isinstance(exported.source, Buffer):
         exported.source_address = int(exported.source.handle)  # the view may begin inside it
 
 
 def export_tensor(tensor):
-    """:func:`export`, for Python."""
+    """Call :func:`export` from Python."""
     return export(tensor)
 
 
 def export_located(tensor):
-    """:func:`export` with the device, which a view of Buffers or of ``__cuda_array_interface__`` does not say."""
+    """Call :func:`export`, and add the device, which a view of Buffers or of ``__cuda_array_interface__`` lacks."""
     cdef ExportedTensor exported = export(tensor)
     if exported.layout.device_type == 0:
         ensure_driver()
         try:
             locate(&exported.layout)
-        except TensorMapError:  # the driver does not know the memory
+        except TensorMapError:  # the driver has no record of the memory
             exported.layout.device_type, exported.layout.device_id = kDLCPU, 0
     return exported
 
 
 cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout):
-    """A torch tensor in place, and what owns its memory.
+    """Read a torch tensor in place, and return the owner of its memory.
 
-    The layout is read last: whatever torch is asked may run Python (a subclass's, or a mode's), which may resize the
+    The layout is read last, because any query of torch may run Python (a subclass's, or a mode's), which may resize the
     tensor.
     """
     try:
@@ -196,12 +199,12 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     except TensorMapError:
         raise
     except Exception as error:
-        raise _refusals.not_strided(tensor, error) from None  # torch's own words are a page of C++
+        raise _refusals.not_strided(tensor, error) from None  # torch's own message is a page of C++
     return owner
 
 
 cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter* exporter):
-    """A tensor of a torch from before the exchange API (2.6 to 2.8); what it refuses is asked first, for our words."""
+    """Read a tensor of a torch from before the exchange API (2.6 to 2.8); check first what its export would refuse."""
     try:
         owner = _torch_owner(tensor, exporter)
         _refuse_conjugate(tensor, exporter)
@@ -214,17 +217,20 @@ cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter*
 
 
 cdef object _torch_owner(object tensor, const Exporter* exporter):
-    """torch: the storage owns the memory, so no managed tensor is needed beside it.
+    """Return the storage, which owns the memory, so that no managed tensor is needed.
 
-    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free under it.
+    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free.
     """
     _refuse_negative(tensor, exporter)
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
 
 
 cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except -1:
-    """A tensor of any dtype can be a negative view (``torch._neg_view``), and torch need not know it as a view
-    (inference mode): so each is asked."""
+    """Refuse a negative view.
+
+    A tensor of any dtype can be one (``torch._neg_view``), even if torch does not mark it as a view (inference mode).
+    Therefore each is checked.
+    """
     cdef bint is_negative
     if exporter.native_is_neg != NULL:
         is_negative = exporter.native_is_neg(<const char*><PyObject*>tensor + exporter.tensor_offset)
@@ -236,7 +242,7 @@ cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except
 
 
 cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
-    """Of complex tensors, which alone have the bit."""
+    """Refuse a conjugate view; only complex tensors have the bit."""
     if _call(exporter.is_conj, tensor, "is_conj"):
         raise _refusals.lazy_view("conjugate", "resolve_conj")
     return 0
@@ -246,15 +252,15 @@ cdef inline object _call(NoArgsFunction function, object tensor, str name):
     return function(<PyObject*>tensor, NULL) if function != NULL else getattr(tensor, name)()
 
 
-# ---- torch, by cuda.core's own way ----
+# ---- torch, with cuda.core's own reader ----
 
-cdef object _torch_reader = None  # _cuda.core.torch_reader's; False where there is none
+cdef object _torch_reader = None  # _cuda.core.torch_reader's; False if there is none
 cdef bint _shows_bfloat16 = numpy_dtype("bfloat16").name == "bfloat16"
 cdef tuple _NO_ARGUMENTS = ()
 
 
 def torch_first(other_way):
-    """Let a constructor of views, ``(cls, tensor, stream_ptr)``, have what _view_torch() does not view."""
+    """Wrap a constructor of views, ``(cls, tensor, stream_ptr)``, for the tensors that _view_torch() does not view."""
     @wraps(other_way)
     def from_tensor(cls, obj, stream_ptr=None):
         view = _view_torch(cls, obj) if stream_ptr == -1 else None
@@ -263,10 +269,10 @@ def torch_first(other_way):
 
 
 cdef object _view_torch(object view_type, object tensor):
-    """A view of a torch tensor that cuda.core fills itself, in a third of the time that its way by DLPack takes.
+    """Return a view of a torch tensor that cuda.core fills itself, in a third of the time of its export by DLPack.
 
-    None where it does not; then there is export(), whose errors are raised here, too. The view keeps the storage, as
-    a descriptor does (_torch_owner): after that was asked for nothing runs that may change the tensor.
+    The result is None if it does not; then export() is used, whose errors are also raised here. The view keeps the
+    storage, as a descriptor does (_torch_owner): after the query nothing runs that may change the tensor.
     """
     global _torch_reader
     cdef DLTensor layout
@@ -286,9 +292,9 @@ cdef object _view_torch(object view_type, object tensor):
 
 
 def set_torch_reader(reader):
-    """Put another reader in the place of cuda.core's; return that: False where there is none, None if not yet sought.
+    """Replace cuda.core's reader; return the previous one: False if there is none, None if it was not yet searched.
 
-    For tests: cuda.core offers its reader to some releases of torch alone.
+    It is for tests: cuda.core supports its reader only with some releases of torch.
     """
     global _torch_reader
     before, _torch_reader = _torch_reader, reader
@@ -296,7 +302,7 @@ def set_torch_reader(reader):
 
 
 cdef bint _is_shown_by_core(const DLTensor* layout) noexcept:
-    """Whether cuda.core's view shows the dtype as it is: of the unsigned torch's uint8 alone, and no narrow floats."""
+    """Return whether cuda.core's view shows the dtype unchanged: of the unsigned only uint8, and no narrow floats."""
     if layout.code == UINT_CODE:
         return layout.bits == 8
     if layout.code == BFLOAT_CODE:
@@ -305,7 +311,7 @@ cdef bint _is_shown_by_core(const DLTensor* layout) noexcept:
 
 
 def describe_torch_view(view, dtype):
-    """What such a view shows, as an export of the tensor at the time when the view was made."""
+    """Return the tensor of such a view, as an export at the time when the view was made."""
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     put_dtype(&exported.layout, _numpy_dtype_key(dtype))
     exported.layout.data = <void*><uintptr_t>view.ptr
@@ -317,13 +323,13 @@ def describe_torch_view(view, dtype):
     return exported
 
 
-cdef dict _numpy_dtypes = {}  # NumPy dtype: its dtype_key(), or None where DLPack has none
+cdef dict _numpy_dtypes = {}  # NumPy dtype: its dtype_key(), or None if DLPack has none
 
 
 cdef bint _read_cupy(object array, Reading* reading) except -1:
-    """Off CuPy's own attributes: its ``__dlpack__`` takes longer, and asks the driver. False where that must do it.
+    """Read CuPy's own attributes; return False if ``__dlpack__``, which is slower and asks the driver, must be used.
 
-    The array holds its memory: nothing in CuPy makes it let go of that.
+    The array holds its memory: nothing in CuPy makes it release the memory.
     """
     cdef DLTensor* layout = &reading.room
     cdef tuple shape = array.shape
@@ -357,10 +363,10 @@ cdef inline object _numpy_dtype_key(object dtype):
     return found
 
 
-# ---- afterwards ----
+# ---- later changes ----
 
 cdef bint has_moved(object tensor, object owner, uint64_t address) except -1:
-    """Whether a tensor's elements are elsewhere than they were, or cannot be found any more."""
+    """Return whether a tensor's elements have moved, or can no longer be found."""
     cdef Reading reading
     if isinstance(owner, ExportedTensor):
         address = (<ExportedTensor>owner).source_address

@@ -1,11 +1,11 @@
-"""Who exports a tensor: by its type, how it is read."""
+"""The exporter of a tensor: by its type, the method of reading it."""
 
 from cpython.object cimport PyObject
 
 from .dlpack cimport DLPackExchangeAPI
 
 ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
-ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # a bool of an at::Tensor
+ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # returns a bool of an at::Tensor
 
 
 cdef enum Source:
@@ -13,18 +13,18 @@ cdef enum Source:
     TORCH
     CUPY
     VIEW      # our StridedMemoryView, which holds its export
-    BORROWER  # cuda.core's view and Buffer, and an export, which show memory that another object may own
+    BORROWER  # cuda.core's view and Buffer, and an export, which show memory of other objects
 
 
-cdef struct Exporter:  # what is known of a tensor type; it stays where it is as long as Python runs
+cdef struct Exporter:  # the facts about a tensor type; it stays at its address while Python runs
     Source source
     DLPackExchangeAPI* api
-    # torch: methods of the type as C functions, NULL where a subclass has replaced them.
+    # torch: methods of the type as C functions, NULL if a subclass has replaced them.
     NoArgsFunction is_neg
     NoArgsFunction is_conj
     NoArgsFunction untyped_storage
-    TensorFunction native_is_neg  # what is_neg() asks in the end; NULL where it was not found (negative.py)
-    size_t tensor_offset          # its argument lies so many bytes behind the beginning of the object
+    TensorFunction native_is_neg  # the function that is_neg() calls; NULL if it was not found (negative.py)
+    size_t tensor_offset  # the offset of its argument in the object
 
 
 cdef int register_view_type(type view_type) except -1

@@ -1,4 +1,4 @@
-"""Who exports a tensor: what is known of its type, looked up once for each."""
+"""The exporter of a tensor: the facts about its type, looked up once for each type."""
 
 import sys
 
@@ -21,14 +21,14 @@ cdef extern from "Python.h":
 
 
 cdef class ExporterType:
-    """A tensor type, which is kept alive, so that no other gets its address."""
+    """A tensor type, kept alive so that no other type gets its address."""
 
     cdef object tensor_type
     cdef Exporter exporter
 
 
 cdef dict _types = {}  # type: ExporterType, which stays
-cdef ExporterType _last = ExporterType()  # with a GIL alone: it is replaced while others may read it
+cdef ExporterType _last = ExporterType()  # only with a GIL: it is replaced while others may read it
 cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
 cdef tuple _views = ()
 
@@ -40,7 +40,7 @@ cdef int register_view_type(type view_type) except -1:
 
 
 cdef const Exporter* exporter_of(object tensor) except NULL:
-    """A pointer: a reference would be given back at once, for which Python 3.12 waits (layout_of())."""
+    """Return a pointer, because a reference would be released at once, which is slow on Python 3.12 (layout_of())."""
     global _last
     if FREE_THREADED:
         return &_find_type(tensor).exporter
@@ -52,12 +52,12 @@ cdef const Exporter* exporter_of(object tensor) except NULL:
 cdef ExporterType _find_type(object tensor):
     known = _types.get(type(tensor))
     if known is None:
-        known = _types.setdefault(type(tensor), _new_type(tensor))  # whoever comes first: there are pointers to it
+        known = _types.setdefault(type(tensor), _new_type(tensor))  # the first one stays: there are pointers to it
     return known
 
 
 cdef bint is_of_known_type(object value) except -1:
-    """Whether it is a tensor of a library or a view, of whose type one was read before."""
+    """Return whether a value is a library's tensor or a view, and its type was read before."""
     if not FREE_THREADED and _last.tensor_type is type(value):
         return _is_of_library(&_last.exporter)
     known = _types.get(type(value))
@@ -108,7 +108,7 @@ cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
 
 
 cdef NoArgsFunction _no_args_function(object method) except? NULL:
-    """The C function behind a bound method, for a call without the lookup and the bound object."""
+    """Return the C function of a bound method, for a call without the lookup and the bound object."""
     if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
         return <NoArgsFunction>PyCFunction_GetFunction(method)
     return NULL

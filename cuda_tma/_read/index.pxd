@@ -1,14 +1,14 @@
-"""An index into one of our sequences."""
+"""An index into one of the package's sequences."""
 
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.number cimport PyNumber_AsSsize_t
 
 
 cdef inline Py_ssize_t checked_index(object index, Py_ssize_t count, str what) except -1:
-    """The place that an index means, where a negative one counts from the end."""
+    """Return the place of an index; a negative one counts from the end."""
     cdef Py_ssize_t place
     cdef int overflow = 0
-    if PyLong_CheckExact(index):  # mostly: a third of what it takes to ask any object
+    if PyLong_CheckExact(index):  # the common case: a third of the time for any object
         place = PyLong_AsLongLongAndOverflow(index, &overflow)
     else:
         place = PyNumber_AsSsize_t(index, IndexError)

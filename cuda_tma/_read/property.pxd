@@ -1,16 +1,16 @@
-"""Reading a property of one of cuda.core's types."""
+"""Reading of a property of one of cuda.core's types."""
 
 cimport cython
 from cpython.object cimport PyObject, Py_TYPE
 
-ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)  # tp_descr_get, of references that others hold
+ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)  # tp_descr_get, with borrowed references
 
 
 @cython.final
 cdef class Property:
-    """One property; the value is False where an older cuda.core has it not."""
+    """One property; the value is False if an older cuda.core lacks it."""
 
-    cdef object descriptor  # whose getter is called; None: it is looked up by name
+    cdef object descriptor  # its getter is called; None: it is looked up by name
     cdef Getter get
     cdef str name
 
@@ -20,7 +20,7 @@ cdef Property named_property(str name)
 
 
 cdef inline object read_property(PyObject* property, object instance):
-    """Of a Property that the caller borrows: a reference would be taken and given back at each look (layout_of())."""
+    """Read a Property that the caller borrows: a reference would be taken and released at each access (layout_of())."""
     if (<Property>property).get == NULL:
         return getattr(instance, (<Property>property).name, False)
     return (<Property>property).get(

@@ -1,4 +1,4 @@
-"""What a launch needs to know of a stream."""
+"""The facts about a stream for a launch."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -11,19 +11,19 @@ from .weak_cache cimport Known
 
 @cython.final
 cdef class KnownStream(Known):
-    """A stream's handle and context, neither of which changes while it is open; and how to ask whether it is."""
+    """A stream's handle and context, which are constant while it is open, and the property that it is closed."""
 
     cdef Property is_closed
     cdef CUstream handle
-    cdef CUcontext context     # NULL: not known, and for the default streams whichever is current
-    cdef CUcontext sharing     # another that shares its memory, and was asked about last; NULL before that
-    cdef uint64_t context_id   # unlike its handle, no other context gets it; 0 if it is not known
+    cdef CUcontext context  # NULL: unknown; for the default streams, the current one
+    cdef CUcontext sharing  # the last context found to share its memory; NULL before that
+    cdef uint64_t context_id  # unlike a handle, unique to its context; 0 if unknown
 
 
 cdef KnownStream known_stream(object stream)
 
 
 cdef inline bint is_open(PyObject* known, object stream) except -1:
-    """Whether this KnownStream, borrowed (recent_of()), is what is known of that very stream, and it is open."""
+    """Return whether this KnownStream, borrowed (recent_of()), belongs to this stream, and the stream is open."""
     return (<KnownStream>known).owner == <PyObject*>stream and (
         read_property(<PyObject*>(<KnownStream>known).is_closed, stream) is False)

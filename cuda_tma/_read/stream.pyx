@@ -1,4 +1,4 @@
-"""Streams: their handles and contexts, looked up once; and whether they are closed, asked at every launch."""
+"""Streams: their handles and contexts, looked up once; whether they are closed is checked at every launch."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -24,7 +24,7 @@ cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
 
 
 cdef KnownStream known_stream(object stream):
-    """What is known of an open Stream, a GraphBuilder, or anything with ``__cuda_stream__``."""
+    """Return the facts about an open Stream, a GraphBuilder, or an object with ``__cuda_stream__``."""
     cdef PyObject* recent = recent_of(<PyObject*>_streams, stream)
     if recent != NULL and type(stream) is STREAM and is_open(recent, stream):
         return <KnownStream>recent
@@ -37,14 +37,14 @@ cdef KnownStream known_stream(object stream):
 
 
 def is_capturing(stream):
-    """Whether what is launched on a stream goes into a graph."""
+    """Return whether launches on a stream go into a graph."""
     cdef int answer = 0
     ensure_driver()
     return driver.cuStreamIsCapturing(known_stream(stream).handle, &answer) != CUDA_SUCCESS or answer != 0
 
 
 cdef object _find(object stream):
-    """The KnownStream of what is a stream itself, else None."""
+    """Return the KnownStream of an object that is a stream itself, else None."""
     cdef KnownStream known
     if type(stream) is STREAM or isinstance(stream, STREAM):
         known = look_up(_streams, stream)
@@ -59,7 +59,7 @@ cdef object _find(object stream):
 
 
 cdef KnownStream _ask_for(object stream):
-    """What is to be known of an open Stream, asked of the driver."""
+    """Query the driver for the facts about an open Stream."""
     cdef Property is_closed = _is_closed_of(type(stream))
     cdef KnownStream known
     if read_property(<PyObject*>is_closed, stream):

@@ -1,4 +1,4 @@
-"""What is known of an object, for as long as it lives."""
+"""Facts about an object, kept for as long as it lives."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uintptr_t
@@ -10,15 +10,15 @@ cdef enum:
 
 
 cdef class Known:
-    """What is known of one object."""
+    """Facts about one object."""
 
-    cdef PyObject* owner  # that object, borrowed; NULL once it is gone
+    cdef PyObject* owner  # that object, borrowed; NULL after its end
 
 
 cdef class WeakCache:
     cdef dict entries  # id(owner): (weak reference to the owner, Known)
-    # Those that were asked for last, found without the dictionary; borrowed from it, and NULL where there is none. Not
-    # without a GIL: there the dictionary alone gives a reference that another thread cannot take away.
+    # The last ones, found without the dictionary; borrowed from it, or NULL. They are not used without a GIL, where
+    # only the dictionary returns a reference that another thread cannot remove.
     cdef PyObject* recent[RECENT_COUNT]
 
     cdef object find(self, object owner)
@@ -26,21 +26,21 @@ cdef class WeakCache:
 
 
 cdef inline size_t place_of(PyObject* owner) noexcept:
-    """Where an object's Known would be among the recent ones. Python's objects are 16 bytes apart or more."""
+    """Return the slot of an object's Known among the recent ones. Python's objects are 16 bytes apart or more."""
     return (<uintptr_t>owner >> 4 ^ <uintptr_t>owner >> 10) & (RECENT_COUNT - 1)
 
 
 cdef inline PyObject* recent_of(PyObject* cache, object owner) noexcept:
-    """What was put for this very object, borrowed until Python runs; NULL if that is not among the recent ones.
+    """Return the value of this object, borrowed until Python runs; NULL if it is not among the recent ones.
 
-    For what every launch looks at, of a WeakCache that the caller borrows, too: a reference that is taken and given
-    back at once is slow (layout_of()).
+    It is for code of every launch, with a WeakCache that the caller also borrows: a reference that is taken and
+    released at once is slow (layout_of()).
     """
     cdef PyObject* known = NULL if FREE_THREADED else (<WeakCache>cache).recent[place_of(<PyObject*>owner)]
     return known if known != NULL and (<Known>known).owner == <PyObject*>owner else NULL
 
 
 cdef inline object look_up(WeakCache cache, object owner):
-    """What was put for this very object, or None."""
+    """Return the value of this object, or None."""
     cdef PyObject* known = recent_of(<PyObject*>cache, owner)
     return <object>known if known != NULL else cache.find(owner)

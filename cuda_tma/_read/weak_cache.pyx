@@ -1,6 +1,6 @@
 """A dictionary by identity that does not keep its keys alive.
 
-``weakref.WeakKeyDictionary`` asks a key for its hash, which costs a cuda.core object hundreds of nanoseconds.
+``weakref.WeakKeyDictionary`` computes a key's hash, which takes a cuda.core object hundreds of nanoseconds.
 """
 
 import weakref
@@ -20,7 +20,7 @@ cdef class WeakCache:
         self.entries = {}
 
     cdef object find(self, object owner):
-        """As look_up, from the dictionary; and the next look_up finds it at once."""
+        """Look up in the dictionary; the next look_up finds the value at once."""
         entry = self.entries.get(id(owner))
         if entry is None:
             return None
@@ -30,14 +30,14 @@ cdef class WeakCache:
         return known
 
     cdef int put(self, object owner, Known known) except -1:
-        """Of two that are put at once, one stays; whoever has the other uses it to its end, and asks again."""
+        """Store a value. Of two stored at once, one stays; a thread with the other uses it, and looks up again."""
         self._forget(id(owner), None)
-        known.owner = <PyObject*>owner  # before anybody finds it
+        known.owner = <PyObject*>owner  # before any thread can find it
         self.entries[id(owner)] = weakref.ref(owner, partial(self._forget, id(owner))), known
         return 0
 
     def _forget(self, identity, _):
-        """The object is gone: another may get its address."""
+        """Remove an object that has ended: another may get its address."""
         self.recent[place_of(<PyObject*><uintptr_t>identity)] = NULL  # this, or another, which is then found again
         _, known = self.entries.pop(identity, (None, None))
         if known is not None:

@@ -1,4 +1,4 @@
-"""A tensor cut into tiles of the box, each with the coordinates that load it: what CuTe calls a zipped divide."""
+"""A tensor divided into tiles of the box, each with the coordinates that load it: a zipped divide in CuTe."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Division:
     box_dim : tuple of int
         Elements of a tile, innermost first.
     counts : tuple of int
-        Tiles in each dimension; the last ones may hang over the tensor's end.
+        Tiles in each dimension; the last ones may extend past the tensor's end.
     strides : tuple of int
-        Of the tensor, in elements.
+        Strides of the tensor, in elements.
     """
 
     box_dim: tuple[int, ...]
@@ -41,7 +41,7 @@ class Division:
     strides: tuple[int, ...]
 
     def coordinates(self, tile: Sequence[int]) -> tuple[int, ...]:
-        """Of the load of a tile, innermost first.
+        """Return the coordinates of the load of a tile, innermost first.
 
         >>> Division((64, 8), (2, 4), (1, 128)).coordinates((1, 3))
         (64, 24)
@@ -52,13 +52,13 @@ class Division:
         return tuple(i * extent for i, extent in zip(index, self.box_dim, strict=True))
 
     def tile_at(self, coordinates: Sequence[int]) -> tuple[int, ...] | None:
-        """The tile that a load at coordinates brings; None if it starts between two, or beside the tensor."""
+        """Return the tile of a load at coordinates; None if it starts between tiles, or outside the tensor."""
         parts = [divmod(c, extent) for c, extent in zip(coordinates, self.box_dim, strict=True)]
         inside = all(not rest and 0 <= i < n for (i, rest), n in zip(parts, self.counts, strict=True))
         return tuple(i for i, _ in parts) if inside else None
 
     def __str__(self) -> str:
-        """As CuTe writes it: within a tile, then from tile to tile.
+        """Return CuTe's notation: within a tile, then from tile to tile.
 
         >>> str(Division((64, 8), (2, 4), (1, 128)))
         '((64, 8), (2, 4)) : ((1, 128), (64, 1024))'
@@ -68,17 +68,17 @@ class Division:
 
 
 def divided(params: Params) -> Division:
-    """The tensor of a map, in tiles of its box.
+    """Divide the tensor of a map into tiles of its box.
 
     Parameters
     ----------
     params : TiledParams
-        Without interleave, and with every element of its box visited.
+        A map without interleave that visits every element of its box.
 
     Raises
     ------
     TensorMapError
-        For another map.
+        If the map is another.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def divided(params: Params) -> Division:
     check_params(params)
     if not isinstance(params, TiledParams) or params.interleave or set(params.element_strides) != {1}:
         raise TensorMapError(
-            f"{shown(params)}: a division into tiles is of tiled maps without interleave and with element_strides of 1"
+            f"{shown(params)}: only a tiled map without interleave and with element_strides of 1 can be divided"
         )
     counts = tuple(-(-n // extent) for n, extent in zip(params.global_dim, params.box_dim, strict=True))
     bits = ELEMENTS[params.data_type].bits
@@ -99,14 +99,14 @@ def divided(params: Params) -> Division:
 
 
 def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """The tensor in tiles of the box, and beside it the one that a load at `coordinates` brings; dimensions 0 and 1.
+    """Draw the tensor in tiles of the box, and the tile of a load at `coordinates`; dimensions 0 and 1.
 
     Parameters
     ----------
     params : TiledParams
-        As of :func:`divided`.
+        As for :func:`divided`.
     coordinates, figure
-        As of ``cuda_tma.plot.box``.
+        As for ``cuda_tma.plot.box``.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figur
 
 
 def _draw_tensor(axes: Any, params: TiledParams, division: Division, start: tuple[int, ...]) -> None:
-    """Every tile with its index and the coordinates that load it, where there is room."""
+    """Draw every tile, with its index and coordinates if there is room."""
     from matplotlib.patches import Rectangle
 
     (wide, high), dims, counts = plane(division.box_dim, 1), plane(params.global_dim, 1), plane(division.counts, 1)
@@ -151,7 +151,7 @@ def _draw_tensor(axes: Any, params: TiledParams, division: Division, start: tupl
 
 
 def _draw_tile(axes: Any, params: TiledParams, division: Division, start: tuple[int, ...]) -> None:
-    """One box; what lies beyond the tensor is filled."""
+    """Draw one box; its part beyond the tensor is filled."""
     from matplotlib.patches import Rectangle
 
     (wide, high), dims, (x, y) = plane(division.box_dim, 1), plane(params.global_dim, 1), plane(start, 0)
@@ -168,7 +168,7 @@ def _draw_tile(axes: Any, params: TiledParams, division: Division, start: tuple[
         axes.text(*place, f"{at} is {words}", fontsize=8, bbox=box, **where)
     axes.set_xlim(-0.02 * wide, 1.02 * wide)
     axes.set_ylim(1.02 * high, -0.02 * high)
-    axes.set_xlabel("within the box: index is coordinates; hatched: fill")
+    axes.set_xlabel("within the box: labels are coordinates; hatched: fill")
     tile = division.tile_at(start)
     name = "no tile" if tile is None else f"tile {tile}"
     axes.set_title(f"{name}, loaded at {{{', '.join(map(str, start))}}}", fontsize=9)

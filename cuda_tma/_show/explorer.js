@@ -114,7 +114,7 @@ function refused(type, swizzle, box) {  // what the driver refuses of such a box
   const bytes = box.columns * type.bits / 8, of = `${box.columns} elements of ${type.name}`;
   if (type.row_elements && box.columns != type.row_elements)
     return `a row of ${type.name} has ${type.row_elements} elements`;
-  if (bytes % 16) return `a row of ${of} is ${bytes} bytes, which is no multiple of 16`;
+  if (bytes % 16) return `a row of ${of} is ${bytes} bytes, which is not a multiple of 16`;
   if (swizzle.xors.length && bytes > swizzle.span_bytes)
     return `a row of ${of} is ${bytes} bytes, and the swizzle's span is ${swizzle.span_bytes}`;
   if (type.swizzles && !type.swizzles.includes(swizzle.name))

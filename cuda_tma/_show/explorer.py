@@ -1,4 +1,4 @@
-"""The swizzle explorer: one page that shows where the elements of a box lie, and which banks a read falls on."""
+"""The swizzle explorer: a page with the place of each element of a box, and the banks of a read."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ _FIRST = {"type": "BFLOAT16", "swizzle": "128B", "columns": 64, "rows": 32, "acc
 
 
 def explorer(params: Params | None = None) -> str:
-    """A page on which type, box, swizzle and access are chosen: where each element lies, which banks collide.
+    """Return a page to choose type, box, swizzle and access: it shows the place of each element, and bank conflicts.
 
     It needs no network, no library and no GPU.
 
     Parameters
     ----------
     params : TiledParams, optional
-        What it begins with: a map of two dimensions (or one, or more of which the outer are 1 in the box), without
-        interleave.
+        The initial map: of two dimensions (or one, or more whose outer extents are 1 in the box), without interleave.
 
     Returns
     -------
@@ -43,7 +42,7 @@ def explorer(params: Params | None = None) -> str:
     Raises
     ------
     TensorMapError
-        If no driver takes the map, or the page does not show such a box.
+        If no driver accepts the map, or the page does not support such a box.
 
     Examples
     --------
@@ -62,7 +61,7 @@ def explorer(params: Params | None = None) -> str:
 
 
 def facts() -> dict[str, Any]:
-    """What the page knows of types and swizzles."""
+    """Return the page's facts about types and swizzles."""
     types = [
         {
             "name": TensorMapDataType(data_type).short_name,
@@ -96,7 +95,7 @@ def _chosen(params: Params) -> dict[str, object]:
     if not isinstance(params, TiledParams) or params.interleave or len(several) > 1:
         raise TensorMapError(
             f"the box delivers {extents}; the explorer shows tiled maps without interleave, of whose box one dimension "
-            "beside the innermost is more than 1"
+            "other than the innermost is more than 1"
         )
     return {
         "type": TensorMapDataType(params.data_type).short_name,

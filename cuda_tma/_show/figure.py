@@ -1,4 +1,4 @@
-"""What pictures by matplotlib have in common: the figure, where a load starts, what a map is called."""
+"""The common parts of pictures by matplotlib: the figure, the start of a load, the title of a map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
 
 
 def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
-    """A new one, or the one that is given."""
+    """Return a new figure, or the one that was passed."""
     try:
         from matplotlib.figure import Figure as NewFigure
         from matplotlib.figure import FigureBase
@@ -39,7 +39,7 @@ def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
 
 
 def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
-    """The coordinates as ints, or zeros; refuses what no driver takes, and faults where the load would."""
+    """Return the coordinates as ints, or zeros; refuse a map that no driver accepts, and fault as the load would."""
     emulated_rows(params, check=True)
     coordinates = tensor_coordinates(params.rank, coordinates, default=(0,) * params.rank)
     visit(params, coordinates, offsets)
@@ -47,7 +47,7 @@ def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int
 
 
 def title_of(params: Params) -> str:
-    """Data type, box and swizzle."""
+    """Return data type, box and swizzle as text."""
     swizzle = TensorMapSwizzle(params.swizzle).short_name
     interleave = TensorMapInterleave(params.interleave)
     layout = f", interleave {interleave.short_name}" if interleave else ""
@@ -55,7 +55,7 @@ def title_of(params: Params) -> str:
 
 
 def _box_name(params: Params) -> str:
-    """The box as the map has it, and what it delivers where that is something else."""
+    """Return the map's box, and the delivered box if it differs."""
     extents = box_extents(params)
     if not isinstance(params, TiledParams):
         channels = "" if params.interleave else f"{extents[0]} channels x "
@@ -65,10 +65,10 @@ def _box_name(params: Params) -> str:
 
 
 def times(extents: Sequence[int]) -> str:
-    """``64 x 8``."""
+    """Return extents as ``64 x 8``."""
     return " x ".join(map(str, extents))
 
 
 def plane(values: Sequence[int], missing: int) -> tuple[int, int]:
-    """The values of dimensions 0 and 1; `missing` in a vector."""
+    """Return the values of dimensions 0 and 1; `missing` for a dimension that does not exist."""
     return values[0], values[1] if len(values) > 1 else missing

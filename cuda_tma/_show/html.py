@@ -1,4 +1,4 @@
-"""A tensor map as HTML, for notebooks: its parameters, what a kernel needs to know of it, and its banks."""
+"""A tensor map as HTML, for notebooks: its parameters, the sizes for a kernel, and its banks."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _NEEDED = {
 
 
 def descriptor_html(params: Params, title: str = "tensor map") -> str:
-    """The parameters as a table, and below it the bank picture as inline SVG, if matplotlib is installed.
+    """Return the parameters as a table, followed by the bank picture as inline SVG, if matplotlib is installed.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        Of those that no driver takes, the broken rules stand in the place of the sizes and the picture.
+        For a map that no driver accepts, the broken rules replace the sizes and the picture.
     title : str
         The table's caption, as plain text.
 
@@ -46,7 +46,7 @@ def descriptor_html(params: Params, title: str = "tensor map") -> str:
     Raises
     ------
     TensorMapError
-        If an argument is no such thing.
+        If an argument has another type.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def _reversed(name: str, value: Any) -> str:
 
 
 def _banks_svg(params: Params) -> str:
-    """The picture without a prologue, which HTML does not take; nothing without matplotlib."""
+    """Return the picture without a prologue, which HTML does not accept; empty without matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -110,5 +110,5 @@ def _banks_svg(params: Params) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-# Notebooks ask the value itself how it looks; it cannot import what is made of it.
+# Notebooks ask the value for its HTML; its own module cannot import this one.
 Params._repr_html_ = descriptor_html  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Pages that stand alone: HTML of this folder, with what is put into it."""
+"""Self-contained pages: HTML of this folder, with its parts filled in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["filled"]
 
 
 def filled(page: Path, **parts: str) -> str:
-    """A page with parts put where it says ``{{name}}``."""
+    """Return a page with parts in place of each ``{{name}}``."""
     text = page.read_text("utf-8")
     for name, part in parts.items():
         text = text.replace(f"{{{{{name}}}}}", part)

@@ -1,8 +1,9 @@
-"""Pictures of a tensor map: where a tile lies in shared memory, its banks, and its box in the tensor.
+"""Pictures of a tensor map: the place of a tile in shared memory, its banks, and its box in the tensor.
 
-Needs matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it. What
-is drawn is a load that hardware does: a tensor map that no driver takes, or that no thread block has room for, is
-refused with a TensorMapError, and a load that kills the context is the TensorMapFault of :func:`cuda_tma.emulate.load`.
+They need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it.
+The pictures show loads that hardware can do. A tensor map that no driver accepts, or whose box exceeds shared memory,
+is refused with a TensorMapError. A load that ends the context raises the TensorMapFault of
+:func:`cuda_tma.emulate.load`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]
 _LINE_BYTES = 128
 _WORD_BYTES = 4
 _MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
-_COLORS = "viridis"  # even in brightness, and safe for colour-blind readers
+_COLORS = "viridis"  # even in brightness, and safe for color-blind readers
 _GAP_COLOR = "0.93"
 
 
@@ -48,7 +49,7 @@ def _shown(params: Params) -> str:
 
 
 def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
-    """For every `step` bytes of each line of 128: the element that starts there or covers it, or None."""
+    """Return, for every `step` bytes of each line of 128, the element that starts there or covers it, or None."""
     return [
         [
             smem_index(params, offset) if offset < smem_bytes(params) else None
@@ -59,7 +60,7 @@ def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
 
 
 def _row_number(params: Params, index: tuple[int, ...]) -> int:
-    """Number of an element's row within the box (of its slice, when interleaved)."""
+    """Return the number of an element's row within the box (of its slice, when interleaved)."""
     extents, number = box_extents(params), 0
     start = 0 if params.interleave else 1
     for i, n in zip(reversed(index[start:]), reversed(extents[start:]), strict=True):
@@ -68,7 +69,7 @@ def _row_number(params: Params, index: tuple[int, ...]) -> int:
 
 
 def _row_grid(params: Params, elements: list) -> np.ndarray:
-    """Row numbers, NaN in gaps."""
+    """Return row numbers, NaN in gaps."""
     return np.array([[np.nan if e is None else _row_number(params, e) for e in line] for line in elements])
 
 
@@ -97,20 +98,20 @@ def tile(
     *,
     figure: Figure | None = None,
 ) -> Figure:
-    """Which elements of the tensor land where in shared memory, coloured by row of the box; out of bounds is hatched.
+    """Draw the place of each element in shared memory, colored by row of the box; out of bounds is hatched.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     coordinates, offsets : sequence of int, optional
-        Of the load, innermost first (default: the tensor's origin).
+        Arguments of the load, innermost first (default: the tensor's origin).
     figure : matplotlib.figure.Figure, optional
-        To draw into.
+        The figure to draw into.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Shared memory in lines of 128 bytes. A cell is 16 bytes, labelled with the tensor index of its first element.
+        Shared memory in lines of 128 bytes. A cell is 16 bytes, labeled with the tensor index of its first element.
 
     Examples
     --------
@@ -153,7 +154,7 @@ def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: S
 
 
 def banks(params: Params, access: str = "column", *, figure: Figure | None = None) -> Figure:
-    """Shared memory as 32 banks, without and with the swizzle; the words of a warp's worst read are marked.
+    """Draw shared memory as 32 banks, without and with the swizzle, and mark the words of a warp's worst read.
 
     Parameters
     ----------
@@ -161,7 +162,7 @@ def banks(params: Params, access: str = "column", *, figure: Figure | None = Non
     access : {"row", "column", "ldmatrix"}
         As in :func:`cuda_tma.smem.bank_conflicts`.
     figure : matplotlib.figure.Figure, optional
-        To draw into.
+        The figure to draw into.
 
     Examples
     --------
@@ -202,16 +203,16 @@ def _mark_words(axes: Any, words: np.ndarray) -> None:
 
 
 def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """The tensor, the box, and the elements visited, in dimensions 0 and 1; other dimensions at the box's start.
+    """Draw the tensor, the box, and the visited elements, in dimensions 0 and 1 at the box's start in the others.
 
     Parameters
     ----------
     params : TiledParams
-        Without interleave.
+        A map without interleave.
     coordinates : sequence of int, optional
-        Of the load, innermost first (default: the tensor's origin).
+        Coordinates of the load, innermost first (default: the tensor's origin).
     figure : matplotlib.figure.Figure, optional
-        To draw into.
+        The figure to draw into.
 
     Examples
     --------
@@ -250,7 +251,7 @@ def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int],
 
 
 def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: int) -> int:
-    """Draw one line for each visited row, from left to right, and return how many elements are inside."""
+    """Draw one line for each visited row, from left to right, and return the number of elements inside."""
     left, right = max(0, start[0]), min(dims[0], start[0] + extents[0])
     rows = [r for r in range(start[1], start[1] + extents[1], step) if 0 <= r < dims[1]]
     if right <= left:
@@ -263,11 +264,11 @@ def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start:
     return (right - left) * len(rows)
 
 
-_ZOOM = 8  # of a tensor that many times larger than the box, only the part around the box is shown
+_ZOOM = 8  # of a tensor more than this many times larger than the box, only the part around the box is shown
 
 
 def _span(start: int, extent: int, dim: int) -> tuple[int, int]:
-    """From where to where a dimension is shown."""
+    """Return the drawn range of a dimension."""
     low, high = min(0, start), max(dim, start + extent)
     if high - low <= _ZOOM * extent:
         return low, high

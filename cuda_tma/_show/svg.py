@@ -1,6 +1,6 @@
-"""SVG as text: elements, the colours of pictures in light and dark, and a page around one.
+"""SVG as text: elements, the colors of pictures in light and dark, and a page around one.
 
-Text stays text, and a picture has a background of its own, so that it can be read wherever it is put.
+Text stays text, and a picture has its own background, so that it is readable on any page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _LETTER = 0.6  # the width of a letter of the monospaced fonts, of its height
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:
-    """One element; an attribute's underscores are hyphens, and ``class_`` is ``class``; None is left out.
+    """Return one element; an attribute's underscores become hyphens, ``class_`` is ``class``, and None is omitted.
 
     Examples
     --------
@@ -38,17 +38,17 @@ def _written(value: object) -> str:
 
 
 def text(words: str, x: float, y: float, **attributes: object) -> str:
-    """Text at a place."""
+    """Return text at a place."""
     return element("text", escape(words), x=x, y=y, **attributes)
 
 
 def width_of(words: str, size: float) -> float:
-    """About how many pixels wide it is, in a monospaced font of so many pixels."""
+    """Return the approximate width in pixels of a text in a monospaced font of `size` pixels."""
     return len(words) * size * _LETTER
 
 
 def style(light: Mapping[str, str], dark: Mapping[str, str], common: str = "") -> str:
-    """A style sheet: rules by selector; those of `dark` hold where the reader prefers dark."""
+    """Return a style sheet: rules by selector; those of `dark` apply if the reader prefers dark."""
     return f"<style>{common}{_rules(light)}@media (prefers-color-scheme:dark){{{_rules(dark)}}}</style>"
 
 
@@ -57,7 +57,7 @@ def _rules(rules: Mapping[str, str]) -> str:
 
 
 def document(parts: Iterable[str], width: float, height: float, title: str, class_: str | None = None) -> str:
-    """A whole picture; its title is what screen readers say."""
+    """Return a whole picture; screen readers read its title."""
     return element(
         "svg",
         element("title", escape(title)),

@@ -1,4 +1,4 @@
-"""The timeline of a launch: what its warps, its copies and its mbarriers do over time, as values and as pictures."""
+"""The timeline of a launch: the activity of its warps, copies and mbarriers, as values and as pictures."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from .tracks import Track
 
 __all__ = ["UNITS", "Timeline"]
 
-_MOST = 100_000  # CTAs or pixels: beyond that a picture takes all memory
-# What a picture says of its time; the numbers are those of the recorder.
+_MOST = 100_000  # CTAs or pixels: a larger picture takes all memory
+# The explanation of time in a picture; the numbers are those of the recorder.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
-    "wgmma of N columns N / 2. Warps run side by side, and wait for nothing but what the kernel says."
+    "wgmma of N columns N / 2. Warps run in parallel, and wait only for the kernel's own synchronization."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """What a launch on the simulator did, over time: of ``gpu.launch(..., trace=True).timeline()``.
+    """The activity of a launch on the simulator: the result of ``gpu.launch(..., trace=True).timeline()``.
 
-    Time is counted in steps: each warp has its own clock, that goes on by one with each of its instructions, and to the
-    end of what it waits for where that is later. No cache, no scheduler and no clock rate are in it: it shows what
-    waits for what, and what runs meanwhile, not how long that takes on a GPU.
+    Time is counted in steps. Each warp has its own clock, which advances by one with each of its instructions, and to
+    the end of a wait if that is later. The timeline has no cache, scheduler or clock rate: it shows dependencies and
+    concurrency, not durations on a GPU.
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class Timeline:
     tracks : tuple of Track
         CTA by CTA: warps, copies, mbarriers.
     steps : int
-        When the last of them ends.
+        The end of the last of them.
     copy_steps : int
-        How long a copy was taken to be under way.
+        The assumed duration of a copy.
     """
 
     kernel: str
@@ -57,18 +57,18 @@ class Timeline:
 
     @property
     def units(self) -> str:
-        """What its time means, in words."""
+        """The explanation of its time."""
         return UNITS.format(copy_steps=self.copy_steps)
 
     def title(self, blocks: int) -> str:
-        """What a picture of so many CTAs is called."""
+        """Return the title of a picture of `blocks` CTAs."""
         ctas = len(self.blocks)
         first = f"the first{f' {blocks}' if blocks > 1 else ''} of {ctas} CTAs"
         shown = first if ctas > blocks else f"{ctas} CTA{'s' * (ctas > 1)}"
         return f"{self.kernel}: {shown}, {self.steps:,} steps"
 
     def of_block(self, block: tuple[int, int, int]) -> Iterator[Track]:
-        """The tracks of one CTA."""
+        """Return the tracks of one CTA."""
         return (track for track in self.tracks if track.block == block)
 
     def around(self, sources: Collection[str], block: tuple[int, int, int] | None = None) -> Timeline:
@@ -92,12 +92,12 @@ class Timeline:
         return replace(self, kernel=f"{self.kernel}{steps}", tracks=part.tracks, steps=part.steps)
 
     def svg(self, *, blocks: int = 2, width: int = 1200, marked: Collection[str] = (), has_styles: bool = True) -> str:
-        """A picture, in light and dark as its reader prefers.
+        """Return a picture, in light or dark as its reader prefers.
 
         Parameters
         ----------
         blocks : int
-            Of how many CTAs, at most, the first ones.
+            The largest number of CTAs; the first ones are shown.
         width : int
             In pixels.
         marked : collection of str
@@ -114,12 +114,12 @@ class Timeline:
         return timeline_svg(self._chart(blocks), width, frozenset(marked), has_styles=has_styles)
 
     def html(self, *, blocks: int = 8) -> str:
-        """A page that can be zoomed and scrolled, and shows what is pointed at or has the focus; it needs no network.
+        """Return a page that can be zoomed and scrolled, with details of the focused element; it needs no network.
 
         Parameters
         ----------
         blocks : int
-            Of how many CTAs, at most, the first ones.
+            The largest number of CTAs; the first ones are shown.
 
         Returns
         -------
@@ -134,21 +134,21 @@ class Timeline:
         Raises
         ------
         ValueError
-            If the name ends in something else.
+            If the name has another suffix.
         """
         path = Path(path)
         if path.suffix not in (".svg", ".html"):
-            raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name so")
+            raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name in one of these")
         write(path, self.svg() if path.suffix == ".svg" else self.html())
 
     def _chart(self, blocks: int) -> Chart:
-        """Return the first CTAs, to draw them."""
+        """Return the first CTAs as a chart."""
         tracks = tuple(track for block in self.blocks[:blocks] for track in self.of_block(block))
         return Chart(self.title(blocks), self.units, self.steps, tracks)
 
 
 def _check(name: str, value: object, least: int) -> None:
-    """Refuse a number of which no picture can be drawn."""
+    """Refuse a number for which no picture can be drawn."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name} is {shown(value)}; give an integer")
     if not least <= operator.index(value) <= _MOST:

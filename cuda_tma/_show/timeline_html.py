@@ -1,4 +1,4 @@
-"""A timeline as one page: it is zoomed and scrolled, and tells of what the pointer or the keyboard is at."""
+"""A timeline as one page, which zooms and scrolls, and shows details at the pointer or the focus."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .timeline_svg import HATCH, STYLE, Chart, Scale, key, rows_of, stacked
 
 __all__ = ["timeline_html"]
 
-_PIXELS = 1400  # of the whole time, before anybody zooms
+_PIXELS = 1400  # of the whole time, before any zoom
 _HEAD, _FOOT = 18, 6
 
-_PAGE = Path(__file__).with_name("timeline.html")  # with {{names}} of what is put there
+_PAGE = Path(__file__).with_name("timeline.html")  # with {{names}} of the parts to fill in
 
 
 def timeline_html(chart: Chart) -> str:
-    """The whole page."""
+    """Return the whole page."""
     scale = Scale(_PIXELS, chart.steps, live=True)
     rows = [*rows_of(chart, scale)]
     bottom = _HEAD + sum(row.height for row in rows)
@@ -35,7 +35,7 @@ def timeline_html(chart: Chart) -> str:
         units=escape(chart.units),
         sans=SANS,
         mono=MONO,
-        key=document([key(chart, 2, 14)], 860, 20, "what the colours mean"),
+        key=document([key(chart, 2, 14)], 860, 20, "legend of the colors"),
         names=document(names, gutter, bottom + _FOOT, "the rows' names"),
         time=document([STYLE, HATCH, element("g", " ", id="axis"), *bars], _PIXELS, bottom + _FOOT, chart.title),
         steps=str(max(1, chart.steps)),

@@ -10,7 +10,7 @@ from .tracks import Span, Track
 
 __all__ = ["Part", "part_around"]
 
-_MARGIN = 0.5  # on either side, of the time between the first moment and the last one
+_MARGIN = 0.5  # on either side, as a part of the time between the first moment and the last
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
 _MOST_TRACKS = 24
@@ -35,7 +35,7 @@ def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -
     sources : collection of str
         ``file:line`` of statements.
     steps : int
-        Of the whole launch.
+        Steps of the whole launch.
     """
     begin, end = _window(tracks, sources, steps)
     parts = [_cut(track, begin, end) for track in tracks if track.begin < end and track.end > begin]
@@ -61,7 +61,7 @@ def _window(tracks: Sequence[Track], sources: Collection[str], steps: int) -> tu
 
 
 def _cut(track: Track, begin: int, end: int) -> Track:
-    """The part of a track between two steps, counted from the first of them."""
+    """Return the part of a track between two steps, counted from the first of them."""
     spans = [
         replace(span, begin=max(span.begin, begin) - begin, end=min(span.end, end) - begin)
         for span in track.spans
@@ -77,7 +77,7 @@ def _cut(track: Track, begin: int, end: int) -> Track:
 
 
 def _levels(track: Track, begin: int, end: int) -> tuple[tuple[int, int, int], ...]:
-    """The levels between two steps, after the one that holds at the first."""
+    """Return the levels between two steps, after the one that applies at the first."""
     before = [level for level in track.levels if level[0] < begin][-1:]
     within = [level for level in track.levels if begin <= level[0] < end]
     return tuple((max(when, begin) - begin, arrivals, tx) for when, arrivals, tx in (*before, *within))

@@ -1,4 +1,4 @@
-"""A timeline as SVG: rows of warps, of copies under way, of mbarriers; time runs to the right."""
+"""A timeline as SVG: rows of warps, of pending copies, of mbarriers; time runs to the right."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _SOON = 32  # steps between copies that are drawn as one
 _GAP_STEPS_PIXELS = 90  # between two numbers of the axis, at least
 
 _MARK = "#d43c7c"
-_KEY = {  # what the colours mean, by class
+_KEY = {  # the legend of colors, by class
     "run": "runs",
     "wait": "waits",
-    "vain": "in vain",
+    "vain": "never completes",
     "wgmma": "wgmma",
     "load": "load",
     "copy": "copy",
     "store": "store",
     "reduce": "reduction",
     "phase": "phase of an mbarrier",
-    "bytes": "bytes it lacks",
+    "bytes": "missing bytes",
     "arrival": "arrival",
 }
 _COMMON = (
@@ -101,7 +101,7 @@ class Chart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From steps to pixels.
+    """The conversion from steps to pixels.
 
     Attributes
     ----------
@@ -121,14 +121,14 @@ class Scale:
         return step * self.pixels / max(1, self.steps)
 
     def place(self, begin: int, end: int) -> dict[str, object]:
-        """A rectangle's, along the axis; nothing is too short to be seen."""
+        """Return a rectangle's extent along the axis, which is never too short to be visible."""
         kept = {"data_b": begin, "data_e": end} if self.live else {}
         return {"x": self(begin), "width": max(1.0, self(end) - self(begin)), **kept}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the picture: its label, its height, what is drawn; a heading if `is_head`."""
+    """One line of the picture: its label, its height, and its content; a heading if `is_head`."""
 
     label: str
     height: float
@@ -158,14 +158,14 @@ def timeline_svg(chart: Chart, width: int, marked: frozenset[str] = frozenset(),
 
 
 def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
-    """Each row below the one before, with where it begins."""
+    """Yield each row below the preceding one, with its start."""
     for row in rows:
         yield top, row
         top += row.height
 
 
 def key(chart: Chart, x: float, y: float) -> str:
-    """What the colours mean, of those that are there."""
+    """Return the legend of the colors that occur."""
     spans = [span for track in chart.tracks for span in track.spans]
     there = {"run", *(span.kind for span in spans), *("vain" for span in spans if span.in_vain)}
     there |= {"bytes", "arrival"} if "phase" in there else set()
@@ -179,7 +179,7 @@ def key(chart: Chart, x: float, y: float) -> str:
 
 
 def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
-    """Lines at round numbers of steps, and the numbers below."""
+    """Draw lines at round numbers of steps, with the numbers below."""
     every = next(
         factor * 10**power
         for power in range(12)
@@ -199,7 +199,7 @@ def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
 
 
 def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
-    """CTA by CTA."""
+    """Yield the rows CTA by CTA."""
     for block, tracks in groupby(chart.tracks, attrgetter("block")):
         yield Row(f"block {block}", _HEADER, is_head=True)
         for track in tracks:
@@ -207,7 +207,7 @@ def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
 
 
 def _warps(track: Track, scale: Scale) -> Iterator[Row]:
-    """They run where they do not wait; products are a strip below."""
+    """Yield rows of warps, which run between their waits; a strip below shows wgmma."""
     life = element("rect", **scale.place(track.begin, track.end), y=3, height=17, rx=2, class_="run")
     parts = [life]
     for span in track.spans:
@@ -220,7 +220,7 @@ def _warps(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _copies(track: Track, scale: Scale) -> Iterator[Row]:
-    """Those under way at the same time lie below each other; of very many, those that begin together are one."""
+    """Yield rows of copies. Concurrent copies are stacked; of very many, those that begin together are merged."""
     lines = _packed(track.spans)
     if len(lines) > _MOST_LABELLED:
         lines = _packed([*_together(track.spans)])
@@ -236,7 +236,7 @@ def _copy_bar(span: Span, scale: Scale, height: float) -> str:
 
 
 def _packed(spans: Sequence[Span]) -> list[list[Span]]:
-    """Spans in as few lines as there are under way at once."""
+    """Pack spans into as few lines as there are concurrent spans."""
     lines: list[list[Span]] = []
     for span in spans:
         free = next((line for line in lines if line[-1].end <= span.begin), None)
@@ -248,7 +248,7 @@ def _packed(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def _together(spans: Sequence[Span]) -> Iterator[Span]:
-    """Copies by one statement that begin at about the same time, by several warps, as one."""
+    """Merge copies by one statement that several warps begin at about the same time."""
     groups: list[list[Span]] = []
     for span in spans:
         found = next((g for g in groups[::-1] if g[0].source == span.source and span.begin - g[-1].begin < _SOON), None)
@@ -264,7 +264,7 @@ def _together(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
-    """Its phases in turn, darker and lighter; above, how many bytes the phase lacks."""
+    """Yield the row of an mbarrier: its phases in two shades, and above them the missing bytes."""
     parts = []
     for span in track.spans:
         odd = "odd" if int(span.label) % 2 else "phase"
@@ -279,7 +279,7 @@ def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _lacking(track: Track, scale: Scale) -> Iterator[str]:
-    """Bytes that are expected and have not come, as a bar that is higher the more there are."""
+    """Yield the bytes that are expected and have not arrived, as a bar whose height is their number."""
     most = max((tx for _, _, tx in track.levels), default=0)
     for (begin, _, tx), (end, _, _) in _ends_of(track):
         if tx > 0 and most:
@@ -288,20 +288,20 @@ def _lacking(track: Track, scale: Scale) -> Iterator[str]:
 
 
 def _arrivals(track: Track, scale: Scale) -> Iterator[str]:
-    """A mark where somebody arrives."""
+    """Yield a mark for each arrival."""
     for (_, before, _), (at, after, _) in _ends_of(track):
         if after < before and at < track.end:
             yield element("rect", **scale.place(at, at) | {"width": 1.5}, y=2, height=5, class_="arrival")
 
 
 def _ends_of(track: Track) -> Iterator[tuple[tuple[int, int, int], tuple[int, int, int]]]:
-    """Each level, and the next."""
+    """Return each level with the next."""
     following = (*track.levels[1:], (track.end, 0, 0))
     return zip(track.levels, following, strict=True)
 
 
 def _bar(span: Span, scale: Scale, *, label: float | None = None, **attributes: object) -> str:
-    """A rectangle with its details, and its label where there is room."""
+    """Return a rectangle with its details, and its label if there is room."""
     place = scale.place(span.begin, span.end)
     if span.source in scale.marked:
         attributes |= {"stroke": _MARK, "stroke_width": 2}

@@ -9,25 +9,25 @@ __all__ = ["Span", "Track"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Something that takes its time.
+    """An activity with a duration.
 
     Attributes
     ----------
     kind : str
-        ``"wait"``; ``"wgmma"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` of what is issued and arrives later;
-        ``"phase"`` of an mbarrier.
+        ``"wait"``; ``"wgmma"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` for asynchronous copies; ``"phase"``
+        of an mbarrier.
     begin, end : int
-        In steps. A wait that is in vain ends with the launch.
+        In steps. A wait that never completes ends with the launch.
     label : str
         A few words, for the picture.
     detail : str
-        All that is known: what hovering shows.
+        All known details, shown on hovering.
     source : str
         ``file:line`` of the statement; empty if the PTX has no line information.
     size_bytes : int
-        That a copy moves.
+        The bytes that a copy moves.
     in_vain : bool
-        Whether the end never came.
+        Whether the activity never ended.
     """
 
     kind: str
@@ -47,16 +47,16 @@ class Track:
     Attributes
     ----------
     kind : str
-        ``"warps"`` that do the same, ``"copies"`` that one CTA issues, or ``"mbarrier"``.
+        ``"warps"`` with the same activity, ``"copies"`` that one CTA issues, or ``"mbarrier"``.
     name : str
     block : tuple of int
         ``blockIdx``.
     begin, end : int
-        Its life, in steps.
+        Its lifetime, in steps.
     spans : tuple of Span
-        By their begin. Copies overlap; the others do not, but that products of a warpgroup run beside its waits.
+        In the order of their begin. Copies overlap; the others do not, except that wgmma overlaps a warpgroup's waits.
     levels : tuple of (int, int, int)
-        Of an mbarrier: when, and from then on how many arrivals and bytes its phase lacks.
+        For an mbarrier: a step, and the arrivals and bytes that its phase needs from then on.
     """
 
     kind: str

@@ -30,23 +30,23 @@ __all__ = ["arm_watchdog", "synchronize"]
 
 _VARIABLE = b"cuda_tma_watchdog"
 _HUNG_OFFSET = 16
-_SLACK_SECONDS = 1.0  # beyond the deadline: threads that end by theirs may let others go on
+_SLACK_SECONDS = 1.0  # beyond the deadline: threads that end by theirs may release others
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
 _RUNS_ON = (
-    "the kernel still runs: nothing ends a wait at a barrier of the hardware; its stream, and what waits for it, will "
-    "not go on before the process ends"
+    "the kernel is still running: nothing ends a wait at a hardware barrier; its stream, and work "
+    "that waits for it, will not continue before the process ends"
 )
 _MOST_GONE = (
-    64  # kernels that nobody holds any more, and whose reports may still be to be told: they say of which kernel
+    64  # kernels that no longer exist, and whose pending reports still need their names
 )
 _numbers = itertools.count(1)
 
 
 class _Watch:
-    """One context's memory for all of its watchdogs. It goes with the context: a kernel may write to it at any time."""
+    """One context's memory for all of its watchdogs. It lives as long as the context, for kernels may always write."""
 
     def __init__(self, context_id: int) -> None:
-        self.context_id = context_id  # no other context gets it
+        self.context_id = context_id  # unique to this context
         flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
         self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
         content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
@@ -60,10 +60,10 @@ class _Watch:
         self.modules: dict[int, Watched] = {}
         self._lock = threading.Lock()
         self._armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
-        self._gone: deque[int] = deque()  # what was told of kernels that no longer live, the longest dead first
+        self._gone: deque[int] = deque()  # numbers of kernels that no longer exist, oldest first
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
-        """Tell a kernel, whose variable lies at an address, where to write."""
+        """Give a kernel, whose variable is at an address, the memory for its reports."""
         number = next(_numbers)
         with self._lock:
             while len(self._gone) > _MOST_GONE:
@@ -75,7 +75,7 @@ class _Watch:
 
     @property
     def armed(self) -> list[tuple[int, int, float]]:
-        """Of each kernel that lives: where its variable lies, its number, and its deadline in seconds."""
+        """Return for each live kernel the address of its variable, its number, and its deadline in seconds."""
         with self._lock:
             return [*self._armed.values()]
 
@@ -90,7 +90,7 @@ class _Watch:
         return content
 
     def text_at(self, address: int) -> str:
-        """As much of it as lies in memory that may be read."""
+        """Return the text at an address, as far as the memory is readable."""
         for size_bytes in (128, 32, 8):
             try:
                 return self.read(address, size_bytes).tobytes().partition(b"\0")[0].decode(errors="replace")
@@ -99,7 +99,7 @@ class _Watch:
         return ""
 
     def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-        """What has been written and not been told. Who still writes is told the next time."""
+        """Return the records that are new. Records that are still being written are returned the next time."""
         with self._lock:
             return self._take(limits)
 
@@ -107,30 +107,30 @@ class _Watch:
         count = int(self.head["count"][0])
         fresh = (self.records["is_whole"] != 0) & ~self.told
         if count > memory.CAPACITY:
-            limits = (*limits, f"{count - memory.CAPACITY} more warps wait than there was room for")
+            limits = (*limits, f"{count - memory.CAPACITY} waiting warps were not recorded: the buffer is full")
         hangs = memory.hangs_of(self.records[fresh], self.modules, limits)
         self.told |= fresh
-        if count > memory.CAPACITY // 2:  # others that write at this moment may be lost: hence not each time
+        if count > memory.CAPACITY // 2:  # writes at this moment may be lost: hence not on each call
             self.records[:] = np.zeros((), RECORD)
             self.told[:] = False
             self.head["count"] = 0
         return hangs
 
     def forget_grids(self) -> None:
-        """A graph's next launch may have the number of the one that hung."""
+        """Forget the launches that hung: a graph's next launch may have the same number."""
         for address, _, _ in self.armed:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
-_watches: dict[int, _Watch] = {}  # by the context's handle, which another may get: see _watch_of
+_watches: dict[int, _Watch] = {}  # by the context's handle, which may be reused: see _watch_of
 _making = threading.Lock()
 
 
 def arm_watchdog(kernel: Kernel) -> None:
-    """Tell a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS`` where its waits are to report, in this context.
+    """Give a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS`` the memory for its reports, in this context.
 
-    :func:`compile` does it for its own, on the device that it compiles for. Of other kernels, and on other devices, who
-    waits in vain ends in a trap until this is called.
+    :func:`compile` does so for its own kernels, on the device that it compiles for. In other kernels, and on other
+    devices, a wait that times out ends in a trap until this is called.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def arm_watchdog(kernel: Kernel) -> None:
     ValueError
         If the kernel has no watchdog.
     RuntimeError
-        If the driver cannot say where its variables lie (before 12.5).
+        If the driver cannot return the address of its variables (before 12.5).
 
     Examples
     --------
@@ -162,7 +162,7 @@ def arm_watchdog(kernel: Kernel) -> None:
 
 
 def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
-    """The same for a kernel that was just compiled; one without our headers has nothing to be armed."""
+    """Arm a kernel that was just compiled; one without our headers has nothing to arm."""
     address = _variable_of(kernel)
     if address is not None:
         watched = Watched(name_of(kernel), PurePath(file).name, tuple(source.splitlines()), _maps_of(kernel))
@@ -170,7 +170,7 @@ def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
 
 
 def _variable_of(kernel: Kernel) -> int | None:
-    """Where the kernel's module has what ``watchdog.cuh`` calls cuda_tma_watchdog, in the current context."""
+    """Return the address of cuda_tma_watchdog (of ``watchdog.cuh``) in the kernel's module, in the current context."""
     library = _call("cuKernelGetLibrary", driver.CUkernel(int(kernel.handle)))
     result, address, _ = driver.cuLibraryGetGlobal(library, _VARIABLE)
     if result == driver.CUresult.CUDA_ERROR_NOT_FOUND:
@@ -190,13 +190,13 @@ def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None
 
 
 def _watch_of(context: Any) -> _Watch | None:
-    """A context's; not that of a destroyed one, whose handle it got and whose memory is gone."""
+    """Return a context's memory, but not that of a destroyed context whose handle was reused."""
     watch = _watches.get(int(context))
     if watch is None:
         return None
     result, context_id = driver.cuCtxGetId(context)
     is_another = result == driver.CUresult.CUDA_SUCCESS and context_id != watch.context_id
-    return None if is_another else watch  # a lost context may not say
+    return None if is_another else watch  # a lost context may not return its id
 
 
 def _maps_of(kernel: Kernel) -> Mapping[str, int]:
@@ -210,27 +210,28 @@ def _maps_of(kernel: Kernel) -> Mapping[str, int]:
 
 
 def synchronize(stream: Any) -> None:
-    """Wait until a stream is through; and say so if a kernel with a watchdog has hung.
+    """Wait until a stream is complete; raise if a kernel with a watchdog has hung.
 
     Parameters
     ----------
     stream : cuda.core.Stream
-        Or anything with ``__cuda_stream__``.
+        Or any object with ``__cuda_stream__``.
 
     Raises
     ------
     KernelHang
-        If waits of a kernel, compiled with ``watchdog_ms``, have passed their deadline: who waits where, for what, and
-        what is missing. The kernel has ended then, with what it had written; context and memory live. It may have run
-        on another stream of the context, like an error that a later call reports. Where the wait is at a barrier of the
-        hardware, the kernel still runs, and the report says so.
+        If waits of a kernel, compiled with ``watchdog_ms``, have passed their deadline. The report names the waiting
+        threads, the place, the barrier, and the missing arrivals or bytes. The kernel has ended then, its earlier
+        writes are kept, and context and memory live. It may have run on another stream of the context, like an error
+        that a later call reports. If the wait is at a hardware barrier, the kernel still runs, and the report states
+        that.
     CUDAError
-        If the context is lost, or the driver refuses to wait.
+        If the context is lost, or the driver's wait fails.
 
     Notes
     -----
-    Other ways to wait (``stream.sync()``, ``torch.cuda.synchronize()``) return, after the deadline, as if all were
-    well: the report waits for the next call of this function.
+    Other ways to wait (``stream.sync()``, ``torch.cuda.synchronize()``) return normally after the deadline; the report
+    remains for the next call of this function.
 
     Examples
     --------
@@ -261,7 +262,7 @@ def _handle_of(stream: Any) -> int:
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is None:
         raise TypeError(
-            f"stream is a {type(stream).__name__}; synchronize takes a cuda.core.Stream, or what has __cuda_stream__"
+            f"stream is a {type(stream).__name__}; pass a cuda.core.Stream, or an object with __cuda_stream__"
         )
     if getattr(stream, "is_closed", False) is True:
         raise _refusals.closed_stream()
@@ -272,7 +273,7 @@ def _handle_of(stream: Any) -> int:
 
 
 def _wait(handle: Any, watch: _Watch) -> Any:
-    """The stream's last answer. Raises if warps stand still at barriers of the hardware."""
+    """Return the stream's last status. Raise if warps have stopped at hardware barriers."""
     pause, notes = _FIRST_PAUSE_SECONDS, _Notes(watch)
     while True:
         (result,) = driver.cuStreamQuery(handle)
@@ -285,7 +286,7 @@ def _wait(handle: Any, watch: _Watch) -> Any:
 
 
 class _Notes:
-    """Places of warps at barriers of the hardware, looked at now and then."""
+    """Places of warps at hardware barriers, polled at intervals."""
 
     def __init__(self, watch: _Watch):
         self._watch = watch
@@ -293,7 +294,7 @@ class _Notes:
         self._since: dict[tuple[int, int], tuple[bytes, float]] = {}
 
     def stuck(self) -> tuple[Hang, ...]:
-        """The kernels of which some warp's note is older than the deadline."""
+        """Return the kernels with a warp whose note is older than the deadline."""
         now = time.monotonic()
         if now < self._next:
             return ()

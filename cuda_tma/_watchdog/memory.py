@@ -1,6 +1,6 @@
-"""What a kernel's watchdog leaves in memory, as ``watchdog.cuh`` lays it out; and the hangs that it tells of.
+"""The memory that a kernel's watchdog writes, as ``watchdog.cuh`` lays it out, and the hangs that it reports.
 
-The layout here and there is one: ``static_assert`` holds the header to it, a test the two to each other.
+Both layouts must agree: ``static_assert`` checks the header's, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _WARP = 32
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A kernel with a watchdog: what a report says of it.
+    """A kernel with a watchdog: the facts for a report.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Watched:
     file : str
         The last part of its source's name.
     lines : tuple of str
-        Of its source; none if that is not known.
+        The lines of its source; empty if unknown.
     maps : mapping of str to int
         Bytes of its maps' boxes, by the parameter's name.
     """
@@ -80,15 +80,15 @@ class Watched:
 
 
 def hangs_of(records: np.ndarray, modules: Mapping[int, Watched], limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-    """What records tell: one hang for each launch that wrote some, in the order in which they began to.
+    """Return the hangs in the records: one for each launch that wrote some, in the order of their first record.
 
     Parameters
     ----------
     records : numpy.ndarray of RECORD
     modules : mapping of int to Watched
-        By the number that the host gave each.
+        By the number that the host gave to each.
     limits : tuple of str
-        What is to be said beside.
+        Remarks to add to each hang.
     """
     launches: dict[tuple[int, int], list[np.void]] = defaultdict(list)
     for record in records[records["is_whole"] != 0]:
@@ -105,7 +105,7 @@ def hangs_of(records: np.ndarray, modules: Mapping[int, Watched], limits: tuple[
 
 
 def _wait(record: np.void, watched: Watched) -> tuple[str, MbarrierWait]:
-    """Where, and for what."""
+    """Return the place of a wait, and the barrier."""
     file, line, side = record["file"].decode(errors="replace"), int(record["line"]), _SIDES[record["stage_of"] % 3]
     name = barrier_name(watched.lines, line, side) if file == watched.file else ""
     if not name:
@@ -129,19 +129,19 @@ def _threads(warp: int, lanes: int) -> set[int]:
     return {warp * _WARP + lane for lane in range(_WARP) if lanes >> lane & 1}
 
 
-# ---- barriers of the hardware ----
+# ---- hardware barriers ----
 
 
 def stuck(notes: np.ndarray, watched: Watched, text_at: Callable[[int], str], limits: tuple[str, ...]) -> Hang:
-    """The warps whose notes did not change.
+    """Return the hang of the warps whose notes did not change.
 
     Parameters
     ----------
     notes : numpy.ndarray of NOTE
     watched : Watched
-        The kernel whose they are.
+        The kernel that wrote them.
     text_at : callable
-        From an address on the device to the text there.
+        Returns the text at an address on the device.
     """
     arrived: dict[tuple, int] = defaultdict(int)
     for note in notes:
@@ -157,7 +157,7 @@ def stuck(notes: np.ndarray, watched: Watched, text_at: Callable[[int], str], li
 
 
 def _barrier(note: np.void) -> tuple[Extents, int, int]:
-    """Block, number, and how many threads it counts."""
+    """Return the block, the number of the barrier, and the number of threads that it counts."""
     block = int(note["block_x"]), int(note["block_y"]), int(note["packed"] >> 16)
     return block, int(note["place"] >> 20 & 0xFF), int(note["packed"] & 0x7FF)
 
@@ -165,5 +165,5 @@ def _barrier(note: np.void) -> tuple[Extents, int, int]:
 def _barrier_wait(number: int, threads: int, arrived: int) -> BarrierWait:
     if number == _CLUSTER:
         return BarrierWait("the cluster's barrier", "not all threads of the cluster have arrived")
-    missing = f"{threads - arrived} of {threads} threads are missing" if threads else "not all of its threads have come"
+    missing = f"{threads - arrived} of {threads} threads are missing" if threads else "not all its threads have arrived"
     return BarrierWait(f"barrier {number} of the CTA", missing)

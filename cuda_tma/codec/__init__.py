@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map: where each field lies, parameters to bytes and back, and what differs between two."""
+"""The 128 bytes of a tensor map: the place of each field, encoding, decoding and comparison."""
 
 from ._codec import decode, encode
 from ._diff import FieldDifference, diff, field_words

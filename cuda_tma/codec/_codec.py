@@ -1,6 +1,6 @@
 """Parameters to 128 bytes and back: :func:`encode` and :func:`decode`, both from the table in ``_fields``.
 
-They are verified against 60,000 recorded calls of the driver's three encoders (driver 580, sm_90).
+60,000 recorded calls of the driver's three encoders confirm both (driver 580, sm_90).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORD = 0xFFFFFFFF
 
 
 class _Step(NamedTuple):
-    """One field, made ready: the mask and shift of each piece, and where its value stands in the parameters."""
+    """A field prepared for speed: the mask and shift of each piece, and the position of its value in the parameters."""
 
     codes: dict[int, int]
     values: dict[int, int]
@@ -80,14 +80,14 @@ class _Layout:
 _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
 
 
-# what the driver stores as the size after which the pattern repeats: it depends on the span alone
+# The driver stores the size after which the pattern repeats, which depends only on the span.
 _SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in PATTERNS}
 
 
 def stored_transfer_bytes(params: Params) -> int:
-    """The transfer size that the driver stores (word 16): with element strides it uses floor, where a load uses ceil.
+    """Return the transfer size that the driver stores (word 16): element strides round down there, in a load up.
 
-    It is not the number to give to ``expect_tx``. The driver refuses a map where it exceeds 228 KiB.
+    It is not the number to pass to ``expect_tx``. The driver refuses a map where it exceeds 228 KiB.
     """
     if isinstance(params, TiledParams):
         rank = params.rank
@@ -99,17 +99,18 @@ def stored_transfer_bytes(params: Params) -> int:
 
 
 def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> bytes:
-    """The descriptor of `params`, byte for byte what the driver writes.
+    """Return the descriptor of `params`, byte for byte as the driver encodes it.
 
-    Nothing is checked: :func:`cuda_tma.check` does that. A number too large for its field wraps.
+    The values are not checked; call :func:`cuda_tma.check` for that. A number too large for its field wraps.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
         In driver order. Arrays longer than the rank are cut.
     compute_capability : (int, int)
-        The device. The bytes depend on it nowhere that is known; they are verified on 9.0 alone. Where im2col wide
-        keeps its `mode` from 10.0 on is not known, nor corners of rank 4 and 5 that a plain im2col map has no room for.
+        The device. No byte is known to depend on it; the bytes are verified only on 9.0. It is not known where im2col
+        wide stores its `mode` from 10.0 on, nor where it stores corners of rank 4 and 5 that a plain im2col map has no
+        room for.
 
     Returns
     -------
@@ -119,8 +120,8 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     Raises
     ------
     TensorMapError
-        If a value has no place in the descriptor: the rank or an enum's value is none of the driver's, or AUTO, an
-        array is too short, or a value is no integer.
+        If a value has no place in the descriptor: the driver has no such rank or enum value (or it is AUTO), an array
+        is too short, or a value is not an integer.
 
     Examples
     --------
@@ -151,7 +152,7 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
 
 
 def _unencodable(params: Params) -> TensorMapError:
-    """Why an integer has no place: found only after it failed, to keep the way there short."""
+    """Return the error for the value that has no place; called only after encoding failed, to keep encoding fast."""
     for field in fields(type(params), params.rank):
         value = getattr(params, field.name)
         if field.index is not None and field.index >= len(value):
@@ -165,23 +166,24 @@ def _unencodable(params: Params) -> TensorMapError:
 
 
 def decode(raw: bytes | bytearray | memoryview) -> Params:
-    """The parameters that a descriptor holds.
+    """Return the parameters that a descriptor contains.
 
     Parameters
     ----------
     raw : bytes-like
-        128 bytes, made by anybody.
+        128 bytes from any source.
 
     Returns
     -------
     TiledParams or Im2colParams
-        In driver order. What the table cannot explain is in `unexplained`, so that ``encode(decode(raw)) == raw``.
+        In driver order. `unexplained` has the bits that the table cannot explain, so that ``encode(decode(raw)) ==
+        raw``.
         An im2col wide map comes back as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
 
     Raises
     ------
     TensorMapError
-        If `raw` is not 128 bytes, or holds a rank or a code that the driver does not have.
+        If `raw` is not 128 bytes, or contains a rank or a code that the driver does not have.
     """
     try:
         words = _WORDS.unpack(raw)
@@ -219,12 +221,12 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
 def _undecodable(arguments: dict[str, object]) -> TensorMapError:
     names = ", ".join(name for name, value in arguments.items() if value is None)
     return TensorMapError(
-        f"these 128 bytes are no tensor map that the driver makes: their code of {names} stands for nothing"
+        f"these 128 bytes are not a tensor map of the driver: their code of {names} has no meaning"
     )
 
 
 def stored_value(raw: bytes, field: Field) -> int:
-    """The number in the bits of `field`, as it is stored.
+    """Return the number in the bits of `field`, as it is stored.
 
     >>> stored_value(bytes(64) + (4096).to_bytes(4, "little") + bytes(60), TRANSFER_BYTES)
     4096
@@ -234,7 +236,7 @@ def stored_value(raw: bytes, field: Field) -> int:
 
 
 def with_value(raw: bytes, field: Field, value: int) -> bytes:
-    """Return a descriptor in which the bits of one field hold a value, and all other bits are as they are.
+    """Return a descriptor with one field set to a value and all other bits unchanged.
 
     A number too large for its field wraps, as in `encode`.
 

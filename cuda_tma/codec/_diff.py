@@ -1,6 +1,6 @@
-"""Where two tensor maps differ: each field with both values in words, its bytes, and what it does to a load.
+"""Differences of two tensor maps: each field with both values, its bytes, and the effect on a load.
 
-The bytes are compared, through the table in ``_fields``; so also what a parameter cannot say is found.
+The bytes are compared through the table in ``_fields``; differences that no parameter explains are therefore found too.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class FieldDifference:
     Attributes
     ----------
     field : str
-        The driver's parameter, with its index in driver order: ``"global_strides[1]"``; or what else the bits are.
+        The driver's parameter, with its index in driver order: ``"global_strides[1]"``; or the name of other bits.
     a, b : str
-        Both values in words; ``"absent"`` where the map's rank or mode has no such field.
+        Both values as text; ``"absent"`` where the map's rank or mode has no such field.
     byte_offsets : tuple of int
         The bytes of the field that differ.
     meaning : str
@@ -63,14 +63,14 @@ class FieldDifference:
 
 
 def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]:
-    """The fields in which two tensor maps differ, in the order of the driver's arguments.
+    """Return the fields in which two tensor maps differ, in the order of the driver's arguments.
 
     Parameters
     ----------
     a, b : params, bytes-like, or an object with ``__bytes__``
-        The maps; descriptors may come from anybody.
+        The maps; descriptors may come from any source.
     stored : bool
-        Whether to compare the numbers as the bytes store them, also of 128 bytes that are no map. The first bytes then
+        Whether to compare the stored numbers, which also works for 128 bytes that are not a map. The first bytes then
         decide the mode of the fields.
 
     Returns
@@ -81,7 +81,7 @@ def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]
     Raises
     ------
     TensorMapError
-        If either is no tensor map; with `stored`, if either is not 128 bytes.
+        If either is not a tensor map; with `stored`, if either is not 128 bytes.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def _diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
 
 
 def _stored_table(raw: bytes) -> tuple[Field, ...]:
-    """The fields of the mode and the rank that the bytes have; where the mode has no such rank, of the highest."""
+    """Return the fields of the bytes' mode and rank; if the mode has no such rank, those of its highest rank."""
     rank = stored_value(raw, RANK) + RANK.bias
     if stored_value(raw, IM2COL):
         return fields(Im2colParams, rank if 3 <= rank <= MAX_RANK else MAX_RANK)
@@ -124,7 +124,7 @@ def _stored_table(raw: bytes) -> tuple[Field, ...]:
 
 
 _DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
-_NEVER_BYTES = (int, str, list, tuple)  # of which bytes() makes something, or fails in many ways
+_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these, or fails in many ways
 
 
 def _bytes(name: str, value: Any) -> bytes:
@@ -135,7 +135,7 @@ def _bytes(name: str, value: Any) -> bytes:
     except (TypeError, ValueError):
         raw = b""
     if len(raw) != DESCRIPTOR_BYTES:
-        raise TensorMapError(f"{name} is {shown(value)}; a tensor map is 128 bytes: give these, params or a descriptor")
+        raise TensorMapError(f"{name} is {shown(value)}; a tensor map is 128 bytes: pass them, params or a descriptor")
     return raw
 
 
@@ -153,7 +153,7 @@ class _Pair:
         return _delta(self.left, self.right)
 
     def table(self) -> list[Field]:
-        """The fields of both maps: those of the left one, then those that the right one alone has."""
+        """Return the fields of both maps: those of the left one, then those that only the right one has."""
         table = [IM2COL, RANK, *_full_table(self.p)]
         table += [f for f in _full_table(self.q) if f not in table]
         return [*table, *_DERIVED]
@@ -172,7 +172,7 @@ class _Pair:
 
 
 def _delta(a: bytes, b: bytes) -> int:
-    """The bits that differ."""
+    """Return the bits that differ."""
     return int.from_bytes(a, "little") ^ int.from_bytes(b, "little")
 
 
@@ -181,7 +181,7 @@ def _meaning(field: Field) -> str:
 
 
 def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[FieldDifference]:
-    """The differing bits that no reported field explains, word by word."""
+    """Return the differing bits that no reported field explains, word by word."""
     for field in reported:
         delta &= ~field.mask
     found = []
@@ -194,7 +194,7 @@ def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[
 
 
 def _bytes_in(bits: int) -> tuple[int, ...]:
-    """The bytes of a descriptor in which any of the bits is.
+    """Return the bytes of a descriptor that contain any of the bits.
 
     >>> _bytes_in(0x300 | 1 << 1023)
     (1, 127)
@@ -203,13 +203,13 @@ def _bytes_in(bits: int) -> tuple[int, ...]:
 
 
 def _full_table(p: Params) -> tuple[Field, ...]:
-    """The fields of the map's mode for every rank: those beyond its own are zero, unless somebody wrote there."""
+    """Return the fields of the map's mode for every rank; those beyond its own are zero unless set by hand."""
     rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # im2col corners have another layout in each rank
     return fields(type(p), rank)
 
 
 def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
-    """Return each field of a map: its name, its value in words, and the bytes of the descriptor that contain it.
+    """Return each field of a map: its name, its value as text, and the bytes of the descriptor that contain it.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
 
 
 def _words_of(field: Field, raw: bytes, params: Params) -> str:
-    """Return the value of one field in words; ``"absent"`` if the mode or the rank has no such field."""
+    """Return the value of one field as text; ``"absent"`` if the mode or the rank has no such field."""
     if field is IM2COL:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:
@@ -250,4 +250,4 @@ def _words_of(field: Field, raw: bytes, params: Params) -> str:
 
 
 _UNITS = {"global_strides": " bytes"}
-_UNKNOWN = "no field is known there; what it does to a load is not known"
+_UNKNOWN = "no field is known there; its effect on a load is unknown"

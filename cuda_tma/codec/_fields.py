@@ -1,14 +1,14 @@
 """The layout of a ``CUtensorMap``: where each parameter is in the 128 bytes. :mod:`cuda_tma.codec` works from it.
 
-The descriptor is 32 little-endian words of 32 bits. A :class:`Field` says in which bits a parameter is, and how its
-value is stored there: less a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
+The descriptor is 32 little-endian words of 32 bits. A :class:`Field` gives the bits of a parameter and how they store
+its value: less a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
 
 Sources of the table. Words and bits: observed, driver 580, sm_90 (60,000 recorded calls of the three encoders). Codes
 of the packed data types and the bits of the swizzle atom: the instructions that ptxas 13.0 emits for
 ``tensormap.replace`` (``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a; for 16U4_ALIGN16B also a public
 bug report (NVIDIA/cutlass, issue 3236). The allocation class: where CuTe DSL 4.8.1 sets it. Not verified on hardware.
 
-What the bytes do not hold (observed: driver 580, sm_90): that an im2col map is a wide one, and its mode, W or W128.
+The bytes do not contain whether an im2col map is a wide one, nor its mode, W or W128 (observed: driver 580, sm_90).
 Every recorded wide map has the bytes of the plain im2col map of the same corners, in either mode.
 """
 
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """Where one number is, and how it is stored: ``codes[value]``, or ``(value - bias) / unit``.
+    """The bits of one number, and how it is stored: ``codes[value]``, or ``(value - bias) / unit``.
 
     There is one object for each row of the table: compare them with ``is``.
 
@@ -50,15 +50,15 @@ class Field:
     pieces : tuple of Piece
         The stored number's bits, least significant piece first.
     index : int or None
-        Which element of an array parameter, in driver order.
+        The index in an array parameter, in driver order.
     bias, unit : int
         How the value is stored; `unit` is a power of two.
     signed : bool
         Whether the stored number is in two's complement.
     codes : tuple of int or None
-        The stored number of each value, where there is no formula; None where a value has no place in a map.
+        The stored number of each value, where no formula exists; None where a value has no place in a map.
     read_by_load : bool
-        False for what the driver writes and no load reads.
+        False for numbers that the driver writes and no load reads.
     """
 
     name: str
@@ -77,7 +77,7 @@ class Field:
 
     @property
     def byte_offsets(self) -> tuple[int, ...]:
-        """The bytes of the descriptor that the field touches.
+        """The bytes of the descriptor that contain the field.
 
         >>> Field("oob_fill", (Piece(2, 15, 1),)).byte_offsets
         (9,)
@@ -101,7 +101,7 @@ _CODES = {"data_type": _DATA_TYPE_CODES, "swizzle": _SWIZZLE_CODES}
 
 
 def _of_option(name: str) -> tuple[Field, ...]:
-    """The fields of one option, by its row of the table of options."""
+    """Return the fields of one option, from its row of the table of options."""
     option = OPTIONS[name]
     pieces = [tuple(Piece(*piece) for piece in bits) for bits in option.bits]
     codes = _CODES.get(name, option.codes)
@@ -134,16 +134,16 @@ def _corners(rank: int) -> tuple[Field, ...]:
 
 
 def _corner_widths(rank: int) -> tuple[Field, ...]:
-    """Im2col wide has the W offsets alone: the others stay zero."""
+    """Return the W offsets, the only corners that im2col wide has; the others stay zero."""
     return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
 
 
-# What the driver computes from the parameters and stores besides them. No load reads either of the two: CuTe DSL 4.8.1
-# leaves both zero, and its maps work.
+# The driver computes these from the parameters and stores them too. No load reads either: CuTe DSL 4.8.1 leaves both
+# zero, and its maps work.
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 
-# Bits seen in the wild that are no parameter: decode leaves them in `unexplained`, diff names them.
+# Bits of observed maps that belong to no parameter: decode leaves them in `unexplained`, diff names them.
 BEYOND_PARAMS = (Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),)
 
 _MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}
@@ -160,7 +160,7 @@ _TABLES = {(mode, rank): _table(mode, rank) for mode, least in _MIN_RANK.items()
 
 
 def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
-    """The fields that hold the parameters of a mode and rank, in the order of the driver's arguments.
+    """Return the fields that contain the parameters of a mode and rank, in the order of the driver's arguments.
 
     Parameters
     ----------
@@ -189,11 +189,11 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
     return _TABLES[known, rank]
 
 
-# What it does to a load where the field has another value.
+# The effect on a load if the field has another value.
 MEANINGS = {option.name: option.meaning for option in COMMON} | {
     "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
     "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",
-    "data_type": "elements have another size or conversion: coordinates, the box and the fill mean other bytes",
+    "data_type": "elements have another size or conversion: coordinates, the box and the fill stand for other bytes",
     "global_address": "the load reads another tensor, or another part of it",
     "global_dim": "the edge beyond which a load fills is elsewhere: wrong bytes are read or valid ones are lost",
     "global_strides": "every index but 0 of this dimension is read from another address",
@@ -207,8 +207,8 @@ MEANINGS = {option.name: option.meaning for option in COMMON} | {
     "swizzle": "the bytes arrive at other places in shared memory",
     "l2_promotion": "L2 fetches another size: the bytes are the same, the speed may not be",
     "oob_fill": "elements out of bounds are zero instead of NaN, or the reverse",
-    "transfer_bytes": "the driver's own note of the transfer size",
-    "swizzle_repeat_bytes": "the driver's own note of the period of the swizzle pattern",
+    "transfer_bytes": "the driver's own copy of the transfer size",
+    "swizzle_repeat_bytes": "the driver's own copy of the period of the swizzle pattern",
     "bit 1 of word 2": "unknown; CuTe DSL sets it, and its maps work",
     "allocation_class": "out-of-bounds address generation may reach 128 KiB (LARGE) instead of 4 KiB (SMALL) "
     "from compute capability 10.0 on; in a smaller allocation it may fault (documented, not verified on hardware)",

@@ -1,4 +1,4 @@
-"""What a TMA instruction does, byte for byte, in NumPy: an executable specification that runs without a GPU.
+"""TMA instructions, byte for byte, in NumPy: an executable specification that runs without a GPU.
 
 >>> import numpy as np
 >>> from cuda_tma import emulate
@@ -15,12 +15,12 @@ array([60., 61., 62., 63.,  0.,  0.,  0.,  0.], dtype=float32)
 `load`, `store`, `reduce` and the row-wise `gather4`, `scatter4` take parameters in driver order, and coordinates as the
 PTX instruction does: innermost first. Loads, stores and reductions through tiled and im2col tensor maps agree with
 recordings of an H200 byte for byte and fault for fault (observed: driver 580, sm_90; ``tests/data`` has a selection).
-Not verified on hardware, but written as documented: packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles,
-im2col-wide, `gather4` and `scatter4`. What is taken to hold by analogy says so where it is written.
+Packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles, im2col-wide, `gather4` and `scatter4` follow the documentation
+and are not verified on hardware. Behavior that is assumed by analogy is marked in the code.
 
-A tensor map that no driver takes is refused, with what :func:`cuda_tma.check` says of it; ``check=False`` emulates it
-all the same. That verdict and whatever else follows from a map alone are found once, and kept for the maps that differ
-from it in nothing but the address: thousands of loads a second need no other way in.
+A tensor map that no driver accepts is refused, with the violations that :func:`cuda_tma.check` reports; ``check=False``
+emulates it nevertheless. That verdict, and everything else that depends only on the map, is computed once and kept for
+maps that differ only in the address. Thousands of loads a second therefore need no other interface.
 """
 
 from ._load import Tile, gather4, load

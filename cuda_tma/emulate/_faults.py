@@ -1,4 +1,4 @@
-"""Refusals: arguments that make no sense, and accesses that kill a CUDA context on hardware."""
+"""Refusals: invalid arguments, and accesses that end a CUDA context on hardware."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def check_bytes(name: str, array: object, meaning: str) -> None:
 
 
 def byte(name: str, value: object) -> int:
-    """The value as an int from 0 to 255."""
+    """Return the value as an int from 0 to 255."""
     if 0 <= (found := integer(name, value)) <= 255:
         return found
-    raise TensorMapError(f"{name}={shown(found)} is no byte; give 0 to 255")
+    raise TensorMapError(f"{name}={shown(found)} is not a byte; pass 0 to 255")
 
 
 # Accesses -----------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     """Fault on an im2col start outside the pixel box, offsets not included.
 
     Observed: driver 580, sm_90, for loads with and without interleave, and for stores and reductions without it that
-    start behind the box; taken to hold for the rest. ``upper`` is inclusive.
+    start after the box; assumed for the rest. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
@@ -80,23 +80,23 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
 def check_not_negative(coordinates: Sequence[int]) -> None:
     """Fault on a negative coordinate of a store or reduction; a load may have one.
 
-    Observed: driver 580, sm_90, tiled with every interleave and im2col without, in every dimension; taken to hold for
+    Observed: driver 580, sm_90, tiled with every interleave and im2col without, in every dimension; assumed for
     interleaved im2col.
     """
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
             raise TensorMapFault(
                 f"coordinates[{d}]={coordinate} is negative: only a load may start before the tensor; store a tile "
-                "that starts inside it (elements behind its end are skipped)",
+                "that starts inside it (elements after its end are skipped)",
                 "CUDA_ERROR_ILLEGAL_INSTRUCTION",
             )
 
 
 def check_pixel_box_inside(params: Params) -> None:
-    """Fault on a store or reduction through a pixel box that reaches outside the tensor, whatever pixels it visits.
+    """Fault on a store or reduction through a pixel box that extends outside the tensor, whichever pixels it visits.
 
-    Observed: driver 580, sm_90, stores and reductions without interleave, for lower and for upper corners; taken to
-    hold for interleaved layouts.
+    Observed: driver 580, sm_90, stores and reductions without interleave, for lower and for upper corners; assumed for
+    interleaved layouts.
     """
     if not isinstance(params, Im2colParams):
         return
@@ -111,12 +111,12 @@ def check_pixel_box_inside(params: Params) -> None:
 
 
 def check_reachable(first: int, last: int, size: int) -> None:
-    """Fault on bytes [first, last) outside the given memory of `size` bytes."""
+    """Fault on bytes [first, last) outside the passed memory of `size` bytes."""
     if first >= 0 and last <= size:
         return
     raise TensorMapFault(
-        f"the instruction reaches bytes {first} to {last - 1} of memory, which holds {size}: global_dim and "
-        "global_strides describe more than was given; pass all the memory of the tensor, or the base_address at which "
+        f"the instruction reaches bytes {first} to {last - 1} of memory, which has {size} bytes: global_dim and "
+        "global_strides describe more than was passed; pass all the memory of the tensor, or the base_address at which "
         "it starts",
         "CUDA_ERROR_ILLEGAL_ADDRESS",
     )

@@ -1,4 +1,4 @@
-"""Which tensor maps are emulated: those that a driver takes and whose box fits into shared memory."""
+"""The tensor maps that are emulated: a driver accepts them, and their box fits into shared memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LARGEST_FIELD = 1 << 40  # no field of a tensor map but its address has more bi
 
 
 def emulated_rows(params: Params, check: bool) -> Rows:
-    """The box in shared memory; refuses a map that a driver refuses, if `check`, and one that nobody can emulate."""
+    """Return the box in shared memory; refuse a map that no driver accepts, if `check`, or that cannot be emulated."""
     check_params(params)
     if check:
         _check_legal(params)
@@ -32,11 +32,11 @@ def emulated_rows(params: Params, check: bool) -> Rows:
 
 
 def _check_legal(params: Params) -> None:
-    """Of the devices, those that extended TMA take all that the earlier ones take."""
+    """Check by the rules of devices with extended TMA, which accept everything that earlier devices accept."""
     if 0 <= params.global_address < 1 << 64 and _is_legal(params):
         return
     broken = violations(params, TMA_EXTENDED_SINCE)
-    raise TensorMapError("\n".join(["no driver takes this tensor map:", *map(str, broken)]), broken)
+    raise TensorMapError("\n".join(["no driver accepts this tensor map:", *map(str, broken)]), broken)
 
 
 @kept_without_address(1024, modulus=_LARGEST_ALIGNMENT)

@@ -22,7 +22,7 @@ __all__ = ["Tile", "gather4", "load"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tile:
-    """What a load leaves in shared memory.
+    """The result of a load in shared memory.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Tile:
     written : numpy.ndarray of bool
         The bytes that the load delivered; read-only.
     tx_bytes : int
-        Their count: what the mbarrier is told.
+        Their count, which the mbarrier receives.
     params : TiledParams, Im2colParams or Im2colWideParams, optional
         The tensor map of the load.
     """
@@ -57,8 +57,8 @@ def load(
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        The tensor map. What is reckoned from it alone is kept for the next call, and for maps that differ in the
-        address alone.
+        The tensor map. Results that depend only on it are kept for the next call, and for maps that differ only in the
+        address.
     memory : numpy.ndarray
         Global memory: 1-D uint8, starting at `base_address`.
     coordinates : sequence of int
@@ -69,10 +69,11 @@ def load(
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
     fill : int, optional
-        What shared memory held before, for the bytes that are not delivered: 0 to 255.
+        The previous content of shared memory, for bytes that are not delivered: 0 to 255.
     check : bool, optional
-        Whether to refuse a map in which :func:`cuda_tma.check` finds an error for compute capability 10.0 (which takes
-        all that 9.0 takes). Without it the load is what its numbers say, although no driver makes such a map.
+        Whether to refuse a map in which :func:`cuda_tma.check` finds an error for compute capability 10.0 (which
+        accepts all that 9.0 accepts). Without the check, the load follows the map's numbers, although no driver makes
+        such a map.
 
     Returns
     -------
@@ -81,16 +82,16 @@ def load(
     Raises
     ------
     TensorMapFault
-        If the access would kill the context on hardware: an innermost coordinate off 16 bytes, an im2col start outside
-        the pixel box, or bytes outside `memory`.
+        If the access would end the context on hardware: an innermost coordinate not on 16 bytes, an im2col start
+        outside the pixel box, or bytes outside `memory`.
     TensorMapError
-        If the arguments do not fit the tensor map, if no driver takes it, or no thread block has room for its box.
+        If the arguments do not fit the tensor map, if no driver accepts it, or if its box exceeds shared memory.
 
     Notes
     -----
-    Out of bounds is filled with zeros, or with the 16-bit pattern 0x7FF7 whatever the floating type, unconverted.
-    TFLOAT32 rounds to nearest even with a mantissa of 10 bits and turns every NaN into 0x7FFFE000; the FTZ types flush
-    nothing on a load (all observed: driver 580, sm_90).
+    Elements out of bounds are zeros, or the 16-bit pattern 0x7FF7 for every floating type, unconverted. TFLOAT32 rounds
+    to nearest even with a mantissa of 10 bits and turns every NaN into 0x7FFFE000. The FTZ types flush nothing on a
+    load (all observed: driver 580, sm_90).
 
     Examples
     --------
@@ -118,7 +119,7 @@ def gather4(
     Parameters
     ----------
     params : TiledParams
-        Of rank 2, with ``box_dim=(columns, 1)``.
+        A map of rank 2, with ``box_dim=(columns, 1)``.
     memory, base_address, fill, check
         As in :func:`load`.
     coordinates : sequence of int
@@ -141,7 +142,7 @@ def _deliver(
 ) -> Tile:
     shape = (len(traversal.addresses), traversal.run_bytes)
     count = shape[0] * shape[1] // layout.data_bytes
-    check_fits(count * layout.pitch_bytes)  # with a halo, or of several rows, it is more than a box
+    check_fits(count * layout.pitch_bytes)  # a halo, or several rows, take more than a box
     window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
     part = _converted(params, window.read())
     if part.shape == shape:

@@ -1,4 +1,4 @@
-"""Moving runs between global memory and NumPy, and rows between NumPy and shared memory."""
+"""Copies of runs between global memory and NumPy, and of rows between NumPy and shared memory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Window:
     memory : numpy.ndarray
         1-D uint8.
     start : int
-        Where ``global_address`` lies in `memory`.
+        The position of ``global_address`` in `memory`.
     traversal : Traversal
 
     Raises
     ------
     TensorMapFault
-        If the runs reach outside `memory`.
+        If the runs extend outside `memory`.
     """
 
     def __init__(self, memory: np.ndarray, start: int, traversal: Traversal):
@@ -48,25 +48,25 @@ class Window:
         )
 
     def read(self) -> np.ndarray:
-        """A copy of the visited bytes, one row for each run inside the tensor."""
+        """Return a copy of the visited bytes, one row for each run inside the tensor."""
         return self._runs[self._starts]
 
     def write(self, values: np.ndarray) -> None:
-        """Overwrite the visited bytes; of runs that overlap, the later one stays."""
+        """Overwrite the visited bytes; where runs overlap, the later one stays."""
         self._runs[self._starts] = values
 
     def overlap(self) -> bool:
-        """Whether two runs share bytes."""
+        """Return whether two runs share bytes."""
         return bool((np.diff(np.sort(self._starts)) < self._runs.shape[1]).any())
 
     def alone(self, run: int) -> np.ndarray:
-        """A view of one run, by its number among those inside the tensor."""
+        """Return a view of one run, by its number among those inside the tensor."""
         return self._runs[self._starts[run]]
 
 
 @lru_cache(maxsize=64)
 def _chunk_order(swizzle: int, size: int) -> np.ndarray | None:
-    """For each chunk of `size` bytes of swizzled memory, the chunk of linear memory that it holds."""
+    """Return, for each chunk of `size` bytes of swizzled memory, the chunk of linear memory that it contains."""
     if not pattern(swizzle).xors:
         return None
     chunk = _chunk_bytes(swizzle)
@@ -82,13 +82,13 @@ def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
     order = _chunk_order(swizzle, image.size)
     if order is None:
         return image
-    # One NumPy item a chunk makes this a take of items; complex128 is merely the item of 16 bytes.
+    # One NumPy item per chunk makes this a take of items; complex128 serves as an item of 16 bytes.
     item = {8: np.uint64, 16: np.complex128}[_chunk_bytes(swizzle)]
     return image.view(item)[order].view(np.uint8)
 
 
 def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
-    """The delivered bytes of a linear image of shape (rows, pitch), as a view: (rows, groups, bytes)."""
+    """Return the delivered bytes of a linear image of shape (rows, pitch), as a view: (rows, groups, bytes)."""
     taken = image[:, : layout.taken_bytes]
     if layout.group is None:
         return taken[:, None, :]
@@ -97,7 +97,7 @@ def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
 
 
 def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
-    """The shared-memory image of `data`, whose size is any number of rows of the box; gaps hold `fill`."""
+    """Return the shared-memory image of `data`, which has any number of rows of the box; gaps contain `fill`."""
     data = data.reshape(-1, layout.data_bytes)
     if layout.data_bytes == layout.pitch_bytes:
         return permuted(layout.swizzle, data.ravel())
@@ -108,18 +108,18 @@ def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
 
 
 def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
-    """The data of `count` rows, from their shared-memory image: the inverse of :func:`to_smem`."""
+    """Return the data of `count` rows, from their shared-memory image: the inverse of :func:`to_smem`."""
     size = count * layout.pitch_bytes
     check_bytes("smem", smem, "shared memory from the source address on")
     if smem.size < size:
-        raise TensorMapError(f"smem has {smem.size} bytes; the box takes {size} bytes of shared memory: give them all")
+        raise TensorMapError(f"smem has {smem.size} bytes; the box takes {size} bytes of shared memory: pass them all")
     image = permuted(layout.swizzle, np.ascontiguousarray(smem[:size])).reshape(count, -1)
     return _data_of(layout, image).reshape(count, layout.data_bytes)
 
 
 @lru_cache(maxsize=64)
 def delivered_mask(layout: Rows, count: int) -> np.ndarray:
-    """Which bytes of the image of `count` rows a load delivers; read-only, since it is shared between calls."""
+    """Return which bytes of the image of `count` rows a load delivers; read-only, because calls share it."""
     ones = np.ones(count * layout.data_bytes, np.uint8)
     mask = to_smem(layout, ones, 0).view(bool)
     mask.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Shared memory combined into global memory: ``cp.reduce.async.bulk.tensor``."""
+"""Reductions of shared memory into global memory: ``cp.reduce.async.bulk.tensor``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
 
 
 def _nan_is_canonical(result: np.ndarray) -> np.ndarray:
-    """NaN results have all bits but the sign set."""
+    """Set all bits but the sign of each NaN."""
     bits = result.view(f"<u{result.itemsize}")
     return np.where(np.isnan(result), bits.dtype.type(np.iinfo(bits.dtype).max >> 1), bits).view(result.dtype)
 
@@ -37,11 +37,11 @@ def _add_float(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         return _nan_is_canonical(old + new)
 
 
-_FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)  # of infinity - infinity: CUDART_NAN, CUDA 13.0, math_constants.h
+_FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)  # infinity - infinity gives CUDART_NAN (CUDA 13.0, math_constants.h)
 
 
 def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """A NaN passes unchanged, signalling ones too; of two, that from shared memory."""
+    """Add; a NaN passes unchanged, signaling ones too, and of two NaNs the one from shared memory wins."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = old.view("<f8") + new.view("<f8")
         nans = [np.isnan(x.view("<f8")) for x in (new, old)]
@@ -49,7 +49,7 @@ def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _flushed(values: np.ndarray) -> np.ndarray:
-    """Subnormals to zeros of the same sign."""
+    """Flush subnormals to zeros of the same sign."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
@@ -74,7 +74,7 @@ def _add_bfloat16(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _pick_float16(infinity: int, pick: Callable) -> _Operation:
-    """min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a number wins over a NaN."""
+    """Return min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a number wins over a NaN."""
 
     def operation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         keys = [np.where(x >> 15, 0xFFFF - x.astype(np.int32), 0x8000 + x.astype(np.int32)) for x in (old, new)]
@@ -96,8 +96,8 @@ def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Ope
 
 _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
-# operation: {data type: (dtype in which to compute, function)}. Every pair was recorded, and for each of the 71 that
-# are not here a fault, sums and bits of INT64 among them. Sums of TFLOAT32 are those of FLOAT32, not rounded to
+# operation: {data type: (dtype of the computation, function)}. Every pair was recorded; each of the 71 pairs that are
+# missing here faulted, sums and bits of INT64 among them. Sums of TFLOAT32 are those of FLOAT32, not rounded to
 # TFLOAT32, and its FTZ twin flushes as FLOAT32_FTZ does (all observed: driver 580, sm_90).
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
     "add": {
@@ -145,7 +145,7 @@ def reduce(
     params, memory, smem, coordinates, base_address, check
         As in :func:`cuda_tma.emulate.store`.
     op : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
-        The data types of each are the keys of ``REDUCTIONS[op]``. ``inc`` and ``dec`` count in the range from 0 to the
+        The keys of ``REDUCTIONS[op]`` are the data types of each. ``inc`` and ``dec`` count in the range from 0 to the
         value in shared memory.
 
     Returns
@@ -156,19 +156,19 @@ def reduce(
     Raises
     ------
     TensorMapError
-        If there is no such operation; otherwise as in :func:`cuda_tma.emulate.store`.
+        If the operation does not exist; otherwise as in :func:`cuda_tma.emulate.store`.
     TensorMapFault
         As in :func:`cuda_tma.emulate.store`; also if the hardware has no such reduction for the data type.
 
     Notes
     -----
-    Additions of floats round to nearest even. Types of 16 and 32 bits have one NaN (all bits but the sign set), and so
-    has infinity - infinity (recorded for BFLOAT16, TFLOAT32 and its FTZ twin; taken to hold for the others); FLOAT64
-    returns the NaN that it was given, payload and signalling bit unchanged. Only the FTZ types flush subnormals,
-    operands and sums, to zeros of the same sign. ``min`` and ``max`` take a number over a NaN, and -0 is less than +0.
-    Elements outside the tensor are left alone, except those behind a row's end in its last 16 bytes, as in
-    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). Of two FLOAT64 NaNs that of shared memory wins, as
-    in the two recordings that have such a pair; in FLOAT64 infinity - infinity was not recorded.
+    Additions of floats round to nearest even. Types of 16 and 32 bits have one NaN (all bits but the sign set), also
+    for infinity - infinity (recorded for BFLOAT16, TFLOAT32 and its FTZ twin; assumed for the others). FLOAT64 returns
+    the NaN of its operand, payload and signaling bit unchanged. Only the FTZ types flush subnormals, operands and sums,
+    to zeros of the same sign. ``min`` and ``max`` prefer a number to a NaN, and -0 is less than +0. Elements outside
+    the tensor are not changed, except those after a row's end in its last 16 bytes, as in
+    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). Of two FLOAT64 NaNs, the one from shared memory
+    wins, as in the two recordings with such a pair. FLOAT64 infinity - infinity was not recorded.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def reduce(
         if not window.overlap():
             window.write(combined(window.read(), values))
             return
-        for number, run in enumerate(values):  # one after the other, so that every element of a shared byte counts
+        for number, run in enumerate(values):  # in turn, so that every element of a shared byte counts
             place = window.alone(number)
             place[...] = combined(place.copy(), run)
 
@@ -204,7 +204,7 @@ def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:
     if data_type not in of_types:
         legal = ", ".join(t.short_name for t in of_types)
         raise TensorMapFault(
-            f"op={op!r} has no reduction of data_type {T(data_type).short_name}; use one of {legal}",
+            f"op={op!r} has no reduction for data_type {T(data_type).short_name}; use one of {legal}",
             "CUDA_ERROR_ILLEGAL_INSTRUCTION",
         )
     return of_types[T(data_type)]

@@ -1,4 +1,4 @@
-"""Shared memory to global memory: ``cp.async.bulk.tensor`` in tile, im2col_no_offs and scatter4 modes."""
+"""Stores from shared to global memory: ``cp.async.bulk.tensor`` in tile, im2col_no_offs and scatter4 modes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def store(
     params : TiledParams or Im2colParams
         The tensor map.
     memory : numpy.ndarray
-        Global memory: 1-D uint8, starting at `base_address`. Where it ends within 16 bytes that are written, the rest
-        of them is dropped.
+        Global memory: 1-D uint8, starting at `base_address`. If it ends within 16 bytes that are written, the rest of
+        them is dropped.
     smem : numpy.ndarray
         Shared memory from the source address on: 1-D uint8, at least :func:`cuda_tma.smem.smem_bytes` long.
     coordinates : sequence of int
@@ -60,26 +60,26 @@ def store(
     Raises
     ------
     TensorMapError
-        For what can only be loaded: data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B. If `memory` is read-only.
-        Otherwise as in :func:`cuda_tma.emulate.load`.
+        If the map is only for loads (data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B), or if `memory` is
+        read-only. Otherwise as in :func:`cuda_tma.emulate.load`.
     TensorMapFault
-        As in :func:`cuda_tma.emulate.load`; also for a negative coordinate, and for a pixel box that reaches outside
+        As in :func:`cuda_tma.emulate.load`; also for a negative coordinate, and for a pixel box that extends outside
         the tensor.
 
     Notes
     -----
-    Elements outside the tensor are not written, with one exception: without interleave a row is cut at a multiple of 16
-    bytes, so that where ``global_dim[0]`` elements are not one, **the bytes behind the row's end are overwritten with
-    what lies there in shared memory**: padding, the rest of a larger tensor, or what follows the tensor. Bytes pass
-    unchanged, TFLOAT32 included (all observed: driver 580, sm_90). Where runs overlap (a stride of 0), the later one
-    stays here, while hardware gives no order.
+    Elements outside the tensor are not written, with one exception. Without interleave, a row is cut at a multiple of
+    16 bytes: if ``global_dim[0]`` elements are not such a multiple, **the bytes after the row's end are overwritten
+    with the bytes that follow in shared memory**. They are padding, the rest of a larger tensor, or memory after the
+    tensor. Bytes pass unchanged, TFLOAT32 included (all observed: driver 580, sm_90). Where runs overlap (a stride of
+    0), the later one stays here; hardware guarantees no order.
 
     Examples
     --------
     >>> params = TiledParams(data_type=T.UINT8, global_address=0, global_dim=(10, 2), global_strides=(32,),
     ...                      box_dim=(32, 2), element_strides=(1, 1))
     >>> memory = np.zeros(64, np.uint8)
-    >>> store(params, memory, np.full(64, 7, np.uint8), coordinates=(0, 1))  # row 1 ends behind byte 42
+    >>> store(params, memory, np.full(64, 7, np.uint8), coordinates=(0, 1))  # row 1 ends at byte 42
     16
     >>> np.flatnonzero(memory)[[0, -1]].tolist()
     [32, 47]
@@ -99,7 +99,7 @@ def scatter4(
 ) -> int:
     """Emulate a ``tile::scatter4`` store of four rows (compute capability 10; not verified on hardware).
 
-    Parameters are those of :func:`store`, with the coordinates (column, row, row, row, row) and a box of one row.
+    The parameters are those of :func:`store`, with the coordinates (column, row, row, row, row) and a box of one row.
     """
     check_is_row(params)
     layout = stored_rows(params, check)
@@ -108,14 +108,14 @@ def scatter4(
 
 
 def stored_rows(params: Params, check: bool) -> Rows:
-    """The box in shared memory; refuses what :func:`emulated_rows` refuses, and what can only be loaded."""
+    """Return the box in shared memory; refuse a map that :func:`emulated_rows` refuses, or that is only for loads."""
     check_params(params)
     _check_storable(params)
     return emulated_rows(params, check)
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """The traversal of a store or reduction, which faults where a load would not."""
+    """Return the traversal of a store or reduction, which faults in cases where a load does not."""
     traversal = visit(params, coordinates)
     check_not_negative(coordinates)
     check_pixel_box_inside(params)
@@ -131,7 +131,7 @@ def change(
     base_address: int,
     write: Callable[[Window, np.ndarray], None],
 ) -> int:
-    """Let `write` bring to global memory what the box holds in shared memory, a row for each run; returns its size."""
+    """Let `write` transfer the box from shared to global memory, a row for each run; return its size."""
     check_bytes("memory", memory, "the bytes of global memory")
     if not memory.flags.writeable:
         raise TensorMapError("memory is a read-only array; a store changes it in place: pass a writeable copy")
@@ -151,14 +151,14 @@ def _in_whole_chunks(traversal: Traversal) -> Traversal:
 
 
 def _end(traversal: Traversal) -> int:
-    """Where the last run inside the tensor ends, in bytes from ``global_address``."""
+    """Return the end of the last run inside the tensor, in bytes from ``global_address``."""
     visited = traversal.addresses[traversal.inside]
     return traversal.origin + int(visited.max()) + traversal.last_byte if len(visited) else 0
 
 
 @contextmanager
 def _with_whole_chunk(memory: np.ndarray, end: int) -> Iterator[np.ndarray]:
-    """`memory`; where it ends inside the chunk before `end`, a copy with all of it, copied back afterwards."""
+    """Yield `memory`; if it ends inside the chunk before `end`, a copy with the whole chunk, copied back afterwards."""
     missing = end - len(memory)
     if not 0 < missing < CHUNK_BYTES:
         yield memory
@@ -173,7 +173,10 @@ _LOADED_SWIZZLES = [swizzle for swizzle, pattern in PATTERNS.items() if not patt
 
 
 def _check_storable(params: Params) -> None:
-    """Source: PTX ISA 9.0, "Restriction on Tensor Copy instructions"; cuda.h, CUDA 13.5, cuTensorMapEncodeTiled."""
+    """Refuse a map that is only for loads.
+
+    Source: PTX ISA 9.0, "Restriction on Tensor Copy instructions"; cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
+    """
     if params.data_type in _LOADED_TYPES:
         raise TensorMapError(
             f"data_type={T(params.data_type).short_name} can only be loaded; store through a tensor map of "

@@ -1,8 +1,8 @@
-"""Which bytes of global memory an instruction visits, and in which order.
+"""The bytes of global memory that an instruction visits, and their order.
 
-Every instruction visits *runs*: contiguous bytes of global memory that are contiguous in shared memory too. Without
-interleave a run is a row of the box (dimension 0); with interleave it is one slice of 16 or 32 bytes, and dimension 0
-is stepped through like any other.
+Every instruction visits *runs*: contiguous bytes of global memory that are also contiguous in shared memory. Without
+interleave a run is a row of the box (dimension 0). With interleave it is one slice of 16 or 32 bytes, and dimension 0
+is traversed like any other.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ __all__ = ["Traversal", "check_is_row", "runs_of", "tensor_index", "visit", "vis
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """The runs that one instruction visits, in the order in which shared memory holds them.
+    """The runs that one instruction visits, in the order of shared memory.
 
     Attributes
     ----------
     origin : int
-        Where the box starts, in bytes from ``global_address``: exact, however far outside the tensor that is.
+        The start of the box in bytes from ``global_address``, exact at any distance from the tensor.
     addresses : numpy.ndarray of int64
-        Where each run starts, in bytes from `origin`; anything, for runs outside the tensor. Of Python's ints where the
-        tensor spans more than 64 bits.
+        The start of each run, in bytes from `origin`; undefined for runs outside the tensor. The elements are Python
+        ints if the tensor spans more than 64 bits.
     inside : numpy.ndarray of bool
-        Whether the run lies inside the tensor in all dimensions but that along the run.
+        Whether the run is inside the tensor in all dimensions but its own.
     run_bytes : int
         Length of every run.
     first_byte, last_byte : int
@@ -55,7 +55,7 @@ class Traversal:
 
 
 def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
-    """The traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
+    """Return the traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
     check_params(params)
     coordinates = tensor_coordinates(params.rank, coordinates)
     check_alignment(params, coordinates[0])
@@ -81,7 +81,7 @@ def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int
 def tensor_index(
     params: Params, index: Sequence[int], coordinates: Sequence[int], offsets: Sequence[int] = ()
 ) -> tuple[int, ...]:
-    """Where in the tensor an element of shared memory comes from, or goes to, in driver order.
+    """Return the index in the tensor of an element of shared memory, in driver order.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def tensor_index(
     index : sequence of int
         An element of the box, innermost first, as :func:`cuda_tma.smem.smem_index` gives it.
     coordinates, offsets : sequence of int
-        Of the instruction.
+        Operands of the instruction.
 
     Returns
     -------
     tuple of int
-        May lie outside ``global_dim``: such elements are filled, or not stored.
+        Possibly outside ``global_dim``: a load fills such elements, a store skips them.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def tensor_index(
 
 
 def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """Separate rows of a matrix, as ``tile::gather4`` and ``tile::scatter4`` do (documented only).
+    """Return the traversal of separate rows of a matrix, for ``tile::gather4`` and ``scatter4`` (documented only).
 
     Source: PTX ISA 9.0, 5.5.3.4: four bounding boxes, each one row long, with a common column.
     """
@@ -133,7 +133,7 @@ def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
 
 
 def check_is_row(params: Params) -> None:
-    """Refuse a map that is none of those for gather4 and scatter4."""
+    """Refuse a map that does not fit gather4 and scatter4."""
     check_params(params)
     if not isinstance(params, TiledParams) or params.box_dim[1:] != (1,) or params.interleave:
         raise TensorMapError(
@@ -144,7 +144,7 @@ def check_is_row(params: Params) -> None:
 
 
 def _run(params: Params, innermost: int, length: int) -> tuple[int, int, int]:
-    """(run_bytes, first_byte, last_byte) of a run of elements that starts at that coordinate of dimension 0."""
+    """Return (run_bytes, first_byte, last_byte) of a run of elements from a coordinate of dimension 0."""
     if params.interleave:
         return slice_bytes(params), 0, slice_bytes(params)
     first, last = max(0, -innermost), min(length, params.global_dim[0] - innermost)
@@ -163,7 +163,7 @@ class _Box:
     """The runs of a tiled box, wherever it starts."""
 
     extents: tuple[int, ...]
-    steps: tuple[tuple[int, np.ndarray], ...]  # (dimension, elements from the start) of those stepped through
+    steps: tuple[tuple[int, np.ndarray], ...]  # (dimension, elements from the start) of each traversed dimension
     addresses: np.ndarray  # of every run, in bytes from the start
 
 
@@ -180,12 +180,12 @@ def _box(params: TiledParams) -> _Box:
 
 
 def runs_of(params: TiledParams) -> np.ndarray:
-    """Where each run of a tiled box starts, in bytes from the box's first: as `Traversal.addresses`."""
+    """Return the start of each run of a tiled box, in bytes from the box's first: as `Traversal.addresses`."""
     return _box(params).addresses
 
 
 def _exact(bytes_apart: int) -> type:
-    """In what to reckon with addresses that far apart: Python's ints, where 64 bits do not hold them."""
+    """Return the type for sums of addresses at that distance: Python's ints, where 64 bits are too few."""
     return np.int64 if bytes_apart < _EXACT else object
 
 
@@ -199,7 +199,7 @@ def _tiled(params: TiledParams, coordinates: Sequence[int]) -> Traversal:
 
 
 def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of one wheel of an odometer after so many ticks, and the ticks that it passes on to the next wheel.
+    """Return the positions of one wheel of an odometer after `ticks`, and the ticks that it passes to the next wheel.
 
     The wheel starts at `start`, steps up to `upper` (inclusive), and then starts over at `lower`.
     """
@@ -211,7 +211,7 @@ def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> 
 
 
 def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
-    """For each dimension the position of every pixel, or a constant."""
+    """Return for each dimension the position of every pixel, or a constant."""
     if isinstance(params, Im2colParams):
         offsets = _offsets(offsets, params.rank - 2, "one for each spatial dimension, W first")
         return _im2col(params, coordinates, offsets)
@@ -220,10 +220,10 @@ def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequen
 
 
 def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
-    """Pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
+    """Return pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
 
     Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved. The step of N is strided like those
-    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not (all observed: driver 580, sm_90, on
+    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not strided (all observed: driver 580, sm_90, on
     loads, stores and reductions).
     """
     first = 0 if params.interleave else 1
@@ -241,7 +241,7 @@ def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[
 
 
 def _pixels(params: Params, position: list) -> Traversal:
-    """A run for each pixel, or row; `position` is from :func:`_pixel_positions`, the last of it an array."""
+    """Return a run for each pixel, or row; `position` is from :func:`_pixel_positions`, the last of it an array."""
     bounds = [_inside(params, d, np.asarray(position[d])) for d in range(0 if params.interleave else 1, params.rank)]
     inside = reduce(np.logical_and, bounds)
     strides = (1, *params.global_strides)
@@ -260,10 +260,10 @@ _W128_BLOCK = 32  # im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9
 
 
 def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int, offset: int) -> list:
-    """Pixels along W, then the next image, D and H constant (documented only: PTX ISA 9.0, 5.5.5).
+    """Return pixels along W, then the next image, D and H constant (documented only: PTX ISA 9.0, 5.5.5).
 
-    A halo continues along W behind the pixels before it, without wrapping; after every 32 pixels in mode W128. The
-    start may lie left of the pixel box.
+    A halo continues along W after the preceding pixels, without wrapping; in mode W128 it follows every 32 pixels. The
+    start may be left of the pixel box.
     """
     if params.interleave:
         raise TensorMapError(f"interleave={params.interleave}: im2col-wide has no interleaved layouts; use NONE")

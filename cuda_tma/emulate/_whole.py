@@ -1,4 +1,4 @@
-"""Boxes that lie in their tensor whole: what a load or a store of one moves, reckoned once, as chunks of 16 bytes."""
+"""Boxes entirely inside their tensor: the bytes that a load or store moves, computed once, in chunks of 16 bytes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ __all__ = ["Whole", "whole"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """Any box of a map that has no element outside of the tensor. Read-only, since it is shared between calls.
+    """Any box of a map that has no element outside the tensor. Read-only, because calls share it.
 
     Attributes
     ----------
     size_bytes : int
-        In shared memory, without gaps: what a load delivers.
+        The box without gaps: the bytes that a load delivers.
     rows : numpy.ndarray of int64
-        Where each row begins, in bytes from the box's first element; each has `row_bytes`.
+        The start of each row, in bytes from the box's first element; each has `row_bytes`.
     chunks : numpy.ndarray of int64
-        For each 16 bytes of shared memory, swizzled, which 16 bytes of global memory they are, from the box's first on.
+        For each 16 bytes of swizzled shared memory, the index of its 16 bytes of global memory, from the box's first
+        on.
     reach_bytes : int
-        From the box's first byte to behind its last.
+        The distance from the box's first byte to the end of its last.
     """
 
     size_bytes: int
@@ -46,7 +47,7 @@ class Whole:
     _strides: tuple[int, ...]  # bytes
 
     def origin(self, coordinates: Sequence[int]) -> int | None:
-        """Where a box begins, in bytes from ``global_address``; None if a part of it lies outside, or it is off 16."""
+        """Return a box's start in bytes from ``global_address``; None if it is partly outside, or not on 16 bytes."""
         if len(coordinates) != len(self._last):
             return None
         origin = 0
@@ -59,7 +60,7 @@ class Whole:
 
 @lru_cache(maxsize=256)
 def whole(params: Params) -> Whole | None:
-    """Of a tiled map whose boxes are moved as they are; None for another, and for one that no driver takes."""
+    """Return the chunks of a tiled map whose boxes move unchanged; None for other maps, or if no driver accepts it."""
     if not isinstance(params, TiledParams) or params.interleave or any(step != 1 for step in params.element_strides):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Two layouts of one matrix, element by element, and in words."""
+"""Comparison of two layouts of one matrix, element by element and as text."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _MOST_LISTED = 16
 
 @dataclass(frozen=True)
 class Comparison:
-    """Where two layouts put the elements of one matrix, and what who reads by the second finds of the first.
+    """The places of one matrix's elements in two layouts: one that writes them, and one that reads them.
 
     Attributes
     ----------
     written, read : ElementLayout
-        The two.
+        The two layouts.
     same : numpy.ndarray of bool, [rows, columns]
         Which elements have the same place.
     found : numpy.ndarray of int64, [rows, columns, 2]
-        Row and column of the element that lies, as written, where the second layout has this one; -1 where none lies.
+        Row and column of the element that was written to the place from which the second layout reads this one; -1 if
+        nothing was written there.
     loaded : ElementLayout, optional
         The layout from which threads load, before they write.
 
@@ -52,7 +53,7 @@ class Comparison:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both lie in the same space, with places of the same fields."""
+        """Whether both are in the same space, with places of the same fields."""
         return self.written.fields == self.read.fields
 
     @property
@@ -62,17 +63,17 @@ class Comparison:
 
     @property
     def lost(self) -> int:
-        """How many elements are read where nothing was written."""
+        """The number of elements that are read where nothing was written."""
         return int((self.found[..., 0] < 0).sum())
 
     @cached_property
     def exchange(self) -> Exchange | None:
-        """What makes the one of the other, where both are in registers and differ."""
+        """The exchange that converts one into the other, if both are in registers and differ."""
         in_registers = self.written.space == self.read.space == "registers"
         return exchange_of(self.written.places, self.read.places) if in_registers and not self.equal else None
 
     def threads(self) -> dict[int, tuple[int, int]]:
-        """Of registers: for each thread how many of its elements, as read, it holds in the same value, and of how many.
+        """Return, for each thread, its number of elements with the same value in both, and of all its elements.
 
         >>> [*compare("wgmma.d:f32", "wgmma.a:e4m3").threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
@@ -84,7 +85,7 @@ class Comparison:
         }
 
     def elements(self) -> Iterator[dict[str, object]]:
-        """Every element: row, column, its place in both, and the element that is found there, or None."""
+        """Yield every element: row, column, its place in both, and the element found there, or None."""
         for row, column in np.ndindex(self.same.shape):
             found = self.found[row, column].tolist()
             yield {
@@ -96,13 +97,13 @@ class Comparison:
             }
 
     def svg(self) -> str:
-        """A picture: both layouts side by side, the elements that differ marked with what is found in their place."""
+        """Return a picture of both layouts, with the elements that differ marked and labeled with the element found."""
         differs = ~self.same if self.is_comparable else np.zeros_like(self.same)
         sides = Side("written as", self.written, differs), Side("read as", self.read, differs, self.found)
         return side_by_side_svg(next(self._lines()), sides)
 
     def __str__(self) -> str:
-        """In words: how many differ, the first that does, and what makes the one of the other."""
+        """Return the comparison as text: how many elements differ, the first of them, and the conversion."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -121,7 +122,7 @@ class Comparison:
         yield from self._first()
         yield from self._in_tensor_memory()
         if self.lost:
-            yield f"{self.lost:,} elements are read where nothing was written: what was there before, NaN perhaps"
+            yield f"{self.lost:,} elements are read where nothing was written: earlier content, perhaps NaN"
         if self.exchange is not None:
             yield from self._threads()
             yield from self.exchange.lines()
@@ -167,16 +168,16 @@ class Comparison:
 def compare(
     written: ElementLayout | str, read: ElementLayout | str, *, loaded: ElementLayout | str | None = None
 ) -> Comparison:
-    """Where two layouts put the same elements.
+    """Compare the places of the same elements in two layouts.
 
     Parameters
     ----------
     written, read : ElementLayout or str
-        Of matrices of the same shape: what one instruction leaves, and as what another takes it. A text is a name, as
-        :func:`layout` takes it. Without a shape, it has the shape of the other;
-        two names without one have the smallest that fits both.
+        Layouts of matrices of the same shape: the result of one instruction, and the operand of another. A text is a
+        name for :func:`layout`. A name without a shape has the shape of the other layout; two such names have the
+        smallest shape that fits both.
     loaded : ElementLayout or str, optional
-        Of two layouts in tensor memory: the accumulator that threads load, before they convert it and write.
+        For two layouts in tensor memory: the accumulator that threads load, before they convert it and write.
 
     Returns
     -------
@@ -193,7 +194,7 @@ def compare(
     if written.shape != read.shape and not in_tensor_memory:
         raise ValueError(
             f"{written.name} is {written.shape[0]} x {written.shape[1]}, and {read.name} {read.shape[0]} x "
-            f"{read.shape[1]}: give both the same shape"
+            f"{read.shape[1]}: use one shape for both"
         )
     if written.fields != read.fields:
         return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1), before)
@@ -203,7 +204,7 @@ def compare(
 
 
 def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:
-    """Both as layouts, of names, too."""
+    """Return both as layouts, also for names."""
     if isinstance(written, str) and isinstance(read, str):
         return two_layouts(written, read)
     shape = next((each.shape for each in (written, read) if isinstance(each, ElementLayout)), None)
@@ -214,12 +215,12 @@ def _layout(name: str, given: object, shape: tuple[int, int] | None) -> ElementL
     if isinstance(given, str):
         return layout(given, shape)
     if not isinstance(given, ElementLayout):
-        raise TypeError(f"{name} is {shown(given)}; give a layout, or its name as 'wgmma.d:f32:64x32'")
+        raise TypeError(f"{name} is {shown(given)}; pass a layout, or its name as 'wgmma.d:f32:64x32'")
     return given
 
 
 def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
-    """For each place that is read, the element that was written there."""
+    """Return, for each place that is read, the element that was written there."""
     rows, columns, fields = written.shape
     base = int(max(written.max(), read.max())) + 1
     keys = [(places * base ** np.arange(fields)[::-1]).sum(axis=-1).ravel() for places in (written, read)]

@@ -1,4 +1,4 @@
-"""Thread-value layouts of CuTe: from (thread, value) to an element, counted down columns. Needs ``tensor-layouts``."""
+"""Thread-value layouts of CuTe: from (thread, value) to an element, in column-major order. Needs ``tensor-layouts``."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ _TEXT = re.compile(r"[\d(),\s]+:[\d(),\s]+")
 
 
 def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bits: int = 32) -> ElementLayout:
-    """A thread-value layout as CuTe has it.
+    """Return a thread-value layout of CuTe as an element layout.
 
     Parameters
     ----------
     layout : tensor_layouts.Layout or str
-        Of two modes, thread and value, to ``row + column * rows``; as text ``"((4,8),(2,2)):((32,1),(16,8))"``.
+        Two modes, thread and value, to ``row + column * rows``; as text ``"((4,8),(2,2)):((32,1),(16,8))"``.
     shape : (int, int)
         Rows and columns of the matrix.
     name : str, optional
     bits : int
-        Of an element.
+        Bits of an element.
 
     Returns
     -------
     ElementLayout
-        An element that several threads hold is where the first of them has it.
+        An element that several threads hold has the place of the first of them.
 
     Raises
     ------
     ValueError
-        If the layout does not cover the matrix, or goes beyond it.
+        If the layout does not cover the matrix, or exceeds it.
     ImportError
-        Without ``tensor-layouts``.
+        If ``tensor-layouts`` is missing.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
     if reached.max() >= count or len(np.unique(reached)) != count:
         raise ValueError(
             f"{name} reaches {len(np.unique(reached))} elements, up to number {reached.max()}; the matrix of "
-            f"{shape[0]} x {shape[1]} has {count}: give the shape that it is made for, as ...@16x8"
+            f"{shape[0]} x {shape[1]} has {count}: pass its own shape, as ...@16x8"
         )
     _, first = np.unique(reached.ravel(), return_index=True)
     places = np.stack(np.divmod(first, values), axis=-1).reshape(shape[1], shape[0], 2).swapaxes(0, 1)
@@ -69,7 +69,7 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
 
 
 def atom_layout(name: str, operand: str) -> ElementLayout:
-    """What one of the library's atoms (``tensor_layouts.atoms_nv``) says of an operand.
+    """Return the layout of an operand of one of the library's atoms (``tensor_layouts.atoms_nv``).
 
     Parameters
     ----------
@@ -91,19 +91,19 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
 
 def _parsed(library: Any, text: str) -> Any:
     if not _TEXT.fullmatch(text) or _depth(text) > NESTING:
-        raise ValueError(f"{shown(text)} is no layout: give shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
+        raise ValueError(f"{shown(text)} is not a layout: pass shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
     try:
         shape, stride = map(ast.literal_eval, text.split(":"))
     except (SyntaxError, ValueError):
-        raise ValueError(f"{shown(text)} is no layout: its parentheses do not close") from None
+        raise ValueError(f"{shown(text)} is not a layout: its parentheses do not match") from None
     found = library.Layout(shape, stride)
     if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ValueError(f"{shown(text)} has not two modes: threads, and the values of each")
+        raise ValueError(f"{shown(text)} does not have two modes: threads, and the values of each")
     return found
 
 
 def _depth(text: str) -> int:
-    """How deep its parentheses stand in each other."""
+    """Return the depth of its nested parentheses."""
     return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 

@@ -11,15 +11,15 @@ from .._given import shown
 
 __all__ = ["FIELDS", "ElementLayout", "check_size"]
 
-# The parts of a place in each space. A thread's values are counted as its registers hold them, the lowest first.
-# An element of tensor memory that is narrower than 32 bits also is a part of its column.
+# The fields of a place in each space. Values of a thread are numbered in the order of its registers.
+# In tensor memory, an element that is narrower than 32 bits is also a part of its column.
 _PARTS = {16: "half", 8: "quarter", 4: "eighth"}
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementLayout:
-    """Where each element of a matrix lies.
+    """The place of each element of a matrix.
 
     Attributes
     ----------
@@ -27,11 +27,11 @@ class ElementLayout:
     space : str
         ``"registers"``, ``"shared memory"`` or ``"tensor memory"``.
     bits : int
-        Of an element.
+        Bits of an element.
     places : numpy.ndarray of int64, [rows, columns, fields]
         Thread and value; byte; or lane and column, and the part of the column if an element has fewer than 32 bits.
     source : str
-        What says so.
+        The document that defines it.
     """
 
     name: str
@@ -47,12 +47,12 @@ class ElementLayout:
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """What a place is made of."""
+        """The fields of a place."""
         part = (_PARTS[self.bits],) if self.space == "tensor memory" and self.bits < 32 else ()
         return FIELDS[self.space] + part
 
     def place(self, row: int, column: int) -> tuple[int, ...]:
-        """Of one element."""
+        """Return the place of one element."""
         return tuple(self.places[row, column].tolist())
 
     def has(self, row: int, column: int) -> bool:
@@ -60,7 +60,7 @@ class ElementLayout:
         return row < self.shape[0] and column < self.shape[1]
 
     def said(self, row: int, column: int) -> str:
-        """Its place in words: ``thread 5, value 2``."""
+        """Return the place of one element as text: ``thread 5, value 2``."""
         return ", ".join(f"{name} {at}" for name, at in zip(self.fields, self.place(row, column), strict=True))
 
     def __repr__(self) -> str:
@@ -72,6 +72,6 @@ def check_size(name: str, elements: int, modes: int = 1) -> None:
     """Refuse a layout of too many elements before any is computed."""
     if elements * modes > LAYOUT_STEPS:
         raise ValueError(
-            f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the most that are compared: give the "
+            f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the limit of a comparison: pass the "
             "layout of one tile"
         )

@@ -1,4 +1,4 @@
-"""What makes one fragment of another: another order of each thread's values, of the columns, or an exchange."""
+"""Conversions between two fragments: another order of each thread's values or of the columns, or an exchange."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _MOST_LISTED = 32
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """How registers that were written in one layout become those of another.
+    """The conversion of registers from the layout in which they were written to that in which they are read.
 
     Attributes
     ----------
     moved : int
-        Elements that another thread must get.
+        The number of elements that must come from another thread.
     within : int
-        So many lanes side by side exchange among themselves: 1, 4, 32, 128 or more.
+        The size of the groups of adjacent lanes within which elements move: 1, 4, 32, 128 or more.
     values : tuple of int, optional
-        For each value as read, the value as written that each thread puts there, so that rows are right; None if
+        For each value as read, the value as written that each thread puts there so that rows are right; None if the
         threads hold other rows.
     columns : tuple of int, optional
-        With `values`, or where these are in order: for each column as read, which column, as written, is found in every
-        row; None if it is not the same in every row.
+        With `values`, or if these are in order: for each column as read, the column as written that every row has
+        there; None if it is not the same in every row.
     """
 
     moved: int
@@ -36,9 +36,9 @@ class Exchange:
     columns: tuple[int, ...] | None
 
     def lines(self) -> Iterator[str]:
-        """In words."""
+        """Yield the conversion as text."""
         if not self.moved:
-            yield "each thread holds the elements that it reads: put its values in another order, without any exchange"
+            yield "each thread holds the elements that it reads: reorder its values, without an exchange"
         else:
             whom = {4: "its quad of lanes", 32: "its warp", 128: "its warpgroup"}.get(self.within, "the CTA")
             how = "by shuffles, or through shared memory" if self.within <= 32 else "through shared memory"
@@ -49,16 +49,16 @@ class Exchange:
         order = "" if in_order else f"let each thread take its values in the order {_listed(self.values)}: "
         if self.columns != tuple(range(len(self.columns))):
             yield (
-                f"or without any exchange: {order}{'then ' * (not in_order)}every row has its columns in the order "
-                f"{_listed(self.columns)}, which a sum over columns does not see if the rows of the other factor are "
-                "in that order, too"
+                f"or without an exchange: {order}{'then ' * (not in_order)}every row has its columns in the order "
+                f"{_listed(self.columns)}, which does not change a sum over columns if the rows of the other operand "
+                "are in that order, too"
             )
         elif not in_order:
             yield f"the order: {_listed(self.values)}"
 
 
 def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
-    """Of two layouts in registers, int [rows, columns, (thread, value)]."""
+    """Return the exchange of two layouts in registers, int [rows, columns, (thread, value)]."""
     moved = written[..., 0] != read[..., 0]
     pairs = np.stack([written[..., 0][moved], read[..., 0][moved]])
     within = next((size for size in (1, 4, 32, 128) if (pairs[0] // size == pairs[1] // size).all()), 1 << 10)
@@ -67,7 +67,7 @@ def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
 
 
 def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """An order of values, the same in every thread, that leaves rows right and permutes columns alike in each."""
+    """Return an order of values, the same in every thread, with right rows and the same column order in each row."""
     holds, wants = _by_thread(written), _by_thread(read)
     if holds.keys() != wants.keys():
         return None, None
@@ -86,7 +86,7 @@ def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] |
 
 
 def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
-    """Value, row and column of all that each thread holds, by value."""
+    """Return value, row and column of all elements of each thread, by value."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     for (row, column), thread in np.ndenumerate(places[..., 0]):
         found.setdefault(int(thread), []).append((int(places[row, column, 1]), row, column))
@@ -96,7 +96,7 @@ def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
 def _matched(
     held: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
 ) -> tuple[tuple[int, ...], list[tuple[int, int]]] | None:
-    """The values of each row in their order: which value goes where, and which column it is, and comes from."""
+    """Match the values of each row in their order: return each value's target and its columns as read and written."""
     by_row: dict[int, list[tuple[int, int]]] = {}
     for value, row, column in held:
         by_row.setdefault(row, []).append((value, column))

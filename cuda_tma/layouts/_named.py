@@ -32,7 +32,7 @@ _TENSOR_MEMORY = 'PTX ISA 9.0, "Tensor Memory"; documented, not verified on hard
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What a name stands for: its places, the multiples that its rows and columns (in bits) are of, what it takes."""
+    """The meaning of a name: its places, the multiples for its rows and columns (in bits), and its element widths."""
 
     places: Callable[[np.ndarray, np.ndarray, int], Places]
     words: str
@@ -44,25 +44,25 @@ class _Kind:
     space: str = "registers"
 
     def step(self, bits: int) -> tuple[int, int]:
-        """The smallest matrix."""
+        """Return the shape of the smallest matrix."""
         return self.rows, self.columns or self.column_bits // bits
 
 
 _KINDS: dict[str, _Kind] = {
-    "wgmma.d": _Kind(_fragments.sums, "sums of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
+    "wgmma.d": _Kind(_fragments.sums, "accumulators of wgmma (C and D)", 64, columns=8, widths=(32, 16)),
     "wgmma.a": _Kind(_fragments.factor, "A of wgmma in registers", 64, 256),
-    "mma.d": _Kind(_fragments.sums, "sums of mma (C and D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
+    "mma.d": _Kind(_fragments.sums, "accumulators of mma (C, D); a warp has 16 rows", 16, columns=8, widths=(32, 16)),
     "mma.a": _Kind(_fragments.factor, "A of mma; a warp has 16 rows", 16, 128),
     "mma.b": _Kind(_fragments.factor_b, "B of mma: a row is one of its 8 columns", 8, 128, most_rows=8),
     "ldmatrix.x1": _Kind(_fragments.matrices(1), "one matrix", 8, 128, widths=(16, 8)),
-    "ldmatrix.x2": _Kind(_fragments.matrices(2), "two matrices below each other", 16, 128, widths=(16, 8)),
-    "ldmatrix.x4": _Kind(_fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "ldmatrix.x2": _Kind(_fragments.matrices(2), "two stacked matrices", 16, 128, widths=(16, 8)),
+    "ldmatrix.x4": _Kind(_fragments.matrices(2), "four: two stacked, twice", 16, 256, widths=(16, 8)),
     "ldmatrix.x4.trans": _Kind(_fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
-    "stmatrix.x4": _Kind(_fragments.matrices(2), "four: two below each other, twice", 16, 256, widths=(16, 8)),
+    "stmatrix.x4": _Kind(_fragments.matrices(2), "four: two stacked, twice", 16, 256, widths=(16, 8)),
     "stmatrix.x4.trans": _Kind(_fragments.matrices_turned(2), "four, each transposed", 16, 256, widths=(16,)),
     "tmem.d": _Kind(
         lambda row, column, bits: _places.accumulator(row, column, bits, len(row)),
-        "sums of tcgen05.mma in tensor memory, of 64 or 128 rows",
+        "accumulators of tcgen05.mma in tensor memory, of 64 or 128 rows",
         64,
         columns=8,
         widths=(32,),
@@ -86,7 +86,7 @@ _KINDS: dict[str, _Kind] = {
     "tcgen05.ld.16x128b": _Kind(_places.loaded_16x128b, "16 lanes x 4 columns, again", 32, columns=4, widths=(32,)),
     "tcgen05.ld.16x256b": _Kind(_places.loaded_16x256b, "16 lanes x 8 columns, again", 32, columns=8, widths=(32,)),
 }
-#: The kinds of layouts that :func:`layout` takes by name, and what each is.
+#: The kinds of layouts that :func:`layout` takes by name, with a description of each.
 NAMES: Mapping[str, str] = MappingProxyType(
     {
         **{name: kind.words for name, kind in _KINDS.items()},
@@ -104,14 +104,14 @@ _TILE_TYPES = {32: T.UINT32, 16: T.UINT16, 8: T.UINT8}
 
 
 def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
-    """A layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``; ``cuda-tma layouts`` lists the kinds.
+    """Return a layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``; ``cuda-tma layouts`` lists the kinds.
 
     Parameters
     ----------
     name : str
-        The type is one of PTX (``f32``, ``bf16``, ``e4m3``, ``b16``); f32 of sums, otherwise 16 bits if not given.
+        The type is one of PTX (``f32``, ``bf16``, ``e4m3``, ``b16``); default: f32 for accumulators, otherwise 16 bits.
     shape : (int, int), optional
-        Rows and columns where the name says none; the smallest of the kind if not given.
+        Rows and columns, if the name has none (default: the smallest of the kind).
 
     Returns
     -------
@@ -120,7 +120,7 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
     Raises
     ------
     ValueError
-        If there is none of this name, type or shape.
+        If no layout has this name, type or shape.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
         return found.elements()
     if name.startswith("cute:"):
         if not (cute := _CUTE.fullmatch(name)):
-            raise ValueError(f"{name}: say the shape behind the layout, as cute:((4,8),(2,2)):((32,1),(16,8))@16x8")
+            raise ValueError(f"{name}: add the shape after the layout, as cute:((4,8),(2,2)):((32,1),(16,8))@16x8")
         return thread_value_layout(cute["layout"], (int(cute["rows"]), int(cute["columns"])), name)
     kind, type_, stated, swizzle = _parts(name)
     shape = stated or shape
@@ -143,7 +143,7 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
 
 
 def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
-    """Two by their names; of which one says no shape, that has the other's, or both the smallest that fits them.
+    """Return two layouts by their names. A name without a shape has the other's, or both the smallest common one.
 
     >>> [each.shape for each in two_layouts("wgmma.d:f32", "wgmma.a:e4m3")]
     [(64, 32), (64, 32)]
@@ -159,7 +159,7 @@ def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
 
 
 def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
-    """Kind, type, shape and swizzle."""
+    """Return kind, type, shape and swizzle."""
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
     kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # whose registers are the same
@@ -176,15 +176,15 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     )
     type_ = found["type"] or default
     if type_ not in _BITS:
-        raise ValueError(f"{name}: {type_} is none of {', '.join(_BITS)}")
+        raise ValueError(f"{name}: {type_} is not one of {', '.join(_BITS)}")
     if found["swizzle"] and kind != "tile":
-        raise ValueError(f"{name}: a swizzle is of tiles in shared memory alone")
+        raise ValueError(f"{name}: only tiles in shared memory have a swizzle")
     shape = (int(found["rows"]), int(found["columns"])) if found["rows"] else None
     return kind, type_, shape, found["swizzle"] or "NONE"
 
 
 def _shape_of(name: str) -> tuple[int, int] | None:
-    """What a name says, or cannot be changed."""
+    """Return the shape that a name contains or determines."""
     if name.startswith(("atom:", "cute:")) or _tensor_memory.fragment(name) is not None:
         return layout(name).shape
     return _parts(name)[2]
@@ -196,7 +196,7 @@ def _step_of(name: str) -> tuple[int, int]:
 
 
 def _span_bytes(swizzle: str) -> int:
-    """What a row of a swizzled tile fits into; of one without, 128."""
+    """Return the span that contains a row of a swizzled tile; 128 for a tile without a swizzle."""
     return SPAN_BYTES.get(TensorMapSwizzle.parse(swizzle, "swizzle"), 128)
 
 
@@ -221,7 +221,7 @@ def _tile(type_: str, shape: tuple[int, int] | None, swizzle: str) -> ElementLay
     if mode and columns * bits > 8 * span:
         raise ValueError(
             f"tile:{type_}:{rows}x{columns}:{swizzle}: a row has {columns * bits // 8} bytes, and with this swizzle at "
-            f"most {span}: give {8 * span // bits} columns or less"
+            f"most {span}: use {8 * span // bits} columns or less"
         )
     params = TiledParams(
         data_type=_TILE_TYPES[bits],

@@ -1,4 +1,4 @@
-"""Two layouts side by side as SVG: a cell is an element, and says where it lies."""
+"""Two layouts side by side as SVG: a cell is an element, labeled with its place."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class Side(NamedTuple):
     Attributes
     ----------
     role : str
-        The words before the name of the layout.
+        The text before the name of the layout.
     layout : ElementLayout
     differs : numpy.ndarray of bool, [rows, columns]
-        The elements with a rim.
+        The elements with a border.
     found : numpy.ndarray of int, [rows, columns, 2], or None
         Row and column of the element at the place of each element that differs; -1 for none.
     """
@@ -96,7 +96,7 @@ def side_by_side_svg(verdict: str, sides: Sequence[Side]) -> str:
 
 
 def _fitting(words: str, width: float) -> list[str]:
-    """In one line, or in two where that is too long."""
+    """Return the text as one line, or as two if it is too long."""
     if len(words) * 7.6 < width - 2 * _MARGIN:
         return [words]
     before, _, after = words.partition(": ")
@@ -125,7 +125,7 @@ def _cell(side: Side, row: int, column: int, x: float, y: float) -> Iterator[str
     found = side.found[row, column].tolist() if differs and side.found is not None else None
     tip = f"element ({row}, {column}): {layout.said(row, column)}"
     if found:
-        tip += f"; here lies {f'element ({found[0]}, {found[1]})' if found[0] >= 0 else 'nothing that was written'}"
+        tip += f"; here is {f'element ({found[0]}, {found[1]})' if found[0] >= 0 else 'nothing that was written'}"
     class_ = f"k{_hue(layout, row, column)}" + " differs" * differs
     box = {"x": x + 1, "y": y + 1, "width": _WIDE - 2, "height": _HIGH - 2, "rx": 3}
     yield element("rect", element("title", escape(tip)), **box, class_=class_)
@@ -141,7 +141,7 @@ def _short(layout: ElementLayout, row: int, column: int) -> str:
 
 
 def _hue(layout: ElementLayout, row: int, column: int) -> int:
-    """One of four: lanes of a quad, or chunks of 16 bytes; tensor memory, by columns."""
+    """Return one of four hues: lanes of a quad, or chunks of 16 bytes; in tensor memory, columns."""
     place = layout.place(row, column)
     if layout.space == "shared memory":
         return place[0] // 16 % 4

@@ -1,4 +1,4 @@
-"""Tiles in shared memory; accumulators in tensor memory, and what ``tcgen05.ld`` makes of them."""
+"""Tiles in shared memory, accumulators in tensor memory, and the registers that ``tcgen05.ld`` loads from them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = [
 
 
 def tile(params: Params, name: str = "") -> ElementLayout:
-    """Where a load puts the elements of its box, in bytes from the destination on.
+    """Return the places of the elements of a box in shared memory, in bytes from the destination on.
 
     Parameters
     ----------
     params : TiledParams
-        Of a box of two dimensions with more than one element, in whole bytes, without interleave.
+        A map whose box has two dimensions of more than one element, in whole bytes, without interleave.
     name : str, optional
 
     Returns
@@ -40,14 +40,14 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     Raises
     ------
     TensorMapError
-        For another box.
+        If the box is another.
     """
     extents = box_extents(params)
     flat = [n for n in extents[1:] if n > 1]
     if not isinstance(params, TiledParams) or params.interleave or len(flat) > 1 or rows_of(params).group:
         raise TensorMapError(
-            f"the box delivers {extents}; give a tiled map without interleave and of whole bytes, of which one "
-            "dimension beside the innermost is more than 1"
+            f"the box delivers {extents}; pass a tiled map without interleave and of whole bytes, of which one "
+            "dimension other than the innermost is more than 1"
         )
     columns, count = extents[0], flat[0] if flat else 1
     unit = unit_bytes(params)
@@ -58,7 +58,7 @@ def tile(params: Params, name: str = "") -> ElementLayout:
 
 
 def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
-    """``tcgen05.mma`` with one CTA: of 128 rows, a lane each; of 64, the first 16 of each 32 lanes.
+    """Return the places of ``tcgen05.mma`` with one CTA: 128 rows have a lane each, 64 the first 16 of each 32 lanes.
 
     PTX ISA 9.0, "Data Path Layout Organization": layouts D and F. Documented, not verified on hardware.
     """
@@ -66,7 +66,7 @@ def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
 
 
 def loaded_32x32b(row: Grid, column: Grid, bits: int) -> Places:
-    """``tcgen05.ld.32x32b``: a thread has a lane of tensor memory. Documented, not verified on hardware."""
+    """Return ``tcgen05.ld.32x32b``: a thread has a lane of tensor memory. Documented, not verified on hardware."""
     return row, column
 
 
@@ -84,17 +84,17 @@ def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
-    """``tcgen05.ld.16x256b`` of 16 lanes, then of the next 16: as sums of ``mma``. Documented, not verified."""
+    """Return ``tcgen05.ld.16x256b`` of 16 lanes, then of the next 16: accumulators of ``mma``. Documented only."""
     lane, value = sums(row % 16, column, bits)
     return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
 
 
 def loaded_16x128b(row: Grid, column: Grid, bits: int) -> Places:
-    """``tcgen05.ld.16x128b``: a register is an element, then the row 8 below, then the next 4. Documented."""
+    """Return ``tcgen05.ld.16x128b``: a register is an element, then the row 8 below, then the next 4. Documented."""
     lane, value = row % 8 * 4 + column % 4, row // 8 % 2 + column // 4 * 2
     return row // 32 * 32 + lane, value + row // 16 % 2 * 2 * _columns_of(column, 4)
 
 
 def _columns_of(column: Grid, each: int) -> int:
-    """How many pieces of so many columns there are."""
+    """Return the number of pieces of `each` columns."""
     return int(column.max()) // each + 1

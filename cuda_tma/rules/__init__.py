@@ -1,4 +1,4 @@
-"""What a tensor map must obey: the table of rules and of warnings, what each finds, and how it is said."""
+"""The rules for tensor maps: the tables of rules and warnings, the search for violations, and the error messages."""
 
 from .._errors import Violation
 from ._rule import Rule

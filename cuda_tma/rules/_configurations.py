@@ -1,4 +1,4 @@
-"""What a launch refuses of its configuration, alone and for one kernel: the same for a GPU and for the simulator.
+"""Checks of a launch's configuration, in general and for one kernel; the same for a GPU and the simulator.
 
 Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
 Directives" and "Cluster Dimension Directives". None is on the hot path.
@@ -38,7 +38,7 @@ FLAGS = ("is_cooperative", "programmatic_stream_serialization")
 FIELDS = ("grid", "block", "cluster", "shmem_size", *FLAGS)
 
 _MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
-_MOST_EXTENTS = (1024, 1024, 64)  # of a CTA
+_MOST_EXTENTS = (1024, 1024, 64)  # threads of a CTA along x, y, z
 _MOST_THREADS = 1024
 _MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
 _MOST_BYTES = (1 << 31) - 1
@@ -75,7 +75,7 @@ NO_DIRECTIVES = Directives()
 
 
 def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
-    """Return the directives of a kernel from their names, without the dot, and their numbers."""
+    """Return a kernel's directives from their names, without the dot, and their numbers."""
 
     def numbers(name: str) -> Extents | None:
         given = attributes.get(name)
@@ -93,29 +93,29 @@ def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
 
 
 def directives_in(ptx: str, entry: str) -> Directives:
-    """Return the directives of a kernel in PTX that a compiler wrote."""
+    """Return the directives of a kernel in PTX from a compiler."""
     head = re.search(rf"\.entry {re.escape(entry)}\(.*?\)([^{{]*)", ptx, re.DOTALL)
     found = _DIRECTIVE.findall(head[1]) if head else []
     return directives_of({name: [*filter(None, re.split("[ ,]+", text))] for name, text in found})
 
 
 def no_configuration(given: object) -> TypeError:
-    """Refuse what is neither a configuration nor a mapping."""
+    """Return the error for an object that is neither a configuration nor a mapping."""
     return TypeError(
         f"config is a {type(given).__name__}; launch takes a cuda.core.LaunchConfig or a mapping of its fields "
-        "(on the simulator a cuda_tma.simulate.Config, too)"
+        "(on the simulator also a cuda_tma.simulate.Config)"
     )
 
 
 def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a configuration that a mapping gives, with three extents each.
+    """Return the fields of a configuration in a mapping, with three extents each.
 
     Raises
     ------
     TypeError
         If the mapping has another key, or no grid or block.
     ValueError
-        If a field has a value that no launch takes.
+        If a field has a value that no launch accepts.
     """
     for name in given:
         if name not in FIELDS:
@@ -134,7 +134,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
 def flag(name: str, given: Any) -> bool:
     """Return a flag; refuse a value that only counts as true, such as a text."""
     if not isinstance(given, (int, np.bool_)) or given not in (0, 1):
-        raise TypeError(f"{name} is {shown(given)}; give True or False")
+        raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
 
 
@@ -144,27 +144,27 @@ def extents(name: str, given: Any) -> Extents:
     Raises
     ------
     ValueError
-        If they are no integers of at least 1.
+        If they are not integers of at least 1.
     """
     try:
         values = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),)
     except TypeError:
         values = ()
     if not 1 <= len(values) <= 3 or any(value < 1 for value in values):
-        raise ValueError(f"{name}={shown(given)}; give one to three integers, each at least 1, x first")
+        raise ValueError(f"{name}={shown(given)}; pass one to three integers, each at least 1, x first")
     return _padded(values)
 
 
 def three_extents(name: str, given: Any) -> Extents:
-    """Return the extents that a LaunchConfig has.
+    """Return the extents of a LaunchConfig.
 
-    cuda.core checks what its constructor receives, and not a later assignment. CUDA driver API, cuLaunchKernelEx:
+    cuda.core checks the arguments of its constructor, but not a later assignment. CUDA driver API, cuLaunchKernelEx:
     gridDim and blockDim.
 
     Raises
     ------
     ValueError
-        If they are no three integers, or a launch takes no such extents.
+        If they are not three integers, or a launch does not accept such extents.
     """
     try:
         found = tuple(map(operator.index, given))
@@ -181,19 +181,19 @@ def shared_bytes(given: Any) -> int:
     Raises
     ------
     TypeError, ValueError
-        If they are no integer, or no size.
+        If the value is not an integer, or not a size.
     """
     try:
         size = operator.index(given)
     except TypeError:
-        raise TypeError(f"shmem_size is {shown(given)}; give an integer: bytes of dynamic shared memory") from None
+        raise TypeError(f"shmem_size is {shown(given)}; pass an integer: bytes of dynamic shared memory") from None
     if not 0 <= size <= _MOST_BYTES:
-        raise ValueError(f"shmem_size={shown(size)}; give bytes of dynamic shared memory, 0 or more")
+        raise ValueError(f"shmem_size={shown(size)}; pass bytes of dynamic shared memory, 0 or more")
     return size
 
 
 def check_extents(grid: Extents, block: Extents, cluster: Extents | None) -> None:
-    """Refuse extents that no GPU takes, whatever the kernel is."""
+    """Refuse extents that no GPU accepts for any kernel."""
     if prod(block) > _MOST_THREADS:
         raise ValueError(f"block={block} has {prod(block)} threads; a CTA has at most {_MOST_THREADS}")
     _check_most("block", block, _MOST_EXTENTS)
@@ -210,10 +210,10 @@ def shape(
     Parameters
     ----------
     kernel : str
-        An error names it so.
+        Its name in errors.
     directives : Directives
     grid : tuple of int
-        CTAs; clusters, if `cluster` is given.
+        CTAs; clusters, if `cluster` is passed.
     block, cluster : tuple of int
 
     Raises
@@ -231,7 +231,7 @@ def shape(
         return (x, y, z), of_launch
     if any(g % c for g, c in zip(grid, of_launch, strict=True)):
         raise ValueError(
-            f"grid={grid} is no multiple of the clusters of {of_launch} that kernel {kernel} was compiled for "
+            f"grid={grid} is not a multiple of the clusters of {of_launch} that kernel {kernel} was compiled for "
             "(__cluster_dims__, .reqnctapercluster): make each cluster whole"
         )
     return grid, of_launch
@@ -240,7 +240,7 @@ def shape(
 def _check_block(kernel: str, directives: Directives, block: Extents) -> None:
     if directives.reqntid and block != directives.reqntid:
         raise ValueError(
-            f"block={block}, and kernel {kernel} was compiled for blocks of {directives.reqntid} alone "
+            f"block={block}, and kernel {kernel} was compiled only for blocks of {directives.reqntid} "
             f"(__block_size__, .reqntid): launch it with block={directives.reqntid}"
         )
     if prod(block) > directives.most_threads:
@@ -255,14 +255,14 @@ def _check_cluster(kernel: str, directives: Directives, cluster: Extents | None)
     if cluster is None:
         if directives.is_cluster_explicit and compiled is None:
             raise ValueError(
-                f"the configuration has no cluster, and kernel {kernel} was compiled for launches that give one "
-                "(__cluster_dims__() without extents, .explicitcluster): give cluster"
+                f"the configuration has no cluster, and kernel {kernel} was compiled for launches that specify one "
+                "(__cluster_dims__() without extents, .explicitcluster): pass cluster"
             )
         return
     if compiled and cluster != compiled:
         raise ValueError(
             f"cluster={cluster}, and kernel {kernel} was compiled for clusters of {compiled} "
-            "(__cluster_dims__, .reqnctapercluster): leave cluster out, or give that"
+            "(__cluster_dims__, .reqnctapercluster): leave cluster out, or pass that"
         )
     if directives.counts_clusters and prod(cluster) > 1:
         raise ValueError(
@@ -283,4 +283,4 @@ def _padded(values: Sequence[int]) -> Extents:
 
 def _check_most(name: str, given: Extents, most: Extents) -> None:
     if any(extent > limit for extent, limit in zip(given, most, strict=True)):
-        raise ValueError(f"{name}={given}; it has at most {most}")
+        raise ValueError(f"{name}={given}; the most is {most}")

@@ -1,6 +1,6 @@
-"""Why a tensor map was refused, in the user's terms: tensor (shape) order, the option's name, elements and bytes.
+"""The reasons why a tensor map was refused, in the user's terms: tensor order, option names, elements and bytes.
 
-:mod:`cuda_tma.rules` speaks the driver's language; each sentence here has that in brackets at its end.
+:mod:`cuda_tma.rules` uses the driver's terms; each sentence here has them in brackets at its end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..params import Params, TiledParams
 
 __all__ = ["refusal", "sentence"]
 
-# corners, and what a convolution puts there
+# corners, and their meaning in a convolution
 _CORNERS = {
     "pixel_box_lower_corner": "-padding",
     "pixel_box_lower_corner_width": "-padding",
@@ -32,28 +32,29 @@ _AXES = "WHD"  # spatial dimensions, innermost first
 def refusal(
     params: Params, violations: Sequence[Violation], *, options: object = None, dtype_name: str | None = None
 ) -> TensorMapError:
-    """The error to raise for params that were refused: every violation, numbered, with its remedy.
+    """Return the error for refused params: every violation, numbered, with its remedy.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        What was refused, in driver order.
+        The refused params, in driver order.
     violations : sequence of Violation
-        From :func:`cuda_tma.check`. Empty if the driver refused what the rules allow: the error then says so.
+        From :func:`cuda_tma.check`. Empty if the driver refused params that satisfy the rules; the error then states
+        that.
     options : TensorMapOptions or the like, optional
-        What the user wrote: its type is named.
+        The options of the user's call; the error contains their type.
     dtype_name : str, optional
-        The tensor's dtype; without it the data type's name stands for it.
+        The tensor's dtype; by default the data type's name.
 
     Returns
     -------
     TensorMapError
-        With `violations` as its attribute.
+        The error, with `violations` as its attribute.
 
     Raises
     ------
     TensorMapError
-        The same type, with another text, if `params` or `violations` is something else.
+        If `params` or `violations` has another type.
 
     Examples
     --------
@@ -68,7 +69,7 @@ elements. [driver: global_strides[0]=6932]
     """
     check_params(params)
     if not isinstance(violations, list | tuple) or not all(isinstance(v, Violation) for v in violations):
-        raise TensorMapError(f"violations is {shown(violations)}; give what cuda_tma.check() returns")
+        raise TensorMapError(f"violations is {shown(violations)}; pass the result of cuda_tma.check()")
     name = dtype_name or _enum_name("data_type", params.data_type)
     subject = f"a {name} tensor of shape {tuple(reversed(params.global_dim))}"
     if options is not None:
@@ -87,7 +88,7 @@ elements. [driver: global_strides[0]=6932]
 
 
 def sentence(params: Params, violation: Violation, dtype_name: str) -> str:
-    """One violation in the user's terms, then in the driver's."""
+    """Return one violation in the user's terms, then in the driver's."""
     parameter, index = violation.parameter, violation.index
     describe = _DESCRIBE.get(parameter, _plain)
     subject = describe(_Terms(params, dtype_name), violation)
@@ -100,7 +101,7 @@ def sentence(params: Params, violation: Violation, dtype_name: str) -> str:
 
 
 class _Terms:
-    """Driver order and bytes to tensor order and elements, for one tensor map."""
+    """Conversion of driver order and bytes to tensor order and elements, for one tensor map."""
 
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
@@ -110,32 +111,32 @@ class _Terms:
         self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0
 
     def dimension(self, v: Violation) -> int:
-        """The tensor's dimension that a driver's index stands for."""
+        """Return the tensor's dimension for a driver's index."""
         first = 1 if v.parameter == "global_strides" else self.first_spatial if v.parameter in _CORNERS else 0
         return self.rank - 1 - (v.index or 0) - first
 
     def name(self, v: Violation) -> str:
-        """The option as the user writes it."""
+        """Return the option as the user writes it."""
         if v.index is None:
             return v.parameter
         count = self.rank - 2 if v.parameter in _CORNERS else self.rank
         return f"{v.parameter}[{count - 1 - v.index}]"
 
     def along(self, v: Violation) -> str:
-        """``" along dimension 2, W"`` for what stands for a spatial dimension of an im2col map; else nothing."""
+        """Return ``" along dimension 2, W"`` for a spatial dimension of an im2col map, otherwise an empty text."""
         spatial = (v.index or 0) - (0 if v.parameter in _CORNERS else self.first_spatial)
         if self.tiled or not 0 <= spatial < min(self.rank - 2, len(_AXES)):
             return ""
         return f" along dimension {self.dimension(v)}, {_AXES[spatial]}"
 
     def elements(self, size_bytes: int) -> str:
-        """``" (1733 float32 elements)"``, or nothing where the bytes are no whole number of elements."""
+        """Return ``" (1733 float32 elements)"``, or an empty text if the bytes are not a whole number of elements."""
         if not self.bits or size_bytes * 8 % self.bits:
             return ""
         return f" ({size_bytes * 8 // self.bits} {self.dtype_name} elements)"
 
     def size(self, elements: int) -> str:
-        """``" (128 bytes)"``."""
+        """Return ``" (128 bytes)"``."""
         return f" ({elements * self.bits / 8:g} bytes)" if self.bits else ""
 
 
@@ -152,7 +153,7 @@ def _address(t: _Terms, v: Violation) -> str:
 
 
 def _row(t: _Terms, v: Violation) -> str:
-    """box_dim and channels_per_pixel: elements, and in the innermost dimension their bytes."""
+    """Describe box_dim or channels_per_pixel: elements, and in the innermost dimension their bytes."""
     if isinstance(v.value, tuple):
         return f"{v.parameter} is {tuple(reversed(v.value))}"
     inner = t.size(v.value) if v.index in (0, None) else ""
@@ -175,7 +176,7 @@ def _plain(t: _Terms, v: Violation) -> str:
 
 
 def _unexplained(t: _Terms, v: Violation) -> str:
-    return "the bytes hold what no parameter says"
+    return "the bytes contain bits that belong to no parameter"
 
 
 def _capability(t: _Terms, v: Violation) -> str:
@@ -203,7 +204,7 @@ _REMEDY_OF_RULE = {
 
 
 def _remedy(t: _Terms, v: Violation) -> str:
-    """What to do about it, with a space before it; empty where nothing useful can be said."""
+    """Return the remedy, with a space before it; empty if nothing useful is known."""
     if v.rule in _REMEDY_OF_RULE and not _is_overflow(v):
         return _REMEDY_OF_RULE[v.rule]
     if v.parameter == "element_strides" and v.value != 0 and not isinstance(v.value, tuple) and t.along(v):
@@ -228,7 +229,7 @@ def _remedy(t: _Terms, v: Violation) -> str:
 
 
 def _is_overflow(v: Violation) -> bool:
-    """Whether a pixel box is empty because 32 bits do not hold where it ends."""
+    """Return whether a pixel box is empty because its end exceeds 32 bits."""
     return v.rule == "pixel_box_empty" and v.nearest is not None and v.nearest < v.value
 
 
@@ -242,7 +243,7 @@ def _bytes_of_row(t: _Terms, v: Violation) -> str:
 
 
 def _enum_name(parameter: str, value: Any) -> str:
-    """``3 ("128B")`` for a driver value of an enum, the value itself for anything else."""
+    """Return ``3 ("128B")`` for a driver value of an enum, the value itself for anything else."""
     enum = PARAMETER_ENUMS.get(parameter)
     if enum is None or value not in _values(enum):
         return str(value)

@@ -1,7 +1,7 @@
-"""How each rule finds what breaks it: a function from a tensor map to findings; ``_table`` and ``_warnings`` name them.
+"""The search for violations: one function for each rule, from a tensor map to findings, as the tables name them.
 
-`within` and `member` make the plain ones; the others follow in the order of the driver's arguments. Each finds nothing
-in a legal map at little cost, since a legal map is the common case.
+`within` and `member` make the simple ones; the others follow in the order of the driver's arguments. A legal map is the
+common case, so each function returns nothing for it at little cost.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-_UNKNOWN = Element(bits=0, code=-1)  # a data type that is none of the driver's: no rule but one is about it
+_UNKNOWN = Element(bits=0, code=-1)  # for a data type that the driver does not have: only one rule is about it
 _FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]
 _WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 
 
 class Finding(NamedTuple):
-    """What a rule found: the fields of a :class:`Violation` that the table does not know."""
+    """A violation as a rule finds it: the fields of a :class:`Violation` that are not in the table."""
 
     at: int | None  # the index in driver order
     value: Any
@@ -35,13 +35,13 @@ class Finding(NamedTuple):
 
 
 class TensorMap(NamedTuple):
-    """Parameters, with the facts that more than one rule needs."""
+    """Parameters, with the facts that several rules need."""
 
     p: Any
     compute_capability: tuple[int, int]
     tiled: bool
     element: Element
-    bits: int  # of one element; 0 if the data type is none of the driver's
+    bits: int  # of one element; 0 for a data type that the driver does not have
     align_bytes: int  # of the address and the strides
     inner: int  # elements in one row of the box
 
@@ -51,7 +51,7 @@ class TensorMap(NamedTuple):
 
 
 def tensor_map(params: Params, compute_capability: tuple[int, int]) -> TensorMap:
-    """What the rules read, put together once."""
+    """Return the facts that the rules read, computed once."""
     p: Any = params
     tiled = isinstance(p, TiledParams)
     element = ELEMENTS.get(p.data_type, _UNKNOWN)
@@ -64,7 +64,7 @@ Find = Callable[[TensorMap], Findings]
 
 
 def within(parameter: str, low: int, high: int) -> Find:
-    """A number, or each of an array, is in ``[low, high]``."""
+    """Return a check that a number, or each of an array, is in ``[low, high]``."""
     get = attrgetter(parameter)
     requirement = f"{low} to {high}"
 
@@ -84,7 +84,7 @@ def within(parameter: str, low: int, high: int) -> Find:
 
 
 def member(parameter: str, values: Container[int], requirement: str) -> Find:
-    """A number is one of `values`."""
+    """Return a check that a number is one of `values`."""
     get = attrgetter(parameter)
 
     def find(m: TensorMap) -> Findings:
@@ -99,7 +99,7 @@ def listed(members: Iterable[Any]) -> str:
 
 
 def ranged(values: Iterable[int]) -> str:
-    """Of values without a gap.
+    """Return the range of values without a gap.
 
     >>> ranged(S)
     '0 to 6'
@@ -109,7 +109,7 @@ def ranged(values: Iterable[int]) -> str:
 
 
 def version(compute_capability: tuple[int, int]) -> str:
-    """``"10.0"``."""
+    """Return a compute capability as text: ``"10.0"``."""
     return "{}.{}".format(*compute_capability)
 
 
@@ -125,7 +125,7 @@ def data_type(m: TensorMap) -> Findings:
     if not m.bits:
         return (Finding(None, m.p.data_type, ranged(ELEMENTS)),)
     since = m.element.since
-    if m.compute_capability >= since or since == TMA_SINCE:  # before which there is no map
+    if m.compute_capability >= since or since == TMA_SINCE:  # before it, no map exists
         return ()
     earlier = ranged(data_type for data_type, element in ELEMENTS.items() if element.since < since)
     need = f"{earlier} before compute capability {version(since)}"
@@ -198,7 +198,7 @@ def stride_range(m: TensorMap) -> Findings:
 
 
 def corner(parameter: str) -> Find:
-    """Each offset fits in the bits that the rank leaves it."""
+    """Return a check that each offset fits in the bits that the rank leaves for it."""
     by_rank = {rank: within(parameter, -limit, limit - 1) for rank, limit in CORNER_LIMIT.items()}
 
     def find(m: TensorMap) -> Findings:
@@ -209,7 +209,7 @@ def corner(parameter: str) -> Find:
 
 
 def corner_width(parameter: str) -> Find:
-    """An offset of im2col wide has the bits of the one that a map of rank 3 has."""
+    """Return a check of an offset of im2col wide, which has as many bits as one of a map of rank 3."""
     limit = CORNER_LIMIT[3]
     return within(parameter, -limit, limit - 1)
 
@@ -219,7 +219,10 @@ def _int32(value: int) -> int:
 
 
 def pixel_box(m: TensorMap) -> Findings:
-    """The driver adds in 32 bits, then compares; with an interleaved layout it pairs W with global_dim[0], not [1]."""
+    """Check the pixel box as the driver does: it adds in 32 bits, then compares.
+
+    With an interleaved layout it pairs W with global_dim[0], not [1].
+    """
     array = isinstance(m.p, Im2colParams)
     if array:
         corners = list(zip(m.p.pixel_box_lower_corner, m.p.pixel_box_upper_corner, strict=False))
@@ -230,7 +233,7 @@ def pixel_box(m: TensorMap) -> Findings:
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
         end = _int32(extent + upper)
         if 1 <= extent <= 2**32 and end <= lower:
-            more, less = lower + 1 - end, end + 2**31 + 1  # to reach past lower, or back to where 32 bits hold the sum
+            more, less = lower + 1 - end, end + 2**31 + 1  # beyond lower, or back into 32 bits
             nearest = upper + more if more <= less else upper - less
             bound = "at least" if more <= less else "at most"
             wrapped = "" if end == extent + upper else ", in 32 bits,"
@@ -241,7 +244,7 @@ def pixel_box(m: TensorMap) -> Findings:
 
 
 def inner_multiple(m: TensorMap) -> Findings:
-    if m.inner * m.bits % 128 == 0 or m.element.row_elements:  # for those, inner_packed says it all
+    if m.inner * m.bits % 128 == 0 or m.element.row_elements:  # inner_packed covers those types
         return ()
     unit = m.element.chunk_elements
     nearest = min(-(-m.inner // unit) * unit, MAX_BOX_DIM)
@@ -302,7 +305,7 @@ def packed_swizzle(m: TensorMap) -> Findings:
     legal = m.element.wide_swizzles if wide else m.element.swizzles
     if legal is None or m.p.swizzle in legal:
         return ()
-    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # which the rule of all data types says
+    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # the rule for all data types reports it
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
 

@@ -1,4 +1,4 @@
-"""What is refused of CUDA graphs: the words. None is on the hot path."""
+"""Errors of CUDA graphs. None is on the hot path."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ __all__ = [
 
 
 def refused_node(error: str, kernel: str, verb: str) -> str:
-    """The driver's error, and what it mostly means. CUDA driver API, cuGraphExecKernelNodeSetParams, Notes."""
+    """Return a driver's error with its usual meaning (CUDA driver API, cuGraphExecKernelNodeSetParams, Notes)."""
     reasons = (
-        "the definition or a node that it is to follow may be gone"
+        "the definition or one of the preceding nodes may no longer exist"
         if verb == "add"
-        else "the node may be none of the definition that the graph was instantiated from, or the kernel of another "
-        "context than the node's"
+        else "the node may belong to another definition than the one that the graph was instantiated from, or the "
+        "kernel to another context than the node's"
     )
     return f"{error}: the driver refused to {verb} a node of kernel {kernel}; {reasons}{explain_error(error)}"
 
 
 def programmatic() -> ValueError:
-    """An attribute of launches on streams: in a graph it is a kind of edge, which a capture makes."""
+    """Refuse an attribute of launches on streams; in a graph it is a kind of edge, which a capture makes."""
     return ValueError(
-        "programmatic_stream_serialization is of launches on a stream; a node has none. Capture the launch instead: "
+        "programmatic_stream_serialization applies to launches on a stream, not to a node. Capture the launch instead: "
         "prepared(builder)"
     )
 
 
 def other_attributes() -> ValueError:
-    """CUDA driver API, cuGraphExecKernelNodeSetParams: it sets no attributes."""
+    """Refuse new attributes of a node (CUDA driver API, cuGraphExecKernelNodeSetParams: it sets none)."""
     return ValueError(
-        "the launch has other clusters or cooperation than the node, which keeps those that it was added with; add a "
-        "node of its own, or instantiate the graph anew"
+        "the launch has other clusters or cooperation than the node, which keeps its own; add a new "
+        "node, or instantiate the graph again"
     )
 
 
 def closed_graph() -> ValueError:
-    """Its handle may be another graph's by now."""
-    return ValueError("the graph is closed; instantiate its definition anew")
+    """Refuse a closed graph: its handle may belong to another graph by now."""
+    return ValueError("the graph is closed; instantiate its definition again")
 
 
 def no_handle(what: str, given: object) -> TypeError:
-    """Neither an object with a handle nor one itself."""
+    """Refuse an object that is not a handle and has none."""
     kinds = {
         "graph": "a cuda.core.graph.Graph, cuda.bindings' CUgraphExec or its handle as an int",
         "node": "a cuda.core.graph.KernelNode, cuda.bindings' CUgraphNode or its handle as an int",
@@ -63,7 +63,7 @@ def no_handle(what: str, given: object) -> TypeError:
 
 
 def no_definition(given: object) -> TypeError:
-    """Nodes are added to what a graph is instantiated from."""
+    """Refuse nodes for anything but a definition, from which graphs are instantiated."""
     remedy = (
         "; it captures: launch on it, and after end_building() pass its graph_definition"
         if hasattr(given, "begin_building")
@@ -73,37 +73,37 @@ def no_definition(given: object) -> TypeError:
 
 
 def no_nodes(given: object) -> TypeError:
-    """One node is no list of them."""
-    remedy = "; of one node: after=[node]" if hasattr(given, "handle") else ""
+    """Refuse one node in place of a list of nodes."""
+    remedy = "; for one node: after=[node]" if hasattr(given, "handle") else ""
     return TypeError(f"after is {given!r}; pass cuda.core.graph nodes of this definition{remedy}")
 
 
 def large_argument(argument: int, size: int) -> ValueError:
-    """Not a limit of the driver's."""
-    return ValueError(f"argument {argument} has {size} bytes; one of more than 128 is changed with update(prepared)")
+    """Refuse to change a large argument on its own; the limit is this package's, not the driver's."""
+    return ValueError(f"argument {argument} has {size} bytes; change one of more than 128 with update(prepared)")
 
 
 def unknown_kernel() -> ValueError:
-    """A launch that was captured is of a function, and the driver tells no kernel of it."""
-    return ValueError("the node does not say which kernel it launches: pass kernel=, the one that was launched")
+    """Refuse a node of a captured launch, for which the driver returns no kernel."""
+    return ValueError("the kernel of the node is unknown: pass kernel=, the kernel that was launched")
 
 
 def other_kernel(kernel: str) -> ValueError:
-    """Its arguments would be read as others than they are."""
-    return ValueError(f"the node is of another kernel than {kernel}")
+    """Refuse a node of another kernel, which would read the arguments as other types."""
+    return ValueError(f"the node launches another kernel than {kernel}")
 
 
 def hidden_arguments(kernel: str, name: int | None) -> ValueError:
-    """Neither pointers nor a block: `name` is what the driver's `extra` begins with."""
+    """Refuse a node without pointers or a block of arguments; `name` is the first name in the driver's `extra`."""
     shown = "both kernelParams and extra are NULL" if name is None else f"extra begins with the unknown name {name:#x}"
     return ValueError(
-        f"the driver does not show the arguments of this node of kernel {kernel}: {shown} in what "
-        "cuGraphKernelNodeGetParams gives; keep the prepared launch instead, which has them"
+        f"the driver does not show the arguments of this node of kernel {kernel}: {shown} in the result of "
+        "cuGraphKernelNodeGetParams; keep the prepared launch instead, which has them"
     )
 
 
 def captures_nothing(given: object) -> ValueError:
-    """There is no graph yet that could keep anything."""
+    """Refuse to keep objects alive when no graph is being captured."""
     return ValueError(
         f"the {type(given).__name__} captures no graph: call keep_alive between begin_building() and end_building(), "
         "or with the definition"
@@ -111,8 +111,8 @@ def captures_nothing(given: object) -> ValueError:
 
 
 def executable_keeps_nothing(given: object) -> TypeError:
-    """CUDA driver API, cuGraphRetainUserObject takes a CUgraph."""
+    """Refuse an executable graph (CUDA driver API: cuGraphRetainUserObject takes a CUgraph)."""
     return TypeError(
-        f"graph is a {type(given).__name__}, which is executable and can be given nothing to keep any more; call "
-        "keep_alive with the definition or builder that it is made of, before it is instantiated"
+        f"graph is a {type(given).__name__}, which is executable and can keep no more objects alive; call "
+        "keep_alive with its definition or builder before it is instantiated"
     )

@@ -1,4 +1,4 @@
-"""What a launch refuses of a typed map's argument and of shared memory: the words, in the user's terms.
+"""Errors of a launch about arguments for typed maps and about shared memory, in the user's terms.
 
 Shapes are in tensor order. None is on the hot path.
 """
@@ -32,48 +32,48 @@ KERNELS_OWN = (
 
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
-    """Why no map can be made of a tensor, which the error says in create_tensor_map's words."""
-    stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))  # as if the caller had given them
+    """Return the error for a tensor that no map can be made of, from create_tensor_map's error."""
+    stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))  # as if passed by the caller
     return TensorMapError(f"{where}, {map_type}: {error}{KERNELS_OWN if stated else ''}", error.violations)
 
 
 def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
-    """A tensor itself says what its elements are; a map that was made of it may have been meant otherwise."""
+    """Refuse a tensor of other elements; a map made of it could be a deliberate reinterpretation."""
     name, wanted = map_type.data_type.short_name, float_dtype(map_type.data_type)
     return TensorMapError(
-        f"the tensor's elements are {dtype}, and the kernel's {name}, so that it would take their bits for other "
-        f"numbers. Pass a tensor of {wanted}, or change the kernel's type; if the bits are meant, pass "
+        f"the tensor's elements are {dtype}, and the kernel's {name}, so that it would read their bits as other "
+        f"numbers. Pass a tensor of {wanted}, or change the kernel's type; to reinterpret the bits, pass "
         f"tensor.view({wanted}) or a descriptor of data_type={name!r}"
     )
 
 
 def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapError:
-    """The corners of an im2col map follow from a convolution, not from the kernel's tile."""
+    """Refuse a tensor for an im2col map, whose corners follow from a convolution, not from the kernel's tile."""
     return TensorMapError(
-        f"{where} is of type {map_type}, and a {type(given).__name__} was given; an im2col map needs corners, "
-        "which neither says. Pass create_tensor_map(tensor, TensorMapIm2colOptions(lower_corner, upper_corner, "
+        f"{where} is of type {map_type}, and a {type(given).__name__} was passed; an im2col map needs corners, "
+        "which neither contains. Pass create_tensor_map(tensor, TensorMapIm2colOptions(lower_corner, upper_corner, "
         f"{_keywords(map_type.keywords)}))"
     )
 
 
 def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
-    """A map that the kernel would use as another than it is."""
+    """Refuse a map that the kernel would misread."""
     remedy = (
         f"pass the tensor itself, or make the map with {_keywords(map_type.keywords)}"
         if map_type.mode == "tiled"
         else f"make it with TensorMapIm2colOptions(lower_corner, upper_corner, {_keywords(map_type.keywords)})"
     )
     return TensorMapError(
-        f"{where} is of type {map_type}, and the map that was given is of another: "
+        f"{where} is of type {map_type}, and the map that was passed is of another: "
         f"{_differences(map_type, raw, is_wide)}. Either {remedy}; or change the kernel's type"
     )
 
 
 def other_maps(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
-    """As other_map(), of maps in memory, of which one is shown."""
+    """Refuse maps in memory as other_map() does; the error shows one of them."""
     corners = "lower_corner, upper_corner, " if map_type.mode == "im2col" else ""
     return TensorMapError(
-        f"{where} points to maps of type {map_type}, and a map of the array that was uploaded is of another: "
+        f"{where} points to maps of type {map_type}, and a map of the uploaded array is of another: "
         f"{_differences(map_type, raw, is_wide)}. Either make the array with "
         f"{'TensorMapIm2colOptions' if corners else 'TensorMapOptions'}({corners}{_keywords(map_type.keywords)}); or "
         "change the kernel's type"
@@ -84,12 +84,12 @@ def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> str:
     try:
         found = [*_different(map_type, raw, is_wide)]
     except TensorMapError as error:
-        return f"its bytes are none ({error})"
+        return f"its bytes are not a tensor map ({error})"
     return "; ".join(f"its {name} is {given}, the kernel's {wanted}" for name, given, wanted in found)
 
 
 def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
-    """What differs: its name, the map's value and the type's. Where the mode or the rank does, that says enough."""
+    """Yield each difference: its name, the map's value and the type's; only the mode or the rank if that differs."""
     params: Any = decode(raw)
     given = "im2col wide" if is_wide else "tiled" if isinstance(params, TiledParams) else "im2col"
     for name, one, other in (("mode", given, map_type.mode), ("rank", params.rank, map_type.rank)):
@@ -103,9 +103,9 @@ def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[s
 
 
 def stated(map_type: MapType) -> dict[str, Any]:
-    """What a type fixes of a map's parameters, in driver order; fill and promotion where they are not the default.
+    """Return the parameters that a type fixes, in driver order; fill and promotion only if they are not the default.
 
-    A default that is spelled out in C++ cannot be told from one that is not.
+    A default that is written in C++ cannot be distinguished from an omitted one.
     """
     names = {"interleave": 0, "data_type": map_type.data_type, "swizzle": map_type.swizzle}
     names |= {name: getattr(map_type, name) for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)}
@@ -122,7 +122,7 @@ def _shown(name: str, value: Any) -> object:
 
 
 def _keywords(keywords: dict[str, Any]) -> str:
-    """As a call has them; what is the default is left out."""
+    """Return keywords as in a call, without defaults."""
     return ", ".join(
         f"{name}={_shown(name, value)!r}" if member_of(name, value) else f"{name}={value}"
         for name, value in keywords.items()
@@ -131,7 +131,7 @@ def _keywords(keywords: dict[str, Any]) -> str:
 
 
 def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Device and context, of the map that was made and of the launch."""
+    """Refuse a launch in another device or context than the map's."""
     return TensorMapError(
         f"argument {argument}: a tensor's map is made in the current context, which is {own[1]:#x} on device {own[0]}, "
         f"and the launch is on device {launch[0]} in context {launch[1]:#x}; make that one current first: "
@@ -140,17 +140,17 @@ def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int])
 
 
 def shared_memory_limit(kernel: str, dynamic: int, static: int, limit: int, device_id: int) -> ValueError:
-    """CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN."""
-    own = f" beside its static {static}" if static else ""
+    """Refuse more shared memory than CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN."""
+    own = f" in addition to its static {static}" if static else ""
     return ValueError(
         f"kernel {kernel} is launched with {dynamic} bytes of dynamic shared memory{own}, and device {device_id} has "
-        f"{limit} for a thread block; give it fewer stages or smaller tiles"
+        f"{limit} for a thread block; use fewer stages or smaller tiles"
     )
 
 
 def shared_memory_needed(kernel: str, given: int, needed: int) -> ValueError:
-    """What the kernel takes was found when it was compiled."""
+    """Refuse less shared memory than compilation found that the kernel uses."""
     return ValueError(
         f"shmem_size={given} is less than the {needed} bytes of dynamic shared memory that kernel {kernel} uses; leave "
-        "shmem_size out, and it has them"
+        "shmem_size out, and the launch allocates them"
     )

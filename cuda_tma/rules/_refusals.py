@@ -1,7 +1,7 @@
-"""What is refused before the driver is asked, because the driver would accept it and read the wrong bytes, or could
-only answer with a bare error code. Each function builds one error, in the user's terms; none is on the hot path.
+"""Errors for input that the driver would accept and misread, or answer only with an error code.
 
-Shapes and strides are in tensor order; strides are in elements.
+Each function builds one error, in the user's terms; none is on the hot path. Shapes and strides are in tensor order;
+strides are in elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..enums import TensorMapAllocationClass, TensorMapDataType
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """One of the protocols is needed, and a class has them for its instances."""
+    """Refuse an object without the protocols; a class has them only for its instances."""
     name = f"a {type(value).__module__}.{type(value).__qualname__}"
     why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
     why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
@@ -24,77 +24,77 @@ def no_tensor(value: object) -> TensorMapError:
 
 
 def lazy_view(bit: str, resolve: str) -> TensorMapError:
-    """torch exports such views unmarked."""
+    """Refuse a lazy view, which torch exports unmarked."""
     return TensorMapError(
-        f"the tensor is a lazy view with its {bit} bit set: its memory holds other values than it shows. "
+        f"the tensor is a lazy view with its {bit} bit set: its memory contains other values than it shows. "
         f"Pass tensor.{resolve}()"
     )
 
 
 def not_exported(tensor: object) -> TensorMapError:
-    """An exporter that fails and sets no exception."""
+    """Refuse an exporter that fails without an exception."""
     return TensorMapError(f"{type(tensor).__name__} refused to export itself through DLPack, with no reason given")
 
 
 def no_capsule(given: object) -> TensorMapError:
-    """A capsule is used once (DLPack, Python specification)."""
-    return TensorMapError(f"__dlpack__ returned a {type(given).__name__}, and no DLPack capsule that is unused")
+    """Refuse a result that is not an unused capsule (DLPack, Python specification)."""
+    return TensorMapError(f"__dlpack__ returned a {type(given).__name__}, not an unused DLPack capsule")
 
 
 def dlpack_version(major: int) -> TensorMapError:
-    """Another major version has another layout (dlpack.h, DLPackVersion)."""
+    """Refuse another major version, which has another layout (dlpack.h, DLPackVersion)."""
     return TensorMapError(f"the tensor exports DLPack {major}; this reads DLPack 1")
 
 
 def copied() -> TensorMapError:
-    """DLPACK_FLAG_BITMASK_IS_COPIED."""
+    """Refuse an exported copy (DLPACK_FLAG_BITMASK_IS_COPIED)."""
     return TensorMapError(
-        "the tensor exports a copy of itself, and a map of that would not show the tensor; pass one whose memory can "
-        "be exported as it is"
+        "the tensor exports a copy of itself, and a map of the copy would not show the tensor; pass one whose memory "
+        "can be exported without a copy"
     )
 
 
 def dtype(value: object) -> TensorMapError:
-    """Elements that DLPack has no code for are unknown to all that follows."""
-    return TensorMapError(f"dtype={value!r} is none that tensors have here; choose one of {', '.join(DLPACK_DTYPES)}")
+    """Refuse elements that DLPack has no code for."""
+    return TensorMapError(f"unsupported dtype {value!r}; choose one of {', '.join(DLPACK_DTYPES)}")
 
 
 def malformed(ndim: int, has_shape: bool, max_ndim: int) -> TensorMapError:
-    """dlpack.h, DLTensor."""
+    """Refuse an impossible shape (dlpack.h, DLTensor)."""
     without = "" if has_shape else " without a shape"
     return TensorMapError(
-        f"the tensor exports {ndim} dimensions{without}; DLPack has the extent of each, and 0 to {max_ndim} are read "
-        "here. Its library is at fault: pass the tensor through another"
+        f"the tensor exports {ndim} dimensions{without}; DLPack has the extent of each, and 0 to {max_ndim} are "
+        "supported. The fault is in its library: pass the tensor through another"
     )
 
 
 def shape_and_strides(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> TensorMapError:
-    """Of several lengths, or too long."""
+    """Refuse a shape and strides of different lengths, or of too many dimensions."""
     return TensorMapError(f"shape {shape} and strides {strides} do not describe one tensor")
 
 
 def beyond_64_bits(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> TensorMapError:
-    """dlpack.h, DLTensor: shape and strides are int64_t."""
+    """Refuse numbers beyond int64_t, the type of shape and strides (dlpack.h, DLTensor)."""
     shown = f"shape {shape}, {'C-contiguous' if strides is None else f'strides {strides}'}"
-    return TensorMapError(f"{shown}, has an extent or a stride beyond 64 bits: its library is at fault")
+    return TensorMapError(f"{shown}, has an extent or a stride beyond 64 bits: the fault is in its library")
 
 
 def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
-    """A view of a Buffer reaches from its first byte on."""
+    """Refuse strides of a view that would begin before its Buffer."""
     return TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
 
 
 def byte_order(dtype: str) -> TensorMapError:
-    """The engine reads little-endian elements."""
+    """Refuse foreign byte order: the engine reads little-endian elements."""
     return TensorMapError(f"the view's dtype {dtype} is not in native byte order; TMA moves native elements")
 
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:
-    """torch tensors that no shape and strides describe."""
+    """Refuse torch tensors that no shape and strides describe."""
     remedies = {
         "each of tensor.unbind()": tensor.is_nested,
         "tensor.int_repr()": tensor.is_quantized,
-        "a tensor that has memory": tensor.is_meta,
+        "a tensor with memory": tensor.is_meta,
         "tensor.to_dense()": str(tensor.layout) != "torch.strided",
         "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),  # torch 2.6, of float8
         "it from outside of torch.vmap, torch.func.grad and the like, which wrap it": True,
@@ -106,24 +106,24 @@ def not_strided(tensor: Any, error: Exception) -> TensorMapError:
 
 
 def typestr(value: str) -> TensorMapError:
-    """__cuda_array_interface__, typestr."""
+    """Refuse an unknown typestr (__cuda_array_interface__)."""
     return TensorMapError(f"the tensor's typestr {value!r} is not a native number type, which TMA needs")
 
 
 def mask() -> TensorMapError:
-    """__cuda_array_interface__, mask."""
-    return TensorMapError("the tensor has a mask, which TMA cannot honour; pass its data")
+    """Refuse a mask (__cuda_array_interface__)."""
+    return TensorMapError("the tensor has a mask, which TMA cannot honor; pass its data")
 
 
 def byte_strides(strides_bytes: tuple[int, ...], itemsize: int) -> TensorMapError:
-    """__cuda_array_interface__, strides."""
+    """Refuse strides that are not whole elements (__cuda_array_interface__)."""
     return TensorMapError(
         f"strides {strides_bytes} bytes are not multiples of the element size {itemsize} bytes; copy the tensor"
     )
 
 
 def rank(shape: tuple[int, ...]) -> TensorMapError:
-    """A tensor map has 1 to 5 dimensions (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
+    """Refuse another rank than 1 to 5 (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
     if not shape:
         return TensorMapError("the tensor has rank 0; a tensor map has 1 to 5 dimensions. Use tensor.reshape(1)")
     return TensorMapError(
@@ -133,14 +133,14 @@ def rank(shape: tuple[int, ...]) -> TensorMapError:
 
 
 def empty(shape: tuple[int, ...]) -> TensorMapError:
-    """Every extent is at least 1 (cuTensorMapEncodeTiled, globalDim)."""
+    """Refuse an extent below 1 (cuTensorMapEncodeTiled, globalDim)."""
     dim = next(dim for dim, extent in enumerate(shape) if extent < 1)
     return TensorMapError(
         f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs 1 element or more in each"
     )
 
 
-# how many values the options take that say what their tensor's rank is
+# the number of values of each option that determines the rank of its tensor
 _GIVE = {
     "box_dim": "give box_dim one for each dimension",
     "pixel_box_lower_corner": "give both corners one for each spatial dimension: (W,) for NWC, (H, W) for NHWC, "
@@ -150,7 +150,7 @@ _GIVE = {
 
 
 def option_lengths(options: Any) -> TensorMapError:
-    """The options are of one rank."""
+    """Refuse options of different ranks."""
     name = next(name for name in _GIVE if hasattr(options, name))
     values, element_strides = getattr(options, name), options.element_strides
     return TensorMapError(
@@ -160,7 +160,7 @@ def option_lengths(options: Any) -> TensorMapError:
 
 
 def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
-    """The options are of the tensor's rank."""
+    """Refuse options of another rank than the tensor's."""
     name = next(name for name in _GIVE if hasattr(options, name))
     values = getattr(options, name)
     return TensorMapError(
@@ -170,7 +170,7 @@ def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
 
 
 def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapError:
-    """The driver takes ``rank - 2`` values of both (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
+    """Refuse corners without ``rank - 2`` values each (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
     return TensorMapError(
         f"pixel_box_lower_corner={lower} has {len(lower)} values and pixel_box_upper_corner={upper} has {len(upper)}; "
         + _GIVE["pixel_box_lower_corner"]
@@ -178,12 +178,12 @@ def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapE
 
 
 def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError:
-    """A number that would be cut to 32 bits on its way to the driver."""
+    """Refuse a number that the driver's interface would cut to 32 bits."""
     return TensorMapError(f"{name}={shown(value)} does not fit the driver's {kind} 32-bit integer; use {legal}")
 
 
 def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
-    """The innermost dimension has no stride in a tensor map: its elements are read one after another."""
+    """Refuse an innermost stride, which a tensor map does not have: its elements are read one after another."""
     last = len(shape) - 1
     text = (
         f"dimension {last}, the innermost, has stride {strides[last]} elements (shape {shape}, strides {strides}); TMA "
@@ -203,7 +203,7 @@ def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor
 
 
 def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
-    """Strides are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
+    """Refuse negative strides: a map's are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
     return TensorMapError(
         f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA has no negative strides. "
         "Pass the tensor before it was flipped, or a contiguous copy"
@@ -211,14 +211,14 @@ def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
 
 
 def stride_range(dim: int, strides: tuple[int, ...]) -> TensorMapError:
-    """Strides are less than 2^40 bytes (cuTensorMapEncodeTiled, globalStrides)."""
+    """Refuse strides of 2^40 bytes or more (cuTensorMapEncodeTiled, globalStrides)."""
     return TensorMapError(
         f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA needs less than 2^40 bytes"
     )
 
 
 def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
-    """Elements of another size would be addressed with the wrong strides and extents."""
+    """Refuse elements of another size, which would be addressed with wrong strides and extents."""
     name = TensorMapDataType(data_type).short_name
     bits = element_bits(data_type)
     if is_packed(data_type):
@@ -233,17 +233,17 @@ def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
 
 
 def packed_extent(data_type: int, extent_bytes: int) -> TensorMapError:
-    """The innermost extent counts packed elements, and must hold whole ones."""
+    """Refuse an innermost extent that is not a whole number of packed elements."""
     name = TensorMapDataType(data_type).short_name
     bits = element_bits(data_type)
     return TensorMapError(
-        f"the innermost extent is {extent_bytes} bytes, which hold no whole number of {bits}-bit elements ({name}); "
+        f"the innermost extent is {extent_bytes} bytes, not a whole number of {bits}-bit elements ({name}); "
         f"use a multiple of {bits // 2} bytes"
     )
 
 
 def host_memory(address: int) -> TensorMapError:
-    """Memory that the GPU cannot read."""
+    """Refuse memory that the GPU cannot read."""
     return TensorMapError(
         f"the tensor is in host memory (address {address:#x}), which the GPU cannot read. Move it to the device "
         "(tensor.cuda()), or use pinned or managed memory"
@@ -251,12 +251,12 @@ def host_memory(address: int) -> TensorMapError:
 
 
 def device_type(device: int) -> TensorMapError:
-    """A DLPack device that is not CUDA's."""
+    """Refuse a DLPack device that is not CUDA's."""
     return TensorMapError(f"the tensor is on DLPack device type {device}, which is not a CUDA device's memory")
 
 
 def not_current(own: int, current_device: int) -> TensorMapError:
-    """A map is asked for on a device that is not the current one."""
+    """Refuse to make a map on a device that is not current."""
     return TensorMapError(
         f"Device({own}).create_tensor_map was called while device {current_device} is current; "
         f"call Device({own}).set_current() first"
@@ -264,33 +264,33 @@ def not_current(own: int, current_device: int) -> TensorMapError:
 
 
 def other_device(tensor_device: int, current_device: int) -> TensorMapError:
-    """A tensor map is made in the current context and read there.
+    """Refuse a tensor of another device: a tensor map is made in the current context and read there.
 
-    The driver does not say whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
-    without it: two H200s, driver 580), so memory of a peer is accepted as an address alone.
+    The driver does not report whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
+    without it: two H200s, driver 580), so memory of a peer is accepted only as an address.
     """
     return TensorMapError(
         f"the tensor is on device {tensor_device} and the current device is {current_device}; make device "
         f"{tensor_device} current first: Device({tensor_device}).set_current(). To read it from device "
-        f"{current_device} through peer access, give replace_address its address as an int"
+        f"{current_device} through peer access, pass its address to replace_address as an int"
     )
 
 
 def no_context() -> TensorMapError:
-    """The driver's encoder asks for a current context (recorded: CUDA_ERROR_INVALID_CONTEXT without one)."""
+    """Refuse to encode without a current context (recorded: CUDA_ERROR_INVALID_CONTEXT without one)."""
     return TensorMapError(
-        "no CUDA context is current on this thread, and the driver makes tensor maps in one. "
+        "no CUDA context is current on this thread, and the driver makes tensor maps only in one. "
         "Call cuda.core.Device().set_current() first (torch and CuPy do so at their first operation)"
     )
 
 
 def driver_failure(error: str, number: int) -> TensorMapError:
-    """No argument is at fault: the driver gives CUDA_ERROR_INVALID_VALUE for those."""
+    """Return the error for a failure that no argument caused: for those the driver has CUDA_ERROR_INVALID_VALUE."""
     return TensorMapError(f"the driver's encoder failed with {error}, whatever the arguments{explain_error(number)}")
 
 
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
-    """Without interleave the engine ignores the first element stride (recorded on sm_90, and so documented)."""
+    """Refuse a first element stride, which the engine ignores without interleave (recorded on sm_90; documented)."""
     return TensorMapError(
         f"element_strides={element_strides} asks for steps of {element_strides[-1]} elements along the innermost "
         "dimension, which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in "
@@ -299,7 +299,7 @@ def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError
 
 
 def replacement(what: str, new: object, old: object) -> TensorMapError:
-    """replace_address changes the address alone, so everything else must be the same."""
+    """Refuse a tensor that differs in more than the address, the only thing that replace_address changes."""
     return TensorMapError(
         f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything "
         "but the address. Make a new descriptor"
@@ -307,16 +307,16 @@ def replacement(what: str, new: object, old: object) -> TensorMapError:
 
 
 def allocation_class(value: int) -> TensorMapError:
-    """CUDA 13.5 driver API, cuTensorMapSetAllocationClass."""
+    """Refuse an allocation class that the driver cannot set (CUDA 13.5 driver API, cuTensorMapSetAllocationClass)."""
     name = TensorMapAllocationClass(value).short_name
     return TensorMapError(
-        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), and this one has '
-        "none; leave it out"
+        f'allocation_class="{name}" needs a driver with cuTensorMapSetAllocationClass (CUDA 13.5), which this one does '
+        "not have; leave it out"
     )
 
 
 def no_im2col_wide() -> TensorMapError:
-    """cuTensorMapEncodeIm2colWide came with CUDA 12.8."""
+    """Refuse im2col wide: cuTensorMapEncodeIm2colWide came with CUDA 12.8."""
     return TensorMapError(
         "this NVIDIA driver has no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8 (driver 570); use "
         "TensorMapIm2colOptions, or a newer driver"
@@ -324,7 +324,7 @@ def no_im2col_wide() -> TensorMapError:
 
 
 def no_memory() -> TensorMapError:
-    """Address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
+    """Refuse address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
     return TensorMapError(
         "the tensor has no memory of its own (address 0): it is a wrapper or fake tensor, or its storage was freed. "
         "Pass the tensor that holds the elements"
@@ -332,7 +332,7 @@ def no_memory() -> TensorMapError:
 
 
 def other_context(own: int, current: int) -> TensorMapError:
-    """A map is valid in the context in which it was made, and in those that share its memory."""
+    """Refuse another context: a map is valid in its own, and in those that share its memory."""
     return TensorMapError(
         f"the map was made in context {own:#x}, and context {current:#x} is current, which does not share its memory; "
         "replace the address with the map's own context current (Device.set_current), or make a map in this one"
@@ -340,24 +340,24 @@ def other_context(own: int, current: int) -> TensorMapError:
 
 
 def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
-    """A map adopted with a tensor is a map of that tensor."""
+    """Refuse to adopt a map with a tensor that it does not describe."""
     return TensorMapError(
         f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the "
-        "slice of it) that the map was made for, or none"
+        "slice of it) that the map was made for, or no tensor"
     )
 
 
 def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMapError:
-    """One integer for each map."""
+    """Refuse addresses that are not one integer for each map."""
     return TensorMapError(
-        f"addresses has shape {shape} and dtype {dtype}; give {count} integers, one for each tensor map"
+        f"addresses has shape {shape} and dtype {dtype}; pass {count} integers, one for each tensor map"
     )
 
 
 def replacement_address(address: int, alignment: int) -> TensorMapError:
-    """cuTensorMapReplaceAddress, globalAddress."""
+    """Refuse an address that a map cannot have (cuTensorMapReplaceAddress, globalAddress)."""
     if not 0 < address < 2**64:
-        return TensorMapError(f"address {shown(address)} is no 64-bit device address; pass one above 0 and below 2^64")
+        return TensorMapError(f"address {shown(address)} is not a 64-bit address; pass one above 0 and below 2^64")
     return TensorMapError(
         f"address {address:#x} is not a multiple of {alignment} bytes, which the descriptor needs; "
         f"the nearest lower one is {address - address % alignment:#x}"
@@ -368,16 +368,16 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
 
 
 def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Device and context, of the map and of the launch."""
+    """Refuse a map of another device or context than the launch's."""
     return TensorMapError(
         f"argument {argument}: the descriptor was made on device {own[0]} in context {own[1]:#x}, and the launch is on "
-        f"device {launch[0]} in context {launch[1]:#x}; a tensor map is valid in its own context. Make one with that "
-        "one current"
+        f"device {launch[0]} in context {launch[1]:#x}; a tensor map is valid in its own context. Make it while that "
+        "context is current"
     )
 
 
 def no_stream(value: object) -> TypeError:
-    """Nothing that has a handle."""
+    """Refuse an object that has no stream handle."""
     return TypeError(
         f"stream is a {type(value).__name__}; launch takes a cuda.core.Stream, a GraphBuilder or an object with "
         "__cuda_stream__"
@@ -385,13 +385,13 @@ def no_stream(value: object) -> TypeError:
 
 
 def stream_protocol(version: object) -> ValueError:
-    """cuda.core's documentation of ``__cuda_stream__``."""
-    return ValueError(f"the stream's __cuda_stream__ is of version {version}; version 0 is known")
+    """Refuse an unknown version of ``__cuda_stream__`` (documentation of cuda.core)."""
+    return ValueError(f"the stream's __cuda_stream__ has version {version}; only version 0 is supported")
 
 
 def closed_stream() -> ValueError:
-    """Its handle may be another stream's by now."""
+    """Refuse a closed stream: its handle may belong to another stream by now."""
     return ValueError(
-        "the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 shows the null "
-        "stream so, too: there pass cuda.core.LEGACY_DEFAULT_STREAM"
+        "the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 also shows the "
+        "null stream as closed; for it, pass cuda.core.LEGACY_DEFAULT_STREAM"
     )

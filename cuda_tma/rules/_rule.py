@@ -1,4 +1,4 @@
-"""What a rule about tensor maps is."""
+"""The type of a rule about tensor maps."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Rule:
     name, parameter, text, source : str
         `text` states the constraint for the documentation.
     find : callable
-        From a :class:`TensorMap` to what breaks the rule; empty if nothing does.
+        Returns the violations of the rule in a :class:`TensorMap`; empty if there are none.
     modes : tuple of type
-        The modes it holds for.
+        The modes to which it applies.
     severity : str
         ``"error"`` or ``"warning"``.
     """
@@ -48,7 +48,7 @@ class Rule:
     severity: str = "error"
 
     def violation(self, found: Finding) -> Violation:
-        """A finding with what the row knows."""
+        """Return a finding with the facts of the row added."""
         index, value, requirement, nearest, fix = found
         fix = fix or ("" if nearest is None else f"Use {nearest}.")
         return Violation(self.parameter, index, value, self.name, fix, self.source, self.severity, requirement, nearest)

@@ -1,11 +1,11 @@
 """The constraints on a tensor map, each stated once, and :func:`check`, which applies them.
 
-:data:`RULES` is a table: a row is a rule's name, the parameter it is about, its text, its source, and the function that
-finds what breaks it. The rows stand in the order of the driver's arguments. ``docs/rules.md`` is this table and that of
-:mod:`cuda_tma.rules._warnings`: ``python tools/write_rules.py`` writes it.
+:data:`RULES` is a table. A row contains a rule's name, its parameter, its text, its source, and the function that finds
+violations. The rows are in the order of the driver's arguments. ``python tools/write_rules.py`` writes this table and
+that of :mod:`cuda_tma.rules._warnings` to ``docs/rules.md``.
 
-An error is what the driver refuses; where it is more lenient than its documentation, the difference is a warning. What
-holds for compute capability 10.0 and later alone is documented, not verified on hardware.
+The driver refuses a map with an error; where it is more lenient than its documentation, the difference is a warning.
+Rules that apply only to compute capability 10.0 and later are documented, not verified on hardware.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TILED_API = "CUDA 13.5 driver API, cuTensorMapEncodeTiled: "
 _IM2COL_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2col: "
 _WIDE_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2colWide: "
 
-# What the cards of data types and swizzles say, in words.
+# The facts on the cards of data types and swizzles, as text.
 
 
 def _names(members: Iterable[Any], last: str = "and") -> str:
@@ -57,7 +57,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _by_value(attribute: str, least: int) -> dict[int, list[T]]:
-    """The data types whose card has such a value or a larger one."""
+    """Return the data types by the value on their card, if it is at least `least`."""
     found: dict[int, list[T]] = {}
     for data_type in T:
         value = getattr(ELEMENTS[data_type], attribute)
@@ -85,7 +85,7 @@ RULES = (
     Rule("rank", "rank",
          "1 to 5; 3 to 5 with an interleaved layout and for im2col", API + "tensorRank", find.rank),
     Rule("array_length", "rank",
-         "every array has as many values as the rank asks for", API + "globalStrides, boxDim, elementStrides",
+         "the length of every array fits the rank", API + "globalStrides, boxDim, elementStrides",
          find.lengths),
     Rule("global_address_range", "global_address",
          "a 64-bit address", API + "globalAddress", find.address_range),
@@ -105,7 +105,7 @@ RULES = (
     Rule("box_dim_range", "box_dim",
          "each 1 to 256", _TILED_API + "boxDim", find.within("box_dim", 1, MAX_BOX_DIM), TILED),
     Rule("box_dim_multiple", "box_dim",
-         "the innermost is a whole number of 16 bytes (the documentation says so for INTERLEAVE_NONE alone)",
+         "the innermost is a whole number of 16 bytes (documented only for INTERLEAVE_NONE)",
          _TILED_API + "boxDim; " + OBSERVED, find.inner_multiple, TILED),
     Rule("box_dim_packed", "box_dim",
          f"the innermost is {_ROWS}",
@@ -175,7 +175,7 @@ RULES = (
     Rule("oob_fill", "oob_fill",
          "NONE or NAN", API + "oobFill", find.member("oob_fill", range(2), "0 (NONE) or 1 (NAN)")),
     Rule("oob_fill_data_type", "oob_fill",
-         "NAN for a floating-point data type alone", API + "oobFill", find.nan_fill),
+         "NAN only for a floating-point data type", API + "oobFill", find.nan_fill),
     *(Rule(option.name, option.name, option.rule, option.source + UNVERIFIED * bool(option.since),
            find.member(option.name, option.legal, find.listed(option.legal)))
       for option in COMMON if option.rule),
@@ -190,7 +190,7 @@ def check(
     *,
     dtype_name: str | None = None,
 ) -> tuple[Violation, ...]:
-    """What the driver would refuse in `params`: all of it, in the order of the driver's arguments.
+    """Return every rule that `params` breaks, in the order of the driver's arguments.
 
     Parameters
     ----------
@@ -198,9 +198,9 @@ def check(
         In driver order.
     compute_capability : (int, int) or str
         The device, also as ``"9.0"`` or ``"sm_90a"``.
-        Rules for 10.0 and later are documented, not verified on hardware; their source says so.
+        Rules for 10.0 and later are documented, not verified on hardware, as their source states.
     warnings : bool
-        Whether to add, after the errors, what the driver accepts and users regret.
+        Whether to add, after the errors, advice on maps that the driver accepts.
     dtype_name : str, optional
         The dtype of the tensor. Each violation then has a `sentence` in the user's terms.
 
@@ -212,7 +212,7 @@ def check(
     Raises
     ------
     TensorMapError
-        If an argument is of another type, no device known has such a compute capability, or a number of a map that
+        If an argument is of another type, no known device has such a compute capability, or a number of a map that
         breaks a rule is beyond 128 bits.
 
     Examples
@@ -225,7 +225,7 @@ def check(
     """
     check_params(params)
     m = find.tensor_map(params, parse_compute_capability(compute_capability))
-    mode: Any = type(params)  # mypy holds a dataclass to be no key of a cache
+    mode: Any = type(params)  # mypy takes a dataclass not to be hashable
     rules, advice = _rules_of(mode)
     broken: list[Violation] = []
     for rule in rules:
@@ -243,6 +243,6 @@ def check(
 
 @cache
 def _rules_of(mode: type) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """The rules and the warnings of a mode."""
+    """Return the rules and the warnings of a mode."""
     rules, advice = (tuple(rule for rule in table if issubclass(mode, rule.modes)) for table in (RULES, WARNINGS))
     return rules, advice

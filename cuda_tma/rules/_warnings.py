@@ -1,4 +1,4 @@
-"""What the driver accepts and users regret: the warnings of ``check(params, warnings=True)``, a table like RULES."""
+"""The warnings of ``check(params, warnings=True)``, for maps that the driver accepts: a table like RULES."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 
 __all__ = ["WARNINGS"]
 
-_LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: how far out-of-bounds address generation may reach
+_LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: reach of out-of-bounds address generation
 
 
 def _has_rows(m: TensorMap) -> bool:
-    """Whether dimension 0 has a size in bytes. Where it has none, a rule says why."""
+    """Return whether dimension 0 has a size in bytes; if not, a rule reports why."""
     return bool(m.p.global_dim) and m.bits > 0 and m.p.interleave in range(len(I))
 
 
@@ -49,7 +49,7 @@ def _store_row(m: TensorMap) -> Findings:
     row_bits = m.p.global_dim[0] * m.bits if m.p.global_dim else 0
     if m.p.interleave or row_bits % 128 == 0:
         return ()
-    need = "a whole number of 16 bytes for stores and reductions: these also overwrite what follows a row's end"
+    need = "a whole number of 16 bytes for stores and reductions: they also overwrite the bytes after a row's end"
     return (Finding(0, m.p.global_dim[0], need),)
 
 
@@ -61,7 +61,7 @@ def _narrow_row(m: TensorMap) -> Findings:
 
 
 def _overlap(m: TensorMap) -> Findings:
-    """Sorted by stride, each dimension begins after the end of the smaller ones."""
+    """Find overlaps: sorted by stride, each dimension must begin after the end of the smaller ones."""
     if not _has_rows(m):
         return ()
     end, found = bytes_along(m.p, m.p.global_dim[0]), []
@@ -93,11 +93,11 @@ def _transfer_size(m: TensorMap) -> Findings:
     steps = m.p.element_strides
     try:
         delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
-    except TensorMapError:  # no box; a rule says why
+    except TensorMapError:  # no box; a rule reports why
         return ()
     if delivered == whole:
         return ()
-    need = f"reckoned with in expect_tx: a load delivers {delivered} bytes, not the {whole} of the whole box"
+    need = f"accounted for in expect_tx: a load delivers {delivered} bytes, not the {whole} of the whole box"
     return (Finding(None, steps, need),)
 
 
@@ -118,7 +118,7 @@ def _smem(m: TensorMap) -> Findings:
     most = MAX_SMEM_BYTES_OF_MAJOR.get(m.compute_capability[0], MAX_SMEM_BYTES)
     try:
         size = smem_bytes(m.p)
-    except TensorMapError:  # no box; a rule says why
+    except TensorMapError:  # no box; a rule reports why
         return ()
     if size <= most:
         return ()
@@ -131,7 +131,7 @@ def _smem(m: TensorMap) -> Findings:
 def _unexplained(m: TensorMap) -> Findings:
     found = []
     for word, mask in m.p.unexplained:
-        effect = "what they do is not known" if mask << 32 * word & ~_UNREAD else "no load reads them"
+        effect = "their effect is unknown" if mask << 32 * word & ~_UNREAD else "no load reads them"
         need = f"none: bits {mask:#x} of word {word} differ from what the driver writes, and {effect}"
         found.append(Finding(None, (word, mask), need, fix="Encode the params without them."))
     return found
@@ -171,7 +171,7 @@ WARNINGS = (
          "the column, with the gaps between its pixels, fits into the shared memory of a block", _SMEM, _smem, PIXELS,
          "warning"),
     Rule("element_strides_transfer", "element_strides",
-         "a load delivers ceil(box_dim / element_strides) elements: give expect_tx that product", OBSERVED,
+         "a load delivers ceil(box_dim / element_strides) elements: pass that product to expect_tx", OBSERVED,
          _transfer_size, TILED, "warning"),
     Rule("element_strides_ignored", "element_strides",
          "the innermost is 1 without an interleaved layout", API + "elementStrides", _ignored_element_stride,
@@ -180,7 +180,7 @@ WARNINGS = (
          "32B with INTERLEAVE_32B", API + "swizzle; the driver accepts others (" + OBSERVED + ")",
          _interleave_swizzle, severity="warning"),
     Rule("unexplained", "unexplained",
-         "empty: the bytes hold nothing that the driver was not seen to write", OBSERVED, _unexplained,
+         "empty: the bytes contain only bits that the driver was seen to write", OBSERVED, _unexplained,
          severity="warning"),
 )
 # fmt: on

@@ -1,15 +1,15 @@
-"""Where an element of a box lies in shared memory: swizzle, footprint, alignment and bank conflicts.
+"""The place of an element of a box in shared memory: swizzle, footprint, alignment and bank conflicts.
 
-A load lays its box out in rows: dimension 0 is contiguous, and each row starts on a multiple of the swizzle span, so
-that a row narrower than the span leaves a gap. Then the swizzle permutes chunks (*atoms*) inside every span, by XOR-ing
-address bits; it moves no byte out of its span and is its own inverse. With an interleaved layout the unit of dimension
+A load stores its box as rows. Dimension 0 is contiguous, and each row starts on a multiple of the swizzle span, so a
+row narrower than the span leaves a gap. Then the swizzle permutes chunks (*atoms*) inside every span, by XOR-ing
+address bits. It moves no byte out of its span and is its own inverse. With an interleaved layout the unit of dimension
 0 is a *slice* of 16 or 32 bytes, and slices are packed without gaps.
 
-Sources: PTX ISA 9.0, 5.5.6 "Interleave layout" and 5.5.7 "Swizzling Modes"; every rule for the element types, swizzles
-and interleaves of compute capability 9.0 was confirmed byte for byte by recorded loads and stores (observed: driver
-580, sm_90): interleave 16B with every swizzle (other than none: stores alone), 32B with 32B. Taken to hold: interleave
-32B with other swizzles, which the driver accepts. As documented, not verified on hardware: the ``128B_ATOM_*``
-swizzles, the packed types, and bank conflicts, which are reckoned from the banks that words lie in, not measured.
+Sources: PTX ISA 9.0, 5.5.6 "Interleave layout" and 5.5.7 "Swizzling Modes". Recorded loads and stores confirm every
+rule byte for byte for the element types, swizzles and interleaves of compute capability 9.0 (observed: driver 580,
+sm_90): interleave 16B with every swizzle (other than none: only stores), 32B with 32B. Interleave 32B with other
+swizzles, which the driver accepts, is assumed. Documented, not verified on hardware: the ``128B_ATOM_*`` swizzles, the
+packed types, and bank conflicts, which are computed from the banks of words, not measured.
 """
 
 from ._banks import bank_conflicts, worst_read

@@ -1,4 +1,4 @@
-"""How a warp's reads of a box fall on the banks of shared memory."""
+"""Bank conflicts of a warp's reads of a box."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ __all__ = ["bank_conflicts", "worst_read"]
 _LINE_BYTES = 128
 _BANK_BYTES = 4
 _BANKS = _LINE_BYTES // _BANK_BYTES
-_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # boxes that do not fit are compared with those that do, but not without end
+_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # boxes that do not fit may be compared too, up to this size
 
 
 def bank_conflicts(params: Params, access: str) -> int:
-    """How many ways a warp's read of the box conflicts: the wavefronts that the worst of its reads needs.
+    """Return how many ways a warp's read of the box conflicts: the wavefronts of the worst of its reads.
 
-    Shared memory has 32 banks of 4 bytes; lanes that read different 4-byte words of one bank are served one after the
-    other. 1 means no conflict.
+    Shared memory has 32 banks of 4 bytes. Lanes that read different 4-byte words of one bank are served one after the
+    other; 1 means no conflict.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     access : {"row", "column", "ldmatrix"}
-        ``"row"``: 32 lanes read neighbouring elements of one row. ``"column"``: 32 lanes read the same element of 32
+        ``"row"``: 32 lanes read neighboring elements of one row. ``"column"``: 32 lanes read the same element of 32
         successive rows. ``"ldmatrix"``: 8 lanes read 16 bytes each, of 8 successive rows (one 8x16-byte matrix).
 
     Returns
     -------
     int
-        Worst case over all places in the box. Elements of 8 bytes are served 16 lanes at a time, as the hardware does.
+        The worst case over all places in the box. Elements of 8 bytes are served 16 lanes at a time, as on hardware.
 
     Raises
     ------
     TensorMapError
-        If `access` is none of the three, `params` is no params, or its box is a multiple of shared memory.
+        If `access` is not one of the three, `params` is not params, or its box is many times the size of shared memory.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def bank_conflicts(params: Params, access: str) -> int:
 
 
 def worst_read(params: Params, access: str) -> np.ndarray:
-    """The 4-byte words, by number from the destination on, that the read of :func:`bank_conflicts` touches.
+    """Return the 4-byte words, numbered from the destination on, that the read of :func:`bank_conflicts` touches.
 
     >>> from cuda_tma.params import TiledParams
     >>> p = TiledParams(data_type=7, global_address=0, global_dim=(512, 512), global_strides=(2048,),
@@ -113,7 +113,7 @@ _ACCESSES = {"row": _row_reads, "column": _column_reads, "ldmatrix": _ldmatrix_r
 
 
 def _words(params: Params, offsets: np.ndarray, lane_bytes: int) -> np.ndarray:
-    """The distinct 4-byte words that lanes touch, reading `lane_bytes` each from linear `offsets`."""
+    """Return the distinct 4-byte words that lanes touch, reading `lane_bytes` each from linear `offsets`."""
     every = offsets[:, None] + np.arange(0, lane_bytes, min(lane_bytes, _BANK_BYTES))
     return np.unique(swizzle_offset(params.swizzle, every) // _BANK_BYTES)
 

@@ -1,4 +1,4 @@
-"""What is reckoned once for all maps of a tensor that may move: results kept by params, the address left out."""
+"""Results that all maps of a relocatable tensor share: a cache keyed by params without the address."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 def kept_without_address(
     maxsize: int, *, modulus: int = 1
 ) -> Callable[[Callable[[Any], _Result]], Callable[[Params], _Result]]:
-    """Keep the last `maxsize` results of a function of params, which sees the address modulo `modulus` alone.
+    """Keep the last `maxsize` results of a function of params, which receives the address modulo `modulus`.
 
-    A kernel's maps often differ in nothing but the address: they share one result, and one entry. Errors are not kept.
+    A kernel's maps often differ only in the address: they share one result, and one entry. Errors are not kept.
 
     >>> @kept_without_address(16)
     ... def rank(params):
@@ -57,6 +57,6 @@ def kept_without_address(
 
 
 def _kind_of(params: object) -> type[Params]:
-    """Which of the three a subclass is; refuses what is no params."""
+    """Return which of the three classes a subclass is; refuse objects that are not params."""
     check_params(params)
     return next(kind for kind in _KINDS if isinstance(params, kind))

@@ -1,4 +1,4 @@
-"""Where an element of a box lies, and how much shared memory the box takes."""
+"""The place of an element of a box, and the size of the box in shared memory."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
-CHUNK_BYTES = 16  # what the engine moves between global and shared memory at a time
+CHUNK_BYTES = 16  # the unit in which the engine moves data between global and shared memory
 
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
 _W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
 
 
 def chunk_elements(data_type: int) -> int:
-    """Elements of which a row of the box, and without interleave the innermost coordinate, must be a multiple.
+    """Return the number of elements of which a row of the box must be a multiple.
+
+    Without interleave, the innermost coordinate must be one too.
 
     >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
     (8, 32, 128)
@@ -36,7 +38,7 @@ def chunk_elements(data_type: int) -> int:
 
 
 def slice_bytes(params: Params) -> int:
-    """Bytes of one slice of channels of an interleaved layout; 0 without interleave."""
+    """Return the bytes of one slice of channels of an interleaved layout; 0 without interleave."""
     check_params(params)
     return entry("interleave", params.interleave, _SLICE_BYTES)
 
@@ -47,17 +49,17 @@ def _element(params: Params) -> Element:
 
 
 def _bits(params: Params) -> int:
-    """Of one element."""
+    """Return the bits of one element."""
     return _element(params).bits
 
 
 def bytes_along(params: Params, elements: Any) -> Any:
-    """Bytes of so many elements of dimension 0 of the tensor, or of each of an array; of slices, when interleaved."""
+    """Return the bytes of a number of elements (or an array of numbers) of dimension 0; of slices, if interleaved."""
     return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
 
 
 def tensor_bytes(params: Params) -> int:
-    """Bytes of global memory from the tensor's first to past its last, with whatever is between its rows.
+    """Return the bytes of global memory from the tensor's first to past its last, with the padding between its rows.
 
     >>> tensor_bytes(TiledParams(data_type=T.BFLOAT16, global_address=4096, global_dim=(60, 3), global_strides=(128,),
     ...                          box_dim=(8, 1), element_strides=(1, 1)))
@@ -68,12 +70,12 @@ def tensor_bytes(params: Params) -> int:
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:
-    """Bytes of data, and taken in shared memory, by 16 packed elements; None for types of whole bytes."""
+    """Return the bytes of data, and of shared memory, of 16 packed elements; None for types of whole bytes."""
     return _element(params).group_bytes
 
 
 def pixels(params: Im2colParams | Im2colWideParams) -> int:
-    """Pixels of one im2col load, without a halo."""
+    """Return the number of pixels of one im2col load, without a halo."""
     if not isinstance(params, Im2colParams | Im2colWideParams):
         raise TensorMapError(f"params is {shown(params)}; give Im2colParams or Im2colWideParams: a box has no pixels")
     if isinstance(params, Im2colWideParams) and params.mode == TensorMapIm2ColWideMode.W128:
@@ -82,7 +84,7 @@ def pixels(params: Im2colParams | Im2colWideParams) -> int:
 
 
 def box_extents(params: Params) -> tuple[int, ...]:
-    """Elements delivered per dimension of shared memory, innermost first.
+    """Return the number of elements delivered per dimension of shared memory, innermost first.
 
     Parameters
     ----------
@@ -93,8 +95,8 @@ def box_extents(params: Params) -> tuple[int, ...]:
     tuple of int
         Tiled: one extent for each dimension, in driver order, ``ceil(box_dim / element_stride)``; dimension 0 is not
         strided unless interleaved. Interleaved: extents count slices of 16 or 32 bytes in dimension 0, and the
-        dimension of channel slices (``rank - 2``) delivers one slice, whatever its box is (observed: driver 580,
-        sm_90). Im2col: (channels, pixels), or (pixels,) slices when interleaved.
+        dimension of channel slices (``rank - 2``) delivers one slice for any box (observed: driver 580, sm_90). Im2col:
+        (channels, pixels), or (pixels,) slices when interleaved.
 
     Examples
     --------
@@ -107,7 +109,7 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except ValueError:  # of several lengths
+    except ValueError:  # tuples of different lengths
         pass
     raise _no_box(params)
 
@@ -131,7 +133,7 @@ def _column_extents(params: Params) -> tuple[int, ...]:
 
 
 def _no_box(params: Params) -> TensorMapError:
-    """Why there are no extents: fields that fit no rank, or too small a number."""
+    """Return the error for a box without extents: fields that fit no rank, or a number that is too small."""
     if isinstance(params, TiledParams):
         least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
         return TensorMapError(
@@ -147,7 +149,7 @@ def _no_box(params: Params) -> TensorMapError:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Shared memory as rows: what of a row is data, how far apart rows start, and where its chunks go. All in bytes."""
+    """Shared memory as rows, in bytes: the data of a row, the distance between rows, and the order of its chunks."""
 
     count: int
     data_bytes: int  # delivered by a load
@@ -159,7 +161,7 @@ class Rows:
 
 @kept_without_address(1024)
 def rows(params: Params) -> Rows:
-    """The rows of one box in shared memory; an interleaved box is one packed row."""
+    """Return the rows of one box in shared memory; an interleaved box is one packed row."""
     extents = box_extents(params)
     span = pattern(params.swizzle).span_bytes
     if params.interleave:
@@ -177,7 +179,7 @@ def rows(params: Params) -> Rows:
 
 
 def check_fits(size_bytes: int) -> None:
-    """Refuse a box that no thread block can hold, before anything of its size is made."""
+    """Refuse a box larger than the shared memory of a thread block, before allocating anything of its size."""
     if size_bytes > MAX_SMEM_BYTES:
         raise TensorMapError(
             f"the box takes {size_bytes} bytes of shared memory, and a thread block has at most {MAX_SMEM_BYTES}; "
@@ -186,9 +188,9 @@ def check_fits(size_bytes: int) -> None:
 
 
 def tx_bytes(params: Params) -> int:
-    """Bytes that one load delivers: the number to give to ``mbarrier.expect_tx``.
+    """Return the bytes that one load delivers: the number for ``mbarrier.expect_tx``.
 
-    Elements filled because they lie out of bounds count; gaps between rows do not. Packed types count their data
+    Out-of-bounds elements count, because they are filled; gaps between rows do not. Packed types count their data
     without the gaps of ``ALIGN16B`` (not verified on hardware). A halo of im2col-wide is not included.
 
     >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
@@ -200,7 +202,7 @@ def tx_bytes(params: Params) -> int:
 
 
 def smem_bytes(params: Params) -> int:
-    """Bytes of shared memory that one box takes, gaps between rows included.
+    """Return the bytes of shared memory that one box takes, including gaps between rows.
 
     >>> smem_bytes(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
     ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=3))
@@ -211,9 +213,9 @@ def smem_bytes(params: Params) -> int:
 
 
 def smem_alignment(params: Params) -> int:
-    """Alignment in bytes of the destination in shared memory with which the offsets of this module hold.
+    """Return the alignment in bytes of the destination in shared memory that the offsets of this module assume.
 
-    The hardware takes any multiple of 128, but a swizzle follows address bits, so that below this alignment
+    The hardware accepts any multiple of 128. But a swizzle follows address bits, so that below this alignment
     (256, 512 or 1024 bytes) the pattern starts in its middle.
     """
     check_params(params)
@@ -221,12 +223,12 @@ def smem_alignment(params: Params) -> int:
 
 
 def box_index(extents: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
-    """The index of an element of the box as ints, one for each of its extents; they may lie outside."""
+    """Return the index of an element of the box as ints, one for each extent; they may be out of range."""
     return integers("index", index, len(extents), "one for each of box_extents, innermost first")
 
 
 def linear_offset(params: Params, index: Sequence[int]) -> int:
-    """Byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
+    """Return the byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
     extents = box_extents(params)
     index = box_index(extents, index)
     if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
@@ -251,7 +253,7 @@ def _offset_in_row(params: Params, element: int) -> int:
 
 
 def smem_offset(params: Params, index: Sequence[int]) -> int:
-    """Byte offset in shared memory of an element of the box, swizzled.
+    """Return the byte offset in shared memory of an element of the box, swizzled.
 
     Parameters
     ----------
@@ -262,12 +264,12 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
     Returns
     -------
     int
-        Bytes from a destination aligned to :func:`smem_alignment`; of a packed element, the byte with its first bit.
+        Bytes from a destination aligned to :func:`smem_alignment`; for a packed element, the byte with its first bit.
 
     Raises
     ------
     TensorMapError
-        If `index` is outside the box, or has not one integer for each extent.
+        If `index` is outside the box, or does not have one integer for each extent.
 
     Examples
     --------
@@ -281,12 +283,12 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
 
 
 def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
-    """The element that covers a byte of shared memory, or None in a gap: the inverse of :func:`smem_offset`.
+    """Return the element that covers a byte of shared memory, or None in a gap: the inverse of :func:`smem_offset`.
 
     Raises
     ------
     TensorMapError
-        If `offset` is outside the box's footprint, or no integer.
+        If `offset` is outside the box's footprint, or is not an integer.
     """
     if not 0 <= (offset := integer("offset", offset)) < smem_bytes(params):
         raise TensorMapError(
@@ -307,7 +309,7 @@ def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
 
 
 def _element_at(params: Params, byte: int) -> int | None:
-    """Element of a row that covers a byte of it (a slice, when interleaved)."""
+    """Return the element of a row that covers a byte of it (a slice, when interleaved)."""
     if byte >= rows(params).taken_bytes:
         return None
     if params.interleave:
@@ -321,27 +323,27 @@ def _element_at(params: Params, byte: int) -> int | None:
 
 
 def unit_bytes(params: Params) -> int:
-    """Bytes of one element of shared memory; 1 for packed elements."""
+    """Return the bytes of one element of shared memory; 1 for packed elements."""
     return max(1, _bits(params) // 8)
 
 
 def smem_layout(params: Params) -> Any:
-    """The same mapping as a CuTe layout: index (innermost first, see :func:`box_extents`) to offset in elements.
+    """Return the mapping as a CuTe layout: index (innermost first, see :func:`box_extents`) to offset in elements.
 
-    Needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
+    It needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
 
     Returns
     -------
     tensor_layouts.Layout or tensor_layouts.ComposedLayout
-        ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. Interleaved: one mode more, in
-        front, counts the elements of a slice.
+        ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. Interleaved layouts have an
+        additional first mode, which counts the elements of a slice.
 
     Raises
     ------
     TensorMapError
-        For elements of less than a byte, which a layout cannot say.
+        If elements are smaller than a byte, which a layout cannot express.
     ImportError
-        Without the library.
+        If the library is missing.
     """
     check_params(params)
     try:
@@ -361,6 +363,6 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        base = to_bit - int(math.log2(unit))  # not below 0: no swizzle parts 8 bytes, the largest element
+        base = to_bit - int(math.log2(unit))  # not below 0: no swizzle divides 8 bytes, the largest element
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout

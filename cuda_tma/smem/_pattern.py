@@ -12,7 +12,7 @@ __all__ = ["SwizzlePattern", "pattern", "swizzle_offset"]
 
 
 def pattern(swizzle: int) -> SwizzlePattern:
-    """The pattern of a ``TensorMapSwizzle`` value; TensorMapError if it is none.
+    """Return the pattern of a ``TensorMapSwizzle`` value; raise TensorMapError for other values.
 
     >>> pattern(2).repeat_bytes
     512
@@ -21,7 +21,7 @@ def pattern(swizzle: int) -> SwizzlePattern:
 
 
 def swizzle_offset(swizzle: int, offset: Any) -> Any:
-    """Where a byte goes, and, since the permutation is its own inverse, where it came from.
+    """Return the swizzled place of a byte, and also, because the permutation is its own inverse, its original place.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     Raises
     ------
     TensorMapError
-        If `swizzle` is none of the driver's, or `offset` is made of something else than integers.
+        If the driver has no such `swizzle`, or `offset` contains values other than integers.
 
     Examples
     --------
@@ -47,9 +47,9 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     """
     xors = pattern(swizzle).xors
     try:
-        moved = offset ^ 0  # integers alone have bits, also where nothing is moved
+        moved = offset ^ 0  # only integers have bits; checked even if nothing moves
         for from_bit, to_bit, bits in xors:
             moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
-    except (TypeError, NotImplementedError):  # the latter by torch
+    except (TypeError, NotImplementedError):  # torch raises the latter
         raise TensorMapError(f"offset is {shown(offset)}; give an integer, or an array of integers") from None
     return moved

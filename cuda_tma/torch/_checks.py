@@ -19,9 +19,9 @@ from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 
-_NEWEST = (12, 0)  # takes every map that an older generation takes
+_NEWEST = (12, 0)  # accepts every map that an older generation accepts
 
-# Earlier releases of torch call it has_hint.
+# Earlier releases of torch name it has_hint.
 _names = ("has_guarding_hint", "has_hint")
 _has_hint = next(getattr(symbolic_shapes, name) for name in _names if hasattr(symbolic_shapes, name))
 
@@ -38,7 +38,7 @@ def check_count(operator: str, parameters: KernelParameters, arguments: Sequence
 
 
 def check(operator: str, parameters: Iterable[KernelParameter], arguments: Sequence[Any]) -> None:
-    """Refuse tensors that the kernel cannot take. No guard is added on symbolic sizes.
+    """Refuse tensors that the kernel does not accept. No guard is added on symbolic sizes.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def check(operator: str, parameters: Iterable[KernelParameter], arguments: Seque
     Raises
     ------
     RuntimeError
-        With the operator, the argument, the rule and the remedy.
+        Contains the operator, the argument, the rule and the remedy.
     """
     first: tuple[str, torch.device] | None = None
     for parameter, argument in zip(parameters, arguments, strict=True):
@@ -68,7 +68,7 @@ def check(operator: str, parameters: Iterable[KernelParameter], arguments: Seque
 def _check_device(place: str, tensor: torch.Tensor, name: str, device: torch.device) -> None:
     if tensor.device != device:
         raise RuntimeError(
-            f"{place} is on {tensor.device}, and {name!r} on {device}; all tensors of a call lie on one device. "
+            f"{place} is on {tensor.device}, and {name!r} on {device}; all tensors of a call must be on one device. "
             f"Remedy: pass tensor.to({str(device)!r})"
         )
 
@@ -76,7 +76,7 @@ def _check_device(place: str, tensor: torch.Tensor, name: str, device: torch.dev
 def _check_pointer(place: str, tensor: torch.Tensor) -> None:
     if not tensor.is_contiguous():
         raise RuntimeError(
-            f"{place} has strides {tuple(tensor.stride())} for shape {tuple(tensor.shape)}; the kernel takes "
+            f"{place} has strides {tuple(tensor.stride())} for shape {tuple(tensor.shape)}; the kernel expects "
             f"a pointer, which has no strides, so the tensor must be contiguous. Remedy: pass tensor.contiguous()"
         )
 
@@ -90,7 +90,7 @@ def _check_map(place: str, map_type: MapType, argument: torch.Tensor) -> None:
     _check_dtype(place, map_type, argument)
     if argument.dim() != map_type.rank:
         raise RuntimeError(
-            f"{place} has {argument.dim()} dimensions, and {map_type} {map_type.rank}. Remedy: pass a view of that rank"
+            f"{place} has {argument.dim()} dimensions, {map_type} has {map_type.rank}. Remedy: pass a view of that rank"
         )
     _check_layout(place, map_type, argument)
 
@@ -108,14 +108,14 @@ def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
 
 
 def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
-    """Compare the shape and the strides with the rules of tensor maps: of symbolic sizes, those of this call."""
+    """Compare the shape and the strides with the rules of tensor maps; for symbolic sizes, with those of this call."""
     sizes = [*tensor.shape, *tensor.stride()]
     if not all(map(_has_hint, sizes)):
         return  # sizes that depend on data are known at the launch
     values = [each if isinstance(each, int) else each.node.hint for each in sizes]
     rank = tensor.dim()
     if 0 in values[:rank]:
-        return  # no launch is needed if the outputs are empty too; else it refuses the tensor
+        return  # no launch is needed if the outputs are also empty; otherwise it refuses the tensor
     try:
         spec = TensorSpec(values[:rank], tensor.dtype, values[rank:])
         tensor_map_of(spec, lambda _: 0, _NEWEST, map_type.options, {})

@@ -17,7 +17,7 @@ from ._launches import CudaLaunch, FakeLaunch, SimulatedLaunch
 __all__ = ["Definition", "define"]
 
 _TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # compilers keep the strides of the call
-_Library: Any = torch.library.Library  # which has no types
+_Library: Any = torch.library.Library  # it has no types
 _libraries: dict[str, Any] = {}  # an operator lives as long as its library
 _lock = Lock()
 
@@ -33,9 +33,9 @@ class Definition(NamedTuple):
         Functions of ``launch`` and of the operator's arguments.
     mutates_args : sequence of str
     backward, setup_context : callable or None
-        Of torch.library.register_autograd.
+        Arguments of torch.library.register_autograd.
     simulator : simulate.Device or None
-        It runs the kernels for CPU tensors.
+        The device that runs the kernels for CPU tensors.
     """
 
     name: str
@@ -48,11 +48,11 @@ class Definition(NamedTuple):
 
 
 def define(definition: Definition) -> Any:
-    """Define the operator, in the place of one that this function has defined under the same name."""
+    """Define the operator; it replaces one that this function has defined under the same name."""
     namespace, _, short = definition.name.partition("::")
     if not (namespace.isidentifier() and short.isidentifier()):
         raise ValueError(
-            f'{definition.name!r} is no name of an operator. Remedy: give a namespace and a name, "mylib::scale"'
+            f'{definition.name!r} is not the name of an operator. Remedy: pass a namespace and a name, "mylib::scale"'
         )
     schema = torch.library.infer_schema(
         _without_launch(definition), mutates_args=tuple(definition.mutates_args), op_name=short
@@ -68,7 +68,7 @@ def define(definition: Definition) -> Any:
 
 
 def _without_launch(definition: Definition) -> Callable[..., Any]:
-    """The function as torch reads its signature: ``launch`` is no argument of the operator."""
+    """Return the function without ``launch``, which is not an argument of the operator, for torch's reflection."""
     function = definition.real
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()

@@ -19,7 +19,7 @@ from ._outputs import Maker, maker
 __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
-_LAUNCH = "launch"  # the name by which functions take what launches
+_LAUNCH = "launch"  # the parameter of functions that receives the launcher
 _NAME = "operator"  # of the function, in tracebacks
 
 
@@ -30,9 +30,9 @@ class Derived:
     Attributes
     ----------
     real : callable
-        It makes the outputs, and launches.
+        The function that makes the outputs, and launches.
     fake : callable
-        It makes the outputs, and checks the arguments.
+        The function that makes the outputs, and checks the arguments.
     """
 
     real: Callable[..., Any]
@@ -67,7 +67,7 @@ def derived(
     Raises
     ------
     TypeError, ValueError
-        If a name is no parameter, or a parameter can be no argument of an operator.
+        If a name is not a parameter, or a parameter cannot be an argument of an operator.
     """
     parameters = described(kernel)
     given = {"outputs": outputs, "workspace": workspace, "values": values}
@@ -89,7 +89,7 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
     names = [each.name for each in parameters]
     if not all(names):
         raise TypeError(
-            f"{name}: the names of the parameters of kernel {parameters.kernel} are not known. Remedy: compile it by "
+            f"{name}: the names of the parameters of kernel {parameters.kernel} are unknown. Remedy: compile it with "
             "cuda_tma.compile, or decorate a function of `launch`"
         )
     seen: dict[str, str] = {}
@@ -101,7 +101,7 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
                 raise ValueError(f"{name}: {one!r} is in {seen[one]} and in {kind}. Remedy: keep one of them")
             seen[one] = kind
     if not given["outputs"] and not given["mutates_args"]:
-        raise ValueError(f"{name} has neither outputs nor mutates_args, so it has no effect. Remedy: give one of them")
+        raise ValueError(f"{name} has neither outputs nor mutates_args, so it has no effect. Remedy: pass one of them")
 
 
 def _check_types(parts: _Parts) -> None:
@@ -110,7 +110,7 @@ def _check_types(parts: _Parts) -> None:
             of = parts.parameters[each].type
             raise TypeError(
                 f"{parts.name}: parameter {each!r} of kernel {parts.parameters.kernel} is {of or 'of another type'}, "
-                f"which is no type of an operator's argument. Remedy: values={{{each!r}: function of the arguments}}"
+                f"which an operator's argument cannot be. Remedy: values={{{each!r}: function of the arguments}}"
             )
 
 
@@ -130,7 +130,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
     if is_fake:
         lines = [checked, *body]
-    else:  # only after an error, for the time that it takes
+    else:  # only after an error, because the check takes time
         lines = ["try:", *(f"    {line}" for line in body), "except Exception:", f"    {checked}", "    raise"]
     text = "\n    ".join([_head(parts), *lines])
     exec(compile(text, f"<{parts.name}>", "exec"), scope)
@@ -139,7 +139,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
 
 
 def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
-    """The lines that make tensors, launch and return; the functions that they call are put in the scope."""
+    """Return the lines that make tensors, launch and return; put the functions that they call into the scope."""
 
     def call(place: str, one: Maker) -> str:
         scope[place] = one.function
@@ -170,5 +170,5 @@ def _head(parts: _Parts) -> str:
 
 
 def _may_have_elements(*tensors: torch.Tensor) -> bool:
-    """Whether there is something to write, so that a launch is needed. No guard is added on symbolic sizes."""
+    """Return whether there are elements to write, so that a launch is needed. No guard is added on symbolic sizes."""
     return not all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)

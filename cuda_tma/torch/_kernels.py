@@ -1,4 +1,4 @@
-"""The kernel of an operator: one that is compiled, or a function that compiles it for each device."""
+"""The kernel of an operator: a compiled kernel, or a function that compiles one for each device."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Known:
     Attributes
     ----------
     given : object
-        The kernel as the user gave it: the key of this value, so it must live as long.
+        The user's kernel or function, the key of this value, which must therefore live as long.
     kernel : object
         The compiled kernel.
     parameters : KernelParameters
     count : int
-        Of the parameters.
+        The number of the parameters.
     pointers : tuple of int
         The positions of the parameters that are pointers.
     """
@@ -49,7 +49,7 @@ class KnownKernels:
     Parameters
     ----------
     compile : callable
-        It is given to each function that compiles a kernel.
+        The function that is passed to each function that compiles a kernel.
     """
 
     def __init__(self, compile: Compile):
@@ -58,7 +58,7 @@ class KnownKernels:
         self._lock = Lock()
 
     def __getitem__(self, given: Any) -> Known:
-        """Return the kernel, which is compiled if it was not."""
+        """Return the kernel; compile it on first use."""
         known = self._known.get(id(given))
         if known is not None:
             return known
@@ -73,12 +73,12 @@ class KnownKernels:
 
 
 def described(given: Any) -> KernelParameters:
-    """Return the parameters of a kernel. No driver is needed where a function compiles the kernel.
+    """Return the parameters of a kernel. If a function compiles the kernel, no driver is needed.
 
     Raises
     ------
     CompileError
-        If the source compiles for no generation of GPUs.
+        If the source compiles for no GPU generation.
     """
     if not callable(given):
         return parameters_of(given)
@@ -95,7 +95,7 @@ def _describe(
     constants: Mapping[str, str] | None = None,
     **_: Any,
 ) -> KernelParameters:
-    """Take the place of ``compile``, and return the parameters, whose offsets are not known."""
+    """Return the parameters, without offsets, in place of a kernel; the signature is that of ``compile``."""
     asked = request(source, name, target=_TARGETS[0], defines=defines, options=options, constants=constants)
     compiled = _compiled(asked)
     types, names = compiled.types or (), compiled.parameter_names
@@ -106,7 +106,7 @@ def _describe(
 
 
 def _compiled(asked: Request) -> Any:
-    """Compile for the first generation that takes the source."""
+    """Compile for the first generation that accepts the source."""
     first: CompileError | None = None
     for target in _TARGETS:
         options = tuple(each.replace(_TARGETS[0], target) for each in asked.options)

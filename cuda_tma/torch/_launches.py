@@ -16,7 +16,7 @@ from ._kernels import KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
-_streams: dict[tuple[int, int], Any] = {}  # by device and handle; torch makes no more than 65 of a device
+_streams: dict[tuple[int, int], Any] = {}  # by device and handle; torch makes at most 65 for a device
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -26,7 +26,7 @@ class Launch(Protocol):
     Attributes
     ----------
     multiprocessor_count : int
-        Of the device of the call. A configuration that needs it is a function, which fake tensors do not run.
+        Number of the device of the call. A configuration that needs it is a function, which fake tensors do not run.
     """
 
     multiprocessor_count: int
@@ -41,7 +41,7 @@ class Launch(Protocol):
         kernel : Kernel or callable
             A kernel, or a function of ``compile`` that returns one, which is called once for each device.
         *arguments
-            One for each parameter of the kernel, as of :func:`cuda_tma.launch`.
+            One for each parameter of the kernel, as in :func:`cuda_tma.launch`.
         """
 
     def parameters_of(self, kernel: Any) -> KernelParameters:
@@ -76,7 +76,7 @@ class FakeLaunch:
 
 
 class SimulatedLaunch:
-    """Launch kernels on a simulated GPU; without one, on that of ``cuda-tma sanitize``, if the program runs below it.
+    """Launch kernels on a simulated GPU (default: that of ``cuda-tma sanitize``, if it runs the program).
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class SimulatedLaunch:
     def _require_gpu(self) -> None:
         if self._simulator is None and cuda_tma.launch is unpatched_launch:
             raise RuntimeError(
-                f"{self._operator} was called with CPU tensors, and it runs on a GPU. Remedy: pass tensors of a CUDA "
+                f"{self._operator} was called with CPU tensors, but runs on a GPU. Remedy: pass tensors of a CUDA "
                 "device, or define the operator with simulator=cuda_tma.simulate.Device()"
             )
 
@@ -182,14 +182,14 @@ class CudaLaunch:
 
 
 def _current_stream(index: int) -> Any:
-    """Torch's current stream of a device: the same object at each call, which :func:`cuda_tma.launch` knows sooner."""
+    """Return torch's current stream of a device, one object, which :func:`cuda_tma.launch` finds faster."""
     key = index, torch._C._cuda_getCurrentRawStream(index)
     stream = _streams.get(key)
     return stream or _streams.setdefault(key, torch.cuda.current_stream(index))
 
 
 def _compile_on(index: int) -> Any:
-    """``cuda_tma.compile`` of one device."""
+    """Return ``cuda_tma.compile`` for one device."""
 
     def compile(*given: Any, **asked: Any) -> Any:
         cuda_tma.Device(index).set_current()
@@ -207,6 +207,6 @@ def _device_of(arguments: Sequence[Any]) -> int:
 
 
 def _as_numpy_reads(value: Any) -> Any:
-    """View 8-bit floats as bytes, since NumPy has no such types."""
+    """View 8-bit floats as bytes, because NumPy has no such types."""
     is_narrow = isinstance(value, torch.Tensor) and value.dtype.itemsize == 1 and value.dtype.is_floating_point
     return value.view(torch.uint8) if is_narrow else value

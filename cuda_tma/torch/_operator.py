@@ -1,4 +1,4 @@
-"""operator(): kernels as an operator of torch, in one statement."""
+"""The function operator(): kernels as an operator of torch, in one statement."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ def operator(
     Parameters
     ----------
     name : str
-        With a namespace: ``"mylib::scale"``. A second definition of a name takes the place of the first.
+        With a namespace: ``"mylib::scale"``. A second definition of a name replaces the first.
     kernel : Kernel or callable, optional
         A kernel of :func:`cuda_tma.compile`; or a function of ``compile`` that returns one, which runs once for each
         device, at the first call there. The operator's arguments are the kernel's parameters, in order: tensors for
         typed maps and pointers, and numbers.
     config : LaunchConfig, mapping of its fields, or callable
-        A function takes arguments, outputs and workspaces by their names, and ``launch`` (a :class:`Launch`).
+        A function receives arguments, outputs and workspaces by their names, and ``launch`` (a :class:`Launch`).
     outputs : mapping, optional
         The parameters that the operator allocates and returns: :func:`like`, or a function that makes the tensor from
-        arguments, which it takes by their names.
+        arguments, which it receives by their names.
     workspace : mapping, optional
-        As `outputs`, for tensors that end with the call.
+        As `outputs`, for tensors that the call frees.
     values : mapping, optional
-        The parameters that follow from the arguments: functions as of `config`.
+        The parameters that are computed from the arguments: functions as in `config`.
     mutates_args : iterable of str, optional
         The arguments that the kernel writes.
     backward, setup_context : callable, optional
-        The gradient, as :func:`torch.library.register_autograd` takes it.
+        The gradient, as for :func:`torch.library.register_autograd`.
     simulator : simulate.Device, optional
-        CPU tensors run there, and a finding of the sanitizer raises. None: CPU tensors are refused.
+        The device for CPU tensors, on which a finding of the sanitizer raises. None: CPU tensors are refused.
 
     Returns
     -------
     torch.ops.OpOverload
-        Or a decorator that returns it: the function takes a :class:`Launch` as ``launch`` before the operator's
-        arguments, which have annotations, makes tensors by torch's functions, and returns the outputs.
+        Or a decorator that returns it. The decorated function takes a :class:`Launch` as ``launch`` before the
+        operator's arguments, which have annotations. It makes tensors with torch's functions, and returns the outputs.
 
     Raises
     ------
     TypeError, ValueError
-        If a name is no parameter, or a parameter can be no argument of an operator.
+        If a name is not a parameter, or a parameter cannot be an argument of an operator.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Functions of an operator's arguments: they make outputs, workspaces, numbers and configurations."""
+"""Functions of an operator's arguments, which make outputs, workspaces, numbers and configurations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
     name : str
         The argument.
     dtype : torch.dtype, optional
-        The output's; None for the argument's.
+        The output's dtype; None for the argument's.
 
     Returns
     -------
@@ -46,14 +46,14 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
 
 
 def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
-    """Return the function that a user gave, with the names that it takes; all of these must be known.
+    """Return a user's function, with the names of its parameters; all of these must be known.
 
     Raises
     ------
     TypeError
-        If it is no function.
+        If it is not a function.
     ValueError
-        If it takes a name that is not known.
+        If it has an unknown parameter.
     """
     known = tuple(known)
     if isinstance(given, Maker):
@@ -66,6 +66,6 @@ def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
     for name in found.names:
         if name not in known:
             raise ValueError(
-                f"{place} takes {name!r}, which is no argument here. Remedy: take one of {', '.join(known)}"
+                f"{place} takes {name!r}, which is not an argument here. Remedy: take one of {', '.join(known)}"
             )
     return found

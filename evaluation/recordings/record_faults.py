@@ -39,7 +39,7 @@ SECONDS, HANG_SECONDS = 30, 3
 TOTAL_SECONDS, AT_ONCE = 240, 4
 MEMORY_BYTES = 1 << 20
 _NOT_READY = 600
-BLOCKING = ("a load", "a load from a wild address", "the innermost coordinate is no multiple of 16 bytes", "trap")
+BLOCKING = ("a load", "a load from a wild address", "the innermost coordinate is not a multiple of 16 bytes", "trap")
 _END = time.monotonic() + TOTAL_SECONDS
 
 

@@ -19,7 +19,7 @@ from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 
 def test_check_accepts(capsys):
-    assert run(capsys, "check", *LEGAL_SHAPE) == (0, "accepted: the driver takes this map\n", "")
+    assert run(capsys, "check", *LEGAL_SHAPE) == (0, "accepted: the driver accepts this map\n", "")
 
 
 def test_check_explains_in_the_users_terms(capsys):
@@ -31,7 +31,7 @@ def test_check_explains_in_the_users_terms(capsys):
 
 def test_check_warns_only_on_request(capsys):
     narrow = [*LEGAL_SHAPE[:5], "2x16x16", *LEGAL_SHAPE[6:]]
-    assert run(capsys, "check", *narrow)[:2] == (0, "accepted: the driver takes this map\n")
+    assert run(capsys, "check", *narrow)[:2] == (0, "accepted: the driver accepts this map\n")
     status, out, _ = run(capsys, "check", "--warnings", *narrow)
     assert status == 0 and "1. warning: box_dim[2] is 16 (64 bytes)" in out
 
@@ -93,7 +93,7 @@ def test_im2col_of_a_convolution(capsys):
         assert status == 0 and answer["pixel_box_lower_corner"] == [-2, -1] and answer["oob_fill"] == 1
         assert (answer["pixel_box_upper_corner"], answer["element_strides"]) == ([0, -3], [1, 1, 2, 1])
     status, _, error = run(capsys, "check", *tensor.split())
-    assert status == 2 and "give --box, or for im2col --channels and --pixels, and --kernel-size or" in error
+    assert status == 2 and "pass --box, or for im2col --channels and --pixels, and --kernel-size or" in error
     status, out, _ = run(capsys, "check", *tensor.split(), "--kernel-size", "57x1")
     assert status == 1 and "The dilated kernel does not fit into the padded extent" in out
 
@@ -252,7 +252,7 @@ def test_info_without_a_driver(capsys, monkeypatch):
     status, out, _ = run(capsys, "info")
     assert status == 0
     assert "cuda-tma       9.9" in out and "rich           not installed" in out and "device header  /inc" in out
-    assert "driver         none: all but making and launching maps works" in out and "no libcuda" in out
+    assert "driver         none: everything works but making and launching maps" in out and "no libcuda" in out
 
 
 def test_info_with_devices(capsys, monkeypatch):

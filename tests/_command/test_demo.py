@@ -35,7 +35,7 @@ def test_right_picture(tmp_path, picture, capfd):
     out, err = capfd.readouterr()
     assert "emulator" in out.splitlines()[0]
     assert "source: FLOAT32, global_dim (131, 70, 1), global_strides (528, 36960) bytes, box_dim (72, 72, 1)" in out
-    assert out.endswith("every pixel is as NumPy computes it\n")
+    assert out.endswith("every pixel is equal to NumPy's\n")
     assert err == ""
     assert read_png(tmp_path / "out.png").shape == (70, 131 + 8 + 131, 3)
 
@@ -114,11 +114,11 @@ def test_side_by_side_keeps_the_pixels_and_the_scale():
         (np.zeros(5), r"float64 of shape \(5,\)"),
         (np.zeros((2, 2), complex), "needs real numbers"),
         (np.zeros((0, 4)), r"shape \(0, 4\)"),
-        (np.array([[1.0, np.nan]]), "holds NaN, infinity, or what float32 has no room for"),
-        (np.array([[1.0, -np.inf]]), "holds NaN, infinity"),
+        (np.array([[1.0, np.nan]]), "contains NaN, infinity, or what float32 has no room for"),
+        (np.array([[1.0, -np.inf]]), "contains NaN, infinity"),
         (np.array([[1.0, 1e300]]), "what float32 has no room for"),
         (np.array([["a"]]), "needs real numbers"),
-        (np.array([[None]]), "is no picture that can be read: Object arrays cannot be loaded"),
+        (np.array([[None]]), "is not a picture that can be read: Object arrays cannot be loaded"),
     ],
 )
 def test_unfit_input_is_named(tmp_path, capsys, array, message):
@@ -139,7 +139,7 @@ def test_without_pillow(tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "PIL", None)
     (tmp_path / "in.png").write_bytes(b"")
     assert run(tmp_path, "--input", tmp_path / "in.png") == 2
-    message = f"cuda-tma: reading {tmp_path / 'in.png'} needs Pillow: pip install pillow, or give a .npy array, or no"
+    message = f"cuda-tma: reading {tmp_path / 'in.png'} needs Pillow: pip install pillow, or pass a .npy array, or no"
     assert capsys.readouterr().err.startswith(message)
 
 
@@ -152,7 +152,7 @@ def test_a_broken_file_is_not_a_picture(tmp_path, capsys, name, content):
     (tmp_path / name).write_bytes(content)
     assert run(tmp_path, "--input", tmp_path / name) == 2
     assert re.match(
-        f"cuda-tma: {tmp_path / name} (cannot be read|is no picture that can be read): .", capsys.readouterr().err
+        f"cuda-tma: {tmp_path / name} (cannot be read|is not a picture that can be read): .", capsys.readouterr().err
     )
 
 
@@ -160,7 +160,7 @@ def test_several_arrays_are_refused(tmp_path, capsys):
     np.savez(tmp_path / "in.npz", a=np.zeros((2, 2)))
     (tmp_path / "in.npz").rename(tmp_path / "in.npy")
     assert run(tmp_path, "--input", tmp_path / "in.npy") == 2
-    assert "in.npy holds several arrays; give one of them as a .npy" in capsys.readouterr().err
+    assert "in.npy contains several arrays; pass one of them as a .npy" in capsys.readouterr().err
 
 
 def test_the_output_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
@@ -196,7 +196,7 @@ def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(tmp_path, "--input", tmp_path / "in.npy") == 0
-    assert capsys.readouterr().out.endswith("every pixel is as NumPy computes it\n")
+    assert capsys.readouterr().out.endswith("every pixel is equal to NumPy's\n")
 
 
 def test_the_suffix_of_the_output_may_be_large(tmp_path, picture):
@@ -234,7 +234,7 @@ def test_without_a_gpu_the_simulator_runs_the_kernel(monkeypatch, tmp_path, pict
     out = capsys.readouterr().out
     assert out.startswith("No GPU found: running on the simulator.\n(no driver)\n")
     assert "source: FLOAT32, global_dim (131, 70, 1), global_strides (528, 36960) bytes, box_dim (72, 72, 1)" in out
-    assert out.endswith("every pixel is as NumPy computes it\n")
+    assert out.endswith("every pixel is equal to NumPy's\n")
     wrong = demo.SOURCE.replace("x - HALO, y - HALO", "x - HALO, y + 1 - HALO")
     monkeypatch.setattr(demo, "SOURCE", wrong)
     assert cli.main(["demo", "--input", str(picture), "--output", output]) == 1

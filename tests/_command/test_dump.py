@@ -18,7 +18,7 @@ from tests.support.descriptors import LEGAL
 RAW = encode(LEGAL)
 DIGITS = RAW.hex()
 HOW = (
-    "Write 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit"
+    "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit"
 )
 
 
@@ -90,33 +90,33 @@ REFUSED = {
     "groups of 6": (lines(DIGITS, 6, " "), "43 groups of 4 to 6 digits could be bytes"),
     "groups of 32 but for a short one": (DIGITS[:8] + " " + lines(DIGITS[8:], 32), "of 8 to 32 digits could be"),
     "lines, two of them short": (f"{DIGITS[:200]} {DIGITS[200:210]} {DIGITS[210:]}", "3 groups of 10 to 200 digits"),
-    "words of 4 bytes in order": (lines(DIGITS, 8, " "), "32 groups of 8 digits are a map as bytes in order, and as w"),
-    "words of 8 bytes in order": (lines(DIGITS, 16, " "), "16 groups of 16 digits are a map as bytes in order, and as"),
+    "words of 4 bytes in order": (lines(DIGITS, 8, " "), "32 groups of 8 digits are a map as bytes in order, but not as w"),
+    "words of 8 bytes in order": (lines(DIGITS, 16, " "), "16 groups of 16 digits are a map as bytes in order, but not as"),
     "8 and 16": (lines(DIGITS[:128], 8) + " " + lines(DIGITS[128:], 16), "24 groups of 8 to 16 digits could be"),
-    "one long number": ("0x" + DIGITS, "1 group with 0x, the longest of 256 digits, are no words of 128 bytes"),
+    "one long number": ("0x" + DIGITS, "1 group with 0x, the longest of 256 digits, are not words of 128 bytes"),
     "numbers of 128 bits": (" 0x".join(["", *lines(DIGITS, 32).split()]), "8 groups with 0x, the longest of 32 digits"),
-    "half with 0x": ("0x" + lines(DIGITS, 16, " "), "some of its groups have 0x before them, and some have not"),
-    "one digit less": (DIGITS[:-1], "it has 255 hex digits, and 128 bytes are 256"),
+    "half with 0x": ("0x" + lines(DIGITS, 16, " "), "some of its groups have 0x before them, and some do not"),
+    "one digit less": (DIGITS[:-1], "it has 255 hex digits; 128 bytes have 256"),
     "one digit more": (DIGITS + "0", "it has 257 hex digits"),
     "one pair less": (RAW[:-1].hex(" "), "it has 254 hex digits"),
     "a word less": (" ".join(f"0x{w:08x}" for w in words(RAW, "I")[:-1]), "31 groups with 0x, the longest of 8 digits"),
     "half of the words": (" ".join(f"0x{w:08x}" for w in words(RAW, "I")[:16]), "16 groups with 0x, the longest of 8"),
     "a byte too large": (" ".join(["0x100", *(f"0x{b:02x}" for b in RAW[1:])]), "128 groups with 0x, the longest of 3"),
     "a word too long": (" ".join(["0x" + "1" * 17] * 16), "16 groups with 0x, the longest of 17 digits"),
-    "decimal numbers": (str(list(RAW)), "hex digits, and 128 bytes are 256"),
-    "another letter": (DIGITS[:-1] + "g", "it holds other things than hex digits"),
+    "decimal numbers": (str(list(RAW)), "hex digits; 128 bytes have 256"),
+    "another letter": (DIGITS[:-1] + "g", "it contains more than hex digits"),
     "words of two dumps": (DIGITS * 2, "it has 512 hex digits"),
-    "signs": (" ".join(["-0x1"] * 16), "it holds other things than hex digits"),
-    "digits of another script": (DIGITS[:-1] + "\N{ARABIC-INDIC DIGIT ONE}", "it holds other things"),
-    "an 0x without digits": ("0x " * 16, "it holds other things than hex digits"),
-    "nothing": ("", "it holds other things than hex digits"),
+    "signs": (" ".join(["-0x1"] * 16), "it contains more than hex digits"),
+    "digits of another script": (DIGITS[:-1] + "\N{ARABIC-INDIC DIGIT ONE}", "it contains more"),
+    "an 0x without digits": ("0x " * 16, "it contains more than hex digits"),
+    "nothing": ("", "it contains more than hex digits"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
     text, why = REFUSED[case]
-    with pytest.raises(TensorMapError, match="this is no dump of 128 bytes: ") as error:
+    with pytest.raises(TensorMapError, match="this is not a dump of 128 bytes: ") as error:
         parse_dump(text)
     assert re.search(why, str(error.value)) and HOW in str(error.value)
 
@@ -130,7 +130,7 @@ def test_the_longest_word_shows_that_the_others_are_whole(count, most):
         assert parse_dump(text) == (b"\1" + bytes(size - 1)) * (count - 1) + (16**digits - 1).to_bytes(size, "little")
     for digits in (most // 2, most + 1):
         with pytest.raises(
-            TensorMapError, match=f"{count} groups with 0x, the longest of {digits} digits, are no words"
+            TensorMapError, match=f"{count} groups with 0x, the longest of {digits} digits, are not words"
         ):
             parse_dump("0x1 " * (count - 1) + "0x" + "f" * digits)
 
@@ -156,7 +156,7 @@ def test_a_file_of_another_size_is_named_with_its_size(tmp_path, size):
     path.write_bytes(b"\xff" * size)
     with pytest.raises(TensorMapError) as error:
         read_map(str(path))
-    assert str(error.value).startswith(f"{path} is no tensor map: it has {size} bytes, and a tensor map 128. {HOW}")
+    assert str(error.value).startswith(f"{path} is not a tensor map: it has {size} bytes, and a tensor map has 128. {HOW}")
 
 
 def test_a_text_that_is_not_a_dump_is_named_with_its_file(tmp_path):
@@ -164,7 +164,7 @@ def test_a_text_that_is_not_a_dump_is_named_with_its_file(tmp_path):
     path.write_text(DIGITS[:-2])
     with pytest.raises(TensorMapError) as error:
         read_map(str(path))
-    assert str(error.value).startswith(f"{path}: this is no dump of 128 bytes: it has 254 hex digits")
+    assert str(error.value).startswith(f"{path}: this is not a dump of 128 bytes: it has 254 hex digits")
 
 
 def test_no_more_of_a_file_is_read_than_shows_that_it_is_too_large():
@@ -178,11 +178,11 @@ def test_no_more_of_a_file_is_read_than_shows_that_it_is_too_large():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=Endless()))
         with pytest.raises(
-            TensorMapError, match="standard input is no tensor map: it has more than 65536 bytes, and a"
+            TensorMapError, match="standard input is not a tensor map: it has more than 65536 bytes, and a"
         ):
             read_map("-")
     assert asked == [65537]
-    with pytest.raises(TensorMapError, match="/dev/zero is no tensor map: it has more than 65536 bytes"):
+    with pytest.raises(TensorMapError, match="/dev/zero is not a tensor map: it has more than 65536 bytes"):
         read_map("/dev/zero")
 
 
@@ -191,7 +191,7 @@ def test_standard_input(monkeypatch):
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
         assert read_map("-") == RAW
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(TensorMapError, match="standard input is closed; give hex digits or a file"):
+    with pytest.raises(TensorMapError, match="standard input is closed; pass hex digits or a file"):
         read_map("-")
 
 
@@ -213,7 +213,7 @@ def test_64_digits_are_an_unfinished_dump_not_a_missing_file():
 def test_arguments_that_name_no_file(source):
     with pytest.raises(TensorMapError) as error:
         read_map(source)
-    assert str(error.value).startswith(f"{source!r} names no file. {HOW}")
+    assert str(error.value).startswith(f"{source!r} does not name a file. {HOW}")
 
 
 def test_a_folder_is_not_a_file(tmp_path):

@@ -88,12 +88,12 @@ def test_a_sticky_error_is_not_the_maps(capsys):
     _, out, _ = explain(capsys, str(POSTED / "vllm-project_vllm_13961.txt"))
     assert 'CUDA_ERROR_ILLEGAL_INSTRUCTION (715, "an illegal instruction was encountered"): it is sticky' in out
     assert "map 2 of 2: FLOAT16, shape (23434, 32, 16, 64), box (1, 1, 192, 64), swizzle 128B (2 times)" in out
-    assert "Error 715 at its creation is not about this map: it is that of a kernel that ran before, and sticky." in out
+    assert "Error 715 at its creation is not about this map: it is that of an earlier kernel, and sticky." in out
 
 
 def test_recorded_causes_are_listed(capsys):
-    assert "What gave 716 on an H200: the map lies 32 bytes beside a multiple of 64; " in explain(capsys, "716")[1]
-    assert "No recorded misuse of TMA gave 702 on an H200." in explain(capsys, "702")[1]
+    assert "What gave 716 on an H200: the map lies 32 bytes past a multiple of 64; " in explain(capsys, "716")[1]
+    assert "No recorded misuse of TMA caused 702 on an H200." in explain(capsys, "702")[1]
 
 
 def test_a_broken_rule_is_named(capsys):
@@ -216,7 +216,7 @@ def test_a_line_of_deep_gemm(capsys):
     assert status == 1
     assert "map 1 of 1: UINT8, shape (4096, 7168), box (64, 128), swizzle 128B" in out
     assert "stride of dimension 0 is 7176 bytes" in out
-    assert "Not in the text, and taken as usual: data_type, global_address." in out
+    assert "Not in the text, usual values assumed: data_type, global_address." in out
 
 
 def test_the_drivers_own_names(capsys):
@@ -235,12 +235,12 @@ def test_the_type_by_the_name_that_wrappers_give_it():
 
 def test_a_descriptor_at_a_misaligned_address(capsys):
     text = (POSTED / "NVIDIA_cutlass_947.txt").read_text().replace("2800c0", "2800d0")
-    assert "Its 128 bytes were to lie at 0x7ffd7d2800d0, which is no multiple of 64" in explain(capsys, text)[1]
+    assert "Its 128 bytes were to be written at 0x7ffd7d2800d0, which is not a multiple of 64" in explain(capsys, text)[1]
 
 
 def test_lines_of_several_processes(capsys):
     status, out, _ = explain(capsys, "dim 4\ngmem_address 0\nglobalDim (1,2)\nglobalDim (3,4)\nerror 700")
-    assert status == 1 and "fields without box_dim, global_strides are no whole map" in out
+    assert status == 1 and "fields without box_dim, global_strides are not a whole map" in out
 
 
 @given(st.text(max_size=300) | st.text("(),0123456789 \nglobalDimboxStridesformatx:", max_size=300))

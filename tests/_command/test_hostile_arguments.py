@@ -44,13 +44,13 @@ FILES = {
     "a kernel in a pipe": ([], "pipe.ptx", "the PTX has no kernel f"),
     "a folder": ([], "folder.ptx", "folder.ptx cannot be read: Is a directory"),
     "no file": ([], "absent.ptx", "absent.ptx cannot be read: No such file"),
-    "an array without end": (["--arg", "zero.npy"], "k.ptx", "zero.npy is no .npy file of numbers"),
+    "an array without end": (["--arg", "zero.npy"], "k.ptx", "zero.npy is not a .npy file of numbers"),
     "an array in a pipe": (
         ["--arg", "pipe.npy"],
         "k.ptx",
-        "pipe.npy is no .npy file of numbers|pipe.npy cannot be read",
+        "pipe.npy is not a .npy file of numbers|pipe.npy cannot be read",
     ),
-    "an array of 1 TiB": (["--arg", "float32[524288x524288]"], "k.ptx", "has no room in this machine's memory"),
+    "an array of 1 TiB": (["--arg", "float32[524288x524288]"], "k.ptx", "does not fit in this machine's memory"),
     "suppressions without end": (["--suppressions", "zero.txt"], "k.ptx", "zero.txt has more than 1048576 bytes"),
     "large suppressions": (["--suppressions", "large.txt"], "k.ptx", "large.txt has more than 1048576 bytes"),
     "suppressions in a folder": (["--suppressions", "folder.ptx"], "k.ptx", "cannot be read: Is a directory"),
@@ -113,7 +113,7 @@ def test_a_dtype_is_read_twice(folder, capsys):
 @pytest.mark.parametrize("name", ["finfo", "real", "ml_dtypes", "__doc__", "uint3", "float8_nonsense", "Ω"])
 def test_an_invalid_dtype(folder, capsys, name):
     assert cli.main(["sanitize", "k.ptx", *LAUNCH, "--arg", f"{name}[3]"]) == 2
-    assert "is no dtype of NumPy or ml_dtypes" in capsys.readouterr().err
+    assert "is not a dtype of NumPy or ml_dtypes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", [np.array(["text"]), np.array([{}], object), np.zeros(2, "i4,f4"), None])
@@ -124,7 +124,7 @@ def test_an_npy_file_without_numbers(folder, capsys, given):
     else:
         np.save(folder / "a.npy", given, allow_pickle=True)
     assert cli.main(["sanitize", "k.ptx", *LAUNCH, "--arg", "a.npy"]) == 2
-    assert "a.npy is no .npy file of numbers" in capsys.readouterr().err
+    assert "a.npy is not a .npy file of numbers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("descr", ["(" * 2000, "'<f4" + "(" * 300, "1" * 5000, "\0", "'" + "9" * 4000 + "'", "{" * 90])
@@ -132,7 +132,7 @@ def test_an_npy_file_with_a_wrong_header(folder, capsys, descr):
     header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': (4,), }}".encode()
     (folder / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16))
     assert cli.main(["sanitize", "k.ptx", *LAUNCH, "--arg", "a.npy"]) == 2
-    assert "a.npy is no .npy file of numbers" in capsys.readouterr().err
+    assert "a.npy is not a .npy file of numbers" in capsys.readouterr().err
 
 
 def test_a_capability_without_tma(folder, capsys):

@@ -41,7 +41,7 @@ def repeated(part: str) -> str:
 )
 def test_a_dump(text):
     begun = time.process_time()
-    with pytest.raises(TensorMapError, match="this is no dump of 128 bytes"):
+    with pytest.raises(TensorMapError, match="this is not a dump of 128 bytes"):
         parse_dump(text)
     assert time.process_time() - begun < MOST_SECONDS
 
@@ -107,7 +107,7 @@ def file_of_two_gigabytes(folder):
 
 @pytest.mark.parametrize("make", [file_without_end, pipe_without_a_writer, file_of_two_gigabytes])
 @pytest.mark.parametrize(
-    ("command", "sentence"), [("explain", "nothing in it is known"), ("decode", "this is no dump|is no tensor map")]
+    ("command", "sentence"), [("explain", "nothing in it is known"), ("decode", "this is not a dump|is not a tensor map")]
 )
 def test_a_file_is_read_up_to_a_bound(tmp_path, make, command, sentence):
     done = limited(command, make(tmp_path))

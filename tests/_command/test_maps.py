@@ -18,9 +18,9 @@ def test_check_warns_of_bits_that_no_driver_writes(capsys):
     raw = encode(LEGAL)[:-4] + b"\xff\xff\xff\xff"
     status, out, _ = run(capsys, "check", raw.hex())
     assert status == 0 and out == (
-        "1. warning: unknown bits of word 31: 0xffffffff, where the driver writes 0x0: no field is known there; what "
-        "it does to a load is not known\n"
-        "accepted, with a warning: the driver takes what these bytes say, and would write other bytes\n"
+        "1. warning: unknown bits of word 31: 0xffffffff, where the driver writes 0x0: no field is known there; its "
+        "effect on a load is unknown\n"
+        "accepted, with a warning: the driver accepts the parameters, but would write other bytes\n"
     )
     status, out, _ = run(capsys, "check", "--json", raw.hex())
     answer = json.loads(out)
@@ -167,7 +167,7 @@ def test_a_wide_map_without_known_bytes_has_none(capsys, corner):
     options = [*IMAGES, "--wide", "W", "--lower-corner=-3", "--upper-corner=400", corner]
     assert run(capsys, "check", *options, "--compute-capability", "10.0")[0] == 0
     status, out, err = run(capsys, "decode", *options)
-    assert (status, out) == (1, "") and err.startswith("cuda-tma: which bytes hold this map is not known")
+    assert (status, out) == (1, "") and err.startswith("cuda-tma: the bytes of this map is not known")
 
 
 def test_wide_corners_have_one_value(capsys):

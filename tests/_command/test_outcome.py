@@ -24,29 +24,29 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         (["decode", "/no/such/file"], "/no/such/file cannot be read: No such file or directory"),
         (["decode", "/"], "/ cannot be read: Is a directory"),
         (["decode", "y" * 300], f"{'y' * 200} cannot be read: File name too long"),
-        (["decode", ""], "'' names no file. Write 256 hex digits"),
-        (["decode", HEX[:-2]], "this is no dump of 128 bytes: it has 254 hex digits, and 128 bytes are 256. Write"),
-        (["decode", HEX + "00"], "this is no dump of 128 bytes: it has 258 hex digits"),
+        (["decode", ""], "'' does not name a file. Pass 256 hex digits"),
+        (["decode", HEX[:-2]], "this is not a dump of 128 bytes: it has 254 hex digits; 128 bytes have 256. Write"),
+        (["decode", HEX + "00"], "this is not a dump of 128 bytes: it has 258 hex digits"),
         (["decode", "ff" * 128], "rank"),
         (["check", "ff" * 128], "rank"),
         (
             ["check"],
-            "give either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col",
+            "pass either a descriptor (hex digits, a file or -), or --shape and --box or the options of im2col",
         ),
-        (["check", "--box", "4x4"], "give either a descriptor"),
-        (["check", HEX, "--shape", "4"], "the bytes of a map say all of it; leave out --shape, or the bytes"),
+        (["check", "--box", "4x4"], "pass either a descriptor"),
+        (["check", HEX, "--shape", "4"], "the bytes of a map determine all of it; leave out --shape, or the bytes"),
         (
             ["decode", HEX, "--box", "64x64", "--swizzle", "64B", "--dtype", "int8"],
             "leave out --dtype, --box, --swizzle,",
         ),
         (
             ["check", "--shape", "4x4"],
-            "give --box, or for im2col --channels and --pixels, and --kernel-size or --lower-",
+            "pass --box, or for im2col --channels and --pixels, and --kernel-size or --lower-",
         ),
-        (["check", "--shape", "4x4", "--channels", "4"], "give --box, or for im2col"),
+        (["check", "--shape", "4x4", "--channels", "4"], "pass --box, or for im2col"),
         (
             ["check", *TENSOR, "--stride", "8x1"],
-            "--stride does not go with --box, which makes the map tiled: leave one of",
+            "--stride does not fit --box, which makes the map tiled: leave one of",
         ),
         (
             ["check", *TENSOR, "--stride", "8x1"],
@@ -54,19 +54,19 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         ),
         (
             ["check", *TENSOR, "--kernel-size", "3"],
-            "--box does not go with --kernel-size, which makes the map im2col of a",
+            "--box does not fit --kernel-size, which makes the map im2col of a",
         ),
         (
             ["check", *TENSOR, "--lower-corner", "3"],
-            "--box does not go with --lower-corner, which makes the map im2col:",
+            "--box does not fit --lower-corner, which makes the map im2col:",
         ),
         (
             ["check", *TENSOR, "--upper-corner", "3"],
-            "--box does not go with --upper-corner, which makes the map im2col:",
+            "--box does not fit --upper-corner, which makes the map im2col:",
         ),
         (
             ["check", *TENSOR, "--wide", "W"],
-            "--box does not go with --wide, which makes the map im2col wide: leave one",
+            "--box does not fit --wide, which makes the map im2col wide: leave one",
         ),
         (
             ["check", *TENSOR, "--pixels", "8"],
@@ -88,10 +88,10 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         ),
         (["check", *TENSOR, "--allocation-class", "HUGE"], '"AUTO", "SMALL", "LARGE"'),
         (["check", *TENSOR, "--oob-fill", "ONE"], "argument --oob-fill: oob_fill='ONE' is not a TensorMapOOBFill"),
-        (["check", *TENSOR, "--dtype", "TFLOAT32"], "dtype='TFLOAT32' is no dtype"),
+        (["check", *TENSOR, "--dtype", "TFLOAT32"], "dtype='TFLOAT32' is not a dtype"),
         (
             ["check", *TENSOR, "--dtype", "float33"],
-            "argument --dtype: dtype='float33' is no dtype; choose one of int8,",
+            "argument --dtype: dtype='float33' is not a dtype; choose one of int8,",
         ),
         (
             ["check", *TENSOR, "--data-type", "float33"],
@@ -111,21 +111,21 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
             ["check", *TENSOR, "--padding", "1:2:3"],
             "'1:2:3' is not a padding; write it as 1x1, as 0:1x2:2 (before:after),",
         ),
-        (["check", *TENSOR, "--compute-capability", "13"], "compute_capability is '13'; give (major, minor)"),
+        (["check", *TENSOR, "--compute-capability", "13"], "compute_capability is '13'; pass (major, minor)"),
         (["check", *TENSOR, "--compute-capability", "900"], "compute_capability is '900'; give"),
-        (["diff", "-", "-"], "standard input can be read but once; give one of the maps as digits or as a file"),
+        (["diff", "-", "-"], "standard input can be read only once; pass one of the maps as digits or as a file"),
         (["diff", HEX, "zz"], "zz cannot be read: No such file"),
         (["plot", "tile", HEX, "--at", "1x2", "--output", "no.png"], "--at has 2 values and the map has rank 3"),
-        (["plot", "tile", HEX, "--access", "row", "--output", "no.png"], "--access is for banks alone"),
+        (["plot", "tile", HEX, "--access", "row", "--output", "no.png"], "--access is only for banks"),
         (
             ["plot", "banks", HEX, "--at", "0x0x0", "--output", "no.png"],
-            "--at is where a load starts, for tile and box;",
+            "--at is the start of a load, for tile and box;",
         ),
         (["plot", "tile", HEX, "--output", "/no/such/x.png"], "--output /no/such/x.png: [Errno 2] No such file"),
         (["plot", "tile", HEX, "--output", "no.xyz"], "--output no.xyz: Format 'xyz' is not supported"),
         (
             ["plot", "tile", HEX, "--output", "no"],
-            "--output no says no format by its name; end it in .png, .svg or .pdf",
+            "--output no has no suffix to select a format; end it in .png, .svg or .pdf",
         ),
         (["plot", "tile", HEX], "the following arguments are required: --output (see cuda-tma plot --help)"),
         (["suggest"], "the following arguments are required: --shape (see cuda-tma suggest --help)"),
@@ -250,7 +250,7 @@ def test_closed_streams():
     assert outcome("check", *LEGAL_SHAPE, close=(1,)) == (0, "")
     assert outcome("check", *WRONG_SHAPE, close=(1,)) == (1, "")
     assert outcome("info", close=(1,)) == (0, "")
-    assert outcome("decode", "-", close=(0,)) == (2, "cuda-tma: standard input is closed; give hex digits or a file\n")
+    assert outcome("decode", "-", close=(0,)) == (2, "cuda-tma: standard input is closed; pass hex digits or a file\n")
     assert outcome("decode", "zz", close=(2,)) == (2, "")
 
 

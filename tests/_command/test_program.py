@@ -170,7 +170,7 @@ def test_suppressions_hold_for_all_launches(program):
     status, answer, out, _ = program("wrong()", "--suppress", "race:*:planted", "--suppress", "deadlock:*:old")
     assert (status, kinds(answer)) == (0, [[]])
     assert "suppressed: race in wrong: planted\n" in out
-    assert "this suppression covers nothing: deadlock:*:old\n" in out
+    assert "unused suppression: deadlock:*:old\n" in out
     assert [each["kind"] for each in answer["unused_suppressions"]] == ["deadlock"]
 
 
@@ -239,11 +239,11 @@ def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):
     ("arguments", "text"),
     [
         (["--", "absent-program"], "there is no program absent-program"),
-        (["--"], "no program stands behind --"),
-        ([], "name a FILE, or a program behind --"),
-        (["kernel.cu", "--", "python"], "kernel.cu is a FILE, and a program stands behind --"),
-        (["--grid", "1", "--", "python"], "--grid is for a single kernel"),
-        (["--kernel", "(", "--", "python"], "--kernel ( is no regular expression: "),
+        (["--"], "no program follows --"),
+        ([], "name a FILE, or a program after --"),
+        (["kernel.cu", "--", "python"], "kernel.cu is a FILE, and a program follows --"),
+        (["--grid", "1", "--", "python"], "--grid is only for a single kernel"),
+        (["--kernel", "(", "--", "python"], "--kernel ( is not a regular expression: "),
         (["--launch-count", "0", "--", "python"], "--launch-count 1 or more"),
         (["--schedules", "0", "--", "python"], "schedules=0; give 1 to 1000"),
         (["--json", "absent/out.json", "--", "python"], "--json absent/out.json cannot be written: there is no such"),

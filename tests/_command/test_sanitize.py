@@ -242,7 +242,7 @@ def test_suppressions_come_from_the_line_and_from_a_file(sanitize, folder):
     assert out.splitlines()[1:-1] == [
         "suppressed: race at kernel.cu:16: planted",
         "suppressed: uninitialized-read at kernel.cu:16: it is TMA's: a known gap",
-        "this suppression covers nothing: race:a.cu:1:old",
+        "unused suppression: race:a.cu:1:old",
     ]
     assert out.splitlines()[-1].startswith("no errors, 2 suppressed; 4 schedules")
     (run,) = json.loads((folder / "out.sarif").read_text("utf-8"))["runs"]
@@ -251,7 +251,7 @@ def test_suppressions_come_from_the_line_and_from_a_file(sanitize, folder):
         [{"kind": "external", "justification": "it is TMA's: a known gap"}],
     ]
     (note,) = run["invocations"][0]["toolConfigurationNotifications"]
-    assert note["message"]["text"] == "this suppression covers nothing: race:a.cu:1:old"
+    assert note["message"]["text"] == "unused suppression: race:a.cu:1:old"
 
 
 @pytest.mark.parametrize(
@@ -336,10 +336,10 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
         (["--arg", "int32[256]@512"], "the map of --arg 3"),
         (["--arg", "int32[256]@256,swizzle=9B"], "the map of --arg 3"),
         (["--arg", "int32[256]@256,colour=red"], "option of a map; these are element_strides, "),
-        (["--arg", "object[3]"], "object is no dtype of numbers"),
+        (["--arg", "object[3]"], "object is not a dtype of numbers"),
         (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
         (["--arg", "hex:123"], "and no bytes, as hex:0100"),
-        (["--arg", "known.npy"], "known.npy is no .npy file of numbers"),
+        (["--arg", "known.npy"], "known.npy is not a .npy file of numbers"),
         (["--arg", "absent.npy"], "absent.npy cannot be read: No such file"),
     ],
 )
@@ -352,7 +352,7 @@ def test_misuse(sanitize, folder, arguments, text):
 
 def test_an_array_for_a_plain_map_lacks_a_box(sanitize):
     status, _, err = sanitize(*WRONG[:4], "--arg", "int32[8x8]", *WRONG[6:])
-    assert status == 2 and "--arg 0 is for a tensor map: say its box, too, as ...@32x32,swizzle=128B" in err
+    assert status == 2 and "--arg 0 is for a tensor map: add its box, as ...@32x32,swizzle=128B" in err
 
 
 def test_structs_are_passed_as_bytes(sanitize, folder):

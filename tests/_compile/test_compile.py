@@ -115,7 +115,7 @@ def test_a_failed_compilation_is_not_kept(folder):
 def test_a_folder_that_cannot_be_written_to_is_warned_of(folder, compilations, monkeypatch):
     (folder / "file").write_text("")
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(folder / "file"))
-    with pytest.warns(RuntimeWarning, match="cannot be kept .*CUDA_TMA_CACHE_DIR names another folder") as warned:
+    with pytest.warns(RuntimeWarning, match="cannot be kept .*CUDA_TMA_CACHE_DIR to another folder") as warned:
         assert kept_kernel(folder).lowered_name == "k"
     assert len(compilations) == len(warned) == 1
 

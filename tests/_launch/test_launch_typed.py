@@ -81,7 +81,7 @@ def test_the_map_equals_that_of_create_tensor_map(case):
             assert fake.launches == []
             return
         if map_type.data_type not in DTYPES[tensor.layout[2]]:
-            with pytest.raises(TensorMapError, match="and the kernel's .* for other numbers"):
+            with pytest.raises(TensorMapError, match="and the kernel's .* as other numbers"):
                 cuda_tma.launch(ForeignStream(), CONFIG, kernel, 7, tensor)
             tensor = cuda_tma.create_tensor_map(tensor, map_type.options)
         cuda_tma.launch(ForeignStream(), CONFIG, kernel, 7, tensor)
@@ -163,7 +163,7 @@ def test_im2col_takes_only_descriptors(launch, driver, device_tensor):
     image = device_tensor((2, 16, 16, 64))
     message = (
         r"argument 0 of kernel k is of type Im2colMap<Tile<FLOAT32, Box<64, 32>, SWIZZLE_128B>, 4>, and a DeviceTensor "
-        r"was given; an im2col map needs corners.*Pass create_tensor_map\(tensor, TensorMapIm2colOptions\("
+        r"was passed; an im2col map needs corners.*Pass create_tensor_map\(tensor, TensorMapIm2colOptions\("
         r"lower_corner, upper_corner, pixels_per_column=64, channels_per_pixel=32, data_type='FLOAT32', "
         r"swizzle='128B'\)\)"
     )

@@ -66,7 +66,7 @@ def test_a_descriptor_of_another_type(launch, driver, tensor, changes, message):
     with pytest.raises(TensorMapError, match=message) as refused:
         launch(kernel_name("i", TILE), [4, 128], 3, descriptor)
     text = str(refused.value)
-    assert text.startswith(f"argument 1 of kernel k is of type {TILE}, and the map that was given is of another: ")
+    assert text.startswith(f"argument 1 of kernel k is of type {TILE}, and the map that was passed is of another: ")
     assert text.endswith(
         "Either pass the tensor itself, or make the map with box_dim=(16, 32), data_type='FLOAT32', swizzle='128B'; "
         "or change the kernel's type"
@@ -150,7 +150,7 @@ def test_maps_of_other_libraries(launch, tensor):
         with pytest.raises(TensorMapError, match=r"argument 0 .* its box_dim is \(16, 16\), the kernel's \(16, 32\)"):
             launch(kernel_name(TILE), [128], given)
     for given in others(b"\xff" * 128):
-        with pytest.raises(TensorMapError, match="the map that was given is of another: its bytes are none"):
+        with pytest.raises(TensorMapError, match="the map that was passed is of another: its bytes are not a tensor map"):
             launch(kernel_name(TILE), [128], given)
 
 
@@ -213,7 +213,7 @@ def test_uploaded_maps_of_another_type(launch, driver, device_tensor, uploaded):
     ]:  # fmt: skip
         buffer = uploaded(taken, options)
         message = (
-            f"^argument 0 of kernel k points to maps of type .*, and a map of the array .* is of another: {message}"
+            f"^argument 0 of kernel k points to maps of type .*, and a map of the uploaded array is of another: {message}"
         )
         with pytest.raises(TensorMapError, match=message):
             launch(pointer_name(wanted), [8], buffer)

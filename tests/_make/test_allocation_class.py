@@ -1,4 +1,4 @@
-"""The allocation class, and the drivers that set it wrongly: see _mend_allocation_class in _make/encode.pyx."""
+"""The allocation class, and the drivers that set it wrongly: see _fix_allocation_class in _make/encode.pyx."""
 
 import pytest
 

@@ -126,7 +126,7 @@ def test_fp4_needs_a_choice():
 def test_packed_types_on_bytes():
     six_bits = params_of((8, 96), dtype="uint8", box_dim=(4, 128), data_type="16U6_ALIGN16B")
     assert (six_bits.global_dim, six_bits.global_strides) == ((128, 8), (96,))
-    with pytest.raises(TensorMapError, match="64 bytes, which hold no whole number of 6-bit elements .* multiple of 3"):
+    with pytest.raises(TensorMapError, match="64 bytes, not a whole number of 6-bit elements .* multiple of 3"):
         params_of((8, 64), dtype="uint8", box_dim=(4, 128), data_type="16U6_ALIGN16B")
     with pytest.raises(TensorMapError, match="packed types take storage of 1-byte elements"):
         params_of((8, 64), dtype="float32", box_dim=(4, 128), data_type="16U4_ALIGN8B")

@@ -39,15 +39,15 @@ def test_one_geometry_and_many_addresses(driver, device_tensor, kind):
 @pytest.mark.parametrize(
     ("addresses", "message"),
     [
-        ([16], r"shape \(1,\) .*give 2 integers"),
-        ([16.0, 32.0], "dtype float64; give 2 integers"),
+        ([16], r"shape \(1,\) .*pass 2 integers"),
+        ([16.0, 32.0], "dtype float64; pass 2 integers"),
         ([[16, 32]], r"shape \(1, 2\)"),
         ([16, 40], "address 0x28 is not a multiple of 16"),
-        ([16, -16], "address -16 is no 64-bit device address"),
-        ([0, 16], "address 0 is no 64-bit device address"),
-        ([np.uint64(16), 1 << 64], "address 18446744073709551616 is no 64-bit device address"),
+        ([16, -16], "address -16 is not a 64-bit address"),
+        ([0, 16], "address 0 is not a 64-bit address"),
+        ([np.uint64(16), 1 << 64], "address 18446744073709551616 is not a 64-bit address"),
         ([np.uint64(16), 1 << 63 | 8], "address 0x8000000000000008 is not a multiple of 16"),
-        (["16", 16], "give 2 integers"),
+        (["16", 16], "pass 2 integers"),
     ],
 )
 def test_refused_addresses_change_nothing(driver, device_tensor, addresses, message):
@@ -107,7 +107,7 @@ def test_index_of_the_refused_tensor(driver, device_tensor):
     tensors = [device_tensor((64, 128))] * 3 + [device_tensor((64, 127))]
     with pytest.raises(TensorMapError, match=r"^tensors\[3\]: no tensor map for a float32 tensor of shape \(64, 127\)"):
         cuda_tma.create_tensor_maps(tensors, OPTIONS)
-    with pytest.raises(TypeError, match="tensors is a DeviceTensor; give a sequence of tensors, or addresses= beside"):
+    with pytest.raises(TypeError, match="tensors is a DeviceTensor; pass a sequence of tensors, or addresses= beside"):
         cuda_tma.create_tensor_maps(tensors[0], OPTIONS)
     with pytest.raises(IndexError, match="index 4 is outside the 3 maps"):
         cuda_tma.create_tensor_maps(tensors[:3], OPTIONS)[4]
@@ -291,7 +291,7 @@ def test_addresses_are_replaced_where_the_maps_are_valid(driver, device_tensor):
     assert array[0].params.global_address == 16
     empty = cuda_tma.create_tensor_maps([], OPTIONS)
     empty.replace_addresses([])
-    with pytest.raises(TensorMapError, match=r"shape \(1,\) .* give 0 integers"):
+    with pytest.raises(TensorMapError, match=r"shape \(1,\) .* pass 0 integers"):
         empty.replace_addresses([16])
 
 

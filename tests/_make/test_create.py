@@ -94,7 +94,7 @@ def test_calls_that_differ_in_one_keyword(door, device_tensor):
 def test_known_keywords_are_refused_next_to_options(door, device_tensor):
     tensor, box_dim = device_tensor((64, 64)), (8, 16)
     door(tensor, box_dim=box_dim)
-    with pytest.raises(TypeError, match="options= and box_dim were both given"):
+    with pytest.raises(TypeError, match="options= and box_dim were both passed"):
         door(tensor, TensorMapOptions((8, 8)), box_dim=box_dim)
     with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
         door(tensor)

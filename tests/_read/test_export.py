@@ -60,7 +60,7 @@ def test_conjugates_are_refused(inference):
 NOT_STRIDED = {
     "sparse": (lambda: torch.eye(16).to_sparse(), r"torch.sparse_coo and torch.float32 .* tensor.to_dense\(\)$"),
     "compressed": (lambda: torch.eye(16).to_sparse_csr(), r"torch.sparse_csr and .* Pass tensor.to_dense\(\)$"),
-    "meta": (lambda: torch.ones(16, device="meta"), r"on meta does not show .* Pass a tensor that has memory$"),
+    "meta": (lambda: torch.ones(16, device="meta"), r"on meta does not show .* Pass a tensor with memory$"),
     "nested": (lambda: torch.nested.nested_tensor([torch.ones(3), torch.ones(4)]), r"each of tensor.unbind\(\)$"),
     "jagged": (
         lambda: torch.nested.nested_tensor([torch.ones(3), torch.ones(4)], layout=torch.jagged),

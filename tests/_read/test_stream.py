@@ -177,7 +177,7 @@ def test_another_version_of_the_protocol(driver, kernel, version):
     class Other:
         __cuda_stream__ = (version, 0x70)
 
-    with pytest.raises(ValueError, match=f"__cuda_stream__ is of version {version}; version 0 is known"):
+    with pytest.raises(ValueError, match=f"__cuda_stream__ has version {version}; only version 0 is supported"):
         cuda_tma.launch(Other(), CONFIG, kernel, 1)
 
 

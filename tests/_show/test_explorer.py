@@ -125,7 +125,7 @@ def test_refusals_of_a_driver_are_refused(computed):
         [("BFLOAT16", "64B", 64, 8), ("FLOAT32", "NONE", 6, 8), ("16U4_ALIGN16B", "64B", 128, 8)]
     )
     assert wide["refused"] == "a row of 64 elements of BFLOAT16 is 128 bytes, and the swizzle's span is 64"
-    assert odd["refused"] == "a row of 6 elements of FLOAT32 is 24 bytes, which is no multiple of 16"
+    assert odd["refused"] == "a row of 6 elements of FLOAT32 is 24 bytes, which is not a multiple of 16"
     assert packed["refused"].startswith("16U4_ALIGN16B takes the swizzles NONE, 128B")
 
 
@@ -140,7 +140,7 @@ def test_the_page_is_self_contained_and_begins_with_the_map():
 
 
 def test_a_map_that_the_page_does_not_show_is_refused():
-    with pytest.raises(TensorMapError, match="of whose box one dimension beside the innermost is more than 1"):
+    with pytest.raises(TensorMapError, match="of whose box one dimension other than the innermost is more than 1"):
         plot.explorer(params_of(TensorSpec((8, 8, 8), "float32"), box_dim=(4, 4, 8)))
     with pytest.raises(TensorMapError, match="box_dim"):
         plot.explorer(params_of(TensorSpec((8, 64), "float32"), box_dim=(8, 64), swizzle="128B"))

@@ -88,7 +88,7 @@ def test_an_illegal_map_shows_its_broken_rules(has_matplotlib):
 
 def test_a_wrong_argument_is_named():
     for params in (None, 3, Params):
-        with pytest.raises(TensorMapError, match="give TiledParams, Im2colParams or Im2colWideParams"):
+        with pytest.raises(TensorMapError, match="pass TiledParams, Im2colParams or Im2colWideParams"):
             descriptor_html(params)
     with pytest.raises(TensorMapError, match="title is None; give a str"):
         descriptor_html(TILED, None)

@@ -58,10 +58,10 @@ def test_a_title_names_the_box_and_its_elements(params, title):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"global_strides": (260,)}, r"no driver takes this tensor map:\nglobal_strides\[0\]=260 must be a mu"),
-        ({"box_dim": (300, 300)}, r"no driver takes this tensor map:\nbox_dim\[0\]=300 must be 1 to 256"),
-        ({"box_dim": (0, 16)}, r"no driver takes this tensor map:\nbox_dim\[0\]=0 must be 1 to 256"),
-        ({"box_dim": (2**31, 2**31)}, r"no driver takes this tensor map:\nbox_dim\[0\]=2147483648 must be 1 to 256"),
+        ({"global_strides": (260,)}, r"no driver accepts this tensor map:\nglobal_strides\[0\]=260 must be a mu"),
+        ({"box_dim": (300, 300)}, r"no driver accepts this tensor map:\nbox_dim\[0\]=300 must be 1 to 256"),
+        ({"box_dim": (0, 16)}, r"no driver accepts this tensor map:\nbox_dim\[0\]=0 must be 1 to 256"),
+        ({"box_dim": (2**31, 2**31)}, r"no driver accepts this tensor map:\nbox_dim\[0\]=2147483648 must be 1 to 256"),
         (
             {
                 "global_dim": (16, 256, 57),
@@ -89,7 +89,7 @@ def test_a_load_that_kills_the_context_is_not_drawn(draw):
 def test_offsets_move_the_picture():
     assert texts(plot.tile(IM2COL, (0, -1, 0, 0)))[0, 0] == "fill"
     assert texts(plot.tile(IM2COL, (0, -1, 0, 0), (3, 2)))[0, 0] == "0, 2, 2, 0"
-    refuses(r"offsets=\(1,\) has 1 values, and needs 2", plot.tile, IM2COL, (0, 0, 0, 0), (1,))
+    refuses(r"offsets=\(1,\) has 1 values; it needs 2", plot.tile, IM2COL, (0, 0, 0, 0), (1,))
 
 
 @pytest.mark.parametrize("draw", [plot.tile, plot.banks, plot.box])
@@ -230,9 +230,9 @@ def test_words_outside_the_picture_are_not_marked():
 
 @pytest.mark.parametrize("draw", [plot.tile, plot.box])
 def test_coordinates_fit_the_tensor(draw):
-    refuses(r"coordinates=\(8,\) has 1 values, and needs 2: one for each dimension", draw, PARAMS, (8,))
-    refuses("coordinates is 8; give 2 integers", draw, PARAMS, 8)
-    refuses(f"coordinates is {LARGE_SHOWN}; give 2 integers", draw, PARAMS, LARGE)
+    refuses(r"coordinates=\(8,\) has 1 values; it needs 2: one for each dimension", draw, PARAMS, (8,))
+    refuses("coordinates is 8; pass 2 integers", draw, PARAMS, 8)
+    refuses(f"coordinates is {LARGE_SHOWN}; pass 2 integers", draw, PARAMS, LARGE)
     title = draw(PARAMS, (0, 58)).axes[0].get_title()
     assert draw(PARAMS, np.array([0, 58], np.uint8)).axes[0].get_title() == title
 

@@ -152,7 +152,7 @@ def test_an_im2col_start_outside_its_box_faults():
 
 
 def test_memory_that_is_too_short_faults():
-    with pytest.raises(TensorMapFault, match="reaches bytes 96 to 255 of memory, which holds 240") as fault:
+    with pytest.raises(TensorMapFault, match="reaches bytes 96 to 255 of memory, which has 240 bytes") as fault:
         emulate.load(MATRIX, MEMORY[:240], (0, 2))
     assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS"
     assert emulate.load(MATRIX, MEMORY[:240], (0, 6)).smem.any() == False  # noqa: E712  nothing inside: nothing read
@@ -161,21 +161,21 @@ def test_memory_that_is_too_short_faults():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((MEMORY, (0,)), r"coordinates=\(0,\) has 1 values, and needs 2"),
-        ((MEMORY, (0, 0), (0,)), r"offsets=\(0,\) has 1 values, and needs 0: a tiled access has none"),
+        ((MEMORY, (0,)), r"coordinates=\(0,\) has 1 values; it needs 2"),
+        ((MEMORY, (0, 0), (0,)), r"offsets=\(0,\) has 1 values; it needs 0: a tiled access has none"),
         ((MEMORY.view(np.uint16), (0, 0)), r"memory is a numpy.ndarray of shape \(144,\) and dtype uint16; give"),
         ((b"", (0, 0)), "memory is a bytes"),
         ((MEMORY, MEMORY), r"coordinates, a numpy.ndarray of shape \(288,\) and dtype uint8, has .* needs 2"),
         (
             (MEMORY, MEMORY.reshape(2, 144)),
-            r"coordinates is a numpy.ndarray of shape \(2, 144\) and .*; give 2 integers",
+            r"coordinates is a numpy.ndarray of shape \(2, 144\) and .*; pass 2 integers",
         ),
-        ((MEMORY, MEMORY.tolist()), r"coordinates=\(0, 0, 1, 0, 2, 0, \.\.\.\) has 288 values, and needs 2"),
-        ((MEMORY, (0.5, 0)), r"coordinates is \(0.5, 0\); give 2 integers: one for each dimension, innermost first"),
-        ((MEMORY, None), "coordinates is None; give 2 integers"),
+        ((MEMORY, MEMORY.tolist()), r"coordinates=\(0, 0, 1, 0, 2, 0, \.\.\.\) has 288 values; it needs 2"),
+        ((MEMORY, (0.5, 0)), r"coordinates is \(0.5, 0\); pass 2 integers: one for each dimension, innermost first"),
+        ((MEMORY, None), "coordinates is None; pass 2 integers"),
         ((MEMORY, (0, 0), MEMORY), r"offsets, a numpy.ndarray of shape \(288,\) .* needs 0: a tiled access has none"),
-        ((MEMORY, (0, 0), (), "0"), "base_address is '0'; give an integer"),
-        ((MEMORY, (0, 0), (), MEMORY), r"base_address is a numpy.ndarray of shape \(288,\) .*; give an integer"),
+        ((MEMORY, (0, 0), (), "0"), "base_address is '0'; pass an integer"),
+        ((MEMORY, (0, 0), (), MEMORY), r"base_address is a numpy.ndarray of shape \(288,\) .*; pass an integer"),
     ],
 )
 def test_wrong_arguments(arguments, message):
@@ -186,7 +186,7 @@ def test_wrong_arguments(arguments, message):
 def test_a_descriptor_is_not_params_but_has_them(driver, device_tensor):
     descriptor = create_tensor_map(device_tensor((6, 24), dtype="uint16", address=4096), box_dim=(4, 8))
     with pytest.raises(
-        TensorMapError, match="params is a cuda_tma.TensorMapDescriptor.*; give .*`.params` of a descriptor"
+        TensorMapError, match="params is a cuda_tma.TensorMapDescriptor.*; pass .*`.params` of a descriptor"
     ):
         emulate.load(descriptor, MEMORY, (8, 1), base_address=4096)
     tile = emulate.load(descriptor.params, MEMORY, (8, 1), base_address=4096)
@@ -209,7 +209,7 @@ def test_coordinates_have_32_bits(arguments, message):
 
 @pytest.mark.parametrize("base_address", [10**30, -(10**30), 2**63, 2**62])
 def test_a_base_address_far_away_faults(base_address):
-    with pytest.raises(TensorMapFault, match="the instruction reaches bytes .* of memory, which holds 288"):
+    with pytest.raises(TensorMapFault, match="the instruction reaches bytes .* of memory, which has 288 bytes"):
         emulate.load(MATRIX, MEMORY, (0, 0), base_address=base_address)
 
 
@@ -232,9 +232,9 @@ def test_coordinates_may_be_an_array(dtype):
 
 
 def test_an_index_has_a_value_for_each_extent():
-    with pytest.raises(TensorMapError, match=r"index=\(0,\) has 1 values, and needs 2: one for each of box_extents"):
+    with pytest.raises(TensorMapError, match=r"index=\(0,\) has 1 values; it needs 2: one for each of box_extents"):
         emulate.tensor_index(MATRIX, (0,), (0, 0))
-    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0, 0\) has 3 values, and needs 2"):
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0, 0\) has 3 values; it needs 2"):
         emulate.tensor_index(MATRIX, (0, 0), (0, 0, 0))
 
 
@@ -377,7 +377,7 @@ def test_gather4_takes_any_four_rows():
             emulate.scatter4(wrong, MEMORY.copy(), MEMORY, (0, 0, 1, 2, 3))
     with pytest.raises(TensorMapFault, match=r"coordinates\[0\]=4 is not a multiple of 8 elements"):
         emulate.gather4(params, MEMORY, (4, 0, 1, 2, 3))
-    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0\) has 2 values, and needs 5: \(column, row,"):
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0\) has 2 values; it needs 5: \(column, row,"):
         emulate.gather4(params, MEMORY, (0, 0))
 
 

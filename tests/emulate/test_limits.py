@@ -42,7 +42,7 @@ def test_a_map_that_no_driver_takes_is_refused_unless_check_is_off(access):
     with pytest.raises(TensorMapError) as refusal:
         EVERY_ACCESS[access](odd)
     assert str(refusal.value) == (
-        "no driver takes this tensor map:\nglobal_strides[0]=40 must be a multiple of 16. Use 48."
+        "no driver accepts this tensor map:\nglobal_strides[0]=40 must be a multiple of 16. Use 48."
     )
     assert [violation.rule for violation in refusal.value.violations] == ["global_strides_alignment"]
     rows = 4 if access.endswith("4") else 1
@@ -70,7 +70,7 @@ def test_a_map_that_no_driver_takes_is_refused_unless_check_is_off(access):
 )
 def test_every_rule_of_the_driver_is_one_of_the_emulator(changes, message):
     params = changed(**changes)
-    with pytest.raises(TensorMapError, match=f"^no driver takes this tensor map:\n{message}"):
+    with pytest.raises(TensorMapError, match=f"^no driver accepts this tensor map:\n{message}"):
         emulate.load(params, MEMORY, (0,) * params.rank)
 
 
@@ -221,12 +221,12 @@ def test_without_a_check_numbers_are_those_that_fields_can_hold(name):
 @pytest.mark.parametrize(
     ("fill", "message"),
     [
-        (256, "fill=256 is no byte; give 0 to 255"),
-        (-1, "fill=-1 is no byte; give 0 to 255"),
-        (1.5, "fill is 1.5; give an integer"),
-        (float("nan"), "fill is nan; give an integer"),
-        ("a", "fill is 'a'; give an integer"),
-        (None, "fill is None; give an integer"),
+        (256, "fill=256 is not a byte; pass 0 to 255"),
+        (-1, "fill=-1 is not a byte; pass 0 to 255"),
+        (1.5, "fill is 1.5; pass an integer"),
+        (float("nan"), "fill is nan; pass an integer"),
+        ("a", "fill is 'a'; pass an integer"),
+        (None, "fill is None; pass an integer"),
     ],
 )
 def test_invalid_fill(fill, message):
@@ -290,7 +290,7 @@ TALL_IM2COL = changed(IM2COL, global_dim=(16, 8, 4, 1 << 32), global_strides=(16
 )
 def test_an_access_far_beyond_memory_faults(call, reached):
     first, last = reached
-    with pytest.raises(TensorMapFault, match=f"the instruction reaches bytes {first} to {last} of memory, which holds"):
+    with pytest.raises(TensorMapFault, match=f"the instruction reaches bytes {first} to {last} of memory, which has"):
         call()
 
 

@@ -128,7 +128,7 @@ def test_a_chunk_is_dropped_where_memory_ends():
     assert emulate.store(vector_of_5, memory, np.arange(16, dtype=np.uint8), (0,)) == 16
     assert memory.tolist() == list(range(10))
     row = dataclasses.replace(MATRIX, box_dim=(24, 1))
-    with pytest.raises(TensorMapFault, match="reaches bytes 0 to 47 of memory, which holds 30"):
+    with pytest.raises(TensorMapFault, match="reaches bytes 0 to 47 of memory, which has 30 bytes"):
         emulate.store(row, np.zeros(30, np.uint8), np.zeros(48, np.uint8), (0, 0))
 
 
@@ -136,7 +136,7 @@ def test_memory_that_ends_a_whole_chunk_before_the_row_faults():
     vector = dataclasses.replace(MATRIX, global_dim=(24,), global_strides=(), box_dim=(16,), element_strides=(1,))
     for missing in (16, 17, 32):
         short = np.zeros(32 - missing if missing < 32 else 0, np.uint8)
-        with pytest.raises(TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which holds {len(short)}") as fault:
+        with pytest.raises(TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which has {len(short)} bytes") as fault:
             emulate.store(vector, short, np.ones(32, np.uint8), (0,))
         assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS" and not short.any()
     almost = np.zeros(17, np.uint8)
@@ -160,7 +160,7 @@ def test_base_address_moves_memory_not_the_store():
     memory = np.zeros_like(expected)
     assert emulate.store(moved, memory, source, (8, 1), base) == 64
     assert memory.tolist() == expected.tolist()
-    with pytest.raises(TensorMapFault, match="reaches bytes 80 to 239 of memory, which holds 200"):
+    with pytest.raises(TensorMapFault, match="reaches bytes 80 to 239 of memory, which has 200 bytes"):
         emulate.store(moved, memory[:200], source, (8, 1), base_address=base)
     integers = dataclasses.replace(moved, data_type=T.UINT32, global_dim=(12, 6), box_dim=(4, 4))
     assert emulate.reduce(integers, memory, source, (4, 1), "xor", base) == 64
@@ -222,7 +222,7 @@ def test_faults_that_end_a_context(params, coordinates, message):
 )
 def test_reductions_that_kill_a_context(op, data_type, legal):
     params, memory = vector(data_type, np.uint8, [0] * 16)
-    message = f"op='{op}' has no reduction of data_type {data_type.short_name}; use one of {legal}"
+    message = f"op='{op}' has no reduction for data_type {data_type.short_name}; use one of {legal}"
     with pytest.raises(TensorMapFault, match=message) as fault:
         emulate.reduce(params, memory, memory, (0,), op)
     assert fault.value.cuda_error == FAULT

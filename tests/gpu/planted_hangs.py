@@ -76,7 +76,8 @@ def _one(count: str, body: str) -> str:
 
 _WAITS = "block (0, 0): warps 0 to 1 wait at hang.cu:{here} for "
 _NOTHING = (
-    "no arrival came in this phase: see the parity of the wait, and who should arrive (expect_tx() alone is no arrival)"
+    "no thread arrived in this phase: check the parity of the wait, and the threads that should arrive (expect_tx() by "
+    "itself is not an arrival)"
 )
 PLANTED = (
     Planted(
@@ -86,7 +87,7 @@ PLANTED = (
             _WAITS + "`full`, parity 0: its one arrival came, 8,192 of 16,384 bytes are missing: the box of `map` "
             "delivers 8,192",
         ),
-        "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller",
+        "expect_tx announces more bytes than the copies deliver: a copy is missing, or its box is smaller",
         finding="transaction-count",
     ),
     Planted(
@@ -96,14 +97,14 @@ PLANTED = (
             _WAITS + "`full`, parity 0: its one arrival came, 4,092 bytes more than the 4,100 expected came: the box "
             "of `map` delivers 8,192",
         ),
-        "expect_tx says fewer bytes than the copies deliver: it must say their sum",
+        "expect_tx announces fewer bytes than the copies deliver: pass the sum of the copies' bytes",
         finding="transaction-count",
     ),
     Planted(
         "an arrival is missing",
         _one("2", f"    if (thread == 0) {{ full.arrive_expect_tx(8192); {_LOAD} }}\n    full.wait(0);  // here\n"),
         (_WAITS + "`full`, parity 0: 1 of its 2 arrivals is missing",),
-        "init() said that 2 arrive in each phase, and 1 did",
+        "init() expects 2 arrivals in each phase, and 1 came",
     ),
     Planted(
         "the wrong parity",
@@ -158,7 +159,7 @@ PLANTED = (
     cluster_sync();
 """,
         ("block (0, 0): warp 0 waits at hang.cu:{here} for `both`, parity 0: 1 of its 2 arrivals is missing",),
-        "init() said that 2 arrive in each phase, and 1 did",
+        "init() expects 2 arrivals in each phase, and 1 came",
         cluster=2,
     ),
     Planted(
@@ -186,7 +187,7 @@ PLANTED = (
             "    full.wait(0);  // here\n",
         ),
         (_WAITS + "`full`, parity 0: its one arrival came, 4,096 of 8,192 bytes are missing",),
-        "expect_tx says more bytes than the copies deliver: a copy is missing, or its box is smaller",
+        "expect_tx announces more bytes than the copies deliver: a copy is missing, or its box is smaller",
         box_rows=32,
         finding="transaction-count",
     ),
@@ -197,7 +198,7 @@ PLANTED = (
             f"    if (thread == 0) {{ full.arrive_expect_tx(8192); {_LOAD} }}\n    full.wait(0);  // here\n",
         ),
         (_WAITS + "`full`, parity 0: 63 of its 64 arrivals are missing",),
-        "init() said that 64 arrive in each phase, and 1 did",
+        "init() expects 64 arrivals in each phase, and 1 came",
     ),
     Planted(
         "a stage is never released",
@@ -236,7 +237,7 @@ PLANTED = (
             _WAITS + "`full[0]`, parity 0: its one arrival came, 8,192 of 8,192 bytes are missing: the box of `map` "
             "delivers 8,192",
         ),
-        "no copy has brought anything: none was issued in this phase, or it names another barrier",
+        "no copy has delivered bytes: none was issued in this phase, or it names another barrier",
         finding="transaction-count",
     ),
     Planted(
@@ -255,7 +256,7 @@ PLANTED = (
         "a barrier of too many threads",
         "    named_barrier_sync<1>(128);  // here\n",
         ("block (0, 0): warps 0 to 1 wait at hang.cu:{here} for barrier 1 of the CTA: 64 of 128 threads are missing",),
-        "all that it counts must come to it: see its count, and the branches before it",
+        "every thread in the barrier's count must reach it: check the count and the branches before it",
         ends="never",
     ),
 )

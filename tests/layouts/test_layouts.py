@@ -69,7 +69,7 @@ def test_accumulators_are_in_the_places_of_products(columns):
 def test_matrices_have_the_places_of_ldmatrix_and_stmatrix(turned):
     def tile(registers):
         rows = MatrixMove(4, turned).to_rows(registers.reshape(4, 1, 32)).view(np.uint16).reshape(2, 2, 8, 8)
-        return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two matrices one above the other, twice
+        return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two stacked matrices, twice
 
     suffix = ".trans" * turned
     expected = stacked(tile, 4, 32, 16)
@@ -167,7 +167,7 @@ def test_tiles_of_two_swizzles_differ():
     # Rows of 64 bytes are 64 and 128 apart: only the first row is in its place, and half of the read bytes are missing.
     assert found.same.sum() == 32 and found.same[0].all() and found.lost == 128
     assert found.read.place(1, 0) == (144,) and found.found[1, 0].tolist() == [2, 0]
-    assert "128 elements are read where nothing was written: what was there before, NaN perhaps" in str(found)
+    assert "128 elements are read where nothing was written: earlier content, perhaps NaN" in str(found)
 
 
 def test_tensor_memory_is_distinguished():
@@ -186,7 +186,7 @@ def test_elements_in_two_spaces_cannot_be_equal():
     found = compared("tile:bf16:8x8", "ldmatrix.x1")
     assert not found.is_comparable and not found.equal
     assert str(found) == (
-        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are not in the same space: shared memory, registers; "
+        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are in different spaces: shared memory, registers; "
         "compare two of one\n"
         "element (0, 0): byte 0; thread 0, value 0"
     )
@@ -199,15 +199,15 @@ def test_elements_in_two_spaces_cannot_be_equal():
     ("name", "words"),
     [
         ("wgmma.x", "wgmma.x: no such layout; there are wgmma.d, wgmma.a"),
-        ("wgmma.a:f64", "wgmma.a:f64: f64 is none of f32, tf32"),
+        ("wgmma.a:f64", "wgmma.a:f64: f64 is not one of f32, tf32"),
         ("wgmma.d:e4m3", "wgmma.d:e4m3: wgmma.d has elements of 32 or 16 bits, not 8"),
         ("wgmma.a:e4m3:64x16", "64 x 16; wgmma.a of e4m3 is made of pieces of 64 x 32"),
         ("mma.b:f16:16x16", "16 x 16; mma.b of f16 is made of pieces of 8 x 8"),
-        ("mma.a:f16:16x16:128B", "a swizzle is of tiles in shared memory alone"),
-        ("tile:bf16:8x64:64B", "a row has 128 bytes, and with this swizzle at most 64: give 32 columns or less"),
-        ("cute:(4,8):(1,4)", "say the shape behind the layout"),
+        ("mma.a:f16:16x16:128B", "only tiles in shared memory have a swizzle"),
+        ("tile:bf16:8x64:64B", "a row has 128 bytes, and with this swizzle at most 64: use 32 columns or less"),
+        ("cute:(4,8):(1,4)", "add the shape after the layout"),
         ("cute:(4,8):(1,4)@3x3", "reaches 32 elements, up to number 31; the matrix of 3 x 3 has 9"),
-        ("cute:((4,8):(1,4)@4x8", "its parentheses do not close"),
+        ("cute:((4,8):(1,4)@4x8", "its parentheses do not match"),
         ("atom:SM80_NONE.a", "tensor_layouts.atoms_nv has no such operand"),
     ],
 )
@@ -224,9 +224,9 @@ def test_missing_features_are_refused_with_a_reason(name, words):
         ("cute:(999,9999):(1,1)@16x8", "has more than 1,048,576 elements"),
         ("cute:(9999999,99999999):(1,1)@16x8", "has more than 1,048,576 elements"),
         ("cute:(4,8):(1,4)@99999x99999", "has more than 1,048,576 elements"),
-        (f"cute:((1024,{'1,' * 2000}),1024):((1,{'1,' * 2000}),1024)@16x8", "elements, the most that are compared"),
+        (f"cute:((1024,{'1,' * 2000}),1024):((1,{'1,' * 2000}),1024)@16x8", "elements, the limit of a comparison"),
         ("cute:(4,8):(1,4)@8x8", "holds 32 values; the matrix of 8 x 8 has 64"),
-        ("cute:(4,8):(1,4)@8x" + "9" * 5000, "say the shape"),
+        ("cute:(4,8):(1,4)@8x" + "9" * 5000, "add the shape"),
         ("wgmma.d:f32:64x99999992", "has more than 2,097,152 elements"),
         ("tile:f32:256x99999999", "has more than 2,097,152 elements"),
         ("tile:f32:256x" + "9" * 5000, "no such layout"),
@@ -242,10 +242,10 @@ def test_sizes_are_compared_before_any_element(name, words):
 
 
 def test_refusals_of_values(monkeypatch):
-    with pytest.raises(ValueError, match="is 64 x 8, and wgmma.d:f32:64x16 64 x 16: give both the same shape"):
+    with pytest.raises(ValueError, match="is 64 x 8, and wgmma.d:f32:64x16 64 x 16: use one shape for both"):
         compared(f"{C}:64x8", f"{C}:64x16")
     packed = params_of(TensorSpec((4, 4, 8), "float32"), box_dim=(2, 4, 8))
-    with pytest.raises(TensorMapError, match="of which one dimension beside the innermost is more than 1"):
+    with pytest.raises(TensorMapError, match="of which one dimension other than the innermost is more than 1"):
         layouts.tile(packed)
     monkeypatch.setitem(sys.modules, "tensor_layouts", None)
     with pytest.raises(ImportError, match=r"need tensor-layouts \(.*\): pip install tensor-layouts"):
@@ -256,7 +256,7 @@ def test_names_are_compared_as_layouts_are():
     by_value = compared(C, "wgmma.a:e4m3")
     for names in ((C, "wgmma.a:e4m3"), (by_value.written, "wgmma.a:e4m3"), (C, by_value.read)):
         assert str(layouts.compare(*names)) == str(by_value)
-    with pytest.raises(TypeError, match=r"read is 3; give a layout, or its name as 'wgmma.d:f32:64x32'"):
+    with pytest.raises(TypeError, match=r"read is 3; pass a layout, or its name as 'wgmma.d:f32:64x32'"):
         layouts.compare(C, 3)
 
 

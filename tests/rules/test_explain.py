@@ -101,7 +101,7 @@ def test_all_violations_are_numbered_and_kept_on_the_error():
 
 @pytest.mark.parametrize("violations", [None, "box_dim", [None], LARGE, LARGE.tolist(), {1: 2}])
 def test_values_that_are_not_violations(violations):
-    with pytest.raises(TensorMapError, match=r"^violations is .*; give what cuda_tma.check\(\) returns$"):
+    with pytest.raises(TensorMapError, match=r"^violations is .*; pass the result of cuda_tma.check\(\)$"):
         raise refusal(LEGAL, violations)
 
 

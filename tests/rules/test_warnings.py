@@ -36,8 +36,8 @@ WARNED = [
     (PLAIN, (9, 0), {"global_dim": (2147483649, 4294967296, 40)}, [
         "global_dim[0]=2147483649 should be at most 2^31, as CUDA 13.5 documents. Use 2147483648.",
         "global_dim[1]=4294967296 should be at most 2^31, as CUDA 13.5 documents. Use 2147483648.",
-        "global_dim[0]=2147483649 should be a whole number of 16 bytes for stores and reductions: these also "
-        "overwrite what follows a row's end.",
+        "global_dim[0]=2147483649 should be a whole number of 16 bytes for stores and reductions: they also "
+        "overwrite the bytes after a row's end.",
         "global_strides[0]=256 should be at least 8589934596, or indices share memory and stores race.",
         "global_strides[1]=12288 should be at least 1108101562116, or indices share memory and stores race.",
     ]),
@@ -45,12 +45,12 @@ WARNED = [
         "box_dim[0]=32 should be at most the tensor's extent, 4: the rest of the box is fill.",
     ]),
     (PLAIN, (9, 0), {"global_dim": (63, 48, 40)}, [
-        "global_dim[0]=63 should be a whole number of 16 bytes for stores and reductions: these also "
-        "overwrite what follows a row's end.",
+        "global_dim[0]=63 should be a whole number of 16 bytes for stores and reductions: they also "
+        "overwrite the bytes after a row's end.",
     ]),
     (PLAIN, (9, 0), {"global_dim": (62, 48, 40)}, [
-        "global_dim[0]=62 should be a whole number of 16 bytes for stores and reductions: these also "
-        "overwrite what follows a row's end.",
+        "global_dim[0]=62 should be a whole number of 16 bytes for stores and reductions: they also "
+        "overwrite the bytes after a row's end.",
     ]),
     (PLAIN, (9, 0), {"global_dim": (60, 48, 40)}, []),
     (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (63, 48, 40)}, []),
@@ -69,8 +69,8 @@ WARNED = [
         "box_dim[0]=32 should be at most the tensor's extent, 4: the rest of the box is fill.",
     ]),
     (PLAIN, (9, 0), {"global_dim": (3, 48, 40)}, [
-        "global_dim[0]=3 should be a whole number of 16 bytes for stores and reductions: these also "
-        "overwrite what follows a row's end.",
+        "global_dim[0]=3 should be a whole number of 16 bytes for stores and reductions: they also "
+        "overwrite the bytes after a row's end.",
         "global_dim[0]=3 should be 16 bytes or more: a row is 12, and the rest is fill.",
         "box_dim[0]=32 should be at most the tensor's extent, 3: the rest of the box is fill.",
     ]),
@@ -82,8 +82,8 @@ WARNED = [
         "global_address=0 should be in an allocation of 131072 bytes or more (the tensor ends after 131071), "
         "or a load may fault. Have the driver set SMALL (CUDA 13.5; earlier ones choose), or a larger "
         "allocation.",
-        "global_dim[0]=1023 should be a whole number of 16 bytes for stores and reductions: these also "
-        "overwrite what follows a row's end.",
+        "global_dim[0]=1023 should be a whole number of 16 bytes for stores and reductions: they also "
+        "overwrite the bytes after a row's end.",
     ]),
     (SM, (9, 9), {"global_dim": (1008, 128)}, []),
     (SM, (10, 0), {"global_dim": (1008, 128)}, [
@@ -179,22 +179,22 @@ WARNED = [
         "memory.",
     ]),
     (LEGAL, (9, 0), {"element_strides": (1, 2, 1)}, [
-        "element_strides=(1, 2, 1) should be reckoned with in expect_tx: a load delivers 2048 bytes, not the "
+        "element_strides=(1, 2, 1) should be accounted for in expect_tx: a load delivers 2048 bytes, not the "
         "4096 of the whole box.",
     ]),
     (LEGAL, (9, 0), {"element_strides": (1, 3, 1)}, [
-        "element_strides=(1, 3, 1) should be reckoned with in expect_tx: a load delivers 1536 bytes, not the "
+        "element_strides=(1, 3, 1) should be accounted for in expect_tx: a load delivers 1536 bytes, not the "
         "4096 of the whole box.",
     ]),
     (LEGAL, (9, 0), {"element_strides": (2, 1, 1)}, [
         "element_strides[0]=2 should be 1 without an interleaved layout: a load ignores it. Use 1.",
     ]),
     (replace(LEGAL,**SLICES), (9, 0), {"element_strides": (2, 1, 1), "interleave": 1}, [
-        "element_strides=(2, 1, 1) should be reckoned with in expect_tx: a load delivers 512 bytes, not the "
+        "element_strides=(2, 1, 1) should be accounted for in expect_tx: a load delivers 512 bytes, not the "
         "1024 of the whole box.",
     ]),
     (replace(LEGAL,**SLICES), (9, 0), {"element_strides": (3, 1, 2), "interleave": 1, "box_dim": (32, 16, 2)}, [
-        "element_strides=(3, 1, 2) should be reckoned with in expect_tx: a load delivers 176 bytes, not the "
+        "element_strides=(3, 1, 2) should be accounted for in expect_tx: a load delivers 176 bytes, not the "
         "1024 of the whole box.",
     ]),
     (LEGAL, (9, 0), {"element_strides": (1, 1, 8), "box_dim": (32, 16, 1)}, []),
@@ -304,11 +304,11 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
         "unexplained=(2, 8388608) should be none: bits 0x800000 of word 2 differ from what the driver writes, and what "
         "they do is not known. Encode the params without them.",
         "unexplained=(31, 4294967295) should be none: bits 0xffffffff of word 31 differ from what the driver writes, "
-        "and what they do is not known. Encode the params without them.",
+        "and their effect is unknown. Encode the params without them.",
     ]
     assert sentence(odd, warnings(odd)[1], "float32") == (
-        "the bytes hold what no parameter says; better: none: bits 0xffffffff of word 31 differ from what the driver "
-        "writes, and what they do is not known. Encode the params without them. "
+        "the bytes contain bits that belong to no parameter; better: none: bits 0xffffffff of word 31 differ from what the driver "
+        "writes, and their effect is unknown. Encode the params without them. "
         "[driver: unexplained=(31, 4294967295)]"
     )
 
@@ -320,10 +320,10 @@ def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
     (warning,) = warnings(odd)
     assert warning.value == (word, mask) and warning.requirement == (
         f"none: bits {mask:#x} of word {word} differ from what the driver writes, and "
-        + ("what they do is not known" if read else "no load reads them")
+        + ("their effect is unknown" if read else "no load reads them")
     )
 
 
 def test_a_bit_that_is_read_is_not_hidden_by_one_that_is_not():
     (warning,) = warnings(replace(LEGAL, unexplained=((2, 3 << 1),)))
-    assert "what they do is not known" in warning.requirement
+    assert "their effect is unknown" in warning.requirement

@@ -149,8 +149,8 @@ def test_python_objects_are_not_numbers(launch):
 @pytest.mark.parametrize(
     ("grid", "block", "cluster", "text"),
     [
-        ((1, 65536), 1, None, r"grid=\(1, 65536, 1\); it has at most \(2147483647, 65535, 65535\)"),
-        (1, (1, 1, 65), None, r"block=\(1, 1, 65\); it has at most \(1024, 1024, 64\)"),
+        ((1, 65536), 1, None, r"grid=\(1, 65536, 1\); the most is \(2147483647, 65535, 65535\)"),
+        (1, (1, 1, 65), None, r"block=\(1, 1, 65\); the most is \(1024, 1024, 64\)"),
         ((1, 65535), 1, (1, 2), r"grid times cluster=\(1, 131070, 1\)"),
     ],
 )

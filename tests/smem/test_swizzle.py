@@ -186,14 +186,14 @@ def test_a_box_has_no_pixels():
 @pytest.mark.parametrize(
     ("index", "message"),
     [
-        (LARGE, f"index is {LARGE_SHOWN}; give 2 integers: one for each of box_extents, innermost first"),
-        (LARGE.ravel(), r"index, a numpy.ndarray of shape \(70000,\) and dtype int64, has 70000 values, and needs 2"),
-        (LARGE.ravel().tolist(), r"index=\(0, 0, 0, 0, 0, 0, \.\.\.\) has 70000 values, and needs 2"),
-        ((0, 0.5), r"index is \(0, 0.5\); give 2 integers"),
+        (LARGE, f"index is {LARGE_SHOWN}; pass 2 integers: one for each of box_extents, innermost first"),
+        (LARGE.ravel(), r"index, a numpy.ndarray of shape \(70000,\) and dtype int64, has 70000 values; it needs 2"),
+        (LARGE.ravel().tolist(), r"index=\(0, 0, 0, 0, 0, 0, \.\.\.\) has 70000 values; it needs 2"),
+        ((0, 0.5), r"index is \(0, 0.5\); pass 2 integers"),
         ((0, 10**400), r"index=\(0, 1000.*\.\.\..*\) has a value of more than 32 bits"),
         ((0, -1), r"index=\(0, -1\) is outside the box"),
-        (3, "index is 3; give 2 integers"),
-        (None, "index is None; give 2 integers"),
+        (3, "index is 3; pass 2 integers"),
+        (None, "index is None; pass 2 integers"),
     ],
 )
 def test_invalid_index(index, message):
@@ -211,7 +211,7 @@ def test_an_index_may_be_an_array_of_any_integers(params, data):
 
 @pytest.mark.parametrize("offset", [LARGE, LARGE.tolist(), 0.5, "0", None])
 def test_invalid_offset(offset):
-    refuses("offset is .*; give an integer$", shared.smem_index, matrix((8, 4)), offset)
+    refuses("offset is .*; pass an integer$", shared.smem_index, matrix((8, 4)), offset)
 
 
 @pytest.mark.parametrize("mode", list(S))

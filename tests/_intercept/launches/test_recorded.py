@@ -302,7 +302,7 @@ def test_the_command_replays(written, launched, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--grid", "1"], "--grid is for a single kernel, and not for recorded launches"),
+        (["--grid", "1"], "--grid is only for a single kernel, not for recorded launches"),
         (["--json", "launches"], "which this command reads; name another file"),
         (["--record", "launches"], "which this command reads; name another file"),
     ],

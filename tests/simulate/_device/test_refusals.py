@@ -61,7 +61,7 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
 @pytest.mark.parametrize(
     ("directives", "block", "words"),
     [
-        (".reqntid 64", 32, r"block=\(32, 1, 1\), and kernel k was compiled for blocks of \(64, 1, 1\) alone"),
+        (".reqntid 64", 32, r"block=\(32, 1, 1\), and kernel k was compiled only for blocks of \(64, 1, 1\) alone"),
         (".reqntid 32, 2", 64, r"compiled for blocks of \(32, 2, 1\) alone"),
         (".maxntid 8, 4", 33, r"has 33 threads, and kernel k was compiled for at most 32"),
     ],
@@ -84,7 +84,7 @@ def test_launches_that_directives_allow_run(gpu, directives, block):
 def test_a_kernel_without_cluster_sizes_needs_them_at_the_launch(gpu):
     """PTX ISA, ".explicitcluster"."""
     kernel = gpu.load(PTX.format(".explicitcluster"), "k")
-    with pytest.raises(ValueError, match=r"\.explicitcluster\): give cluster"):
+    with pytest.raises(ValueError, match=r"\.explicitcluster\): pass cluster"):
         gpu.launch(Config(1, 32), kernel, np.zeros(1, np.float32), 1.0)
 
 
@@ -115,8 +115,8 @@ def test_ptx_gives_the_type_of_a_float(gpu):
         ({"schedules": 1001}, ValueError, "schedules=1001; give 1 to 1000"),
         ({"schedules": 2.5}, TypeError, "schedules is 2.5; give an integer"),
         ({"schedules": None}, TypeError, "schedules is None; give an integer"),
-        ({"strict": "no"}, TypeError, "strict is 'no'; give True or False"),
-        ({"sanitize": 0}, TypeError, "sanitize is 0; give True or False"),
+        ({"strict": "no"}, TypeError, "strict is 'no'; pass True or False"),
+        ({"sanitize": 0}, TypeError, "sanitize is 0; pass True or False"),
         ({"suppressions": "race:f.cu:1:why"}, TypeError, r"suppressions is 'race:f.cu:1:why'; give a sequence"),
         ({"suppressions": [5]}, TypeError, "suppressions has 5; give a Suppression, or text"),
         ({"suppressions": 5}, TypeError, "suppressions is 5; give a sequence"),

@@ -224,7 +224,7 @@ def test_json_has_the_sentence(command):
 def test_an_invalid_time_limit(capsys, limit):
     launch = ["k.ptx", "--kernel", "f", "--grid", "1", "--block", "1", f"--time-limit={limit}"]
     assert cli.main(["sanitize", *launch]) == 2
-    assert "is no time; write seconds as 60 or 0.5" in capsys.readouterr().err
+    assert "is not a time; write seconds as 60 or 0.5" in capsys.readouterr().err
 
 
 def test_the_help_states_the_default(capsys):
