@@ -157,10 +157,10 @@ def test_mistakes_of_kind(arguments, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kernel_size": 0}, "kernel_size=0 has a value below 1; give 1 or more"),
+        ({"kernel_size": 0}, "kernel_size=0 has a value below 1; pass 1 or more"),
         ({"kernel_size": 3, "padding": -1}, "padding=-1 has a value below 0"),
-        ({"kernel_size": 3, "padding": ((1, -1), (1, 1))}, r"padding=\(1, -1\) has a value below 0; give 0 or more"),
-        ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither of the two words; write"),
+        ({"kernel_size": 3, "padding": ((1, -1), (1, 1))}, r"padding=\(1, -1\) has a value below 0; pass 0 or more"),
+        ({"kernel_size": 3, "padding": "SAME"}, "padding='SAME' is neither of the two words; pass"),
         ({"kernel_size": 3, "padding": "same", "stride": 2}, 'padding="same" needs a stride of 1'),
         ({"kernel_size": 14, "stride": 14}, r"stride\[0\]=14; .* needs 1 to 8. If it is the kernel_size"),
         ({"kernel_size": (1, 300), "padding": 150}, r"padding\[1\], before,=150; .* 0 to 128. Use less padding"),
@@ -251,7 +251,7 @@ def test_no_output_pixel():
     ):
         Convolution(7, padding=1).output_extents((5, 4))
     assert Convolution(7, padding=1).output_extents((5, 5)) == (1, 1)
-    with pytest.raises(TensorMapError, match=r"extents=\(0, 4\) has a value below 1; give 1 or more"):
+    with pytest.raises(TensorMapError, match=r"extents=\(0, 4\) has a value below 1; pass 1 or more"):
         Convolution(1, padding=1).output_extents((0, 4))
 
 
@@ -259,7 +259,7 @@ def test_pixels_and_taps_are_counted_from_0():
     conv = Convolution((3, 5))
     assert conv.offsets((2, 4)) == (4, 2)
     for tap in ((3, 0), (0, 5)):
-        with pytest.raises(TensorMapError, match=r"lies outside the filter of \(3, 5\)"):
+        with pytest.raises(TensorMapError, match=r"is outside the filter of \(3, 5\)"):
             conv.offsets(tap)
     with pytest.raises(TensorMapError):
         conv.offsets((-1, 0))

@@ -121,7 +121,7 @@ NO_PARAMS = [
 @pytest.mark.parametrize("name", TAKE_PARAMS)
 @pytest.mark.parametrize(("params", "words"), NO_PARAMS)
 def test_invalid_params(name, params, words):
-    message = f"params is {words}; pass TiledParams, .* the `.params` of a descriptor, or what cuda_tma.decode"
+    message = f"params is {words}; pass TiledParams, .* the `.params` of a descriptor, or the result of cuda_tma.decode"
     refuses(message, TAKE_PARAMS[name], params)
 
 

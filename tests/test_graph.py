@@ -303,7 +303,7 @@ def test_a_capture_keeps_objects(driver):
         ValueError, match="^the ForeignStream captures no graph: call keep_alive between begin_building"
     ):
         graph.keep_alive(ForeignStream(), Thing())
-    with pytest.raises(TypeError, match="^graph is a Executable, which is executable and can be given nothing to keep"):
+    with pytest.raises(TypeError, match="^graph is a Executable, which is executable and can keep no more objects alive"):
         graph.keep_alive(Executable(), Thing())
 
 

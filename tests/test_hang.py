@@ -206,8 +206,8 @@ STATES = {
     (0, 0, 1, 16, 16): ("its one arrival came, 16 of 16 bytes are missing", "no copy has delivered bytes"),
     (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx announces more bytes"),
     (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx announces more bytes"),
-    (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "says fewer bytes"),
-    (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "nobody has arrived who"),
+    (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "announces fewer bytes"),
+    (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "no thread has called arrive_expect_tx"),
     (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() expects 4 arrivals in each phase, and 2 came"),
     (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() expects 4 arrivals in each phase, and 3 came"),
     (0, 4, 4, 0, None): ("none of its 4 arrivals came", "no thread arrived in this phase"),
@@ -240,8 +240,8 @@ def test_two_threads_that_wait_for_each_other():
     sides = [MbarrierWait(f"`ring.{side}`", 1, 0, Barrier(0, 1, 1, 0)) for side in ("full", "empty")]
     waits = [("", each, (0, 0, 0), {index}) for index, each in enumerate(sides)]
     assert Hang(waiters_of(waits)).cause == (
-        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer than "
-        "arrive, or their stages or parities are out of step"
+        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer arrivals than "
+        "occur, or their stages or parities are out of step"
     )
     assert "no thread arrived in this phase" in Hang(waiters_of(waits[:1])).cause
 
@@ -304,6 +304,6 @@ def test_an_invalid_deadline(given):
 def test_a_deadline_that_is_set_twice():
     """One of them would be ignored silently."""
     with pytest.raises(
-        ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; give"
+        ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; pass"
     ):
         cuda_tma.compile("", "k", watchdog_ms=500, defines={"CUDA_TMA_WATCHDOG_MS": 90})

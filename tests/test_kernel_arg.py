@@ -125,7 +125,7 @@ MISTAKES = [
     ("k", [4], (-(2**31) - 1,), OverflowError, "-2147483649 does not fit"),
     ("k", [1], (256,), OverflowError, "256 does not fit the parameter's 1 bytes, whose range is -128 to 255"),
     ("k", [2], (65536,), OverflowError, "65536 does not fit the parameter's 2 bytes, whose range is -32768 to 65535"),
-    ("k", [8], (-(2**63) - 1,), OverflowError, f"which hold {-(2**63)} to {2**64 - 1}"),
+    ("k", [8], (-(2**63) - 1,), OverflowError, f"whose range is {-(2**63)} to {2**64 - 1}"),
     ("k", [4], (2**64,), OverflowError, "18446744073709551616 does not fit the parameter's 4 bytes"),
     ("k", [8], (1 << 128,), OverflowError, "<129 bits> does not fit"),
     ("k", [8], ((1 << 128) - 1,), OverflowError, "340282366920938463463374607431768211455 does not fit"),

@@ -161,7 +161,7 @@ def test_cuda_cores_name_of_the_options():
 def test_options_mistakes_are_named():
     with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
         options_from()
-    with pytest.raises(TypeError, match="options= and box_dim, swizzle were both given"):
+    with pytest.raises(TypeError, match="options= and box_dim, swizzle were both passed"):
         options_from((8,), options={"box_dim": (8,)}, swizzle="128B")
     with pytest.raises(TypeError, match="options has no 'swizzel', 3; its names are box_dim"):
         options_from(options={"swizzel": 2, 3: 1, "box_dim": (8,)})
@@ -216,7 +216,7 @@ def test_the_names_in_a_mapping_or_object_select_the_options():
         options_from(options={**dataclasses.asdict(im2col), "box": 1})
     with pytest.raises(TypeError, match="channels_per_pixel"):
         options_from(options={"pixel_box_lower_corner": (0,), "pixel_box_upper_corner": (0,)})
-    with pytest.raises(TypeError, match="options= and swizzle were both given"):
+    with pytest.raises(TypeError, match="options= and swizzle were both passed"):
         options_from(options=im2col, swizzle="128B")
 
 

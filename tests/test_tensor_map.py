@@ -363,7 +363,7 @@ def test_every_option_reaches_the_driver(driver, device_tensor):
 def test_options_next_to_options_are_refused(driver, device_tensor, name):
     value = {"element_strides": (2, 1), "data_type": "INT32", "oob_fill": "NAN", "allocation_class": "LARGE"}
     value |= {"swizzle": "64B", "l2_promotion": "128B", "interleave": "16B"}
-    with pytest.raises(TypeError, match=f"options= and {name} were both given"):
+    with pytest.raises(TypeError, match=f"options= and {name} were both passed"):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), TensorMapOptions((16, 32)), **{name: value[name]})
     assert driver.encoded == 0
 

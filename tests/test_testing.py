@@ -77,7 +77,7 @@ def test_a_wrong_argument_is_not_a_failure_of_the_kernel(change, message):
     [
         (
             {"box_dim": PARAMS.box_dim[::-1]},
-            r"expected has .*: its box_dim is \(.*\), and that of params \(",
+            r"expected comes from another map than params: its box_dim is \(.*\), and that of params \(",
         ),
         ({"box_dim": (4, 4)}, "expected comes from another map than params: its box_dim is"),
         ({"data_type": 2}, "expected comes from another map than params: its data_type is"),

@@ -1,4 +1,4 @@
-"""How a kernel is launched on the simulator."""
+"""The configuration of a launch on the simulator."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ __all__ = ["Config"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config:
-    """The shape of a launch; `cuda.core`'s ``LaunchConfig`` is taken in its place.
+    """The shape of a launch; `cuda.core`'s ``LaunchConfig`` is accepted in its place.
 
     Parameters
     ----------
     grid : int or tuple of int
-        CTAs, x first; clusters, if `cluster` is given: as in ``LaunchConfig``.
+        CTAs, x first; clusters, if `cluster` is given, as in ``LaunchConfig``.
     block : int or tuple of int
         Threads of a CTA, x first.
     cluster : int or tuple of int, optional
-        CTAs of a cluster; None for what the kernel was compiled for, or 1.
+        CTAs of a cluster (default: the cluster that the kernel was compiled for, or 1).
     shmem_size : int, optional
         Dynamic shared memory of a CTA, in bytes.
     is_cooperative : bool, optional
         Whether all CTAs run at the same time, so that cooperative groups' ``this_grid().sync()`` works.
     programmatic_stream_serialization : bool, optional
-        Whether the kernel may begin before the one before it in :meth:`Device.launch_all` has ended.
+        Whether the kernel may begin before the preceding one in :meth:`Device.launch_all` has ended.
 
     Raises
     ------
     ValueError
-        If no GPU takes it.
+        If no GPU accepts it.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Config:
     programmatic_stream_serialization: bool = False
 
     def __post_init__(self) -> None:
-        """Tuples of three, and no launch that the driver would refuse."""
+        """Convert extents to tuples of three, and refuse a launch that the driver would refuse."""
         for name in ("grid", "block", "cluster"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _configurations.extents(name, given))
@@ -75,7 +75,7 @@ class Config:
         return cls(**found | {"shmem_size": found["shmem_size"] or 0})
 
     def __repr__(self) -> str:
-        """What is given; of the rest, what is not as always."""
+        """Return the grid, the block, and the fields that are not the default."""
         parts = [f"grid={self.grid}", f"block={self.block}"]
         parts += [f"{each.name}={value}" for each in fields(self)[2:] if (value := getattr(self, each.name))]
         return f"Config({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""What the simulator cannot read, or cannot do. What a kernel does wrong is a finding, and never raised."""
+"""Errors for input that the simulator cannot read or run. Errors of a kernel are findings, and never raised."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ __all__ = ["ParseError", "TimeLimitReached", "UnsupportedInstruction"]
 
 
 class ParseError(ValueError):
-    """A text that is not PTX, or not PTX as known here.
+    """A text that is not PTX, or not PTX that the simulator supports.
 
     Parameters
     ----------
     message : str
-        What was found, and what was expected.
+        The unexpected text, and the expected one.
     line : int
         Line of the PTX text, from 1.
     """
@@ -22,21 +22,21 @@ class ParseError(ValueError):
         self._message = message
 
     def __reduce__(self) -> tuple:
-        """For pickle and copy, which would call the class with the whole text alone."""
+        """Support pickle and copy, which would call the class with only the whole text."""
         return type(self), (self._message, self.line)
 
 
 class UnsupportedInstruction(NotImplementedError):
-    """An instruction, or a form of one, that the simulator does not know: it never guesses.
+    """An instruction, or a form of one, that the simulator does not implement: it never guesses.
 
     Parameters
     ----------
     opcode : str
-        As it is spelled: ``"tcgen05.mma.cta_group::1.kind::f16"``.
+        Its spelling: ``"tcgen05.mma.cta_group::1.kind::f16"``.
     line : int
         Line of the PTX text, from 1.
     reason : str, optional
-        What about it is not known.
+        The part of it that is unknown.
     """
 
     def __init__(self, opcode: str, line: int, reason: str = ""):
@@ -50,9 +50,9 @@ class UnsupportedInstruction(NotImplementedError):
         self.reason = reason
 
     def __reduce__(self) -> tuple:
-        """For pickle and copy, which would call the class with the whole text alone."""
+        """Support pickle and copy, which would call the class with only the whole text."""
         return type(self), (self.opcode, self.line, self.reason)
 
 
 class TimeLimitReached(RuntimeError):
-    """The time limit of a :class:`Device` ended the loading of PTX, or a launch whose report is asked for errors."""
+    """The time limit of a :class:`Device` ended the loading of PTX, or a launch whose errors are requested."""

@@ -133,7 +133,7 @@ def message_of(happened: str, rule: str, remedy: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong in a kernel.
+    """An error, or advice, about a kernel.
 
     Attributes
     ----------
@@ -142,29 +142,29 @@ class Finding:
     severity : str
         ``"error"``, or ``"advice"``.
     message : str
-        What happened, with numbers, the rule and the remedy.
+        The event, with numbers, the rule and the remedy.
     source : tuple of Place
-        Where: the statement, and the calls that it is inlined by; empty if the PTX has no line information.
+        The statement, and the calls that it is inlined by; empty if the PTX has no line information.
     blocks : tuple of tuple of int
-        ``blockIdx`` of those it happened to.
+        ``blockIdx`` of the affected blocks.
     threads : tuple of int
-        Their threads, counted through the block: x first.
+        Their threads, numbered within the block with x first.
     ptx_line : int
-        Line of the PTX; 0 for what is no single instruction.
+        Line of the PTX; 0 if the finding is not about one instruction.
     count : int
-        How often.
+        The number of occurrences.
     other : tuple of Place
-        The statement that it is in conflict with, if there is one.
+        The conflicting statement, if there is one.
     other_ptx_line : int
         Its line of the PTX; 0 if there is none.
     rule, remedy : str
-        Those parts of the message; empty where it has no such parts.
+        Those parts of the message; empty if it does not have them.
     related : tuple of (str, tuple of Place)
-        Other statements that explain it, and what each is: of two accesses the last barrier or wait before the later
-        one; of a deadlock, where the mbarrier was initialised, where its bytes were last expected and somebody last
-        arrived, and where others wait.
+        Other statements that explain the finding, with a label each. For two accesses: the last barrier or wait before
+        the later one. For a deadlock: the initialization of the mbarrier, the last expect_tx and the last arrival, and
+        the other waits.
     ends_launch : bool
-        Whether the launch ended there: the rest is not judged.
+        Whether the launch ended there, so that the rest is not judged.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""A kernel of the simulator: PTX that has been read, and what its C++ said of its parameters."""
+"""A kernel of the simulator: its parsed PTX, and the types and names of its C++ parameters."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _NUMBERS |= dict.fromkeys(("s8", "u16", "s16", "u32", "s32", "s64"), "integer")
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A kernel that :meth:`Device.compile` or :meth:`Device.load` made.
+    """A kernel from :meth:`Device.compile` or :meth:`Device.load`.
 
     Attributes
     ----------
     name : str
-        As PTX has it.
+        The name in PTX.
     ptx : str
         The whole text.
     parameters : KernelParameters
-        What :func:`cuda_tma.parameters_of` says of a kernel on a GPU: types and names, where C++ is known.
+        The result of :func:`cuda_tma.parameters_of` for a kernel on a GPU: types and names, if the C++ is known.
     program : Program
-        What runs.
+        The decoded program.
     source : str
         The C++; empty for a kernel of PTX.
     """
@@ -47,24 +47,24 @@ class Kernel:
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
-        """What ``__cluster_dims__`` says."""
+        """The extents of ``__cluster_dims__``."""
         return self.directives.reqnctapercluster
 
     @property
     def most_threads(self) -> int:
-        """What ``__launch_bounds__`` allows a CTA; 1024 if it does not say."""
+        """The most threads of a CTA by ``__launch_bounds__`` (default: 1024)."""
         return self.directives.most_threads
 
     @cached_property
     def directives(self) -> Directives:
-        """What its PTX asks of launches."""
+        """The restrictions on launches in its PTX."""
         return directives_of(self.program.entry.function.attributes)
 
     def __reduce__(self) -> NoReturn:
         """Refuse: the program consists of functions of this process."""
         raise TypeError(
-            "a kernel of the simulator cannot be pickled or copied: take its ptx and its name, and load them in the "
-            "other process: gpu.load(kernel.ptx, kernel.name)"
+            "a kernel of the simulator cannot be pickled or copied: pass its ptx and its name to the other process, "
+            "and load them there: gpu.load(kernel.ptx, kernel.name)"
         )
 
 
@@ -78,9 +78,9 @@ def kernel_of(
     source: str = "",
     asked_name: str = "",
 ) -> Kernel:
-    """A kernel, with what is known of its parameters beside their sizes and offsets.
+    """Return a kernel with the known facts about its parameters.
 
-    `asked_name` is how C++ names it. Without `types`, PTX's types of the parameters decide.
+    `asked_name` is its name in C++. Without `types`, PTX's types of the parameters are used.
     """
     declared = program.entry.function.params
     count = len(declared)

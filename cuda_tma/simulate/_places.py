@@ -14,7 +14,7 @@ __all__ = ["by_way_of", "is_library", "statements"]
 
 
 def is_library(file: str) -> bool:
-    """Whether a file is of the device header, of an installed package, or of Python itself."""
+    """Return whether a file belongs to the device header, to an installed package, or to Python itself."""
     parts = file.replace("\\", "/").split("/")
     return file.startswith(_LIBRARIES) or "site-packages" in parts or "dist-packages" in parts
 
@@ -25,7 +25,7 @@ _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysco
 def statements(places: Sequence[Place], generated: Collection[str] = ()) -> tuple[list[Place], list[Place]]:
     """Divide a chain of inlined calls into the user's places and those in libraries, such as the device header.
 
-    A chain that lies in libraries as a whole keeps its outermost place as the user's. Files that a compiler
+    A chain that is entirely in libraries keeps its outermost place as the user's. Files that a compiler
     `generated` count as libraries.
     """
     own = [place for place in places if not is_library(place.file) and place.file not in generated]

@@ -26,31 +26,31 @@ class SimulationError(RuntimeError):
         self.findings = findings
 
     def __reduce__(self) -> tuple:
-        """For pickle and copy."""
+        """Support pickle and copy."""
         return type(self), (self.findings,)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """What came of a launch.
+    """The result of a launch.
 
     Attributes
     ----------
     findings : tuple of Finding
     output : str
-        What the kernel printed.
+        The printed output of the kernel.
     thread_instructions : int
         Instructions executed, each thread's counted.
     schedules : tuple of (str, int)
-        Where there was more than one: the orders and seeds under which the launch was run.
+        The orders and seeds under which the launch ran, if there were several.
     suppressed : tuple of Finding
-        Those that a :class:`Suppression` covers.
+        The findings that a :class:`Suppression` covers.
     unused_suppressions : tuple of Suppression
-        Those that cover nothing.
+        The suppressions that cover nothing.
     unfinished : str
-        A sentence, if the time limit ended the launch: the findings are those until then. Else empty.
+        A sentence, if the time limit ended the launch, whose findings are those until then; otherwise empty.
     traced : Timeline, optional
-        What :meth:`timeline` gives.
+        The result of :meth:`timeline`.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -63,24 +63,24 @@ class Report:
     traced: Timeline | None = None
 
     def __repr__(self) -> str:
-        """In one line."""
+        """Return the report in one line."""
         kinds = ", ".join(finding.kind for finding in self.findings) or "no findings"
         return f"<Report: {kinds}; {len(self.output)} characters printed, {self.thread_instructions} instructions>"
 
     def __str__(self) -> str:
-        """All findings, as a compiler says them."""
+        """Return all findings, in a compiler's format."""
         lines = [*map(str, self.findings)] or ["no findings"]
-        lines += [f"this suppression covers nothing: {each}" for each in self.unused_suppressions]
+        lines += [f"unused suppression: {each}" for each in self.unused_suppressions]
         lines += [self.unfinished] if self.unfinished else []
         return "\n".join(lines)
 
     def timeline(self) -> Timeline:
-        """What warps, copies and mbarriers did over time, of a launch with ``trace=True``.
+        """Return the activity of warps, copies and mbarriers over time, for a launch with ``trace=True``.
 
         Returns
         -------
         Timeline
-            Of several schedules, of the first.
+            The timeline of the first schedule.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     def raise_for_errors(self) -> None:
-        """Raise the errors, or the reason why there may be more than were found.
+        """Raise the errors, or the reason why some may be missing.
 
         Raises
         ------
@@ -114,7 +114,7 @@ class Report:
 def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
     """Return a report without the findings that are covered, and with the suppressions that cover nothing.
 
-    A covered finding at which the launch ended stays an error, as the rest of the launch is not judged.
+    A covered finding at which the launch ended stays an error, because the rest of the launch is not judged.
     """
     if not suppressions:
         return report
@@ -126,6 +126,6 @@ def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
 
 
 def _end_of_launch(finding: Finding) -> Finding:
-    """Return the error that a launch is not judged beyond a finding, which a suppression does not change."""
+    """Return the error that a launch is not judged beyond a finding; a suppression does not change that."""
     text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
     return replace(finding, message=f"{text}{finding.message}")

@@ -1,4 +1,4 @@
-"""Findings that somebody has looked at, and does not want to see again: with a reason."""
+"""Suppressions of reviewed findings, each with a reason."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ._ptx import Place
 
 __all__ = ["Suppression", "read_suppressions"]
 
-_COLON = re.compile(r"(?<!:):(?!:)")  # alone: "::" is of a name of C++
-_DRIVE = re.compile(r"[A-Za-z]")  # before a colon and a slash: of a path of Windows
+_COLON = re.compile(r"(?<!:):(?!:)")  # a single one: "::" belongs to a C++ name
+_DRIVE = re.compile(r"[A-Za-z]")  # before a colon and a slash: the drive of a Windows path
 _LINE = re.compile(r"[\d*?]+")
 
 
@@ -31,16 +31,16 @@ class Suppression:
     kind : str
         One of :data:`KINDS`.
     place : str
-        ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name, as C++ or PTX has it; ``*``
-        and ``?`` stand for any text and character. It is looked for along the chain of inlined calls of both places;
-        where PTX has no line information, ``"PTX line 41"`` is a place.
+        ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name in C++ or PTX. ``*`` and
+        ``?`` match any text and character. It is compared with the chain of inlined calls of both places; if the PTX
+        has no line information, ``"PTX line 41"`` is a place.
     reason : str
-        Why that is right.
+        The reason why the finding is acceptable.
 
     Raises
     ------
     ValueError
-        If there is no such kind, or no reason.
+        If the kind does not exist, or the reason is missing.
 
     Examples
     --------
@@ -53,20 +53,20 @@ class Suppression:
     reason: str
 
     def __post_init__(self) -> None:
-        """Neither may be left out."""
+        """Require a kind and a reason."""
         if self.kind not in KINDS:
             raise ValueError(f"kind={shown(self.kind)}; it is one of {', '.join(KINDS)}")
         if not self.reason.strip():
-            raise ValueError(f"the suppression of {self.kind} at {self.place} needs a reason: say why it is right")
+            raise ValueError(f"the suppression of {self.kind} at {self.place} needs a reason: add why it is acceptable")
 
     @classmethod
     def parse(cls, text: str) -> Suppression:
-        """Of ``kind:place:reason``, as the command line takes it.
+        """Parse ``kind:place:reason``, the form of the command line.
 
         Raises
         ------
         ValueError
-            If that is not its form; or as the constructor.
+            If the text has another form; otherwise as the constructor.
 
         Examples
         --------
@@ -75,17 +75,17 @@ class Suppression:
         """
         kind, place, reason = _parts(text)
         if not kind or not place:
-            raise ValueError(f"{shown(text)} is no kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
+            raise ValueError(f"{shown(text)} is not kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
         return cls(kind, place, reason)
 
     def covers(self, finding: Finding) -> bool:
-        """Whether it is about a finding."""
+        """Return whether the suppression applies to a finding."""
         pattern = self.place.replace("\\", "/")
         return finding.kind == self.kind and any(fnmatchcase(name, pattern) for name in _names(finding, pattern))
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Kind, place and reason; without all three, no place. Each colon is looked at once."""
+    """Return kind, place and reason; if one is missing, no place. Each colon is examined once."""
     if len(parts := _COLON.split(text, 2)) < 3:
         return text, "", ""
     kind, place, reason = (part.strip() for part in parts)
@@ -93,13 +93,13 @@ def _parts(text: str) -> tuple[str, str, str]:
         file, _, reason = reason.partition(":")
         place, reason = f"{place}:{file.strip()}", reason.strip()
     line, _, after = reason.partition(":")
-    if _LINE.fullmatch(line.strip()):  # the end of a place; without more, there is no reason
+    if _LINE.fullmatch(line.strip()):  # the end of a place; without more text, the reason is missing
         place, reason = f"{place}:{line.strip()}", after.strip()
     return kind, place, reason
 
 
 def _names(finding: Finding, pattern: str) -> Iterator[str]:
-    """What a place may be called: as much of its path as the pattern has, and its function, mangled and plain."""
+    """Yield the names of a place: as much of its path as the pattern has, and its function, mangled and plain."""
     for place in (*finding.source, *finding.other):
         yield f"{_end(place, pattern.count('/'))}:{place.line}"
         if place.function:
@@ -112,7 +112,7 @@ def _end(place: Place, folders: int) -> str:
 
 
 def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
-    """Those of a file: each a line ``kind:place:reason``; empty lines and what begins with ``#`` are let pass.
+    """Return the suppressions of a file: ``kind:place:reason`` on each line, except empty lines and ``#`` comments.
 
     Parameters
     ----------
@@ -125,9 +125,9 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     ValueError
-        If a line has another form, which the error names, or the file is too large.
+        If a line has another form, which the error shows, or the file is too large.
     """
     found = []
     for number, line in enumerate(text_of_file(path, SUPPRESSIONS_BYTES).splitlines(), 1):

@@ -16,25 +16,25 @@ __all__ = ["TensorMap", "tensor_map_of"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TensorMap:
-    """What :meth:`Device.create_tensor_map` gives: passed to a kernel as 128 bytes.
+    """The result of :meth:`Device.create_tensor_map`: passed to a kernel as 128 bytes.
 
     Attributes
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
         In driver order; `global_address` is the simulated one.
     tensor : array
-        Kept while the map is, since the map reaches its memory.
+        Kept alive with the map, because the map reaches its memory.
     """
 
     params: Params
     tensor: Any
 
     def __bytes__(self) -> bytes:
-        """The 128 bytes."""
+        """Return the 128 bytes."""
         return codec.encode(self.params)
 
     def __repr__(self) -> str:
-        """The parameters tell all."""
+        """Return the parameters."""
         return f"TensorMap({self.params!r})"
 
 
@@ -45,7 +45,7 @@ def tensor_map_of(
     options: Any,
     keywords: dict[str, Any],
 ) -> TensorMap:
-    """A map of a tensor, which `address` maps; one that no driver makes is refused in the same words."""
+    """Return a map of a tensor, which `address` maps; refuse one that no driver makes, with the driver path's error."""
     params = params_of(tensor, options, **keywords)
     params = replace(params, global_address=address(tensor))
     broken = rules.check(params, compute_capability)

@@ -1,4 +1,4 @@
-"""Launches on a GPU, watched: the simulator runs each of them too, and both must leave the same bytes."""
+"""Watched launches on a GPU: the simulator also runs each of them, and both must leave the same bytes."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _parsed = lru_cache(maxsize=16)(parse)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A launch that was watched, or why it was not.
+    """A launch that was watched, or the reason why it was not.
 
     Attributes
     ----------
     kernel : str
     report : Report or None
-        What the simulator found; None if it did not run.
+        The simulator's report; None if it did not run.
     differences : tuple of Difference
     skipped : str
-        Why the simulator did not run; empty if it did.
+        The reason why the simulator did not run; empty if it did.
     ptx : str
-        What it ran.
+        The PTX that it ran.
     """
 
     kernel: str
@@ -71,25 +71,26 @@ def watch(
     strict: bool = False,
     **settings: Any,
 ) -> Iterator[list[Watched]]:
-    """Run every launch of a block on the simulator, too, and compare what both leave in memory.
+    """Run every launch of a block also on the simulator, and compare the memory that both leave.
 
-    The simulator runs before the GPU, at the GPU's addresses: an allocation is copied to this machine when the kernel
-    first reaches it, through whatever pointer, or when an argument names it. After the launch, which is waited for,
-    all that was copied is compared. The simulator compares well where a launch is alone: what other threads, or work
+    The simulator runs before the GPU, at the GPU's addresses. An allocation is copied to this machine when the kernel
+    first reaches it, through any pointer, or when an argument names it. After the launch has ended, all copied memory
+    is compared. The comparison is exact if the launch runs alone: concurrent writes of other threads or streams appear
+    as differences.
     of other streams, write meanwhile is a difference.
 
     Parameters
     ----------
     ptx : iterable of Program, ObjectCode, str, bytes or path, optional
-        PTX of kernels that :func:`cuda_tma.compile` did not make, which are found in it by their names: a Program that
-        was compiled, to whatever; what ``Program.compile("ptx")`` gives; or the text. A list may grow meanwhile.
+        PTX of kernels that :func:`cuda_tma.compile` did not make, which are found in it by their names: a compiled
+        Program, with any target; the result of ``Program.compile("ptx")``; or the text. A list may grow meanwhile.
     launches_of_each : int, optional
-        How many launches of each kernel are watched, the first ones; None for all.
+        The number of launches of each kernel that are watched, the first ones; None for all.
     most_bytes : int
-        A launch that reaches more is not watched.
+        A launch that reaches more bytes is not watched.
     sanitize, strict : bool
-        As of :class:`Device`: whether missing synchronisation is looked for, which takes time, and whether what is
-        disputed is an error.
+        As for :class:`Device`: whether to search for missing synchronization, which takes time, and whether disputed
+        findings are errors.
     **settings
         ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
 
@@ -100,8 +101,9 @@ def watch(
 
     Notes
     -----
-    Seen are calls of ``cuda_tma.launch``, and of what ``cuda_tma.prepare`` gives, by these names. Not watched, and
-    listed with the reason: kernels whose PTX is not known, launches into a graph, and what the simulator cannot run.
+    Calls of ``cuda_tma.launch``, and of the result of ``cuda_tma.prepare``, are seen by these names. Not watched, and
+    listed with the reason: kernels whose PTX is unknown, launches into a graph, and kernels that the simulator cannot
+    run.
 
     Examples
     --------
@@ -139,7 +141,7 @@ class _Prepared(PreparedLaunch):
 
 
 class _Source(NamedTuple):
-    """Where a kernel's PTX is."""
+    """The PTX of a kernel."""
 
     ptx: str
     lowered_name: str
@@ -147,11 +149,11 @@ class _Source(NamedTuple):
 
 
 class _NotWatched(Exception):
-    """Why."""
+    """The reason why a launch is not watched."""
 
 
 class _Watcher:
-    """Launches, and what was found of them."""
+    """Launches, and their results."""
 
     def __init__(
         self,
@@ -169,27 +171,27 @@ class _Watcher:
         self.found: list[Watched] = []
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-        """In place of ``cuda_tma.launch``."""
+        """Replace ``cuda_tma.launch``."""
         start = partial(self._launch, stream, config, kernel, *arguments)
         unread = ""
         try:
             prepared = PreparedLaunch(kernel, config, *arguments)
         except Exception as error:
             unread = f"its arguments cannot be read: {error}"
-        if unread:  # which the launch says in its own words
+        if unread:  # the launch itself reports that
             start()
             self.found.append(Watched("?", skipped=unread))
         else:
             self.watched(stream, prepared, start)
 
     def prepare(self, kernel: Any, config: Any, *arguments: Any) -> PreparedLaunch:
-        """In place of ``cuda_tma.prepare``."""
+        """Replace ``cuda_tma.prepare``."""
         prepared = _Prepared(kernel, config, *arguments)
         prepared.watcher = self
         return prepared
 
     def watched(self, stream: Any, prepared: PreparedLaunch, start: Callable[[], None]) -> None:
-        """Simulate; launch by `start`; then compare."""
+        """Simulate the launch, launch with `start`, then compare."""
         kernel, config, arguments = packed_in(prepared)
         compiled = compiled_of(kernel)
         name = compiled.name if compiled else name_of(kernel)
@@ -208,13 +210,13 @@ class _Watcher:
             self.found.append(Watched(name, report, memory.differences(), ptx=source.ptx))
 
     def _source(self, stream: Any, kernel: Kernel) -> _Source:
-        """The PTX of a kernel that is to be watched now."""
+        """Return the PTX of a kernel that is to be watched now."""
         if is_capturing(stream):
             raise _NotWatched("it is captured into a graph")
         source = self._known(kernel)
         self._counts[source] += 1
         if self._launches_of_each is not None and self._counts[source] > self._launches_of_each:
-            raise _NotWatched(f"launches of it before were watched, and launches_of_each={self._launches_of_each}")
+            raise _NotWatched(f"enough of its launches were watched: launches_of_each={self._launches_of_each}")
         return source
 
     def _known(self, kernel: Kernel) -> _Source:
@@ -224,9 +226,9 @@ class _Watcher:
         name = lowered_name_of(kernel) or name_of(kernel)
         found = {text for text in map(_text, self._ptx) if name in _parsed(text).functions}
         if not found:
-            raise _NotWatched("its PTX is not known: compile it by cuda_tma.compile, or give watch() its ptx")
+            raise _NotWatched("its PTX is unknown: compile it with cuda_tma.compile, or pass its PTX to watch()")
         if len(found) > 1:
-            raise _NotWatched(f"{len(found)} of the PTX texts that watch() was given have a kernel of this name")
+            raise _NotWatched(f"{len(found)} of the PTX texts passed to watch() have a kernel of this name")
         return _Source(found.pop(), name, 0)
 
     def _simulated(
@@ -245,12 +247,12 @@ class _Watcher:
 
 
 def _text(given: Any) -> str:
-    """PTX, of whatever holds it."""
+    """Return the PTX in an object."""
     if isinstance(given, Program):
         return _text_of_program(given)
     if isinstance(given, ObjectCode):
         if given.code_type != "ptx":
-            raise TypeError(f"the ObjectCode is of type {given.code_type!r}; watch() wants what compile('ptx') gives")
+            raise TypeError(f"the ObjectCode is of type {given.code_type!r}; pass the result of compile('ptx')")
         given = given.code
     if isinstance(given, bytes):
         return given.rstrip(b"\0").decode()
@@ -258,9 +260,9 @@ def _text(given: Any) -> str:
 
 
 def _text_of_program(program: Program) -> str:
-    """NVRTC has it, whatever it compiled to."""
+    """Return NVRTC's PTX, which exists for every target."""
     if program.backend != "NVRTC":
-        raise TypeError(f"the Program is of {program.backend}; give watch() the PTX that it was made of")
+        raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
     text = bytes(size + 1)  # it is written to, and Python shares b" "
     nvrtc.nvrtcGetPTX(program.handle, text)
@@ -268,7 +270,7 @@ def _text_of_program(program: Program) -> str:
 
 
 def _variables(kernel: Kernel, module: Module, memory: CopiedMemory) -> dict[str, int]:
-    """Where the module's variables lie on the GPU, with what launches before this left in them."""
+    """Return the GPU addresses of the module's variables, with the content that earlier launches left in them."""
     found = {}
     for variable in module.variables.values():
         if variable.space in ("global", "const") and not variable.references:  # addresses of functions differ there
@@ -284,7 +286,7 @@ def _holds(memory: CopiedMemory, address: int, variable: Variable) -> bool:
 
 
 def _block(declared: tuple[Variable, ...], arguments: tuple[bytes, ...]) -> np.ndarray:
-    """The parameters, where PTX has them; the driver aligns maps otherwise."""
+    """Return the parameters at PTX's offsets; the driver aligns maps differently."""
     end = declared[-1].offset + declared[-1].size_bytes if declared else 1
     block = np.zeros(end, np.uint8)
     for parameter, data in zip(declared, arguments, strict=True):

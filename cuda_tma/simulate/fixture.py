@@ -1,4 +1,4 @@
-"""For pytest: a simulated GPU, and a test that fails if a kernel that it ran did something wrong.
+"""A pytest plugin: a simulated GPU, and failures of tests whose kernels have errors.
 
 In the outermost ``conftest.py``: ``pytest_plugins = ["cuda_tma.simulate.fixture"]``; then
 
@@ -7,15 +7,15 @@ In the outermost ``conftest.py``: ``pytest_plugins = ["cuda_tma.simulate.fixture
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
 
-Errors fail the test, advice is a warning of pytest. Errors of a launch in the teardown of another fixture are errors of
-the test's teardown; a test that skips after an error fails. Marks of a test, class or module change settings:
+Errors fail the test, and advice is a warning of pytest. Errors of a launch in the teardown of another fixture are
+errors of the test's teardown; a test that skips after an error fails. Marks of a test, class or module change settings:
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
 
-takes what :class:`Device` takes; ``advice=False`` leaves warnings out; a suppression may be text, as the command line
-has it, and one that covers nothing is a warning. ``simulated_gpu_suppressions = FILE`` in pytest's configuration names
-files of suppressions for all tests; at the end it is said which of those covered nothing. A test of a kernel that is
-wrong takes its reports away: ``simulated_gpu.reports.clear()``.
+accepts the arguments of :class:`Device`; ``advice=False`` omits warnings. A suppression may be text, as on the command
+line, and an unused one is a warning. ``simulated_gpu_suppressions = FILE`` in pytest's configuration names files of
+suppressions for all tests; the summary lists the unused ones. A test of a wrong kernel removes its reports:
+``simulated_gpu.reports.clear()``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SKIPS = (pytest.skip.Exception, unittest.SkipTest)
 
 
 class SimulatedGpuWarning(UserWarning):
-    """Advice on a kernel; or a suppression that covers nothing."""
+    """Advice on a kernel, or an unused suppression."""
 
 
 class RecordingDevice(Device):
@@ -54,7 +54,7 @@ class RecordingDevice(Device):
     Attributes
     ----------
     reports : list of Report
-        What the test is judged by at its end: reports that are taken away are not.
+        The reports that decide the test at its end; remove those that should not.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any):
@@ -68,7 +68,7 @@ class RecordingDevice(Device):
         return finished
 
     def judged(self) -> list[str]:
-        """Return why the reports fail a test, of those that no call has judged before."""
+        """Return why the reports fail a test; only reports that no call has judged before count."""
         known = {id(report) for report in self._judged}
         new = [report for report in self.reports if id(report) not in known]
         self._judged += new
@@ -76,17 +76,17 @@ class RecordingDevice(Device):
         return [*errors, *(report.unfinished for report in new if report.unfinished)]
 
     def covering(self) -> set[Suppression]:
-        """The suppressions that covered something."""
+        """Return the suppressions that covered findings."""
         hidden = [finding for report in self.reports for finding in report.suppressed]
         return {each for each in self.suppressions if any(each.covers(finding) for finding in hidden)}
 
     def found(self, severity: str) -> list[Finding]:
-        """All that its launches found."""
+        """Return all findings of its launches with a severity."""
         return [each for report in self.reports for each in report.findings if each.severity == severity]
 
 
 class _Session:
-    """Suppressions for all tests, and which of them have covered something."""
+    """Suppressions for all tests, and those of them that have covered findings."""
 
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
@@ -99,7 +99,7 @@ class _Session:
 
 
 class _Open(NamedTuple):
-    """The device of a test that runs, the suppressions of its marks, and whether its advice is wanted."""
+    """The device of a running test, the suppressions of its marks, and whether its advice is a warning."""
 
     gpu: RecordingDevice
     suppressions: list[Suppression]
@@ -111,7 +111,7 @@ class _Open(NamedTuple):
 
 @pytest.fixture
 def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
-    """A simulated GPU. What its launches did wrong fails the test."""
+    """Return a simulated GPU. Errors of its launches fail the test."""
     session = _session(request.config)
     settings, own, has_advice = _marked(request.node)
     gpu = RecordingDevice(**settings, suppressions=(*own, *session.given))
@@ -121,13 +121,13 @@ def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
 
 
 def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]:
-    """What marks say, the nearest first: what the device takes, suppressions of all of them, whether advice is said."""
+    """Return the settings of marks, nearest first: the device's arguments, all suppressions, and whether to warn."""
     settings: dict[str, Any] = {}
     suppressions: list[Suppression] = []
     for mark in node.iter_markers("simulated_gpu"):
         given = dict(mark.kwargs)
         if mark.args:
-            raise pytest.UsageError(f"the mark simulated_gpu takes keywords, and was given {mark.args}")
+            raise pytest.UsageError(f"the mark simulated_gpu takes only keywords, not {mark.args}")
         suppressions += suppressions_of(given.pop("suppressions", ()))
         settings = {**given, **settings}
     return settings, suppressions, settings.pop("advice", True)
@@ -167,13 +167,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _new_errors(item: pytest.Item) -> str:
-    """Return what the launches did wrong since the last call: of all devices, as a fixture may keep one."""
+    """Return the errors of launches since the last call, on all devices, because a fixture may keep one."""
     devices = [*_session(item.config).devices]
     return "\n".join(each for gpu in devices for each in gpu.judged())
 
 
 def _close(item: pytest.Item) -> None:
-    """Warn of advice, and of suppressions that cover nothing."""
+    """Warn of advice, and of unused suppressions."""
     closed = item.stash.get(_OPEN, None)
     if closed is None:
         return
@@ -183,7 +183,7 @@ def _close(item: pytest.Item) -> None:
     session.has_run, session.used = True, session.used | used
     for each in closed.suppressions:
         if each not in used:
-            warnings.warn(SimulatedGpuWarning(f"this suppression covers nothing: {each}"), stacklevel=1)
+            warnings.warn(SimulatedGpuWarning(f"unused suppression: {each}"), stacklevel=1)
     for finding in closed.gpu.found("advice") if closed.has_advice else ():
         warnings.warn(SimulatedGpuWarning(str(finding)), stacklevel=1)
 
@@ -192,20 +192,20 @@ def _close(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """One entry of pytest's configuration."""
-    parser.addini(_FILES, "files of findings that are not reported: kind:place:reason, a line each", type="paths")
+    """Add one entry of pytest's configuration."""
+    parser.addini(_FILES, "files of suppressions: kind:place:reason, one per line", type="paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The mark is known."""
-    config.addinivalue_line("markers", "simulated_gpu(**settings): of cuda_tma's simulated Device, and advice=False")
+    """Register the mark."""
+    config.addinivalue_line("markers", "simulated_gpu(**settings): settings of a simulated Device, and advice=False")
 
 
 def _session(config: pytest.Config) -> _Session:
     if _SESSION not in config.stash:
         try:
             files = config.getini(_FILES)
-        except ValueError:  # named by a conftest.py that is not the outermost: pytest asks for no options then
+        except ValueError:  # in a conftest.py that is not the outermost, pytest reads no options
             files = []
         config.stash[_SESSION] = _Session(tuple(each for path in files for each in _read(path)))
     return config.stash[_SESSION]
@@ -219,7 +219,7 @@ def _read(path: Path) -> tuple[Suppression, ...]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of pytest-xdist tells the one that started it."""
+    """Send the used suppressions from a process of pytest-xdist to the process that started it."""
     if hasattr(session.config, "workeroutput"):
         mine = _session(session.config)
         session.config.workeroutput[_FILES] = [
@@ -230,7 +230,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """... which gathers that."""
+    """Receive the used suppressions of a process of pytest-xdist."""
     has_run, used = getattr(node, "workeroutput", {}).get(_FILES, (False, ()))
     session = _session(node.config)
     session.has_run |= has_run
@@ -238,8 +238,8 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Suppressions that no launch of any test needed."""
+    """List the suppressions that no launch of any test needed."""
     if unused := _session(config).unused:
-        terminalreporter.section("suppressions of the simulated GPU that cover nothing in these tests")
+        terminalreporter.section("suppressions of the simulated GPU that these tests did not use")
         for each in unused:
             terminalreporter.line(f"{each.kind}:{each.place}:{each.reason}")

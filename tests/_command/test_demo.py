@@ -112,12 +112,12 @@ def test_side_by_side_keeps_the_pixels_and_the_scale():
     ("array", "message"),
     [
         (np.zeros(5), r"float64 of shape \(5,\)"),
-        (np.zeros((2, 2), complex), "needs real numbers"),
+        (np.zeros((2, 2), complex), "pass real numbers"),
         (np.zeros((0, 4)), r"shape \(0, 4\)"),
-        (np.array([[1.0, np.nan]]), "contains NaN, infinity, or what float32 has no room for"),
+        (np.array([[1.0, np.nan]]), "contains NaN, infinity, or values beyond float32"),
         (np.array([[1.0, -np.inf]]), "contains NaN, infinity"),
-        (np.array([[1.0, 1e300]]), "what float32 has no room for"),
-        (np.array([["a"]]), "needs real numbers"),
+        (np.array([[1.0, 1e300]]), "values beyond float32"),
+        (np.array([["a"]]), "pass real numbers"),
         (np.array([[None]]), "is not a picture that can be read: Object arrays cannot be loaded"),
     ],
 )
@@ -170,7 +170,7 @@ def test_the_output_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
         "o.jpg": "would be a PNG, so its name must end in .png",
         "": "would be a PNG",
         "folder.png": "cannot be written: it is a folder, or ",
-        "none/o.png": f"or {tmp_path / 'none'} is none",
+        "none/o.png": f"or {tmp_path / 'none'} is not a folder",
     }.items():
         assert cli.main(["demo", "--emulate", "--output", str(tmp_path / name)]) == 2
         out, err = capsys.readouterr()

@@ -107,7 +107,7 @@ def file_of_two_gigabytes(folder):
 
 @pytest.mark.parametrize("make", [file_without_end, pipe_without_a_writer, file_of_two_gigabytes])
 @pytest.mark.parametrize(
-    ("command", "sentence"), [("explain", "nothing in it is known"), ("decode", "this is not a dump|is not a tensor map")]
+    ("command", "sentence"), [("explain", "no known content"), ("decode", "this is not a dump|is not a tensor map")]
 )
 def test_a_file_is_read_up_to_a_bound(tmp_path, make, command, sentence):
     done = limited(command, make(tmp_path))

@@ -338,7 +338,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
         (["--arg", "int32[256]@256,colour=red"], "option of a map; these are element_strides, "),
         (["--arg", "object[3]"], "object is not a dtype of numbers"),
         (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
-        (["--arg", "hex:123"], "and no bytes, as hex:0100"),
+        (["--arg", "hex:123"], "or bytes (hex:0100)"),
         (["--arg", "known.npy"], "known.npy is not a .npy file of numbers"),
         (["--arg", "absent.npy"], "absent.npy cannot be read: No such file"),
     ],

@@ -167,7 +167,7 @@ def test_macros_are_written_as_cpp_reads_them():
         ({"options": ["-fdevice-syntax-only"]}, ValueError, "leaves no code to launch"),
         ({"constants": {3: "4"}}, TypeError, "constants has 3: '4'; give a name and a C"),
         ({"constants": {"a": 4}}, TypeError, "constants has 'a': 4; give"),
-        ({"source": "kernels/gemm.cu"}, ValueError, r"of a file pass the path: pathlib.Path\('kernels/gemm.cu'\)"),
+        ({"source": "kernels/gemm.cu"}, ValueError, r"for a file pass the path: pathlib.Path\('kernels/gemm.cu'\)"),
         ({"source": KERNEL + "\0"}, ValueError, "has a character 0, at 33: the compiler would read no further"),
     ],
 )
@@ -343,5 +343,5 @@ def test_ptx_without_places_is_accepted():
 
 
 def test_an_invalid_constant_is_named():
-    with pytest.raises(CompileError, match=r"'sizeof\(Shard\)' was asked for, .*\"Shard\" is undefined"):
+    with pytest.raises(CompileError, match=r"'sizeof\(Shard\)' was requested: .*\"Shard\" is undefined"):
         compile_source(KERNEL, "k", target="sm_90a", constants={"bytes": "sizeof(Shard)"})

@@ -301,8 +301,8 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
     odd = with_words(params, {31: 0xFFFFFFFF, 2: 1 << 23})
     assert check(odd) == ()
     assert [v.message for v in warnings(odd)] == [
-        "unexplained=(2, 8388608) should be none: bits 0x800000 of word 2 differ from what the driver writes, and what "
-        "they do is not known. Encode the params without them.",
+        "unexplained=(2, 8388608) should be none: bits 0x800000 of word 2 differ from what the driver writes, and "
+        "their effect is unknown. Encode the params without them.",
         "unexplained=(31, 4294967295) should be none: bits 0xffffffff of word 31 differ from what the driver writes, "
         "and their effect is unknown. Encode the params without them.",
     ]

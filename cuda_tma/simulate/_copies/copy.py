@@ -1,4 +1,4 @@
-"""What asynchronous copies have in common: who issued one, where it goes, what a wait for it completes."""
+"""The common parts of asynchronous copies: their thread, their target, and the operations that a wait completes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .parts import Parts
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
-BULK = "bulk"  # the kind of groups that cp.async.bulk.commit_group makes
+BULK = "bulk"  # the kind of groups of cp.async.bulk.commit_group
 
 
 @dataclass(slots=True, eq=False)
@@ -36,9 +36,9 @@ class Issue:
     proxy : str
         ``"async"``, or ``"generic"`` for ``cp.async``.
     mark : object
-        What the observer has made of the moment at which it was issued.
+        The observer's value for the moment at which it was issued.
     sharers : tuple of int
-        Other lanes that execute the same instruction with the same operands, where that is one operation.
+        Other lanes that execute the same instruction with the same operands, if that is one operation.
     """
 
     parts: Parts
@@ -50,19 +50,19 @@ class Issue:
 
     @property
     def lanes(self) -> slice:
-        """The one lane, as a set."""
+        """The lane, as a slice."""
         return slice(self.lane, self.lane + 1, 1)
 
     @property
     def name(self) -> str:
-        """What a report calls it: the instruction's place in the source."""
+        """The name in a report: the instruction's place in the source."""
         if not self.instruction.places:
             return f"PTX line {self.instruction.line}"
         place = self.instruction.places[-1]
         return f"{place.file.rpartition('/')[2]}:{place.line}"
 
     def position(self, space: str, address: int, size_bytes: int, alignment: int) -> int:
-        """Where in `Memory.shared` an address of this thread lies, of ``"shared"`` or ``"shared::cluster"``."""
+        """Return the position in `Memory.shared` of this thread's address in ``"shared"`` or ``"shared::cluster"``."""
         return self.parts.memory.shared_position(space, self.lane, address, size_bytes, alignment)
 
     def observe(
@@ -75,7 +75,7 @@ class Issue:
         proxy: str | None = None,
         unchanged: Callable[[], np.ndarray] | None = None,
     ) -> None:
-        """Tell the observer of accesses that the operation makes, when it makes them; by its own proxy if not told."""
+        """Report the operation's accesses to the observer when they happen (default: through its own proxy)."""
         if self.parts.events.observer is not None:
             if self.mark is None:
                 self.mark = self.parts.events.observer.issue(self.lane, self.instruction, None)
@@ -84,12 +84,12 @@ class Issue:
             self.parts.events.observer.access(Access(*what, unchanged=unchanged))
 
     def faults(self) -> _Faults:
-        """Whatever goes wrong in here is this thread's, and said of this instruction."""
+        """Return a context that assigns faults to this thread and this instruction."""
         return _Faults(self)
 
 
 class _Faults:
-    """A context: a class, as a generator takes three times as long, thousands of times."""
+    """The context of faults, a class because a generator takes three times as long, thousands of times."""
 
     __slots__ = ("_issue",)
 
@@ -117,7 +117,7 @@ def _kind(error: TensorMapFault | TensorMapError) -> str:
 
 
 def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -> None:
-    """Let an operation begin; `kind` if it is waited for in groups of the thread."""
+    """Begin an operation; `kind` is the kind of groups in which the thread waits for it, if any."""
 
     def guarded(stage: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
@@ -138,7 +138,7 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 def landings(
     issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
 ) -> list[tuple[int, int]]:
-    """Where in `Memory.shared` a copy goes and its mbarrier lies: once, or once for each CTA of a multicast's mask."""
+    """Return position and mbarrier in `Memory.shared` of a copy: a pair, or one for each CTA of a multicast's mask."""
     barriers = _destinations(issue, barrier, mask)
     if mask is not None and "cta_group::2" in issue.instruction.opcode:
         barriers = [_in_pair(each, barrier) for each in barriers]
@@ -147,17 +147,19 @@ def landings(
 
 
 def _in_pair(destination: int, barrier: int) -> int:
-    """Return the mbarrier that a multicast of ``.cta_group::2`` signals: in the CTA of the destination's pair whose
-    rank is even or odd as that of the mbarrier that is named (PTX ISA, "cp.async.bulk.tensor").
+    """Return the mbarrier that a multicast of ``.cta_group::2`` signals.
+
+    It is in the CTA of the destination's pair whose rank has the parity of the named mbarrier's CTA (PTX ISA,
+    "cp.async.bulk.tensor").
     """
     parity = 1 << RANK_SHIFT
     return destination & ~parity | barrier & parity
 
 
 def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:
-    """Where a copy goes, and the mbarrier that it signals: the one at the offset that is named, in the same CTA.
+    """Return the target of a copy, and the mbarrier that it signals, at the named offset in the target's CTA.
 
-    Measured on an H200, of cp.async.bulk with its mbarrier in another CTA. With .cta_group::2 the mbarrier may lie in
+    Measured on an H200, for cp.async.bulk with its mbarrier in another CTA. With .cta_group::2 the mbarrier may be in
     the other CTA of the pair (PTX ISA, "cp.async.bulk.tensor").
     """
     place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
@@ -170,13 +172,13 @@ def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: in
 
 
 def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
-    """Shared addresses that a copy goes to: its own, or the same offset in each CTA of a multicast's mask."""
+    """Return the target addresses of a copy: its own, or the same offset in each CTA of a multicast's mask."""
     if mask is None:
         return [address]
     ctas = issue.parts.geometry.cluster_ctas
     ranks = [rank for rank in range(16) if mask >> rank & 1]
     if not ranks or ranks[-1] >= ctas:
-        what = "a CTA that it does not have" if ranks else "none of them"
+        what = "a CTA that it does not have" if ranks else "no CTA"
         raise Fault(
             "cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes
         )
@@ -186,7 +188,7 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
 def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
     """Return the lanes that execute a store, by the first lane of their warp with the same operands.
 
-    Recorded on an H200: where the lanes of a warp execute a store with the same operands, one UTMASTG runs; loads and
+    Recorded on an H200: if the lanes of a warp execute a store with the same operands, one UTMASTG runs; loads and
     reductions run once for each lane. A second store of the same bytes to the same place changes nothing.
     """
     here = as_array(lanes)
@@ -202,7 +204,7 @@ def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, .
 def each_lane(
     group: Group[Parts], lanes: Lanes, instruction: Instruction, proxy: str = "async"
 ) -> Iterator[tuple[int, Issue]]:
-    """Threads one by one, each with an operation of its own."""
+    """Yield threads one by one, each with an operation of its own."""
     numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
     for index, lane in enumerate(numbers):
         yield index, Issue(group.parts, lane, instruction, proxy)

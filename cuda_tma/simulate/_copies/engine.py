@@ -1,7 +1,7 @@
-"""Asynchronous operations: each takes effect, in one or two stages, at a moment that the order of the launch chooses.
+"""Asynchronous operations, which take effect in one or two stages, at moments that the order of the launch chooses.
 
-Every moment between the instruction and the wait for it is legal, and a kernel must be right at all of them. ``early``
-is at once, ``late`` when nobody can go on without it, ``random`` any, by the seed.
+Every moment between the instruction and the wait for it is legal, and a kernel must be right for all of them. ``early``
+is at once, ``late`` when no thread can continue without the operation, ``random`` any moment, by the seed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 __all__ = ["ORDERS", "Engine", "Operation"]
 
 ORDERS = ("early", "late", "random")
-_NOW = 0.3  # how often, in random order, something pending takes effect between two turns of threads
+_NOW = 0.3  # probability, in random order, of an effect between two turns of threads
 
 
 class Operation:
-    """What is still to be done of one copy.
+    """The remaining work of one copy.
 
     Attributes
     ----------
@@ -39,21 +39,21 @@ class Operation:
         return self._done < len(self._stages)
 
     def advance(self, stages: int | None = None) -> None:
-        """Do what is left of the first `stages`, or of all."""
+        """Execute the rest of the first `stages`, or of all."""
         last = len(self._stages) if stages is None else stages
         while self._done < last:
-            self._done += 1  # before: a fault leaves it done
+            self._done += 1  # first: a fault leaves the stage done
             self._stages[self._done - 1]()
 
 
 class _Group:
-    """Operations that are waited for together.
+    """Operations that a wait completes together.
 
     Attributes
     ----------
     operations : list of Operation
     owners : sequence of int
-        Those for whom this one object stands.
+        The threads that this object represents.
     is_closed : bool
         Whether one of them has closed it.
     """
@@ -65,7 +65,7 @@ class _Group:
         self._done: list[int | None] = []
 
     def advance(self, stages: int | None) -> None:
-        """Do the first `stages` of each operation, or all, if that has not been done."""
+        """Execute the first `stages` of each operation, or all, unless that has been done."""
         if stages not in self._done:
             for operation in self.operations:
                 operation.advance(stages)
@@ -74,7 +74,7 @@ class _Group:
 
 
 class Engine:
-    """All operations that are under way, and the groups in which threads wait for theirs.
+    """All pending operations, and the groups in which threads wait for theirs.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class Engine:
         self._groups: dict[tuple[str, int], deque[_Group]] = defaultdict(deque)
 
     def submit(self, operation: Operation, kind: str | None = None, owners: Sequence[int] = ()) -> None:
-        """Begin an operation; in the open groups of its kind and owners, if it is waited for by groups."""
+        """Begin an operation, in the open groups of its kind and owners if those wait for it by groups."""
         if self.is_early:
             operation.advance()
             return
@@ -128,7 +128,7 @@ class Engine:
                     groups.popleft()
 
     def begun_by(self, kind: str, owner: int) -> list[Operation]:
-        """What an owner has begun, committed or not, and not waited for."""
+        """Return the operations that an owner has begun, committed or not, and not waited for."""
         groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner))]
         return [operation for group in groups if group is not None for operation in group.operations]
 
@@ -136,16 +136,16 @@ class Engine:
 
     @property
     def is_busy(self) -> bool:
-        """Whether something is under way."""
+        """Whether an operation is pending."""
         return bool(self._pending)
 
     def maybe_complete(self) -> None:
-        """In random order, now and then, one of those under way."""
+        """In random order, complete a pending operation now and then."""
         if self._random is not None and self._pending and self._random.random() < _NOW:
             self._pending.pop(int(self._random.integers(len(self._pending)))).advance()
 
     def complete_one(self) -> bool:
-        """One that is under way, since nobody can go on; False if there is none."""
+        """Complete a pending operation, because no thread can continue; return False if there is none."""
         while self._pending:
             at = 0 if self._random is None else int(self._random.integers(len(self._pending)))
             operation = self._pending.pop(at)
@@ -155,12 +155,12 @@ class Engine:
         return False
 
     def complete_all(self) -> None:
-        """At the end of the grid."""
+        """Complete all operations at the end of the grid."""
         while self.complete_one():
             pass
 
     def complete_reads_of(self, ctas: range) -> None:
-        """CTAs give up their shared memory."""
+        """Complete the reads of CTAs that release their shared memory."""
         for operation in self._pending:
             if any(cta in ctas for cta in operation.ctas):
                 operation.advance(1)

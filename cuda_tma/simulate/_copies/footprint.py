@@ -1,4 +1,4 @@
-"""Which bytes of a tensor a box names: for an observer."""
+"""The bytes of a tensor that a box names, for an observer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["footprint"]
 
 
 def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray, int]:
-    """Where each row of a box that lies in the tensor begins, and its bytes; none for modes that are not followed.
+    """Return the start of each row of a box inside the tensor, and its bytes; none for unsupported modes.
 
     Parameters
     ----------
     params : Params
     coordinates : tuple of int
-        Of the box, innermost first.
+        The start of the box, innermost first.
 
     Returns
     -------

@@ -49,7 +49,7 @@ class Parts:
     parameters : Segment
         The kernel's parameters.
     check_time : callable
-        Raises at the end of the launch's time.
+        Raises an error at the end of the launch's time.
     alive : numpy.ndarray of bool, [lane]
         Whether a thread has begun and not ended.
     events : Events
@@ -94,7 +94,7 @@ class Parts:
     clusters: PendingClusters
 
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:
-        """End threads; a cluster whose last thread ends makes room."""
+        """End threads; a cluster whose last thread ends frees its slot."""
         self.alive[lanes] = False
         self.events.tell(Exit(lanes, by))
         self.scheduler.progress()

@@ -1,4 +1,4 @@
-"""Copies through tensor maps: what the emulator does with the memory of a launch."""
+"""Copies through tensor maps: the emulator applied to the memory of a launch."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load"
 
 MAP_BYTES = 128
 _SMEM_ALIGNMENT = 128  # of a box: PTX ISA, "cp.async.bulk.tensor"
-_MAP_ALIGNMENT = 64  # of a map, as the driver asks; CUDA 13 asks 128 of its type
-_REPEAT_BYTES = 1024  # no swizzle looks at higher bits of an address
-_CHUNK = np.dtype(np.complex128)  # merely the item of 16 bytes
+_MAP_ALIGNMENT = 64  # of a map, as the driver requires; CUDA 13 requires 128 for its type
+_REPEAT_BYTES = 1024  # no swizzle uses higher bits of an address
+_CHUNK = np.dtype(np.complex128)  # serves as an item of 16 bytes
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What one instruction names: a map, where in the tensor, and how.
+    """The operands of one instruction: a map, the place in the tensor, and the mode.
 
     Attributes
     ----------
     params : Params
     coordinates, offsets : tuple of int
-        As in the instruction; offsets of im2col.
+        As in the instruction; offsets only for im2col.
     rows : bool
         Whether the coordinates name four rows (gather4, scatter4).
     """
@@ -50,7 +50,7 @@ class Box:
 
 
 def params_at(issue: Issue, address: int) -> Params:
-    """The tensor map at a generic address."""
+    """Return the tensor map at a generic address."""
     lanes, parts = issue.lanes, issue.parts
     if address % _MAP_ALIGNMENT:
         raise Fault(
@@ -58,7 +58,7 @@ def params_at(issue: Issue, address: int) -> Params:
         )
     segment = parts.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
-        if segment.writeable:  # else nobody has changed it
+        if segment.writeable:  # otherwise it cannot have changed
             issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
@@ -66,7 +66,7 @@ def params_at(issue: Issue, address: int) -> Params:
     if space != "global":
         raise Fault(
             "map-mismatch",
-            f"the tensor map lies in {space} memory: it must be a const __grid_constant__ parameter, or in constant or "
+            f"the tensor map is in {space} memory: it must be a const __grid_constant__ parameter, or in constant or "
             "global memory",
             lanes,
         )
@@ -81,7 +81,7 @@ def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
 
 
 def check_box(box: Box) -> None:
-    """Refuse a box that its map does not have; no byte moves."""
+    """Refuse a box that its map does not have; move no byte."""
     if not box.rows or not isinstance(box.params, TiledParams):
         visit(box.params, box.coordinates, box.offsets)
         return
@@ -98,7 +98,8 @@ def load(issue: Issue, box: Box, destinations: list[tuple[int, int]]) -> None:
     Parameters
     ----------
     destinations : list of (int, int)
-        Where in `Memory.shared` each copy of the box goes, and its mbarrier: one, or one for each CTA of a multicast.
+        The positions in `Memory.shared` of each copy of the box and its mbarrier: one pair, or one for each CTA of a
+        multicast.
     """
     for position, _ in destinations:
         _check_position(issue, position)
@@ -120,7 +121,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
 
 
 def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.ndarray | None, int]:
-    """What a box is at a place in shared memory; which bytes of it are written, if not all; how many come."""
+    """Return a box's image at a place in shared memory, the bytes that are written, if not all, and their count."""
     if (chunks := _chunks(box, segment, position)) is not None:
         found = segment.typed(_CHUNK)[chunks].view(np.uint8)
         return found, None, len(found)
@@ -130,7 +131,7 @@ def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.nd
 
 
 def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
-    """Which 16 bytes of a segment each 16 bytes at a place in shared memory are; None where boxes are not so simple."""
+    """Return the segment's chunk of 16 bytes for each chunk in shared memory; None if the box is not simple."""
     found = None if box.rows or box.offsets else whole(box.params)
     if found is None or (origin := found.origin(box.coordinates)) is None:
         return None
@@ -153,7 +154,7 @@ def _tile(box: Box, segment: Segment) -> Tile:
 
 
 def store(issue: Issue, box: Box, position: int) -> None:
-    """Begin a store: shared memory is read first, and written to the tensor later."""
+    """Begin a store: read shared memory first, and write to the tensor later."""
     _store_in_stages(issue, box, position, emulate.scatter4 if box.rows else emulate.store, "write")
 
 
@@ -193,7 +194,7 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
 
 
 def _unchanged(box: Box, segment: Segment, put: Callable[[], None]) -> np.ndarray:
-    """Return for each row of a box whether a store leaves its bytes as they are; memory stays as it is."""
+    """Return for each row of a box whether a store leaves its bytes unchanged; memory keeps its content."""
     rows, size = footprint(box.params, box.coordinates)
     places = rows[:, None] - segment.start + np.arange(size)
     before = segment.bytes[places]
@@ -224,7 +225,7 @@ def _check_position(issue: Issue, position: int) -> None:
     if position % _SMEM_ALIGNMENT:
         raise Fault(
             "misaligned",
-            f"the box lies at {issue.parts.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
+            f"the box is at {issue.parts.mbarriers.name(position)}, which is not a multiple of {_SMEM_ALIGNMENT}: "
             f"declare it with __align__({_SMEM_ALIGNMENT}), or 1024 for a swizzle",
             issue.lanes,
         )
@@ -236,13 +237,13 @@ def _check_end(issue: Issue, position: int, size: int) -> None:
     if end > memory.shared_stop:
         raise Fault(
             "out-of-bounds",
-            f"the box of {size} bytes ends {end - memory.shared_stop} bytes behind the CTA's shared memory",
+            f"the box of {size} bytes ends {end - memory.shared_stop} bytes past the CTA's shared memory",
             issue.lanes,
         )
 
 
 def _shifted(params: Params, position: int, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
-    """A box as it lies at a place that is no multiple of the swizzle's repeat: hardware looks at address bits."""
+    """Return a box at a place that is not a multiple of the swizzle's repeat, because hardware uses address bits."""
     order = _order(params.swizzle, position % _REPEAT_BYTES, len(tile.smem))
     return (tile.smem, tile.written) if order is None else (tile.smem[order], tile.written[order])
 
@@ -258,7 +259,7 @@ def _unshifted(params: Params, position: int, data: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _order(swizzle: int, shift: int, size: int) -> np.ndarray | None:
-    """For each byte at a shifted place, the byte of the image at an aligned one; None if they are the same."""
+    """Return, for each byte at a shifted place, the byte of the image at an aligned one; None if they are the same."""
     offsets = np.arange(size)
     linear = swizzle_offset(swizzle, offsets + shift) - shift
     order = swizzle_offset(swizzle, linear)

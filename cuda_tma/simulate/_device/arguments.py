@@ -1,4 +1,4 @@
-"""The block of a kernel's parameters, from what is passed: what a launch on a GPU refuses is refused in its words."""
+"""The block of a kernel's parameters from its arguments, with the errors of a launch on a GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MakeMap = Callable[[Any, MapType], TensorMap]
 
 
 def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, make_map: MakeMap) -> np.ndarray:
-    """The bytes that a launch hands over.
+    """Return the bytes of the parameters for a launch.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     arguments : sequence
         One for each parameter.
     address : callable
-        The simulated address of an array.
+        Returns the simulated address of an array.
     make_map : callable
-        A tensor map of an array, for a parameter that is a typed map.
+        Returns a tensor map of an array, for a parameter that is a typed map.
 
     Returns
     -------
@@ -45,7 +45,7 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     Raises
     ------
     TypeError, OverflowError, ValueError
-        If an argument does not fit its parameter. Of a tensor map it is a TensorMapError.
+        If an argument does not fit its parameter; for a tensor map, a TensorMapError.
     """
     known = kernel.parameters
     signature = described(known.kernel, known, address)
@@ -61,7 +61,7 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
 def _packed(signature: Signature, index: int, argument: Any, make_map: MakeMap) -> bytes:
     if isinstance(argument, TensorMapDescriptor):
         raise TypeError(
-            f"{place_of(signature, index)} is a tensor map of a GPU's memory, which the simulator does not reach: pass "
+            f"{place_of(signature, index)} is a tensor map of a GPU's memory, which the simulator cannot reach: pass "
             "one of simulate.Device.create_tensor_map"
         )
     if not isinstance(argument, TensorMap):

@@ -1,4 +1,4 @@
-"""A GPU that is none: it compiles for one, and runs the PTX here."""
+"""A simulated GPU: it compiles kernels for a GPU, and runs their PTX on this machine."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ from .schedules import Schedule, begin_early, explored, rows, schedules_of, unti
 
 __all__ = ["Device"]
 
-_MOST_NAMES = 64  # of kernels, in a sentence
+_MOST_NAMES = 64  # of kernels, in a message
 
 
 class Device:
-    """A simulated GPU: no driver is asked, and none is needed.
+    """A simulated GPU, which needs no driver.
 
     Parameters
     ----------
     compute_capability : (int, int) or str
-        What kernels are compiled for, and tensor maps are checked for: from (9, 0) on, where TMA begins.
+        The target of kernels, and the device for checks of tensor maps: from (9, 0) on, where TMA begins.
     multiprocessor_count : int
-        How many there are: that decides how many CTAs run at the same time.
+        The number of multiprocessors, which limits how many CTAs run at the same time.
     sanitize : bool
-        Whether launches are watched for missing synchronisation: races, missing proxy fences. It takes time.
+        Whether to search launches for missing synchronization: races, missing proxy fences. It takes time.
     strict : bool
-        Whether what is disputed is an error, and not advice.
+        Whether disputed findings are errors, not advice.
     schedules : int
-        Under how many orders of asynchronous operations, and of threads, each launch is run: early, late, and then
-        random ones, always the same. Memory is as the first leaves it; findings are those of all.
+        The number of orders of asynchronous operations, and of threads, under which each launch runs: early, late, and
+        then random ones, always the same. The first determines the memory after the launch; findings are those of all.
     suppressions : sequence of Suppression or str
-        What is not reported, and why; a text is ``kind:place:reason``.
+        Findings that are not reported, with reasons; a text is ``kind:place:reason``.
     time_limit : float, optional
-        The seconds of a launch under all its schedules, and of the loading of PTX. A launch that reaches the limit
+        The seconds for a launch under all its schedules, and for the loading of PTX. A launch that reaches the limit
         returns a report that is :attr:`Report.unfinished`; the loading raises :class:`TimeLimitReached`. None for no
         limit. NVRTC's own time is not limited.
 
     Raises
     ------
     TypeError, ValueError
-        If one of them is of another type, or beyond its limits.
+        If an argument has another type, or exceeds its limits.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class Device:
 
     @property
     def target(self) -> str:
-        """What kernels are compiled for: ``"compute_90a"``."""
+        """The target of kernels: ``"compute_90a"``."""
         major, minor = self.compute_capability
         return f"compute_{major}{minor}a"
 
@@ -120,14 +120,14 @@ class Device:
         options: Sequence[str] | None = None,
         constants: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """Compile a kernel, by NVRTC.
+        """Compile a kernel with NVRTC.
 
         Parameters
         ----------
         source : str or path
-            CUDA C++, or the file that holds it.
+            CUDA C++, or the file that contains it.
         name : str
-            The kernel, as C++ calls it.
+            The kernel's name in C++.
         defines : mapping, optional
             Macros.
         options : sequence of str, optional
@@ -144,7 +144,7 @@ class Device:
         CompileError
             If NVRTC or a header of cuda_tma refuses it.
         UnsupportedInstruction
-            If its PTX has one that is not known.
+            If its PTX has an unsupported instruction.
         """
         asked = request(source, name, target=self.target, defines=defines, options=options, constants=constants)
         compiled = run_compiler(asked)
@@ -153,14 +153,14 @@ class Device:
         return self._kernel(compiled.ptx, compiled.lowered_name, compiled.signature, *known)
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
-        """A kernel of PTX from anywhere.
+        """Load a kernel of PTX from any compiler.
 
         Parameters
         ----------
         ptx : str or path
-            The text, or the file that holds it.
+            The text, or the file that contains it.
         name : str
-            The kernel's name in it; or, if one kernel alone is called so in C++, that name.
+            The kernel's name in it; or its name in C++, if that is unambiguous.
 
         Returns
         -------
@@ -169,9 +169,9 @@ class Device:
         Raises
         ------
         ParseError, UnsupportedInstruction, TimeLimitReached
-            If the text is no PTX, or has an instruction that is not known.
+            If the text is not PTX, or has an unsupported instruction.
         CompileError
-            If a header of cuda_tma refuses the kernel in it, which no assembler takes.
+            If a header of cuda_tma refuses the kernel, which an assembler would refuse too.
         ValueError
             If it has no kernel of that name.
         """
@@ -180,7 +180,7 @@ class Device:
         return self._kernel(text, name, "")
 
     def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
-        """Return a kernel whose variables end with it; `table` is the variable with the types of its parameters."""
+        """Return a kernel that owns its variables; `table` is the variable with the types of its parameters."""
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
         module = parse(ptx, check)
         entry = _entry(module, name)
@@ -195,13 +195,13 @@ class Device:
         return kernel
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
-        """A tensor map of a NumPy array or CPU tensor, which is mapped if it was not.
+        """Return a tensor map of a NumPy array or CPU tensor; map the array if it is not mapped.
 
         Parameters
         ----------
         tensor : array
         options, **keywords
-            As of :func:`cuda_tma.create_tensor_map`.
+            As for :func:`cuda_tma.create_tensor_map`.
 
         Returns
         -------
@@ -210,18 +210,18 @@ class Device:
         Raises
         ------
         TensorMapError
-            As :func:`cuda_tma.create_tensor_map`.
+            As for :func:`cuda_tma.create_tensor_map`.
         """
         return tensor_map_of(tensor, self.address, self.compute_capability, options, keywords)
 
     def address(self, array: Any) -> int:
-        """The simulated address of an array's first element: for pointers in structs, or with an offset.
+        """Return the simulated address of an array's first element, for pointers in structs, or with an offset.
 
         Parameters
         ----------
         array : array
-            A NumPy array, or a CPU tensor. It is mapped in place, with the whole of the memory that it is a view of.
-            The address ends with the array (for a view, with the array that owns the memory), and when a resize moves
+            A NumPy array, or a CPU tensor. It is mapped in place, with the whole memory of which it is a view.
+            The address is valid until the array ends (for a view, the array that owns the memory), or a resize moves
             the memory.
 
         Returns
@@ -232,24 +232,24 @@ class Device:
         return self._memory.address(array)
 
     def variable(self, kernel: Kernel, name: str) -> np.ndarray:
-        """What a ``__device__`` or ``__constant__`` variable of a kernel's source holds: a map for it is written here.
+        """Return the content of a ``__device__`` or ``__constant__`` variable, for example to write a map to it.
 
         Parameters
         ----------
         kernel : Kernel
-            Each has variables of its own.
+            Each kernel has variables of its own.
         name : str
-            As C++ has it, or as PTX.
+            The name in C++ or in PTX.
 
         Returns
         -------
         numpy.ndarray of uint8
-            The variable itself, to be read and written.
+            The variable itself, readable and writable.
 
         Raises
         ------
         KeyError
-            If there is none of this name; the compiler leaves out what no kernel uses.
+            If it does not exist; the compiler omits variables that no kernel uses.
 
         Examples
         --------
@@ -276,26 +276,27 @@ class Device:
         max_steps: int = MAX_STEPS,
         trace: bool = False,
     ) -> Report:
-        """Run a kernel to its end: it returns, whatever the kernel does.
+        """Run a kernel to its end, and return even if the kernel would not end.
 
-        Launches of several threads run one after another.
+        Launches from several threads run one after another.
 
         Parameters
         ----------
         config : Config or cuda.core's LaunchConfig
         kernel : Kernel
         *arguments
-            One for each parameter, as of :func:`cuda_tma.launch`: arrays, read and written in place; tensor maps, or
-            arrays where the parameter is a typed map; numbers; an int for a pointer is an address; bytes for a struct.
+            One for each parameter, as for :func:`cuda_tma.launch`: arrays, read and written in place; tensor maps, or
+            arrays if the parameter is a typed map; numbers; an int for a pointer is an address; bytes for a struct.
         order : {"early", "late", "random"}
-            When asynchronous copies take effect: all three are legal, and a kernel must be right under each.
+            The moment at which asynchronous copies take effect: all three are legal, and a kernel must be right for
+            each.
         seed : int
-            Of the random order: the same seed gives the same run.
+            Seed of the random order: the same seed gives the same run.
         max_steps : int
-            After so many steps, of groups of threads, the kernel is taken not to end: a finding of kind
-            ``"no-progress"``. A loop that changes nothing any more is found long before.
+            The number of steps, of groups of threads, after which the kernel counts as endless: a finding of kind
+            ``"no-progress"``. A loop that no longer changes anything is found long before.
         trace : bool
-            Whether the report has a timeline: warps, copies and mbarriers over time, see :meth:`Report.timeline`.
+            Whether the report has a timeline of warps, copies and mbarriers: see :meth:`Report.timeline`.
 
         Returns
         -------
@@ -304,7 +305,7 @@ class Device:
         Raises
         ------
         TypeError, OverflowError, ValueError, TensorMapError
-            If :func:`cuda_tma.launch` refuses the launch: in the same words. Faults of the kernel are findings.
+            If :func:`cuda_tma.launch` refuses the launch, with the same message. Faults of the kernel are findings.
         """
         check_settings(order, seed, max_steps)
         config = Config.of(config)
@@ -332,30 +333,30 @@ class Device:
         return parameter_block(kernel, arguments, address, typed_map)
 
     def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
-        """Return reports as the user receives them; the report of every launch passes here once."""
+        """Return reports for the user; the report of every launch passes here once."""
         return tuple(suppressed(report, self.suppressions) for report in reports)
 
     def launch_all(
         self, launches: Iterable[Sequence[Any]], *, order: str = "early", seed: int = 0, max_steps: int = MAX_STEPS
     ) -> tuple[Report, ...]:
-        """Run kernels in a row, as on one stream.
+        """Run kernels in sequence, as on one stream.
 
-        Each begins when the one before it has ended. With ``programmatic_stream_serialization`` in its configuration it
-        may begin earlier: in the order ``"late"``, and by chance in ``"random"``, it begins when every CTA of the one
-        before has executed ``griddepcontrol.launch_dependents`` or ended, and goes on to its ``griddepcontrol.wait``.
-        In every order it is a race if it touches, before that, what the one before it has written, or writes what that
-        one reads.
+        Each begins after the preceding one has ended. With ``programmatic_stream_serialization`` in its configuration
+        it may begin earlier. It does so in the order ``"late"``, and by chance in ``"random"``, when every CTA of the
+        preceding kernel has executed ``griddepcontrol.launch_dependents`` or ended. It then runs to its
+        ``griddepcontrol.wait``. Before that wait, in every order, it is a race if it accesses memory that the preceding
+        kernel has written, or writes memory that it reads.
 
         Parameters
         ----------
         launches : iterable of ``(config, kernel, *arguments)``
         order, seed, max_steps
-            Of :meth:`launch`.
+            As for :meth:`launch`.
 
         Returns
         -------
         tuple of Report
-            One for each launch; after an error, or at the time limit, the rest is not run.
+            One for each launch; launches after an error, or after the time limit, are not run.
         """
         check_settings(order, seed, max_steps)
         reports: list[Report] = []
@@ -369,7 +370,7 @@ class Device:
         return tuple(reports)
 
     def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
-        """Launches each of which may begin before the one before it has ended."""
+        """Run launches each of which may begin before the preceding one has ended."""
         deadline = Deadline(self.time_limit)
         with self._memory.launch() as address:
             blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]
@@ -388,13 +389,13 @@ class Device:
 
 
 def _entry(module: Module, name: str) -> str:
-    """The kernel of a name, or of that name in C++."""
+    """Return the kernel of a name, or of that name in C++."""
     entries = [function.name for function in module.functions.values() if function.kind == "entry"]
     found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
     if len(found) == 1:
         return found[0]
     if found:
-        raise ValueError(f"the PTX has {len(found)} kernels {name}: say {' or '.join(found)}")
+        raise ValueError(f"the PTX has {len(found)} kernels {name}: pass {' or '.join(found)}")
     known = [f"{entry} ({plain})" if (plain := plain_name(entry)) != entry else entry for entry in entries]
     others = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
     raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known[:_MOST_NAMES]) or 'none'}{others}")

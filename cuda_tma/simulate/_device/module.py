@@ -1,4 +1,4 @@
-"""A PTX module on a device: its variables get memory, once for each time it is loaded."""
+"""A PTX module on a device: its variables get memory each time it is loaded."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["fill_variables", "load_variables"]
 def load_variables(
     module: Module, memory: GlobalMemory, placed: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, int]:
-    """Addresses of a module's global and constant variables, which hold what they hold at first.
+    """Allocate a module's global and constant variables, fill in their initial values, and return their addresses.
 
     Parameters
     ----------
     placed : mapping of str to int
-        Those that have their place and value already.
+        The variables that already have an address and a value.
     """
     variables = [v for v in module.variables.values() if v.space in ("global", "const") and v.name not in placed]
     segments = {}
@@ -38,14 +38,14 @@ def load_variables(
 def fill_variables(
     module: Module, variables: Iterable[Variable], memory: Mapping[str, np.ndarray], addresses: Mapping[str, int]
 ) -> None:
-    """Write the first value of each variable into its memory, which holds zeros.
+    """Write the initial value of each variable into its memory, which contains zeros.
 
     Parameters
     ----------
     module : Module
     variables : iterable of Variable
     memory : mapping of str to numpy.ndarray of uint8
-        By the variable's name.
+        The memory, by the variable's name.
     addresses : mapping of str to int
         The addresses of all variables of the module.
     """
@@ -58,7 +58,7 @@ def fill_variables(
 
 
 def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, int]) -> None:
-    """Where an initialiser names variables and functions."""
+    """Write the addresses of variables and functions that an initializer names."""
     for reference in variable.references:
         value = (addresses[reference.symbol] + reference.addend) % (1 << 64)
         if reference.mask is None:

@@ -1,4 +1,4 @@
-"""What a Device refuses of its own settings, of a launch's settings and of a kernel, before anything runs."""
+"""Checks of a Device's own settings, of a launch's settings and of a kernel, before anything runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def count(name: str, given: Any, least: int = 1) -> int:
 
 
 def schedule_count(given: Any) -> int:
-    """Return how many schedules there are."""
+    """Return the number of schedules, checked."""
     found = count("schedules", given, -MOST_SCHEDULES)
     if not 1 <= found <= MOST_SCHEDULES:
         raise ValueError(f"schedules={found}; give 1 to {MOST_SCHEDULES}")
@@ -57,14 +57,14 @@ def schedule_count(given: Any) -> int:
 
 
 def flag(name: str, given: Any) -> bool:
-    """Return a bool; refuse anything else, such as a text, which is true whatever it says."""
+    """Return a bool; refuse other values, such as a text, which counts as true."""
     if not isinstance(given, (bool, np.bool_)):
         raise TypeError(f"{name} is {shown(given)}; give True or False")
     return bool(given)
 
 
 def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
-    """Return suppressions, of which each may be text."""
+    """Return suppressions, which may be passed as text."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"suppressions is {shown(given)}; give a sequence of Suppression, or of text")
     found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)
@@ -75,7 +75,7 @@ def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ..
 
 
 def check_settings(order: str, seed: int, max_steps: int) -> None:
-    """Refuse the settings of a launch that no launch has."""
+    """Refuse invalid settings of a launch."""
     if not isinstance(order, str) or order not in ORDERS:
         raise ValueError(f"order={shown(order)}; it is one of {', '.join(map(repr, ORDERS))}")
     count("seed", seed, 0)
@@ -83,14 +83,14 @@ def check_settings(order: str, seed: int, max_steps: int) -> None:
 
 
 def check_headers(ptx: str, source: str, file: str, name: str, target: str) -> None:
-    """Refuse a kernel that the assembler refuses, in the same words; the simulator asks no assembler."""
+    """Refuse a kernel that the assembler refuses, with the same message; the simulator uses no assembler."""
     if (refusal := diagnose_refusal(ptx, source, file, name, target)) is not None:
         raise refusal
 
 
 def check_kernel(given: Any) -> None:
-    """Refuse what is no kernel of the simulator."""
+    """Refuse an object that is not a kernel of the simulator."""
     if not isinstance(given, Kernel):
         raise TypeError(
-            f"kernel is a {type(given).__name__}; the simulator takes what Device.compile or Device.load returns"
+            f"kernel is a {type(given).__name__}; pass the result of Device.compile or Device.load"
         )

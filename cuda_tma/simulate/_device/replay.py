@@ -1,10 +1,9 @@
 """Replays of a launch that decide whether the value of a racing read has an effect.
 
-A read that races returns the value before the write or the value behind it. If other values in its place leave the same
+A racing read returns the value before the write or the value after it. If other values in its place leave the same
 memory, the same output and the same number of executed instructions, the value has no effect. Compilers emit such
 reads: all threads load a scalar, and one of them stores it.
 """
-
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
@@ -61,7 +60,7 @@ class Replay:
     settings: Settings
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
-        """Return the pairs whose reads have no effect, each with the reason; memory is as before the call.
+        """Return the pairs whose reads have no effect, each with the reason; restore memory.
 
         Parameters
         ----------
@@ -82,7 +81,7 @@ class Replay:
             _write(expected.memory)
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of reads of undefined values that have an effect; memory is as before the call."""
+        """Return the keys of reads of undefined values that have an effect; restore memory."""
         before = self._lasting(launched) if reads else None
         if before is None:
             return set()
@@ -103,7 +102,7 @@ class Replay:
             _write(expected.memory)
 
     def _lasting(self, observer: Launched) -> _Bytes | None:
-        """Return the bytes before a launch of the arrays that outlive it; None if it touches an unwatched array."""
+        """Return the bytes before a launch of the arrays that outlive it; None if it accesses an unwatched array."""
         before = observer.before()
         if before is None:
             return None
@@ -151,7 +150,7 @@ class Replay:
 
 
 def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
-    """Yield other values for all of some reads: of all bits set, and of a large positive number."""
+    """Yield other values for all of some reads: all bits set, and a large positive number."""
     some = [read.offsets for read in reads if len(read.offsets)]
     offsets = np.flatnonzero(np.logical_or.reduce(some)) if some else np.zeros(0, np.int64)
     local_offsets = np.array(sorted({offset for read in reads for offset in read.local_offsets}), np.int64)

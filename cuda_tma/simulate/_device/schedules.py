@@ -1,4 +1,4 @@
-"""One launch under several schedules: what is right must be right under each; what passes by luck is found."""
+"""One launch under several schedules: a correct kernel is correct under each, and luck under one is found."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
 
 
 def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
-    """The first is as given; then early, late, and random ones by seeds that ascend from the one given."""
+    """Return the schedules: the given one, then early, late, and random ones with ascending seeds."""
     others = chain([("early", 0), ("late", 0)], (("random", each) for each in count(seed)))
     first = (order, seed if order == "random" else 0)
     return [first, *islice((each for each in others if each != first), number - 1)]
 
 
 def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """Launches, those together of which each may begin before the one before it has ended."""
+    """Yield launches in groups within which each may begin before the preceding one has ended."""
     together: list[Sequence[Any]] = []
     for each in launches:
         if together and not Config.of(each[0]).programmatic_stream_serialization:
@@ -45,7 +45,7 @@ def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
 
 
 def begin_early(number: int, schedule: Schedule) -> list[bool]:
-    """Of so many launches in a row, which begin before the one before them has ended."""
+    """Return for `number` launches in sequence which begin before the preceding one has ended."""
     order, seed = schedule
     chances = np.random.default_rng(seed).random(number - 1)
     return [False, *(order == "late" or (order == "random" and bool(chance < _OVERLAPS)) for chance in chances)]
@@ -54,12 +54,12 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 def explored(
     run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each on the present memory, which stays as the first one leaves it; long ones run on several cores.
+    """Run each on the present memory, which stays as the first one leaves it; run long ones on several cores.
 
     Parameters
     ----------
     run : callable
-        Returns the reports of launches in a row under a schedule, up to the first with an error.
+        Returns the reports of launches in sequence under a schedule, up to the first with an error.
     """
     if len(schedules) == 1:
         return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0]))
@@ -107,7 +107,7 @@ def _up_to_unfinished(
 
 
 def until_error(reports: Iterable[Report]) -> Iterator[Report]:
-    """What comes after a launch with an error is not run, or not told."""
+    """Yield reports up to the first with an error; later launches are not run, or not reported."""
     for report in reports:
         yield report
         if report.errors or report.unfinished:
@@ -115,7 +115,7 @@ def until_error(reports: Iterable[Report]) -> Iterator[Report]:
 
 
 def _together(reports: tuple[Report | None, ...], schedules: list[Schedule]) -> Report:
-    """Those of one launch."""
+    """Merge the reports of one launch."""
     given = [report for report in reports if report is not None]
     return replace(
         given[0],
@@ -147,7 +147,7 @@ def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 
 
 def _cause(finding: Finding) -> object:
-    """Return the statements of a finding in either order, or their PTX lines where the PTX has no source places."""
+    """Return the statements of a finding in any order, or their PTX lines if the PTX has no source places."""
     here = finding.source or finding.ptx_line
     other = finding.other or finding.other_ptx_line
     return finding.kind, frozenset({here, other} if other else {here})

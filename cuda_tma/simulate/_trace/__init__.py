@@ -1,4 +1,4 @@
-"""What a launch does over time, for its timeline: it watches through ``simulate/_warps/observe.py``."""
+"""The activity of a launch over time, for its timeline, from an observer (``simulate/_warps/observe.py``)."""
 
 from .run import traced
 

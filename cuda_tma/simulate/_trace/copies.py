@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-COPY_STEPS = 512  # from a copy's issue to its arrival: no measurement, but long beside an instruction, as on a GPU
+COPY_STEPS = 512  # from issue to completion: not measured, but long compared with an instruction, as on a GPU
 
 
 @dataclass(slots=True, eq=False)
@@ -25,22 +25,22 @@ class Copy:
     Attributes
     ----------
     warp : int
-        Whose thread issued it.
+        The warp of the issuing thread.
     block : tuple of int
         Its CTA.
     instruction : Instruction
     begin : int
     box : Box, optional
-        What it names of a tensor.
+        The part of a tensor that it names.
     map_name : str
         The parameter that is its map.
     size_bytes : int
-        What it writes to, or reads from, shared memory.
+        The bytes that it writes to, or reads from, shared memory.
     position : int or None
-        The first byte there.
+        The position of the first byte there.
     mbarrier : int or None
     times : int
-        How many CTAs a multicast goes to, or how many threads issue the same together.
+        The number of CTAs of a multicast, or of threads that issue the same copy together.
     """
 
     warp: int
@@ -56,17 +56,17 @@ class Copy:
 
     @property
     def end(self) -> int:
-        """When all of it has arrived."""
+        """The step at which all of it has completed."""
         return self.begin + COPY_STEPS
 
     @property
     def read_by(self) -> int:
-        """When a store has read shared memory: half-way."""
+        """The step at which a store has read shared memory: half-way."""
         return self.begin + COPY_STEPS // 2
 
     @property
     def kind(self) -> str:
-        """``"load"``, ``"store"``, ``"reduce"``; ``"copy"`` where it names no tensor."""
+        """``"load"``, ``"store"``, ``"reduce"``, or ``"copy"`` without a tensor."""
         parts = self.instruction.opcode
         if "reduce" in parts:
             return "reduce"
@@ -85,25 +85,25 @@ class Product:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """M, N and K."""
+        """The numbers M, N and K."""
         m, n, k = next(found.groups() for part in self.instruction.opcode if (found := _SHAPE.fullmatch(part)))
         return int(m), int(n), int(k)
 
     @property
     def end(self) -> int:
-        """As tensor cores take time by the columns of the sums: N / 2 cycles for each 32 bytes of K, on an H100."""
+        """The end, by the time of tensor cores on an H100: N / 2 cycles for each 32 bytes of K."""
         return self.begin + self.shape[1] // 2
 
 
 class Groups:
-    """Of each owner, what it has begun, in groups: of each, when shared memory has been read and when all is done."""
+    """The groups of each owner's operations, with the steps at which shared memory was read and everything was done."""
 
     def __init__(self) -> None:
         self._open: dict[object, list[tuple[int, int]]] = defaultdict(list)
         self._closed: dict[object, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, owner: object, read_by: int, end: int) -> None:
-        """To the open group."""
+        """Add an operation to the open group."""
         self._open[owner].append((read_by, end))
 
     def commit(self, owner: object) -> None:
@@ -113,10 +113,10 @@ class Groups:
         self._closed[owner].append((max(reads), max(ends)))
 
     def done(self, owner: object, most: int, only_read: bool = False) -> int:
-        """When all but the last `most` groups are."""
+        """Return the step at which all but the last `most` groups are done."""
         closed = self._closed[owner]
         return max((each[0 if only_read else 1] for each in closed[: max(0, len(closed) - most)]), default=0)
 
     def begun(self, owner: object) -> int:
-        """When all that the owner has begun is done, committed or not."""
+        """Return the step at which all operations of the owner are done, committed or not."""
         return max((end for _, end in (*self._open[owner], *self._closed[owner])), default=0)

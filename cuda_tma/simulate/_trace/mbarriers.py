@@ -1,4 +1,4 @@
-"""Each mbarrier, phase by phase: what arrived, and at which step its phase was complete."""
+"""Each mbarrier, phase by phase: its arrivals, and the step at which its phase completed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Phase", "Recorded"]
 
 @dataclass(slots=True)
 class Phase:
-    """One phase; `changes` are when, and by how many arrivals and bytes less it lacks then."""
+    """One phase; `changes` are steps, with the arrivals and bytes by which the missing ones decrease then."""
 
     begin: int
     end: int | None = None
@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(slots=True)
 class Recorded:
-    """One mbarrier of one CTA, from its init on.
+    """One mbarrier of one CTA, from its initialization on.
 
     Attributes
     ----------
@@ -41,23 +41,23 @@ class Recorded:
     phases: list[Phase]
 
     def change(self, at: int, arrivals: int, size_bytes: int) -> None:
-        """At a step, arrivals came, and bytes: below zero where they are but expected."""
+        """Record arrivals and bytes at a step; bytes are negative if they are only expected."""
         phase = self.phases[-1]
         phase.changes.append((max(at, phase.begin), arrivals, size_bytes))
 
     def complete(self) -> None:
-        """The phase ends with the last of what it waited for, and the next begins."""
+        """End the phase with the last event that it needed, and begin the next."""
         phase = self.phases[-1]
         phase.end = max([phase.begin, *(at for at, _, _ in phase.changes)])
         self.phases.append(Phase(phase.end))
 
     @property
     def completed_at(self) -> int:
-        """When the last complete phase ended; 0 if none has."""
+        """The end of the last complete phase; 0 if there is none."""
         return self.phases[-1].begin if len(self.phases) > 1 else 0
 
     def levels(self) -> list[tuple[int, int, int]]:
-        """When, and from then on how many arrivals and bytes the phase lacks."""
+        """Return steps, and the missing arrivals and bytes of the phase from each step on."""
         found = []
         for phase in self.phases:
             pending, tx = self.count, 0

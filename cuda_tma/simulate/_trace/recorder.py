@@ -1,7 +1,7 @@
-"""Records what happens when: an observer with a clock for each warp.
+"""The recorder of a launch's timeline: an observer with a clock for each warp.
 
-A clock goes on by one with each instruction of its warp, and where the warp waits, to the end of what it waits for. So
-warps run side by side here, which the machine executes in turn, and the order in which it does so does not show.
+A clock advances by one with each instruction of its warp, and to the end of a wait. So warps run in parallel here,
+although the machine executes them in turn, and the order of its turns has no effect.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ _WAITING = (("mbarrier", "try_wait"), ("barrier", "cluster"))
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A warp at an instruction that waits; for nothing, if both steps are the same.
+    """A warp at a waiting instruction; it did not wait if both steps are the same.
 
-    `awaits` is what for, in words, or the mbarrier's byte in `Memory.shared`.
+    `awaits` describes the awaited event, or is the mbarrier's byte in `Memory.shared`.
     """
 
     begin: int
@@ -87,7 +87,7 @@ class Life:
     end: int | None = None
     waits: list[Wait] = field(default_factory=list)
     products: list[Product] = field(default_factory=list)
-    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", as they come
+    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", in order of occurrence
 
 
 class Recorder:
@@ -96,7 +96,7 @@ class Recorder:
     Parameters
     ----------
     parameters : KernelParameters
-        Of which names of tensor maps are taken.
+        The source of the names of tensor maps.
     """
 
     def __init__(self, parameters: KernelParameters):
@@ -104,20 +104,20 @@ class Recorder:
         self._steps: dict[Code, list[Step]] = {}
         self._warps: Any = slice(0, 0)
         self._lanes: Lanes | None = None
-        self._looked: dict[int, int] = {}  # by warp: when it first looked at an mbarrier, and in vain
-        self._by: Instruction | None = None  # that is executed now
-        self._current: Copy | None = None  # that takes effect now
+        self._looked: dict[int, int] = {}  # by warp: its first poll of an mbarrier that did not succeed
+        self._by: Instruction | None = None  # the instruction being executed
+        self._current: Copy | None = None  # the copy taking effect
         self._boxes: dict[int, tuple[Any, int]] = {}
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
         self._slot_free: dict[int, int] = {}
-        self._barriers: dict[int, Recorded] = {}  # those that are there now
+        self._barriers: dict[int, Recorded] = {}  # those that exist now
         self.mbarriers: list[Recorded] = []
         self._copies: dict[object, Copy] = {}  # by statement, warp and step
         self.lives: list[Life] = []
 
     def begin(self, parts: Parts) -> None:
-        """Before anything runs."""
+        """Initialize the clocks before anything runs."""
         self.parts = parts
         warps = parts.geometry.lanes // WARP
         self._clock = np.zeros(warps, np.int64)
@@ -126,32 +126,32 @@ class Recorder:
         self._thread_barriers = ThreadBarriers(parts.geometry, self._clock, self._wait)
 
     def findings(self) -> tuple[Finding, ...]:
-        """None: it judges nothing."""
+        """The findings: none, because the recorder judges nothing."""
         return ()
 
     def explained(self, *of_fault: object) -> tuple:
-        """Nor explains."""
+        """Return no explanation."""
         return ()
 
     def follows(self, before: object) -> None:
-        """Alone in its row."""
+        """Ignore a preceding launch: a traced launch runs alone."""
 
     @property
     def copies(self) -> Iterable[Copy]:
-        """As they took effect."""
+        """The copies, as they took effect."""
         return self._copies.values()
 
     # ---- time ----
 
     def steps_of(self, code: Code) -> list[Step]:
-        """A function's instructions, each of which lets the clocks of its warps go on."""
+        """Return a function's instructions, each of which advances the clocks of its warps."""
         if code not in self._steps:
             instructions = [*code.function.instructions, None]
             self._steps[code] = [self._counted(*each) for each in zip(code.steps, instructions, strict=True)]
         return self._steps[code]
 
     def _counted(self, step: Step, by: Instruction | None) -> Step:
-        """What waits takes no step itself, as the machine may look again and again."""
+        """Return a step that advances clocks; a waiting instruction takes none, because the machine may repeat it."""
         took = 0 if by is not None and by.opcode[:2] in _WAITING else 1
 
         def run(group: Group[Any], lanes: Lanes) -> Outcome:
@@ -167,7 +167,7 @@ class Recorder:
         return int(self._clock[lane // WARP])
 
     def _wait(self, lanes: Lanes, until: int, awaits: str | int) -> None:
-        """Warps go on at a step, if it is later than their own."""
+        """Let warps continue at a step, if it is later than their own."""
         for warp in np.unique(as_array(lanes) // WARP).tolist():
             now = int(self._clock[warp])
             self._clock[warp] = end = max(now, until)
@@ -312,7 +312,7 @@ class Recorder:
         return product
 
     def access(self, access: Access) -> None:
-        """What a copy touches tells how much it moves, and when it takes effect."""
+        """Record the size of a copy, and when it takes effect, from its accesses."""
         copy = access.actor
         if not isinstance(copy, Copy) or access.proxy == "tensormap":
             return
@@ -325,7 +325,7 @@ class Recorder:
             self._copies[_name_of(copy)].times += 1
 
     def _add(self, copy: Copy) -> None:
-        """Destinations of a multicast, and what all threads of a warp copy at once, are one."""
+        """Add a copy; merge the destinations of a multicast, and copies that all threads of a warp issue at once."""
         known = self._copies.setdefault(_name_of(copy), copy)
         if known is not copy:
             known.times += 1
@@ -361,13 +361,13 @@ class Recorder:
     # ---- the end ----
 
     def end(self) -> int:
-        """Let those who are left wait in vain; the last step of all."""
+        """Let the remaining threads wait without end; return the last step of all."""
         waiting = [*self.parts.waiting()]
         begins = self._clock.copy()
         for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
             begins[warp] = self._looked.get(warp, begins[warp])
         last = max([0, *begins.tolist(), *(copy.end for copy in self.copies)])
-        last += last // 4 if waiting else 0  # so that it is seen
+        last += last // 4 if waiting else 0  # so that it is visible
         for each in waiting:
             for warp in np.unique(each.parked.lanes // WARP).tolist():
                 if (life := self._living[warp]) is not None:
@@ -376,12 +376,12 @@ class Recorder:
 
 
 def _name_of(copy: Copy) -> object:
-    """What copies have in common that are told as one."""
+    """Return a key that copies share if they are reported as one."""
     return id(copy.instruction), copy.warp, copy.begin
 
 
 def _warps_of(lanes: Lanes) -> Any:
-    """What indexes the clocks of some lanes."""
+    """Return an index of the clocks of some lanes."""
     if isinstance(lanes, slice):
         last = range(lanes.start, lanes.stop, lanes.step or 1)[-1]
         if (lanes.step or 1) <= WARP:

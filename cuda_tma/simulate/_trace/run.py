@@ -16,7 +16,7 @@ __all__ = ["traced"]
 
 
 def traced(kernel: Kernel, config: Any, block: Any, memory: Any, settings: Any, observer: Observer | None) -> Report:
-    """As :func:`simulate._machine.run.run`; the report has a timeline."""
+    """Run as :func:`simulate._machine.run.run`; return the report with a timeline."""
     recorder = Recorder(kernel.parameters)
     both: Observer = recorder if observer is None else Both(observer, recorder)
     report = run(kernel, config, block, memory, settings, both)

@@ -32,7 +32,7 @@ class ThreadBarriers:
     clock : numpy.ndarray, [warp]
         The time of each warp.
     wait : callable
-        Lets lanes wait until a time, for something in words.
+        Makes lanes wait until a time, for an event described as text.
     """
 
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):

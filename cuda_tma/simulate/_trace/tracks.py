@@ -1,4 +1,4 @@
-"""What was recorded -> a :class:`Timeline`: warps that do the same as one, in words that readers of the source have."""
+"""From a recording to a :class:`Timeline`: warps with the same activity are merged, with names of the source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Block = tuple[int, int, int]
 
 
 def timeline_of(recorder: Recorder, kernel: Kernel) -> Timeline:
-    """Of a launch that has ended."""
+    """Return the timeline of a launch that has ended."""
     end = recorder.end()
     words = _Words(recorder, kernel)
     by_block: dict[_Block, list[Track]] = defaultdict(list)
@@ -34,7 +34,7 @@ def timeline_of(recorder: Recorder, kernel: Kernel) -> Timeline:
 
 
 class _Words:
-    """What things are called."""
+    """The names of barriers, memory and statements."""
 
     def __init__(self, recorder: Recorder, kernel: Kernel):
         self._parts = recorder.parts
@@ -45,22 +45,22 @@ class _Words:
         self._rings = ring_places(made, self._pitch)
 
     def mbarrier(self, position: int) -> str:
-        """``full[2]`` of a Pipeline; otherwise the variable."""
+        """Return ``full[2]`` for a Pipeline; otherwise the variable."""
         if (ring := self._rings.get(position)) is not None:
             return f"{ring.side}[{ring.stage}]"
         return self.shared(position)
 
     def shared(self, position: int) -> str:
-        """A byte of `Memory.shared`."""
+        """Return the name of a byte of `Memory.shared`."""
         return self._parts.program.shared_name(position % self._pitch).replace("`", "")
 
     def where(self, instruction: Instruction | None) -> str:
-        """``gemm.cu:61``."""
+        """Return ``gemm.cu:61``."""
         place = own_place(instruction)
         return f"{PurePath(place.file).name}:{place.line}" if place else ""
 
     def statement(self, instruction: Instruction | None) -> str:
-        """The place, and the line of the source if it is the kernel's own."""
+        """Return the place, and the line of the source if it is the kernel's own."""
         place = own_place(instruction)
         if place is None:
             return ""
@@ -72,7 +72,7 @@ class _Words:
 
 
 def _warps(recorder: Recorder, words: _Words, end: int) -> Iterator[Track]:
-    """Those of a CTA that wait at the same places are one track; warpgroups that multiply are one each."""
+    """Yield tracks of warps: those of a CTA with the same waits are one, and warpgroups with wgmma are one each."""
     alike: dict[object, list[Life]] = defaultdict(list)
     for life in recorder.lives:
         group = life.number // 4 if "wgmma" in life.does else None
@@ -93,7 +93,7 @@ def _track_of(lives: list[Life], words: _Words, end: int) -> Track:
 
 
 def _numbered(numbers: list[int]) -> str:
-    """``warps 0-3, 8``."""
+    """Return ``warps 0-3, 8``."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -107,7 +107,7 @@ def _numbered(numbers: list[int]) -> str:
 def _wait(wait: Wait, who: str, words: _Words) -> Span:
     awaits = wait.awaits if isinstance(wait.awaits, str) else words.mbarrier(wait.awaits)
     verb = "wait" if who.startswith("warps") else "waits"
-    how_long = "in vain" if wait.in_vain else f"{wait.end - wait.begin:,} steps, {_steps(wait)}"
+    how_long = "never completes" if wait.in_vain else f"{wait.end - wait.begin:,} steps, {_steps(wait)}"
     detail = _lines(f"{who} {verb} for {awaits}: {how_long}", words.statement(wait.instruction))
     return Span("wait", wait.begin, wait.end, awaits, detail, words.where(wait.instruction), in_vain=wait.in_vain)
 
@@ -122,7 +122,7 @@ def _product(product: Product, words: _Words) -> Span:
 
 
 def _copies(recorder: Recorder, words: _Words) -> Iterator[Track]:
-    """What comes to shared memory, and what leaves it."""
+    """Yield tracks of copies to shared memory, and of copies from it."""
     by_way: dict[tuple[_Block, str], list[Span]] = defaultdict(list)
     for copy in sorted(recorder.copies, key=lambda copy: copy.kind in ("store", "reduce")):
         name = {"load": "TMA loads", "copy": "copies"}.get(copy.kind, "TMA stores")
@@ -166,7 +166,7 @@ def _phases(barrier: Recorded, words: _Words, end: int) -> Iterator[Span]:
     name = words.mbarrier(barrier.position)
     for number, phase in enumerate(barrier.phases):
         if phase.end is None and not phase.changes:
-            continue  # nothing has come in it
+            continue  # nothing has arrived in it
         came = sum(size for _, _, size in phase.changes if size > 0)
         arrived = sum(arrivals for _, arrivals, _ in phase.changes)
         counts = f"{arrived} of {barrier.count} arrivals" + (f", {came:,} bytes" if came else "")
