@@ -219,7 +219,7 @@ def test_no_keyword(simulated_gpu):
     pass
 """)
     result.assert_outcomes(passed=1, errors=1)
-    result.stdout.re_match_lines([".*the mark simulated_gpu takes keywords, and was given \\(4,\\)"])
+    result.stdout.re_match_lines([".*the mark simulated_gpu takes only keywords, not \\(4,\\)"])
 
 
 def test_suppressions_are_a_sequence(run):
@@ -268,7 +268,7 @@ def test_two(simulated_gpu):
     )
     result.assert_outcomes(passed=2)
     lines = result.stdout.str()
-    assert re.search(r"cover nothing in these tests =*\nrace:old.cu:4:it was an estimate\n", lines)
+    assert re.search(r"these tests did not use =*\nrace:old.cu:4:it was an estimate\n", lines)
     assert f"\n{KNOWN}\n" not in lines
 
 

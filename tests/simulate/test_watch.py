@@ -191,7 +191,7 @@ def test_ptx_is_taken_from_its_owner(gpu, twice):
             cuda_tma.launch(*arguments)
             texts[:] = [given]
             cuda_tma.launch(*arguments)
-        assert "its PTX is not known: compile it by cuda_tma.compile, or give watch() its ptx" in found[0].skipped
+        assert "its PTX is unknown: compile it with cuda_tma.compile, or pass its PTX to watch()" in found[0].skipped
         assert (found[1].kernel, found[1].skipped, found[1].differences) == ("twice", "", ())
     program = core.Program(SOURCE, "c++", OPTIONS)
     with simulate.watch(ptx=[program]) as found:
@@ -201,10 +201,10 @@ def test_ptx_is_taken_from_its_owner(gpu, twice):
     assert [bool(watched.skipped) for watched in found] == [True, False]
     with simulate.watch(ptx=[code, compiled.ptx + "// another\n"]) as found:
         cuda_tma.launch(*arguments)
-    assert found[0].skipped == "2 of the PTX texts that watch() was given have a kernel of this name"
+    assert found[0].skipped == "2 of the PTX texts passed to watch() have a kernel of this name"
     with simulate.watch(ptx=[core.ObjectCode.from_cubin(b"cubin")]) as found:
         cuda_tma.launch(*arguments)
-    assert found[0].skipped == "the ObjectCode is of type 'cubin'; watch() wants what compile('ptx') gives"
+    assert found[0].skipped == "the ObjectCode is of type 'cubin'; pass the result of compile('ptx')"
 
 
 SCALED = """
@@ -251,7 +251,7 @@ def test_an_unwatched_launch_gives_the_reason_and_runs(gpu, twice):
     reasons = [watched.skipped for watched in (*found, *more)]
     assert reasons[0] in {f"it reaches {size} bytes, more than most_bytes=100" for size in (128, 256)}
     assert reasons[1:3] == ["it is captured into a graph", ""]
-    assert reasons[3] == "launches of it before were watched, and launches_of_each=1"
+    assert reasons[3] == "enough of its launches were watched: launches_of_each=1"
 
 
 def test_errors_of_a_launch_are_its_own(gpu, twice):

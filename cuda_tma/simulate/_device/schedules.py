@@ -54,7 +54,7 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 def explored(
     run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each on the present memory, which stays as the first one leaves it; run long ones on several cores.
+    """Run each schedule on the present memory, which then has the content that the first leaves.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""PTX text -> values. `parser.parse` is the way in; `module` has what comes out."""
+"""From PTX text to values: `parser.parse` is the entry point, `module` has the types of the result."""
 
 from .module import (
     TYPE_BYTES,

@@ -1,7 +1,7 @@
-"""The body of a function: first its statements, each with the scope that it stands in; then what their names mean.
+"""The body of a function: first its statements, each with its scope, then the meaning of their names.
 
-Labels may be used before they stand, and each ``{ }`` has registers, variables and labels of its own: inline asm relies
-on both. PTX, "Instruction Statements", "Directive Statements".
+Labels may be used before they are declared, and each ``{ }`` has its own registers, variables and labels: inline asm
+relies on both. PTX, "Instruction Statements", "Directive Statements".
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from .places import Places
 from .tokens import Check, Cursor, Token
 from .variables import LINKAGE, parameters, variables
 
-_EVERY = 64  # statements, between two looks at the clock
+_EVERY = 64  # statements between two checks of the clock
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
 
 
 @dataclass
 class _Scope:
-    """What the names of one ``{ }`` mean, and of those around it."""
+    """The meaning of names in one ``{ }``, and in those around it."""
 
     outer: _Scope | None
     names: dict[str, Meaning] = field(default_factory=dict)
@@ -60,12 +60,12 @@ class _Statement(NamedTuple):
 
 
 class _Body:
-    """What the statements of one body declare, as they are read."""
+    """The declarations of one body, as they are read."""
 
     def __init__(self, function: Function, known: dict[str, Meaning], places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
-        self._numbers: dict[str, int] = {}  # the last that each name was given
+        self._numbers: dict[str, int] = {}  # the last number of each name
         self.scope = _Scope(_Scope(None, known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}
@@ -84,13 +84,13 @@ class _Body:
         self.registers.append(RegisterName(name, type_))
 
     def reserve_registers(self, count: int, line: int) -> None:
-        """Count registers that are declared next."""
+        """Count registers before their declaration."""
         self._registers_left -= count
         if not 0 <= count <= count + self._registers_left:
             raise ParseError(f"{count} registers here; a module declares at most {REGISTERS}", line)
 
     def unique(self, name: str, taken: Collection[str]) -> str:
-        """The name itself, or in a scope that declares it anew, one with a number."""
+        """Return the name itself, or if another scope has declared it, one with a number."""
         found, number = name, self._numbers.get(name, 1)
         while found in taken:
             number += 1
@@ -102,14 +102,14 @@ class _Body:
 def read_body(
     cursor: Cursor, function: Function, known: dict[str, Meaning], places: Places, registers_left: int
 ) -> Function:
-    """The function with what stands between its braces; the cursor is behind the first of them."""
+    """Return the function with its body; the cursor is after the opening brace."""
     body = _Body(function, known, places, registers_left)
     depth = 1
     while depth:
         if cursor.take("{"):
             depth += 1
             if depth > NESTING:
-                raise ParseError(f"blocks stand more than {NESTING} deep in each other", cursor.line)
+                raise ParseError(f"blocks are nested more than {NESTING} deep", cursor.line)
             body.scope = _Scope(body.scope)
         elif cursor.take("}"):
             depth -= 1
@@ -172,7 +172,7 @@ def _read_directive(cursor: Cursor, body: _Body) -> None:
 
 
 def _read_registers(cursor: Cursor, body: _Body) -> None:
-    """``.reg .b32 a, %r<3>;``"""
+    """Read ``.reg .b32 a, %r<3>;``."""
     cursor.next()
     if cursor.token.kind != "dotted":
         cursor.refuse("the type of registers")
@@ -197,7 +197,7 @@ def _read_registers(cursor: Cursor, body: _Body) -> None:
 
 
 def _read_label(cursor: Cursor, body: _Body, label: Token) -> None:
-    """A label, or a list of targets or a prototype, which bear one."""
+    """Read a label, or the list of targets or the prototype that it names."""
     name = label.text
     if cursor.take(".branchtargets"):
         unique = body.unique(name, {taken for taken, *_ in body.target_lists})
@@ -231,7 +231,7 @@ def _instructions(body: _Body, check: Check) -> Iterator[Instruction]:
             token, negated = statement.guard
             register = statement.scope.find(token.text)
             if not isinstance(register, Register):
-                raise ParseError(f"the guard {token.text} is no register", token.line)
+                raise ParseError(f"the guard {token.text} is not a register", token.line)
             guard = Guard(register, negated)
         found = operands(statement.operands, statement.scope.find, statement.opcode.line, parts[0] == "call")
         yield Instruction(parts, found, guard, statement.places, statement.opcode.line)
@@ -244,6 +244,6 @@ def _branch_targets(body: _Body) -> Iterator[tuple[str, tuple[int, ...]]]:
             if token.text != ",":
                 label = scope.find(token.text)
                 if not isinstance(label, Label):
-                    raise ParseError(f"the target {token.text} is no label", token.line)
+                    raise ParseError(f"the target {token.text} is not a label", token.line)
                 targets.append(label.target)
         yield name, tuple(targets)

@@ -14,11 +14,11 @@ from .module import Immediate
 from .tokens import Cursor
 
 _MOST_DIGITS = 66  # of a number: 0b and 64 bits
-STARTS = ("-", "+", "~", "!", "(")  # with what a constant may begin, beside a number
+STARTS = ("-", "+", "~", "!", "(")  # the start of a constant, other than a number
 
 _WORD = 1 << 64
 _Binary = Callable[[int, int], int]
-# By its mark: how strongly it binds, and what it gives.
+# By operator: its precedence, and its function.
 _BINARY: dict[str, tuple[int, _Binary]] = {
     "|": (0, operator.or_),
     "^": (1, operator.xor),
@@ -38,7 +38,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
 
 
 def constant(cursor: Cursor) -> Immediate:
-    """A floating-point number with its sign, or an integer expression."""
+    """Read a floating-point number with its sign, or an integer expression."""
     negative = cursor.text == "-"
     number = cursor.peek(int(negative))
     if number.kind == "number" and _is_float(number.text):
@@ -56,7 +56,7 @@ def integers(cursor: Cursor) -> np.ndarray:
 
 
 def integer(cursor: Cursor, weakest: int = 0) -> int:
-    """An integer expression, of 64 bits: what does not fit wraps."""
+    """Read an integer expression of 64 bits, which wraps."""
     value = _term(cursor)
     while (found := _BINARY.get(cursor.text)) is not None and found[0] >= weakest:
         cursor.next()
@@ -88,7 +88,7 @@ def _number(text: str, line: int) -> int:
     digits = text.rstrip("U")
     octal = digits[:1] == "0" and digits.isdigit()
     if octal and {*digits} & {*"89"}:
-        raise ParseError(f"{shown(digits)} is no octal number", line)
+        raise ParseError(f"{shown(digits)} is not an octal number", line)
     if len(digits) <= _MOST_DIGITS and (value := int(digits, 8 if octal else 0)) < _WORD:
         return value
     raise ParseError(f"{shown(digits)} has more than 64 bits", line)
@@ -99,7 +99,7 @@ def _is_float(text: str) -> bool:
 
 
 def _float(text: str, negative: bool) -> Immediate:
-    """The bits of an f32 (``0f3F800000``) or f64 (``0d...``, ``1.0``)."""
+    """Return the bits of an f32 (``0f3F800000``) or f64 (``0d...``, ``1.0``)."""
     prefix = text[:2].lower()
     if prefix == "0f":
         return Immediate(int(text[2:], 16) ^ negative << 31, "f32")

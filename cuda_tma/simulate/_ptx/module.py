@@ -1,7 +1,7 @@
 """PTX as values: a module, its functions and variables, each instruction with its operands. Nothing here executes.
 
-The words are the PTX ISA's ("PTX" is NVIDIA's "Parallel Thread Execution ISA"). All values are frozen; names are unique
-within a function: a variable that a scope declares anew is called ``name#2``.
+The terms are the PTX ISA's ("PTX" is NVIDIA's "Parallel Thread Execution ISA"). All values are frozen. Names are unique
+within a function: a variable that a scope declares again is called ``name#2``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-SPECIAL_REGISTER = "%"  # what their names begin with, and a compiler's registers too
+SPECIAL_REGISTER = "%"  # the prefix of their names, and of a compiler's registers
 
 # Bytes of each fundamental type; a predicate has none. PTX, "Fundamental Types", "Packed Data Types".
 TYPE_BYTES = {
@@ -49,7 +49,7 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class RegisterName:
-    """What a register is called and its type, such as ``b32``, ``f64`` or ``pred``."""
+    """The name of a register and its type, such as ``b32``, ``f64`` or ``pred``."""
 
     name: str
     type: str
@@ -72,7 +72,7 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable or function, plus bytes; or the list of targets or the prototype that a branch or call names."""
+    """A variable or function, plus bytes; or the target list or prototype of a branch or call."""
 
     name: str
     offset: int = 0
@@ -80,14 +80,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """``{a, b}``."""
+    """The operand ``{a, b}``."""
 
     elements: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """``p|q``: two destinations."""
+    """The operand ``p|q``: two destinations."""
 
     first: Operand
     second: Operand
@@ -95,14 +95,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """``!p``."""
+    """The operand ``!p``."""
 
     register: Register
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """``(a, b)``: the arguments, or the results, of a call."""
+    """The operand ``(a, b)``: the arguments, or the results, of a call."""
 
     elements: tuple[Operand, ...]
 
@@ -117,12 +117,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """``_``: a result that nobody wants."""
+    """The operand ``_``: a discarded result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``[base+offset]``; with coordinates ``[map, {x, y}]``."""
+    """The operand ``[base+offset]``; with coordinates ``[map, {x, y}]``."""
 
     base: Register | Symbol | Immediate
     offset: int = 0
@@ -132,12 +132,12 @@ class Address:
 Operand = Register | Special | Immediate | Symbol | Vector | Pair | Not | Group | Label | Sink | Address
 
 
-# ---- what a module is made of ----
+# ---- the parts of a module ----
 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """``@p`` or ``@!p``."""
+    """The guard ``@p`` or ``@!p``."""
 
     register: Register
     negated: bool
@@ -145,7 +145,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction. `line` is that of the PTX; `places` that of the source, then the calls that it is inlined by."""
+    """One instruction. `line` is a line of the PTX; `places` are those of the source, then of the inlined calls."""
 
     opcode: tuple[str, ...]
     operands: tuple[Operand, ...] = ()
@@ -156,9 +156,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Bytes of a variable that hold an address: that of `symbol` plus `addend`, in generic space if so said.
+    """Bytes of a variable that contain an address: that of `symbol` plus `addend`, generic if marked so.
 
-    A `mask` picks eight bits of it, which go into one byte.
+    A `mask` selects eight bits of it, for one byte.
     """
 
     offset: int
@@ -170,10 +170,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, or a parameter. `size_bytes` is 0 where PTX leaves it open (``extern .shared x[]``).
+    """A variable, or a parameter. `size_bytes` is 0 if PTX leaves it open (``extern .shared x[]``).
 
-    `offset` is a parameter's place among all: each at the next multiple of its alignment. `initial` is as long as the
-    variable, with zeros where `references` go; None without an initialiser. `is_pointer`: a parameter has ``.ptr``.
+    `offset` is a parameter's offset among all, each at the next multiple of its alignment. `initial` has the length of
+    the variable, with zeros in place of `references`; None without an initializer. `is_pointer`: a parameter with
+    ``.ptr``.
     """
 
     name: str
@@ -190,7 +191,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """What an indirect call gives and takes. PTX, ".callprototype"."""
+    """The results and parameters of an indirect call. PTX, ".callprototype"."""
 
     returns: tuple[Variable, ...]
     params: tuple[Variable, ...]
@@ -200,8 +201,8 @@ class Prototype:
 class Function:
     """An ``.entry`` or a ``.func``; without instructions if it is only declared.
 
-    A ``.func`` may take and give registers: parameters with the space ``reg``. `attributes` are the directives behind
-    the parameters, without their dot: ``{"maxntid": (256, 1, 1)}``.
+    Parameters and results of a ``.func`` may be registers, with the space ``reg``. `attributes` are the directives
+    after the parameters, without their dot: ``{"maxntid": (256, 1, 1)}``.
     """
 
     name: str

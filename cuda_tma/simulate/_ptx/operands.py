@@ -30,7 +30,7 @@ _WARP_SIZE = Immediate(32)
 
 
 def operands(listed: list[Token], find: Find, line: int, of_call: bool = False) -> tuple[Operand, ...]:
-    """All operands of an instruction on this line; `find` says what a name means. A call lists some in parentheses."""
+    """Return all operands of an instruction; `find` resolves names. A call has some operands in parentheses."""
     cursor = Cursor([*listed, Token("end", "", listed[-1].line if listed else line)])
     if cursor.token.kind == "end":
         return ()
@@ -99,17 +99,17 @@ def _register(cursor: Cursor, find: Find) -> Register:
     token = cursor.token
     register = _name(cursor, find)
     if not isinstance(register, Register):
-        raise ParseError(f"{token.text} is no register", token.line)
+        raise ParseError(f"{token.text} is not a register", token.line)
     return register
 
 
 def _address(cursor: Cursor, find: Find) -> Address:
-    """``[base+offset]``, ``[base, {coordinates}]``."""
+    """Read ``[base+offset]`` or ``[base, {coordinates}]``."""
     cursor.expect("[")
     token = cursor.token
     base = _name(cursor, find) if token.kind == "name" else constant(cursor)
     if not isinstance(base, Register | Symbol | Immediate):
-        raise ParseError(f"{token.text} is no address", token.line)
+        raise ParseError(f"{token.text} is not an address", token.line)
     offset = integer(cursor) if cursor.text in ("+", "-") else 0
     coordinates = None
     if cursor.take(","):

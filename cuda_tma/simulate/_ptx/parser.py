@@ -1,4 +1,4 @@
-"""PTX text -> `Module`. PTX, "PTX Module Directives", "Directives"."""
+"""From PTX text to a `Module`. PTX, "PTX Module Directives", "Directives"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .tokens import Check, Cursor, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
-# Directives by their most values, which are integers (PTX ISA 9.0, "Performance-Tuning Directives").
+# Directives by their largest values, which are integers (PTX ISA 9.0, "Performance-Tuning Directives").
 _COUNTS = {
     **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
     **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),
@@ -26,16 +26,16 @@ _MOST_COUNT = (1 << 31) - 1
 
 
 def parse(text: str, check: Check = not_at_all) -> Module:
-    """A PTX text, as NVRTC and nvcc write it, as a frozen `Module`.
+    """Parse a PTX text, as NVRTC and nvcc write it, into a frozen `Module`.
 
-    Instructions are taken as they are spelled, known or not.
+    Instructions keep their spelling, whether they are supported or not.
 
     Parameters
     ----------
     text : str
         The whole text.
     check : callable, optional
-        Called now and then; it may raise to end the reading.
+        Called at intervals; it may raise to end the parsing.
 
     Returns
     -------
@@ -44,7 +44,7 @@ def parse(text: str, check: Check = not_at_all) -> Module:
     Raises
     ------
     ParseError
-        If the text is not PTX; it names the line.
+        If the text is not PTX; the message contains the line.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def parse(text: str, check: Check = not_at_all) -> Module:
 
 
 class _Reader:
-    """The module as it is read: what a body may name is declared before it."""
+    """The module as it is read. Names are declared before the bodies that use them."""
 
     def __init__(self, cursor: Cursor, names: Names):
         self._cursor = cursor
@@ -69,7 +69,7 @@ class _Reader:
         self._variables: dict[str, Variable] = {}
         self._known: dict[str, Meaning] = {}
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
-        self._named: list[tuple[str, int]] = []  # by initializers, in these lines
+        self._named: list[tuple[str, int]] = []  # names in initializers, with their lines
 
     def module(self) -> Module:
         cursor = self._cursor
@@ -103,7 +103,7 @@ class _Reader:
     def _add(self, variable: Variable) -> None:
         self._left_bytes -= variable.size_bytes
         if len(self._variables) >= VARIABLES:
-            raise ParseError(f"a module declares at most {VARIABLES} variables here", self._cursor.line)
+            raise ParseError(f"a module may declare at most {VARIABLES} variables", self._cursor.line)
         if self._left_bytes < 0:
             raise ParseError(
                 f"the variables take more than the {MODULE_BYTES} bytes of a module here", self._cursor.line
@@ -157,7 +157,7 @@ class _Reader:
         self._functions[name] = function
 
     def _attributes(self) -> Mapping[str, tuple[int | str, ...]]:
-        """``.maxntid 256, 1, 1`` and the like, up to the body or the semicolon."""
+        """Read ``.maxntid 256, 1, 1`` and similar directives, up to the body or the semicolon."""
         cursor = self._cursor
         found: dict[str, tuple[int | str, ...]] = {}
         while cursor.token.kind == "dotted":

@@ -1,4 +1,4 @@
-"""``.file``, ``.loc`` and the section with their names -> places in the source. PTX, "Debugging Directives"."""
+"""From ``.file``, ``.loc`` and the section of their names to places in the source. PTX, "Debugging Directives"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .constants import integer, integers
 from .module import Place
 from .tokens import Cursor, Token
 
-STRINGS = ".debug_str"  # the section that holds the names of inlined functions
+STRINGS = ".debug_str"  # the section with the names of inlined functions
 _At = tuple[int, int, int]  # file, line, column
 
 
 class Names:
-    """What stands behind the numbers of ``.loc``: it comes at the end of a text, and so is read before the rest."""
+    """The meaning of the numbers in ``.loc``. It is at the end of a text, and therefore read before the rest."""
 
     def __init__(self, all_tokens: list[Token]):
         self._files: dict[int, str] = {}
@@ -36,7 +36,7 @@ class Names:
         return self._files.get(number, f"file {number}")
 
     def function(self, label: str, offset: int, line: int) -> str | None:
-        """The zero-terminated text at a label, or at the start of the section."""
+        """Return the zero-terminated text at a label, or at the start of the section."""
         start = self._labels.get(label, len(self._strings)) + offset
         end = self._strings.find(b"\0", start)
         text = self._strings[start : end if end >= 0 else None]
@@ -65,7 +65,7 @@ class Names:
 
 
 def _path(written: str) -> str:
-    """As a file is called: compilers write what is no ASCII, quotes and backslashes as C does, bytes in octal."""
+    """Return a file name; compilers escape non-ASCII characters, quotes and backslashes as in C, with octal bytes."""
     data = re.sub(rb"\\([0-7]{1,3}|.)", _unescaped, written.encode(), flags=re.DOTALL)
     return os.fsdecode(data)
 
@@ -75,10 +75,10 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 
 
 class Places:
-    """The places of one function: each ``.loc`` holds until the next.
+    """The places of one function: each ``.loc`` applies until the next.
 
-    ``inlined_at`` says where the call stood. That place may be inlined itself: then the last ``.loc`` that named it has
-    said where.
+    ``inlined_at`` gives the place of the call. That place may be inlined itself: then the last ``.loc`` that named it
+    has its caller.
     """
 
     def __init__(self, names: Names, function: str):
@@ -88,7 +88,7 @@ class Places:
         self.here: tuple[Place, ...] = ()
 
     def read(self, cursor: Cursor) -> None:
-        """What follows ``.loc``."""
+        """Read the rest of ``.loc``."""
         at = _at(cursor)
         function: str | None = self._function
         callers: tuple[Place, ...] = ()
@@ -102,7 +102,7 @@ class Places:
                 callers = self._chains.get(caller) or (self._place(caller, self._function),)
             else:
                 cursor.refuse("function_name or inlined_at")
-        # A place without lines (.loc 1 0 3) is what a compiler makes up.
+        # A compiler generates a place without lines (.loc 1 0 3).
         self.here = self._chains[at] = (self._place(at, function), *callers)
 
     def _place(self, at: _At, function: str | None) -> Place:

@@ -1,4 +1,4 @@
-"""PTX as users give it: the text, or the file that contains it."""
+"""PTX from users: the text, or the file that contains it."""
 
 from __future__ import annotations
 

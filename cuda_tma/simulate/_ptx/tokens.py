@@ -1,4 +1,4 @@
-"""PTX text -> tokens, and a cursor that walks over them. PTX, "Lexical Elements"."""
+"""From PTX text to tokens, and a cursor over them. PTX, "Lexical Elements"."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NamedTuple, NoReturn
 from ..._budget import NESTING, TOKENS
 from .._errors import ParseError
 
-# An opcode with its modifiers is one token, `%tid.x` too; directives and types are one each: `.reg`, `.b32`. A long run
-# of integers, each with its comma, is one: tables of variables and of names have a hundred thousand.
+# An opcode with its modifiers is one token, as is `%tid.x`; directives and types are one each: `.reg`, `.b32`. A long run
+# of integers with their commas is one token, because tables of variables and names contain a hundred thousand.
 _TOKEN = re.compile(
     r"""(?P<integers>(?<=[{,])\s*(?:(?:0|[1-9]\d{0,14})\s*,\s*){16,})
     |(?P<space>[ \t\r\f]+|//[^\n]*)
@@ -28,11 +28,11 @@ _TOKEN = re.compile(
 
 
 Check = Callable[[], None]
-_EVERY = 4096  # tokens, between two looks at the clock
+_EVERY = 4096  # tokens between two checks of the clock
 
 
 def not_at_all() -> None:
-    """Check nothing: the parser has all the time."""
+    """Check nothing: the parser has no time limit."""
 
 
 class Token(NamedTuple):
@@ -42,7 +42,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, check: Check) -> list[Token]:
-    """All tokens of a PTX text, the last of kind "end"."""
+    """Return all tokens of a PTX text, the last of kind "end"."""
     found: list[Token] = []
     line, at = 1, 0
     match = _TOKEN.match
@@ -69,12 +69,12 @@ def tokens(text: str, check: Check) -> list[Token]:
 
 
 class Cursor:
-    """Where a parser stands in a list of tokens.
+    """The position of a parser in a list of tokens.
 
     Attributes
     ----------
     check : callable
-        Raises when the parser has had its time.
+        Raises an error when the parser's time is over.
     """
 
     __slots__ = ("_at", "_depth", "_tokens", "check")
@@ -86,10 +86,10 @@ class Cursor:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Read what stands in brackets, or behind a sign: not too deep in others."""
+        """Limit the nesting of brackets, braces and signs."""
         self._depth += 1
         if self._depth > NESTING:
-            raise ParseError(f"brackets, braces and signs stand more than {NESTING} deep in each other", self.line)
+            raise ParseError(f"brackets, braces and signs are nested more than {NESTING} deep", self.line)
         yield
         self._depth -= 1
 
@@ -112,7 +112,7 @@ class Cursor:
         return token
 
     def take(self, text: str) -> bool:
-        """Step over this token, if it is that."""
+        """Skip this token, if it has this text."""
         if self._tokens[self._at].text != text or self._tokens[self._at].kind in ("string", "end"):
             return False
         self._at += 1
@@ -128,7 +128,7 @@ class Cursor:
         return self.next().text
 
     def until(self, *ends: str) -> list[Token]:
-        """The tokens before the first of these marks that is inside no bracket; steps over the mark too."""
+        """Return the tokens before the first of these marks outside of brackets; skip the mark too."""
         start, depth = self._at, 0
         while (token := self.token).text not in ends or depth or token.kind != "mark":
             if token.kind == "end":

@@ -1,4 +1,4 @@
-"""Declarations of variables and parameters, and what they are initialised with. PTX, "Variables"."""
+"""Declarations of variables and parameters, and their initializers. PTX, "Variables"."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
 _ADDRESS_BYTES = 8
-_EVERY = 1024  # items, between two looks at the clock
+_EVERY = 1024  # items between two checks of the clock
 _LARGEST = 8  # bytes of NumPy's integers
 _Item = Immediate | Reference | np.ndarray | list  # of an initializer: an array is a run, a list is in braces
 
 
 def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
-    """``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
+    """Read ``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
     space = cursor.next().text[1:]
     align, vector, type_, _ = _modifiers(cursor)
     while True:
@@ -37,7 +37,7 @@ def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
 
 
 def parameters(cursor: Cursor) -> tuple[Variable, ...]:
-    """``( .param .b32 name, ... )``, or nothing: each with its offset."""
+    """Read ``( .param .b32 name, ... )``, or nothing; return each with its offset."""
     found: list[Variable] = []
     if cursor.take("("):
         while not cursor.take(")"):
@@ -86,14 +86,14 @@ def _modifiers(cursor: Cursor) -> tuple[int, int, str, bool]:
 
 
 def _pointer(cursor: Cursor) -> None:
-    """``.ptr .global .align 16``: what a parameter points at."""
+    """Read ``.ptr .global .align 16``: the target of a pointer parameter."""
     while cursor.token.kind == "dotted":
         if cursor.next().text == ".align":
             _alignment(cursor)
 
 
 def _variable(cursor: Cursor, declared: Variable) -> Variable:
-    """Name, dimensions, initialiser; `declared.size_bytes` is how many elements a vector has."""
+    """Read name, dimensions and initializer; `declared.size_bytes` is the number of elements of a vector."""
     name = cursor.expect_kind("name")
     element_bytes = TYPE_BYTES.get(declared.type) or _OPAQUE_BYTES.get(declared.type, 1)
     item_bytes = element_bytes * declared.size_bytes
@@ -103,7 +103,7 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
         dims.append(0 if cursor.text == "]" else _extent(cursor, name))
         size_bytes *= dims[-1]
         if size_bytes > MODULE_BYTES:
-            raise ParseError(f"{shown(name)} takes {size_bytes} bytes; a module has {MODULE_BYTES} here", cursor.line)
+            raise ParseError(f"{shown(name)} takes {size_bytes} bytes; the most is {MODULE_BYTES}", cursor.line)
         cursor.expect("]")
     found = replace(declared, name=name, align=declared.align or item_bytes, size_bytes=size_bytes)
     if not cursor.take("="):
@@ -115,7 +115,7 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
     try:
         return _initialised(found, items, shape, element_bytes)
     except (IndexError, OverflowError) as error:
-        raise ParseError(f"the initialiser of {name} does not fit {dims or 'one element'}: {error}", line) from None
+        raise ParseError(f"the initializer of {name} does not fit {dims or 'one element'}: {error}", line) from None
 
 
 def _extent(cursor: Cursor, name: str) -> int:
@@ -126,7 +126,7 @@ def _extent(cursor: Cursor, name: str) -> int:
 
 
 def _alignment(cursor: Cursor) -> int:
-    """PTX ISA 9.0, "Alignment": a power of two."""
+    """Read an alignment: a power of two (PTX ISA 9.0, "Alignment")."""
     align = integer(cursor)
     if not 0 < align <= ALIGNMENT_BYTES or align & (align - 1):
         raise ParseError(f".align {align}; give a power of two, at most {ALIGNMENT_BYTES}", cursor.line)
@@ -158,7 +158,7 @@ def _items(cursor: Cursor) -> _Item:
 
 
 def _reference(cursor: Cursor) -> Reference:
-    """``symbol``, ``symbol+4``, ``generic(symbol)+4``."""
+    """Read ``symbol``, ``symbol+4``, or ``generic(symbol)+4``."""
     generic = cursor.text == "generic" and cursor.peek().text == "("
     if generic:
         cursor.next()
@@ -171,7 +171,7 @@ def _reference(cursor: Cursor) -> Reference:
 
 
 def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], element_bytes: int) -> Variable:
-    """Inner braces begin a row; what is left out is zero."""
+    """Return a variable with its initial bytes: inner braces begin a row, and missing items are zero."""
     count = prod(shape)
     if not 0 < count * element_bytes <= MODULE_BYTES:
         raise IndexError(f"{count} elements")
@@ -192,7 +192,7 @@ def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], eleme
 
 
 def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immediate | Reference | np.ndarray]]:
-    """Each item with its index among all elements, rows one behind the other."""
+    """Yield each item with its index among all elements, row after row."""
     if not isinstance(items, list):
         yield 0, items
         return
@@ -216,7 +216,7 @@ def _length(item: _Item) -> int:
 
 
 def _stored(item: Immediate | np.ndarray, type_: str, size: int) -> bytes:
-    """Return a number, or a run of integers, as the bytes of a type: integers wrap, others are rounded."""
+    """Return a number, or a run of integers, as the bytes of a type: integers wrap, floating-point numbers are rounded."""
     kind = _FLOATS.get(type_)
     if isinstance(item, np.ndarray):
         if kind is None and size <= _LARGEST:

@@ -1,4 +1,4 @@
-"""Functions whose result PTX gives within an error. Here the exact value is rounded to nearest, which lies within it.
+"""Functions whose result PTX defines within an error. Here the exact value is rounded to nearest, which is within it.
 
 PTX, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh".
 """
@@ -50,7 +50,7 @@ def functions(s: Spelling) -> Pure:
 
 
 def _upper_half(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Of the upper 32 bits of a number, as the upper 32 bits of one; subnormal numbers are zero on both sides."""
+    """Compute from the upper 32 bits of a number the upper 32 bits of the result; subnormal numbers are zero."""
     upper, half = np.uint64(0xFFFFFFFF00000000), np.uint64(1 << 31)
 
     def flushed(bits: Array) -> Array:
@@ -66,6 +66,6 @@ def _upper_half(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """a * (1 / b): the reciprocal of more than 2 ** 126 is flushed to zero."""
+    """Return a * (1 / b); a reciprocal of more than 2 ** 126 is flushed to zero."""
     huge = (np.abs(b) > 2.0**126) & np.isfinite(b)
     return np.where(huge, a * np.copysign(0.0, b), a / b)

@@ -1,4 +1,4 @@
-"""The opcodes that integers and floating-point numbers share: which of the two is the type's to say."""
+"""The opcodes that integers and floating-point numbers share; the type selects one of the two."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def complements(s: Spelling) -> Pure:
     return pure("not", type_, type_, np.invert)
 
 
-# Each function of two words; bit 2 * b + c of its number is what it gives for the bits b and c.
+# Each function of two words; bit 2 * b + c of its number is the result for the bits b and c.
 _OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
     lambda b, c: b & 0,
     lambda b, c: ~(b | c),
@@ -51,7 +51,7 @@ _OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
 
 @entry("lop3")
 def logic_of_three(s: Spelling) -> Pure:
-    """Bit 4 * a + 2 * b + c of the table, which is a number, is what the bits a, b and c give."""
+    """Build lop3: bit 4 * a + 2 * b + c of the table, which is a number, is the result for the bits a, b and c."""
     operation = s.choice("and", "or", default="")
     s.type("b32")
     if not operation:
@@ -76,14 +76,14 @@ def _by_table(a: Array, b: Array, c: Array, table: Array) -> Array:
 
 @entry("shl", "shr")
 def shifts(s: Spelling) -> Pure:
-    """A count beyond the width shifts everything out: NumPy's shifts do so too, for counts of the same width."""
+    """Build shifts: a count beyond the width shifts everything out, as NumPy does for counts of the same width."""
     types = (
         ("b16", "b32", "b64") if s.root == "shl" else ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
     )
     type_ = s.type(*types)
     ufunc = np.left_shift if s.root == "shl" else np.right_shift
     dtype = DTYPES[type_]
-    if dtype.itemsize == 4:  # a count above 2 ** 31 is negative to NumPy, and as good as too large
+    if dtype.itemsize == 4:  # a count above 2 ** 31 is negative in NumPy, but large enough here
         return pure(s.root, type_, f"{type_} {type_}", ufunc)
     width = 8 * dtype.itemsize
     return pure(s.root, type_, f"{type_} u32", lambda a, n: ufunc(a, np.minimum(n, width).astype(dtype)))
@@ -91,7 +91,7 @@ def shifts(s: Spelling) -> Pure:
 
 @entry("shf")
 def funnel_shifts(s: Spelling) -> Pure:
-    """shf.l gives the upper, shf.r the lower word of (b, a), shifted."""
+    """Build shf: shf.l gives the upper, shf.r the lower word of (b, a), shifted."""
     left, wrap = s.choice("l", "r") == "l", s.choice("clamp", "wrap") == "wrap"
     s.type("b32")
 
@@ -108,7 +108,7 @@ def funnel_shifts(s: Spelling) -> Pure:
 
 @entry("bfe")
 def extract_field(s: Spelling) -> Pure:
-    """What lies beyond the most significant bit is the sign: of the field's last bit, or of the word's."""
+    """Build bfe: bits beyond the most significant bit are the sign, of the field's last bit or of the word's."""
     type_ = s.type("u32", "u64", "s32", "s64")
     dtype = DTYPES[type_]
     width = 8 * dtype.itemsize
@@ -142,7 +142,7 @@ def insert_field(s: Spelling) -> Pure:
 
 
 def _ones(count: Array, dtype: np.dtype) -> Array:
-    """So many ones from bit 0 on, at most all."""
+    """Return `count` ones from bit 0 on, at most all."""
     width = 8 * dtype.itemsize
     every = ~np.zeros_like(count, dtype)
     return np.where(count == 0, np.zeros((), dtype), every >> (width - np.minimum(count, width)).astype(dtype))
@@ -150,7 +150,7 @@ def _ones(count: Array, dtype: np.dtype) -> Array:
 
 @entry("bmsk")
 def bit_masks(s: Spelling) -> Pure:
-    """.clamp: positions and lengths from 32 on are all that there is; .wrap: their last five bits count."""
+    """Build bmsk. With .clamp, positions and lengths from 32 on cover everything; .wrap uses their last five bits."""
     wrap = s.choice("clamp", "wrap") == "wrap"
     s.type("b32")
 
@@ -164,7 +164,7 @@ def bit_masks(s: Spelling) -> Pure:
 
 @entry("szext")
 def extend_sign(s: Spelling) -> Pure:
-    """The low bits, sign- or zero-extended."""
+    """Build szext: the low bits, sign- or zero-extended."""
     wrap = s.choice("clamp", "wrap") == "wrap"
     type_ = s.type("u32", "s32")
     dtype = DTYPES[type_]
@@ -193,14 +193,14 @@ _ONES = np.array([number.bit_count() for number in range(1 << 16)], np.uint8)
 
 
 def population(value: Array) -> Array:
-    """How many ones."""
+    """Return the number of ones."""
     value = np.asarray(value)
     steps = range(0, 8 * value.dtype.itemsize, 16)
     return sum(_ONES[value >> value.dtype.type(step) & value.dtype.type(0xFFFF)].astype(np.int64) for step in steps)
 
 
 def highest(value: Array) -> Array:
-    """The place of the highest one, -1 if there is none."""
+    """Return the place of the highest one, -1 if there is none."""
     value = np.asarray(value)
     if value.dtype.itemsize < 8:
         return np.frexp(value.astype(np.float64))[1] - 1
@@ -213,7 +213,7 @@ _NOWHERE = np.uint32(0xFFFFFFFF)
 
 @entry("bfind")
 def find_bit(s: Spelling) -> Pure:
-    """The highest one, of a negative number the highest zero; all ones if there is none."""
+    """Build bfind: the highest one, for a negative number the highest zero; all ones if there is none."""
     amount = s.flag("shiftamt")
     type_ = s.type("u32", "u64", "s32", "s64")
     dtype = DTYPES[type_]
@@ -231,7 +231,7 @@ def find_bit(s: Spelling) -> Pure:
 
 @entry("fns")
 def find_nth_set(s: Spelling) -> Pure:
-    """The n-th one from `base` on, upwards or (n < 0) downwards; n = 0: `base`, if that is one. All ones: none."""
+    """Build fns: the n-th one from `base` on, down for n < 0; n = 0: `base`, if that is one. All ones mean none."""
     s.type("b32")
 
     def compute(mask: Array, base: Array, offset: Array) -> Array:
@@ -264,7 +264,7 @@ def reverse(s: Spelling) -> Pure:
 
 # ---- bytes ----
 
-# Of each mode, for selectors 0 to 3, which bytes of (b, a) become bytes 0 to 3. PTX, "prmt".
+# For each mode, for selectors 0 to 3, the bytes of (b, a) that become bytes 0 to 3. PTX, "prmt".
 _PERMUTATIONS = {
     "f4e": ((0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (3, 4, 5, 6)),
     "b4e": ((0, 7, 6, 5), (1, 0, 7, 6), (2, 1, 0, 7), (3, 2, 1, 0)),
@@ -277,13 +277,13 @@ _PERMUTATIONS = {
 
 @entry("prmt")
 def permute(s: Spelling) -> Pure:
-    """Each byte is one of the eight of (b, a); in the general form, bit 3 of its selector spreads its sign."""
+    """Build prmt: each byte is one of the eight of (b, a); in the general form, bit 3 of a selector extends a sign."""
     mode = s.choice(*_PERMUTATIONS, default="")
     s.type("b32")
     table, nibbles = np.array(_PERMUTATIONS.get(mode, ())), np.arange(0, 16, 4, dtype=np.uint32)
 
     def compute(a: Array, b: Array, selector: Array) -> Array:
-        if np.ndim(selector) == 0:  # a number of the text: the same bytes of every lane
+        if np.ndim(selector) == 0:  # a constant in the text: the same bytes for every lane
             picks = table[selector & 3] if mode else selector >> nibbles & 15
             found = np.stack(np.broadcast_arrays(a, b), -1).view(np.uint8)[..., picks & 7]
         else:

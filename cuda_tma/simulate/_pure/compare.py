@@ -27,7 +27,7 @@ def _unordered(a: Array, b: Array) -> Array:
 
 
 def _comparison(s: Spelling, type_: str) -> Comparison:
-    """The comparison that is spelled. Of floating-point numbers, ne is false for NaN, and equ, neu, ... are true."""
+    """Return the spelled comparison. For floating-point numbers, ne is false for NaN, and equ, neu, ... are true."""
     if type_ not in _FLOATS:
         among = [*_ORDERED] if type_[0] != "b" else ["eq", "ne"]
         word = s.choice(*among, *(_UNSIGNED if type_[0] == "u" else ()))
@@ -46,7 +46,7 @@ def _comparison(s: Spelling, type_: str) -> Comparison:
 
 
 def _on_bits(s: Spelling, type_: str, compare: Comparison) -> Comparison:
-    """The comparison of what registers hold; pairs are compared half by half, with the halves last."""
+    """Return the comparison of register contents; pairs are compared half by half, with the halves last."""
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     if type_ not in _FLOATS or type_ == "f64" or (type_ == "f32" and not ftz):
         return compare
@@ -63,8 +63,10 @@ def _on_bits(s: Spelling, type_: str, compare: Comparison) -> Comparison:
 
 @entry("setp")
 def set_predicate(s: Spelling) -> Pure:
-    """p = comparison, q = not comparison, each combined with a third source if there is one; of pairs, p and q are the
-    lower and the upper half's."""
+    """Build setp: p = comparison, q = not comparison, each combined with a third source if there is one.
+
+    For pairs, p and q are the results of the lower and the upper half.
+    """
     type_ = s.type(*_INTEGERS, *_FLOATS)
     operation = s.choice(*_OPERATIONS, default="")
     compare = _on_bits(s, type_, _comparison(s, type_))
@@ -97,7 +99,7 @@ def _of_halves(compare: Comparison, combine: Comparison | None) -> Callable[...,
 
 @entry("set")
 def set_value(s: Spelling) -> Pure:
-    """All ones, or 1.0 if the result is floating-point; else 0."""
+    """Build set: all ones, or 1.0 if the result is floating-point; else 0."""
     type_ = s.type(*_INTEGERS, *_FLOATS)
     result = s.type("u16", "s16", "u32", "s32", "f32", "f16", "f16x2", "bf16", "bf16x2")
     if type_.endswith("x2") != result.endswith("x2") and not (type_.endswith("x2") and result in ("u32", "s32")):
@@ -134,7 +136,7 @@ def select_by_predicate(s: Spelling) -> Pure:
 
 @entry("slct")
 def select_by_sign(s: Spelling) -> Pure:
-    """a if c >= 0, else b; -0 counts as 0, NaN as less."""
+    """Build slct: a if c >= 0, else b; -0 counts as 0, NaN as less."""
     by = s.type("s32", "f32")
     type_ = s.type("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
     flush = F32.flush if by == "f32" and s.flag("ftz") else (lambda c: c)

@@ -1,4 +1,4 @@
-"""Exact sums and products: of narrow formats as float64 rounded to odd, of f64 with the sign of what rounding lost."""
+"""Exact sums and products: for narrow formats as float64 rounded to odd, for f64 with the rounding error's sign."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Array = Any  # an array, or a NumPy scalar
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 sum, and what its rounding lost: exactly, where nothing overflows (Knuth)."""
+    """Return the float64 sum, and its rounding error: exact, if nothing overflows (Knuth)."""
     total = a + b
     b_part = total - a
     return total, (a - (total - b_part)) + (b - b_part)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """a + b as float64, rounded to odd."""
+    """Return a + b as float64, rounded to odd."""
     total, lost = two_sum(a, b)
     total = np.asarray(total)
-    inexact = np.abs(lost) > 0  # not NaN, which infinite sums give
+    inexact = np.abs(lost) > 0  # not NaN, the result of infinite sums
     if not inexact.any():
         return total
     bits = total.view(np.int64)
@@ -32,14 +32,14 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 
 def sum_of_zeros(total: Array, a: Array, b: Array, mode: str) -> Array:
-    """a + b = 0 is +0, unless both are -0; rounded down it is -0, unless both are +0. IEEE 754, "The sign bit"."""
+    """Sign a + b = 0: +0, or -0 if both are; rounded down -0, or +0 if both are. IEEE 754, "The sign bit"."""
     if mode != "rm":
         return total
     return np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
 
 
 def directed(nearest: Array, lost: Array, mode: str) -> Array:
-    """A result rounded otherwise: `lost` has the sign of the exact result less the nearest."""
+    """Return a result in another rounding: `lost` has the sign of the exact result less the nearest."""
     if mode == "rn":
         return nearest
     towards = {"rz": np.zeros_like(nearest), "rm": np.full_like(nearest, -np.inf), "rp": np.full_like(nearest, np.inf)}[
@@ -50,20 +50,20 @@ def directed(nearest: Array, lost: Array, mode: str) -> Array:
 
 
 def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
-    """What was lost where the nearest is infinite though all sources are finite: it lies towards zero."""
+    """Return the rounding error; if the nearest is infinite but all sources are finite, it is towards zero."""
     finite = np.isfinite(sources[0])
     for source in sources[1:]:
         finite = finite & np.isfinite(source)
     return np.where(np.isinf(nearest), np.where(finite, -np.copysign(1.0, nearest), 0.0), lost)
 
 
-# ---- f64, number by number where float64 itself does not suffice ----
+# ---- f64, number by number if float64 itself does not suffice ----
 
 
 def by_fractions(exact: Callable[..., Fraction], nearest: Array, *sources: Array) -> tuple[Array, Array]:
-    """The nearest float64 of what `exact` gives for finite sources, and the sign of what is lost.
+    """Return the nearest float64 of `exact` for finite sources, and the sign of the rounding error.
 
-    `nearest` is what float64 arithmetic gives: right where a source is infinite or NaN, or the result is zero exactly.
+    `nearest` is the result of float64 arithmetic: right if a source is infinite or NaN, or the result is exactly zero.
     """
     arrays = np.broadcast_arrays(nearest, *sources)
     results = np.array(arrays[0], np.float64)
@@ -92,7 +92,7 @@ def _nearest(value: Fraction) -> tuple[float, int]:
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """a * b + c of float64, rounded once, to nearest."""
+    """Return a * b + c of float64, rounded once, to nearest."""
     a, b, c = np.broadcast_arrays(a, b, c)
     with_plain = a * b + c
     result, safe = _fused_by_parts(a, b, c)
@@ -106,7 +106,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fused_by_parts(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """a * b + c, and where no part of it comes near what float64 cannot hold (Boldo and Melquiond)."""
+    """Return a * b + c, and whether all of its parts stay within float64's range (Boldo and Melquiond)."""
     product, product_rest = _two_product(a, b)
     small, small_rest = two_sum(c, product_rest)
     large, large_rest = two_sum(product, small)
@@ -118,7 +118,7 @@ def _fused_by_parts(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """The float64 product, and what its rounding lost (Dekker)."""
+    """Return the float64 product, and its rounding error (Dekker)."""
     product = a * b
     a_high, a_low = _split(a)
     b_high, b_low = _split(b)

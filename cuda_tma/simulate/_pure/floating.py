@@ -1,5 +1,5 @@
 """Floating-point arithmetic, to the last bit. PTX, "Floating Point Instructions", "Half Precision Floating Point
-Instructions". What is computed otherwise on hardware than PTX says, or where PTX leaves it open, says so.
+Instructions". Comments mark results that differ from PTX on hardware, or that PTX leaves open.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Function = Callable[..., Array]
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 ARITHMETIC = (*FLOATS, "f32x2")  # types of add, sub, mul and fma; f32x2 from sm_100 on
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-# What f64 arithmetic makes of no number; PTX says only that it is a NaN. "Floating Point Instructions".
+# The NaN of f64 arithmetic; PTX defines only that it is a NaN. "Floating Point Instructions".
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
 
 def narrow(
     format: Format, function: Function, mode: str = "rn", ftz: bool = False, sat: bool = False, relu: bool = False
 ) -> Function:
-    """A function of float64 values, exact or rounded to odd, as one of values of a format.
+    """Convert a function of float64 values, exact or rounded to odd, to one of values of a format.
 
-    .ftz flushes its sources, and what is subnormal of the results: `Format.flush_result` says which.
+    .ftz flushes its sources, and subnormal results as `Format.flush_result` defines.
     """
 
     def compute(*sources: Array) -> Array:
@@ -45,14 +45,14 @@ def narrow(
 
 
 def clamped(value: Array, sat: bool, relu: bool) -> Array:
-    """.sat: to 0 to 1, NaN to 0. .relu: what is negative to 0."""
+    """Apply .sat, which clamps to 0 to 1 and NaN to 0, and .relu, which clamps negative values to 0."""
     if sat:
         value = np.where(value > 0, np.minimum(value, 1), np.zeros_like(value))
     return np.where(value <= 0, np.zeros_like(value), value) if relu else value
 
 
 def of_type(s: Spelling, section: str, type_: str, count: int, function: Callable[[Format], Function]) -> Pure:
-    """An instruction of a narrow type, or of pairs of it; the function is of the format."""
+    """Build an instruction of a narrow type, or of pairs of it; the function depends on the format."""
     single = type_.removesuffix("x2")
     compute = function(FORMATS[single])
     if single != type_:
@@ -61,7 +61,7 @@ def of_type(s: Spelling, section: str, type_: str, count: int, function: Callabl
 
 
 def _flags(s: Spelling, type_: str, relu: bool = False) -> dict[str, bool]:
-    """The modifiers that a type may have."""
+    """Return the modifiers that a type may have."""
     found = {"ftz": type_ in ("f16", "f16x2", "f32", "f32x2") and s.flag("ftz")}
     found["sat"] = type_ in ("f16", "f16x2", "f32") and s.flag("sat")
     found["relu"] = relu and type_ in _HALF and not found["sat"] and s.flag("relu")
@@ -77,7 +77,7 @@ def _mode(s: Spelling, type_: str, default: str | None) -> str:
 
 
 def sums(s: Spelling) -> Pure:
-    """add and sub."""
+    """Build add and sub."""
     type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     sign = 1.0 if s.root == "add" else -1.0
@@ -109,7 +109,7 @@ def _wide_sum(mode: str, ufunc: np.ufunc, sign: float) -> Function:
 
 
 def products(s: Spelling) -> Pure:
-    """mul."""
+    """Build mul."""
     type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     if type_ == "f64":
@@ -121,7 +121,7 @@ def products(s: Spelling) -> Pure:
 
 
 def sums_of_products(s: Spelling) -> Pure:
-    """fma, and mad, which is the same for every target that is left."""
+    """Build fma, and mad, which is the same for every remaining target."""
     type_ = s.type(*(ARITHMETIC if s.root == "fma" else ("f32", "f64")))
     mode = _mode(s, type_, None)
     if type_ == "f64":
@@ -164,7 +164,7 @@ def _by_fractions(function: Function, exactly: Callable[..., Fraction], mode: st
 
 
 def propagating(function: Function) -> Function:
-    """An f64 function that passes on the first NaN among its sources, made quiet."""
+    """Return an f64 function that passes on the first NaN among its sources, made quiet."""
 
     def compute(*sources: Array) -> Array:
         found = np.asarray(function(*sources))
@@ -194,17 +194,17 @@ def _canonical(function: Function) -> Function:
 
 
 def quotients(s: Spelling) -> Pure:
-    """div."""
+    """Build div."""
     return _rounded_division(s, 2, lambda a, b: a / b, _lost_by_division)
 
 
 def reciprocals(s: Spelling) -> Pure:
-    """rcp."""
+    """Build rcp."""
     return _rounded_division(s, 1, lambda a: 1.0 / a, lambda found, a: _lost_by_division(found, np.ones_like(a), a))
 
 
 def roots(s: Spelling) -> Pure:
-    """sqrt."""
+    """Build sqrt."""
     return _rounded_division(s, 1, np.sqrt, lambda found, a: a - found * found)
 
 
@@ -213,10 +213,11 @@ def _lost_by_division(found: Array, a: Array, b: Array) -> Array:
 
 
 def _rounded_division(s: Spelling, count: int, function: Function, rest: Function) -> Pure:
-    """float64 has more than twice f32's precision, and so rounds quotients and roots of f32 innocently.
+    """Build a division or root by float64, whose double rounding is harmless: it has more than twice f32's precision.
 
-    No quotient lies so near below a normal number that it would round to it: what is subnormal is flushed before.
-    `rest` has the sign of what the nearest f32 lost: a product of two of them is exact in float64.
+    No quotient is close enough below a normal number to round to it, so subnormal results are flushed before the
+    rounding. `rest` has the sign of the rounding error of the nearest f32: a product of two of them is exact in
+    float64.
     """
     type_ = s.type("f32", "f64")
     mode = s.choice(*ROUNDINGS)
@@ -261,7 +262,7 @@ def _wide_division(root: str, function: Function, mode: str) -> Function:
 
 
 def magnitudes(s: Spelling) -> Pure:
-    """abs and neg: of the sign alone. What comes of a NaN is a NaN, of which PTX says no more."""
+    """Build abs and neg, which change only the sign. For a NaN the result is a NaN; PTX defines no more."""
     type_ = s.type(*FLOATS)
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     if type_ == "f64":
@@ -274,7 +275,7 @@ def magnitudes(s: Spelling) -> Pure:
 
 
 def extremes(s: Spelling) -> Pure:
-    """min and max: of a NaN and a number the number, unless .NaN is said; -0 is less than +0."""
+    """Build min and max: of a NaN and a number the number, except with .NaN; -0 is less than +0."""
     type_ = s.type(*FLOATS)
     if type_ == "f32" and len(s.layout) == 4:
         return _extremes_of_three(s)
@@ -286,7 +287,7 @@ def extremes(s: Spelling) -> Pure:
 
 
 def _extremes_of_three(s: Spelling) -> Pure:
-    """min and max of three f32: of their magnitudes with .abs. From sm_100 on."""
+    """Build min and max of three f32, with .abs of their magnitudes; from sm_100 on."""
     ftz, magnitudes = s.flag("ftz"), s.flag("abs")
     of_two = extreme(s.root, s.flag("NaN"), False)
 
@@ -319,14 +320,14 @@ def extreme(root: str, nan: bool, xorsign: bool) -> Function:
 
 @entry("copysign")
 def copy_sign(s: Spelling) -> Pure:
-    """The second source with the sign of the first."""
+    """Build copysign: the second source with the sign of the first."""
     type_ = s.type("f32", "f64")
     return pure("copysign", type_, f"{type_} {type_}", lambda a, b: np.copysign(b, a))
 
 
 @entry("testp")
 def properties(s: Spelling) -> Pure:
-    """Zero is normal."""
+    """Build testp; zero counts as normal."""
     asked = s.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal")
     type_ = s.type("f32", "f64")
     smallest = float(np.finfo(type_.replace("f", "float")).smallest_normal)

@@ -24,7 +24,7 @@ def wide(value: Array, dtype: DTypeLike) -> Array:
 
 
 def sums(s: Spelling) -> Pure:
-    """add and sub of integers, packed ones and those with a carry."""
+    """Build add and sub of integers, packed ones and those with a carry."""
     ufunc = {"add": np.add, "sub": np.subtract}[s.root]
     if s.flag("cc"):
         return _with_carry(s, carry_in=False, carry_out=True)
@@ -58,7 +58,7 @@ def extended(s: Spelling) -> Pure:
 
 
 def _with_carry(s: Spelling, carry_in: bool, carry_out: bool) -> Pure:
-    """CC.CF is the carry out of a sum, the borrow out of a difference."""
+    """Build an addition or subtraction with CC.CF: the carry out of a sum, the borrow out of a difference."""
     type_ = s.type(*_CARRYING)
     unsigned = "u" + type_[1:]
     step = _carried if s.root.startswith("add") else _borrowed
@@ -86,7 +86,7 @@ def _borrowed(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
 
 
 def products(s: Spelling) -> Pure:
-    """mul of integers."""
+    """Build mul of integers."""
     part = s.choice("lo", "hi", "wide")
     type_ = s.type(*(WIDER if part == "wide" else INTEGERS))
     result = WIDER[type_] if part == "wide" else type_
@@ -94,7 +94,7 @@ def products(s: Spelling) -> Pure:
 
 
 def sums_of_products(s: Spelling) -> Pure:
-    """mad of integers: mul, then add."""
+    """Build mad of integers: mul, then add."""
     part = s.choice("lo", "hi", "wide")
     saturated, carry_out = s.flag("sat"), s.flag("cc")
     return _multiply_add(s, part, saturated, False, carry_out)
@@ -130,7 +130,7 @@ def _multiply_add(s: Spelling, part: str, saturated: bool, carry_in: bool, carry
 
 
 def _product(part: str, type_: str) -> Callable[[Array, Array], Array]:
-    """The low half of a product, its high half, or all of it."""
+    """Return the low half of a product, its high half, or all of it."""
     dtype = DTYPES[type_]
     if part == "lo":
         return np.multiply
@@ -142,7 +142,7 @@ def _product(part: str, type_: str) -> Callable[[Array, Array], Array]:
 
 
 def _high_unsigned(a: Array, b: Array) -> Array:
-    """Bits 64 to 127 of a product, by four products of halves."""
+    """Return bits 64 to 127 of a product, by four products of halves."""
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     a_low, a_high, b_low, b_high = a & low, a >> half, b & low, b >> half
     middle = a_high * b_low + (a_low * b_low >> half)
@@ -182,7 +182,7 @@ def sum_of_differences(s: Spelling) -> Pure:
 
 @entry("dp4a", "dp2a")
 def dot_products(s: Spelling) -> Pure:
-    """Four bytes by four, or two 16-bit values by the lower or upper two bytes; wraps."""
+    """Build dp4a and dp2a: four bytes by four, or two 16-bit values by the lower or upper two bytes; sums wrap."""
     high = s.root == "dp2a" and s.choice("lo", "hi") == "hi"
     b_type, a_type = s.type("u32", "s32"), s.type("u32", "s32")
     result = "u32" if a_type == b_type == "u32" else "s32"
@@ -204,7 +204,7 @@ def _pieces(words: Array, dtype: str) -> Array:
 
 @entry("vabsdiff4")
 def byte_differences(s: Spelling) -> Pure:
-    """The differences of unsigned bytes, or c and their sum: of the SIMD video instructions, what compilers emit."""
+    """Build vabsdiff4, the SIMD video instruction that compilers emit: differences of bytes, or c plus their sum."""
     total = s.flag("add")
     for _ in range(3):
         s.type("u32")
@@ -227,13 +227,13 @@ def remainders(s: Spelling) -> Pure:
 
 
 def quotients(s: Spelling) -> Pure:
-    """div of integers: towards zero."""
+    """Build div of integers, rounded towards zero."""
     type_ = s.type(*INTEGERS)
     return pure("div", type_, f"{type_} {type_}", _quotient)
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """All ones for a division by zero, whose value PTX leaves to the machine; then a - b * q is a."""
+    """Return a quotient; PTX leaves division by zero to the machine, and here it is all ones: a - b * q is then a."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind == "u":
         return np.where(b == 0, ~np.zeros_like(a), a // np.where(b == 0, 1, b).astype(b.dtype))
@@ -247,13 +247,13 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def magnitudes(s: Spelling) -> Pure:
-    """abs and neg of integers: the least value is its own."""
+    """Build abs and neg of integers: the least value maps to itself."""
     type_ = s.type("s16", "s32", "s64")
     return pure(s.root, type_, type_, {"abs": np.abs, "neg": np.negative}[s.root])
 
 
 def extremes(s: Spelling) -> Pure:
-    """min and max of integers."""
+    """Build min and max of integers."""
     ufunc = {"min": np.minimum, "max": np.maximum}[s.root]
     relu = s.flag("relu")
     type_ = s.type("s32", "s16x2") if relu else s.type(*INTEGERS, "u16x2", "s16x2")

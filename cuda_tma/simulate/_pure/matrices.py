@@ -56,7 +56,7 @@ def multiply(s: Spelling) -> Pure:
 
 
 def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
-    """Types of D, A and B, rows of A, K, whether sums end at their ends, and how single bits are multiplied."""
+    """Return the types of D, A and B, the rows of A, K, whether sums saturate, and the operation on single bits."""
     for word in ("sync", "aligned", "row", "col"):
         if not s.flag(word):
             s.unknown()
@@ -74,19 +74,19 @@ def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
 
 
 def _of_integers(x: Array, y: Array, bitwise: str) -> Array:
-    """Products of rows with rows; of single bits, how many both have, or one of the two."""
+    """Return products of rows with rows; for single bits, the number of bits in both, or in one of the two."""
     both = x @ y.swapaxes(1, 2)
     return x.sum(2)[:, :, None] + y.sum(2)[:, None] - 2 * both if bitwise == "xor" else both
 
 
 def _split(registers: tuple[Array, ...], of_a: int, of_b: int) -> tuple[Array, Array, Array]:
-    """The registers of A, B and C, each [register, warps * 32]."""
+    """Return the registers of A, B and C, each [register, warps * 32]."""
     flat = [np.asarray(each).reshape(-1) for each in registers]
     return np.stack(flat[:of_a]), np.stack(flat[of_a : of_a + of_b]), np.stack(flat[of_a + of_b :])
 
 
 def _of_f64(s: Spelling, rows: int, k: int) -> Pure:
-    """Register i of A has row 8 * (i % 2) + lane / 4, if there are 16, and column lane % 4 + 4 * (i / 2)."""
+    """Build mma of f64: register i of A has row 8 * (i % 2) + lane / 4 (of 16 rows), column lane % 4 + 4 * (i / 2)."""
     if (rows, k) not in ((8, 4), (16, 4), (16, 8), (16, 16)):
         s.unknown()
     halves, fours = rows // 8, k // 4

@@ -1,4 +1,4 @@
-"""mov: values from register to register, packed and unpacked. PTX, "mov"."""
+"""The instruction mov: values from register to register, packed and unpacked. PTX, "mov"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WIDTHS = {"b16": 16, "b32": 32, "b64": 64}
 
 @entry("mov")
 def moves(s: Spelling) -> Pure:
-    """The first element of a vector is the low bits. An address or a special register is no pure source."""
+    """Build mov: the first element of a vector is the low bits. Addresses and special registers are not sources."""
     type_ = s.type(*_TYPES, "b128")
     if len(s.layout) != 2 or s.layout[1] == "@":
         s.unknown()
@@ -35,7 +35,7 @@ def moves(s: Spelling) -> Pure:
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
-    """An item of 16 bytes is a complex number to NumPy, of two floats."""
+    """Return the halves of items of 16 bytes, which are complex numbers of two floats in NumPy."""
     whole = np.asarray(a)
     return whole.real.copy().view(np.uint64), whole.imag.copy().view(np.uint64)
 

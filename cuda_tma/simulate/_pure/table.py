@@ -1,7 +1,7 @@
-"""One table of the instructions that depend on their sources alone: what `lookup` gives is all that they do.
+"""One table of the instructions that depend only on their sources; `lookup` returns their whole effect.
 
-An entry is made for a spelling, such as ``add.rn.ftz.f32``: a builder for the opcode's root takes the modifiers that it
-knows, one by one, and what is left over is not known here. Then `lookup` gives None: nothing is guessed.
+An entry is built for a spelling, such as ``add.rn.ftz.f32``. A builder for the opcode's root takes the supported
+modifiers one by one. If modifiers are left over, the spelling is not supported, and `lookup` returns None.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, S
 BIT = np.dtype(np.bool_)
 _KINDS = {"b": "u", "u": "u", "s": "i"}
 
-# What an operand's bits are read as. f16, bf16, tf32 and what is packed are the unsigned integers of their bits.
+# The type of an operand's bits. f16, bf16, tf32 and packed values are the unsigned integers of their bits.
 DTYPES: dict[str, np.dtype] = {
     name: np.dtype(f"{_KINDS.get(name[0], 'u') if name not in ('f32', 'f64') else 'f'}{size}")
     for name, size in TYPE_BYTES.items()
@@ -44,11 +44,11 @@ class Pure:
         several results. It writes to none of its sources, but may return one. Call it under
         ``np.errstate(all="ignore")``.
     warp : bool
-        Lanes see each other: sources are ``[warps, 32]``, and before them comes ``active``, which of those execute.
+        Whether lanes see each other: sources are ``[warps, 32]``, preceded by ``active``, the executing lanes.
     carry_in, carry_out : bool
-        CC.CF is one more source, or one more result: the last.
+        Whether CC.CF is an additional source, or an additional result: the last.
     approximate : bool
-        PTX documents an error, and hardware may give other bits.
+        Whether PTX documents an error, so that hardware may give other bits.
     """
 
     section: str
@@ -65,31 +65,31 @@ class Unknown(Exception):
     """A spelling that is not in the table."""
 
 
-# ptxas takes them behind the types, too, as CUTLASS has them.
+# ptxas accepts them also after the types, as CUTLASS writes them.
 _AT_WILL = ("relu", "rn", "satfinite")
 
 
 class Spelling:
-    """The modifiers of an opcode, from which a builder takes those that it knows."""
+    """The modifiers of an opcode, from which a builder takes those that it supports."""
 
     def __init__(self, opcode: tuple[str, ...], layout: tuple[str, ...]):
         self.root = opcode[0]
         self.layout = (
-            layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address of something
+            layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address
         )
         words = list(opcode[1:])
         end = next((i for i in range(len(words), 0, -1) if words[i - 1] not in _AT_WILL), 0)
         self.words = words[end:] + words[:end]
 
     def flag(self, word: str) -> bool:
-        """Whether this modifier stands there; takes it."""
+        """Take a modifier; return whether it is present."""
         if word not in self.words:
             return False
         self.words.remove(word)
         return True
 
     def choice(self, *words: str, default: str | None = None) -> str:
-        """The one modifier of these; without a default, there must be one."""
+        """Take the one modifier of these; without a default, it is required."""
         found = [word for word in self.words if word in words]
         if len(found) > 1 or not (found or default is not None):
             self.unknown()
@@ -99,7 +99,7 @@ class Spelling:
         return found[0]
 
     def type(self, *among: str) -> str:
-        """The last modifier, which is one of these types."""
+        """Take the last modifier, which must be one of these types."""
         if not self.words or self.words[-1] not in among:
             self.unknown()
         return self.words.pop()
@@ -113,7 +113,7 @@ _BUILDERS: dict[str, Builder] = {}
 
 
 def entry(*roots: str) -> Callable[[Builder], Builder]:
-    """The builder of all opcodes that begin so."""
+    """Register the builder of all opcodes with these roots."""
 
     def register(builder: Builder) -> Builder:
         assert not _BUILDERS.keys() & {*roots}
@@ -124,13 +124,13 @@ def entry(*roots: str) -> Callable[[Builder], Builder]:
 
 
 def pure(section: str, results: str, sources: str, compute: Callable[..., Any], **rest: bool) -> Pure:
-    """A `Pure` whose operands are given as types: ``pure("shl", "b32", "b32 u32", ...)``."""
+    """Return a `Pure` whose operands are passed as types: ``pure("shl", "b32", "b32 u32", ...)``."""
     given, taken = (tuple(DTYPES[name] for name in names.split()) for names in (results, sources))
     return Pure(section, given, taken, compute, **rest)
 
 
 def lookup(instruction: Instruction) -> Pure | None:
-    """The instruction as a function, or None if it is not in this table.
+    """Return the instruction as a function, or None if it is not in this table.
 
     Examples
     --------
@@ -173,9 +173,9 @@ def _spread(operands: tuple[Operand, ...]) -> int:
 
 
 def immediate(operand: Immediate, dtype: np.dtype) -> Any:
-    """A number of the PTX as a scalar of this dtype.
+    """Return a number of the PTX as a scalar of this dtype.
 
-    Integers wrap. A floating-point number becomes the nearest of the dtype; its bits, if that is an integer as wide.
+    Integers wrap. A floating-point number becomes the nearest of the dtype; for an integer of the same width, its bits.
     """
     if not operand.type:
         if dtype.kind == "f":

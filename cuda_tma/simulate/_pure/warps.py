@@ -1,7 +1,7 @@
-"""What the lanes of a warp learn of each other: shfl, vote, match, redux, activemask.
+"""Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, activemask.
 
-PTX, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask". Sources are [warps, 32]; `active` says which
-lanes execute together, and so are in the mask, which all of them name alike.
+PTX, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask". Sources are [warps, 32]. `active` contains the
+lanes that execute together; they are in the mask, which is the same for all of them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ _BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
 
 
 def ballot(lanes: Array) -> Array:
-    """[..., 32] of truths as one word each."""
+    """Return [..., 32] truths as one word each."""
     return np.where(lanes, _BITS, np.uint32(0)).sum(-1, dtype=np.uint32)
 
 
 def _in_mask(mask: Array) -> Array:
-    """[warps, 32] of whose lane a mask has, of the masks [warps, 32]: [warps, lane that asks, lane]."""
+    """Return the lanes of masks [warps, 32]: [warps, lane that asks, lane]."""
     return mask[..., None] & _BITS != 0
 
 
 @entry("shfl")
 def shuffle(s: Spelling) -> Pure:
-    """Each lane reads another's a, or keeps its own where that lies outside its segment; p says which of the two.
+    """Build shfl: a lane reads another's a, or its own if that is outside its segment; p is true for the former.
 
-    c has the clamp value in its low bits, and what bits of a lane's number name its segment in bits 8 to 12.
+    c has the clamp value in its low bits, and in bits 8 to 12 the bits of a lane's number that name its segment.
     """
     if not s.flag("sync"):
         s.unknown()
@@ -53,7 +53,7 @@ def shuffle(s: Spelling) -> Pure:
 
 
 def shuffle_sources(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return the lane that each lane reads, and whether it lies in its segment: else the lane reads itself."""
+    """Return the lane that each lane reads, and whether it is in its segment; if not, the lane reads itself."""
     lane, b, clamp = _LANES, np.asarray(b).astype(np.int64) & 31, np.asarray(c).astype(np.int64) & 31
     segment = np.asarray(c).astype(np.int64) >> 8 & 31
     last, first = (lane & segment) | (clamp & ~segment), lane & segment
@@ -90,7 +90,7 @@ def vote(s: Spelling) -> Pure:
 
 @entry("match")
 def match(s: Spelling) -> Pure:
-    """any: which lanes of the mask hold what this one holds. all: the mask if all hold the same, else 0; p says so."""
+    """Build match. any: the lanes of the mask with the same value. all: the mask if all are the same, else 0."""
     mode = s.choice("any", "all")
     if not s.flag("sync"):
         s.unknown()
@@ -122,7 +122,7 @@ _REDUCTIONS: dict[str, tuple[np.ufunc, int]] = {
 
 @entry("redux")
 def reduce(s: Spelling) -> Pure:
-    """The sum, ... of a over the lanes of the mask; sums wrap."""
+    """Build redux: the sum, ... of a over the lanes of the mask; sums wrap."""
     if not s.flag("sync"):
         s.unknown()
     operation = s.choice("add", "min", "max", "and", "or", "xor")
@@ -145,7 +145,7 @@ def reduce(s: Spelling) -> Pure:
 
 
 def _float_extreme(s: Spelling, operation: str) -> Pure:
-    """The least or largest f32 as min and max have it; of magnitudes with .abs. A NaN counts with .NaN only."""
+    """Build redux of f32: min or max; with .abs of magnitudes. A NaN counts only with .NaN."""
     s.type("f32")
     if operation not in ("min", "max"):
         s.unknown()

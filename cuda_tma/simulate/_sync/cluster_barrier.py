@@ -1,4 +1,4 @@
-"""``barrier.cluster``: all threads of a cluster that have not ended arrive, and wait later, or at once.
+"""``barrier.cluster``: all threads of a cluster that have not ended arrive, and wait at once or later.
 
 Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster".
 """
@@ -26,25 +26,25 @@ __all__ = ["ClusterBarriers"]
 
 
 class ClusterBarriers:
-    """Those of all resident clusters: the phase that each is in, and which threads have arrived in it."""
+    """The barriers of all resident clusters: the phase of each, and the threads that have arrived in it."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events):
         self._alive, self._scheduler, self._events = alive, scheduler, events
         self._size = geometry.cluster_ctas * geometry.lanes_of_cta
         self._phases = np.zeros(geometry.slots, np.int64)
-        self._arrived_in = np.full(geometry.lanes, -1)  # the last phase that a thread arrived in
+        self._arrived_in = np.full(geometry.lanes, -1)  # the phase of a thread's last arrival
         self._waited = np.ones(geometry.lanes, bool)
-        self._arrived_at: dict[int, Instruction] = {}  # by cluster: where somebody arrived last
+        self._arrived_at: dict[int, Instruction] = {}  # by cluster: the last arrival
         self._parked: list[Parked] = []
 
     def lanes_in(self, lanes: np.ndarray) -> None:
-        """Threads begin."""
+        """Initialize the state of threads that begin."""
         self._arrived_in[lanes] = -1
         self._waited[lanes] = True
         self._phases[lanes[0] // self._size] = 0
 
     def arrive(self, lanes: Lanes, by: Instruction, relaxed: bool = False) -> None:
-        """``barrier.cluster.arrive``."""
+        """Execute ``barrier.cluster.arrive``."""
         here = as_array(lanes)
         if not self._waited[here].all():
             raise Fault(
@@ -60,7 +60,7 @@ class ClusterBarriers:
         self._complete(np.unique(here // self._size))
 
     def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """``barrier.cluster.wait``."""
+        """Execute ``barrier.cluster.wait``."""
         here = as_array(lanes)
         if self._waited[here].any():
             raise Fault(
@@ -92,14 +92,14 @@ class ClusterBarriers:
             self._scheduler.progress()
             parked, self._parked = self._parked, []
             for each in parked:
-                self._scheduler.add(each.context, each.pc, each.lanes)  # they look again
+                self._scheduler.add(each.context, each.pc, each.lanes)  # they poll again
 
     def exited(self, lanes: np.ndarray) -> None:
-        """A cluster does not wait for who has ended."""
+        """Complete barriers, because a cluster does not wait for threads that have ended."""
         self._complete(np.unique(lanes // self._size))
 
     def waiting(self) -> Iterator[Waiting]:
-        """For a report."""
+        """Yield the waiting threads, for a report."""
         for parked in self._parked:
             slot = int(parked.lanes[0]) // self._size
             lanes = np.arange(slot * self._size, (slot + 1) * self._size)

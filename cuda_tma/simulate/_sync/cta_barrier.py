@@ -30,7 +30,7 @@ __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
 _ARRIVED = "arrived before"
-Tell = Callable[[Context, np.ndarray, int, int], None]  # how many predicates were true, of how many
+Tell = Callable[[Context, np.ndarray, int, int], None]  # the number of true predicates, and of all
 
 
 @dataclass(slots=True)
@@ -41,12 +41,12 @@ class _Barrier:
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
     true: int = 0  # of the predicates of barrier.red
-    by: dict[int, Instruction] = field(default_factory=dict)  # where they have arrived
+    by: dict[int, Instruction] = field(default_factory=dict)  # the instructions of its arrivals
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 
 
 class CtaBarriers:
-    """Those of all resident CTAs."""
+    """The barriers of all resident CTAs."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class CtaBarriers:
         self._cta_of_lane = geometry.cta_of_lane
 
     def sync(self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
-        """Threads arrive, and wait."""
+        """Let threads arrive and wait."""
         here = as_array(lanes)
         if expected is None and number < _BARRIERS and self._all_are_here(here, number):
             self._scheduler.progress()
@@ -77,7 +77,7 @@ class CtaBarriers:
         return YIELD
 
     def arrive(self, lanes: Lanes, number: int, expected: int | None, by: Instruction) -> None:
-        """Threads arrive, and go on."""
+        """Let threads arrive and continue."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             self._arrive(int(cta), number, expected, here[self._cta_of_lane[here] == cta], by)
@@ -86,7 +86,7 @@ class CtaBarriers:
     def vote(
         self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
     ) -> Outcome:
-        """As :meth:`sync`; at the end each thread is told how many predicates were true."""
+        """Do as :meth:`sync`; at the end each thread receives the number of true predicates."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             chosen = self._cta_of_lane[here] == cta
@@ -97,7 +97,7 @@ class CtaBarriers:
         return YIELD
 
     def _parked(self, group: Group[Any], pc: int, lanes: np.ndarray) -> Parked:
-        """Return lanes that wait; of a warp that comes in part to an ``.aligned`` barrier, with its other lanes."""
+        """Return lanes that wait; for part of a warp at an ``.aligned`` barrier, with the warp's other lanes."""
         parked = Parked(group.context, pc, pc + 1, lanes)
         if len(lanes) % WARP or (lanes[::WARP] % WARP).any() or (lanes[WARP - 1 :: WARP] % WARP != WARP - 1).any():
             absent = self._alive.copy()
@@ -109,7 +109,7 @@ class CtaBarriers:
         return parked
 
     def _all_are_here(self, here: np.ndarray, number: int) -> bool:
-        """Whether lanes are all threads of their CTAs, and none has come before: the common case."""
+        """Return whether lanes are all threads of their CTAs, and none has come before: the common case."""
         ctas = self._geometry.resident_ctas
         arriving = np.bincount(self._cta_of_lane[here], minlength=ctas)
         present = self._alive.reshape(ctas, -1).sum(axis=1)
@@ -123,14 +123,14 @@ class CtaBarriers:
         if number >= _BARRIERS:
             raise Fault("barrier-use", f"barrier {number}; a CTA has barriers 0 to {_BARRIERS - 1}", lanes)
         if expected is not None and expected % WARP:
-            raise Fault("barrier-use", f"barrier {number} of {expected} threads, which is no multiple of {WARP}", lanes)
+            raise Fault("barrier-use", f"barrier {number} of {expected} threads, not a multiple of {WARP}", lanes)
         barrier = self._barriers.setdefault((cta, number), _Barrier(expected))
         before = [(_ARRIVED, each) for each in barrier.by.values()]
         if barrier.expected != expected:
             raise Fault(
                 "barrier-divergence",
                 f"barrier {number} is used with {expected or 'all'} threads and, before it has completed, with "
-                f"{barrier.expected or 'all'}: all who meet at a barrier must name the same count",
+                f"{barrier.expected or 'all'}: all threads of a barrier must name the same count",
                 lanes,
                 related=before,
             )
@@ -172,14 +172,14 @@ class CtaBarriers:
         return int(self._alive[cta * size : (cta + 1) * size].sum())
 
     def _check_whole(self, parked: list[Parked], number: int) -> None:
-        """Keep a fault if a barrier of a count completes and lanes of its warps have not come."""
+        """Keep a fault if a barrier of a count completes and lanes of its warps have not arrived."""
         come = np.concatenate([each.lanes for each in parked]) if parked else ()
         for each in parked:
             absent = [lane for standing in each.absent for lane in np.setdiff1d(standing.lanes, come).tolist()]
             absent = [lane for lane in absent if self._alive[lane]]
             if absent:
                 text = (
-                    f"barrier {number} completes with a part of a warp, and lane {absent[0] % WARP} has not come: "
+                    f"barrier {number} completes with a part of a warp, and lane {absent[0] % WARP} has not arrived: "
                     "all threads of a warp execute an .aligned barrier, as bar.sync is, together (PTX ISA, "
                     '"bar, barrier"). '
                     "Remedy: put the barrier outside of the branch, and count whole warps"
@@ -188,7 +188,7 @@ class CtaBarriers:
                 return
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Barriers of all threads no longer wait for those that have ended."""
+        """Complete barriers of all threads, which do not wait for those that have ended."""
         ctas = {*np.unique(self._cta_of_lane[lanes]).tolist()}
         for cta, number in [key for key in self._barriers if key[0] in ctas]:
             barrier = self._barriers[cta, number]
@@ -198,7 +198,7 @@ class CtaBarriers:
                 self._complete(cta, number)
 
     def waiting(self) -> Iterator[Waiting]:
-        """For a report."""
+        """Yield the waiting threads, for a report."""
         for (cta, number), barrier in self._barriers.items():
             missing = self._needed(cta, barrier) - barrier.arrived
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
@@ -208,7 +208,7 @@ class CtaBarriers:
 
 
 def _check_aligned(parked: list[Parked], number: int) -> None:
-    """Threads of one warp come to an ``.aligned`` barrier, as ``bar.sync`` is, by one and the same instruction."""
+    """Check that threads of one warp reach an ``.aligned`` barrier (such as ``bar.sync``) by the same instruction."""
     known = [(each, each.instruction) for each in parked]
     aligned = [(each, i) for each, i in known if i and _is_aligned(i)]
     if len({(id(each.context), each.at) for each, _ in aligned}) < 2:
@@ -220,7 +220,7 @@ def _check_aligned(parked: list[Parked], number: int) -> None:
                 "barrier-divergence",
                 f"threads of one warp meet at barrier {number} by different instructions, the others at "
                 f"{_place(other)}: {'.'.join(instruction.opcode)}, as __syncthreads() is, must be executed by all "
-                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: one barrier behind the branch',
+                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: one barrier after the branch',
                 here.lanes[np.isin(here.lanes // WARP, torn)],
                 instruction,
             )

@@ -1,4 +1,4 @@
-"""A deadlock as a value and in words: who waits where, for what, what is missing, and what to look at."""
+"""A deadlock as a value and as text: the waits, their barriers, the missing events, and the probable cause."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_RELATED = 12
 
 
 def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Fault:
-    """What it is to be told as: of the kind, and at the place, of the wait that explains most.
+    """Return the fault for a deadlock, with the kind and the place of the wait that explains most.
 
     Parameters
     ----------
     waiting : list of Waiting
     geometry : Geometry
     kernel : Kernel
-        Whose source says what barriers are called.
+        Its source has the names of barriers.
     """
     lines = tuple(kernel.source.splitlines())
     waits = [wait for each in waiting for wait in _waits(each, geometry, lines)]
@@ -45,19 +45,19 @@ def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Faul
 
 
 def explained(fault: Fault, waiting: list[Waiting]) -> Fault:
-    """A loop that does not end, in the light of who waits."""
+    """Add the waiting threads to the fault of an endless loop."""
     if fault.kind == "no-progress":
         fault.related = _related(waiting)
     return fault
 
 
 def _related(waiting: list[Waiting], first: Waiting | None = None) -> tuple[tuple[str, Instruction], ...]:
-    """What explains the first, then where the others wait, and what explains those."""
+    """Return the statements that explain the first wait, then the places of the other waits, and their statements."""
     known: dict[tuple[str, Instruction], None] = {}
     for each in sorted(waiting, key=lambda each: each is not first):
         instruction = each.parked.instruction
         if instruction is not None and (first is None or instruction is not first.parked.instruction):
-            known["waits, too", instruction] = None
+            known["also waits", instruction] = None
         known.update(((CALLED, by), None) for by in each.parked.context.calls)
         known.update(dict.fromkeys(each.related))
     return tuple(known)[:_MOST_RELATED]
@@ -72,7 +72,7 @@ def _kind(waiting: Waiting) -> str:
 def _waits(
     waiting: Waiting, geometry: Geometry, lines: tuple[str, ...]
 ) -> Iterator[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]:
-    """Of each CTA: place, barrier, block and threads."""
+    """Yield for each CTA the place, barrier, block and threads."""
     lanes, instruction = waiting.parked.lanes, waiting.parked.instruction
     place = own_place(instruction)
     where = (

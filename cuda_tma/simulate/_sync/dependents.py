@@ -1,4 +1,4 @@
-"""Kernels in a row that overlap (programmatic dependent launch): what a grid waits for, and what it lets begin.
+"""Overlapping kernels in sequence (programmatic dependent launch): the waits of a grid, and its signals to the next.
 
 Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent
 Launch and Synchronization".
@@ -23,12 +23,12 @@ __all__ = ["Dependents"]
 
 
 class Dependents:
-    """Of one grid.
+    """The dependencies of one grid.
 
     Attributes
     ----------
     is_held : bool
-        Whether grids before this one have not ended, so that ``griddepcontrol.wait`` waits; until :meth:`release`.
+        Whether preceding grids have not ended, so that ``griddepcontrol.wait`` waits; until :meth:`release`.
     """
 
     def __init__(self, geometry: Geometry, scheduler: Scheduler, events: Events, is_held: bool):
@@ -39,27 +39,27 @@ class Dependents:
 
     @property
     def waits(self) -> bool:
-        """Whether threads wait for a grid before this one."""
+        """Whether threads wait for a preceding grid."""
         return bool(self._parked)
 
     def started(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Reset the signals of CTAs that begin."""
         self._signalled[ctas.start : ctas.stop] = False
 
     def signal(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """``griddepcontrol.launch_dependents``, by any thread of a CTA: here is a place to begin another grid."""
+        """Execute ``griddepcontrol.launch_dependents``, by any thread of a CTA: the next grid may begin here."""
         self._signalled[self._geometry.cta_of_lane[lanes]] = True
         self._scheduler.add(group.context, pc + 1, as_array(lanes))
         return YIELD
 
     def have_signalled(self) -> bool:
-        """Return whether every CTA that runs has signalled."""
+        """Return whether every running CTA has signaled."""
         slots = np.array(self._geometry.cluster_of_slot) >= 0
         resident = np.repeat(slots, self._geometry.cluster_ctas)
         return bool(self._signalled[resident].all())
 
     def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """``griddepcontrol.wait``: until the grids before have ended."""
+        """Execute ``griddepcontrol.wait``: wait until the preceding grids have ended."""
         if not self.is_held:
             self._events.tell(GridWait(lanes))
             return None
@@ -67,7 +67,7 @@ class Dependents:
         return YIELD
 
     def release(self) -> None:
-        """They have ended."""
+        """Release the waiting threads, because the preceding grids have ended."""
         self.is_held = False
         for parked in self._parked:
             self._events.tell(GridWait(parked.lanes))

@@ -1,8 +1,8 @@
-"""Threads that pass by an instruction at which other threads of their warp wait for them.
+"""Threads that bypass an instruction at which other threads of their warp wait for them.
 
-A warp executes ``shfl.sync`` with the lanes of a mask, and ``bar.sync`` with all its lanes. On hardware as here, a
-thread that has ended is not waited for. So a kernel ends although a lane takes another path, goes on behind the
-instruction and ends. A lane that returns early does not go on behind it, and is right.
+A warp executes ``shfl.sync`` with the lanes of a mask, and ``bar.sync`` with all its lanes. On hardware and here, no
+thread waits for one that has ended. So a kernel ends although a lane takes another path, continues after the
+instruction and ends. A lane that returns early does not continue after it, and is right.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class _Flow:
         self._behind: dict[int, set[int]] = {}
 
     def behind(self, at: int) -> set[int]:
-        """Return the instructions that may follow one and after which that one cannot come again; no mere ends."""
+        """Return the instructions that may follow one after its last execution, without trivial ones."""
         found = self._behind.get(at)
         if found is None:
             follow, precede = _reached(self.after, self.after[at]), _reached(self.before, [at])
@@ -51,7 +51,7 @@ class _Flow:
         return found
 
     def passes(self, start: int, at: int) -> bool:
-        """Return whether each path from a place to the end of the function leads behind an instruction."""
+        """Return whether each path from a place to the end of the function leads past an instruction."""
         behind = self.behind(at)
         if not behind:
             return False
@@ -76,7 +76,7 @@ def _next(code: Code, pc: int, instruction: Instruction) -> Iterator[int]:
 
 
 def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int] = ()) -> set[int]:
-    """Return all places on ways from some places; no way goes on from a stop."""
+    """Return all places on paths from some places; no path continues after a stop."""
     stops, waiting = {*stops}, [*starts]
     found = {*waiting}
     while waiting:
@@ -88,19 +88,19 @@ def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int]
 
 
 class Detours:
-    """Finds them, when threads end."""
+    """The search for detours, when threads end."""
 
     def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
         self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
-        """Return the places of absent lanes; of a lane that waits elsewhere none.
+        """Return the places of absent lanes; none for a lane that waits elsewhere.
 
         Parameters
         ----------
         group : Group
-            Some of its lanes have come to `pc`. Others may be there for which a guard does not hold: they go on.
+            Some of its lanes have come to `pc`. Others may be there whose guard is false: they continue.
         absent : numpy.ndarray
             Ascending lane numbers.
         """
@@ -112,7 +112,7 @@ class Detours:
         return found
 
     def check(self, parked: Parked, ended: np.ndarray) -> None:
-        """Keep a fault if lanes that some wait for have passed by, and end."""
+        """Keep a fault if lanes that others wait for have passed by, and end."""
         instruction = parked.instruction
         if instruction is None:
             return
@@ -139,7 +139,7 @@ class Detours:
 
 
 def _frames(context: Context, pc: int) -> dict[Context, tuple[int, int]]:
-    """Return, for a function and each of its callers, the present instruction and the place to go on at."""
+    """Return, for a function and each of its callers, the present instruction and the return address."""
     found = {context: (pc, pc)}
     while context.caller is not None:
         found[context.caller] = context.return_pc - 1, context.return_pc
@@ -159,9 +159,9 @@ def _fault(parked: Parked, instruction: Instruction, gone: np.ndarray, standing:
     stood = standing.context.code.instruction(standing.pc)
     return Fault(
         "barrier-divergence",
-        f"{what} wait at {name}, and {lane} goes on behind it without it, up to its end: {rule} (PTX ISA, "
+        f"{what} wait at {name}, and {lane} continues after it without executing it, up to its end: {rule} (PTX ISA, "
         f'"{".".join(instruction.opcode[:2])}"). Remedy: put it outside of the branch{remedy}',
         parked.lanes,
         instruction,
-        [("the other lanes went on", stood)] if stood is not None else [],
+        [("the other lanes continued", stood)] if stood is not None else [],
     )

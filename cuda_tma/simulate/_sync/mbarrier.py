@@ -1,7 +1,8 @@
-"""mbarriers: counts of arrivals and of bytes, phase by phase, and who waits for one.
+"""mbarriers: counts of arrivals and of bytes, phase by phase, and the threads that wait for each.
 
-The 64 bits that a kernel sees of one are opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
-mbarrier"): here they hold the phase's parity, its pending arrivals and the count: all that a state is asked for.
+The 64 bits of an mbarrier are opaque to a kernel (PTX ISA 9.0, "Parallel Synchronization and Communication
+Instructions: mbarrier"). Here they contain the phase's parity, its pending arrivals and the count, which are all that
+instructions read from a state.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ BYTES = 8
 _MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 _LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
-_PHASE_BITS = 8  # of a token, beside the parity
+_PHASE_BITS = 8  # of a token, in addition to the parity
 
 
 @dataclass(slots=True)
@@ -48,21 +49,21 @@ class Mbarrier:
     count : int
         Arrivals that each phase expects.
     pending : int
-        Those that the present one still lacks.
+        Arrivals that the present phase still needs.
     tx : int
-        Bytes that it still lacks; below zero where bytes came before they were expected.
+        Bytes that it still needs; negative if bytes arrived before they were expected.
     phase : int
-        How many have completed.
+        The number of completed phases.
     expected : int
-        Bytes that the present phase was told to expect.
+        Bytes that the present phase expects.
     came : list of (int, str)
-        Bytes that came in it, and by what.
+        Bytes that arrived in it, and their sources.
     copy : Instruction or None
-        What brought bytes last, in any phase.
+        The last copy that delivered bytes, in any phase.
     made : Instruction or None
         Its ``mbarrier.init``.
     uses : dict of str to Instruction
-        Where bytes were last expected, and where somebody last arrived.
+        The last expect_tx, and the last arrival.
     """
 
     count: int
@@ -78,39 +79,39 @@ class Mbarrier:
 
     @property
     def related(self) -> tuple[tuple[str, Instruction], ...]:
-        """Statements that explain its state, and what each is."""
-        made = [("initialised", self.made)] if self.made is not None else []
-        came = [("bytes last came", self.copy)] if self.copy is not None else []
+        """Statements that explain its state, with a label each."""
+        made = [("initialized", self.made)] if self.made is not None else []
+        came = [("bytes last arrived", self.copy)] if self.copy is not None else []
         return (*made, *self.uses.items(), *came)
 
     @property
     def counts(self) -> Barrier:
-        """Its state, as hardware's are told."""
+        """Its state in the form of hardware's."""
         return Barrier(self.phase & 1, self.pending, self.count, self.tx)
 
     @property
     def word(self) -> int:
-        """What memory holds of it."""
+        """The word in memory."""
         return (self.phase & 1) << _PARITY_SHIFT | self.count << _COUNT_SHIFT | self.pending << _PENDING_SHIFT
 
     @property
     def token(self) -> int:
-        """The state that an arrival returns: the word, and more of the phase than its parity."""
+        """The state that an arrival returns: the word, and more bits of the phase than its parity."""
         return self.word | (self.phase >> 1 & (1 << _PHASE_BITS) - 1) << _PHASE_SHIFT
 
 
 def parity_of(states: np.ndarray) -> np.ndarray:
-    """Of the phase that was present when a state was taken."""
+    """Return the parity of the phase at the time when a state was taken."""
     return states >> np.uint64(_PARITY_SHIFT)
 
 
 def pending_of(states: np.ndarray) -> np.ndarray:
-    """``mbarrier.pending_count``."""
+    """Execute ``mbarrier.pending_count``."""
     return states >> np.uint64(_PENDING_SHIFT) & np.uint64(_MOST)
 
 
 class Mbarriers:
-    """Those of all resident CTAs, by where they lie in their shared memory."""
+    """The barriers of all resident CTAs, by their position in shared memory."""
 
     def __init__(
         self,
@@ -127,12 +128,12 @@ class Mbarriers:
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
-        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by who looks where in a function: at which
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by place: the positions that lanes polled
 
-    # ---- from their making to their end ----
+    # ---- from initialization to the end ----
 
     def init(self, position: int, count: int, made: Instruction, lane: int) -> None:
-        """Initialize an mbarrier; as hardware does, with any count, and where one is already.
+        """Initialize an mbarrier; as hardware does, with any count, and also over an existing one.
 
         Recorded on an H200: tests/data/faults_sm90.jsonl.gz. The bits of the count wrap: not verified on hardware.
         """
@@ -151,78 +152,78 @@ class Mbarriers:
     def _made_already(self, position: int, known: Mbarrier) -> str:
         state = f"in phase {known.phase}, with {known.pending} of {known.count} arrivals missing"
         return (
-            f"mbarrier.init of {self.name(position)}, which is an mbarrier already, {state}: let one thread do it, "
-            "once, or mbarrier.inval it before (PTX ISA, mbarrier.init: otherwise the behaviour is undefined)"
+            f"mbarrier.init of {self.name(position)}, which is already an mbarrier, {state}. Initialize it once, in "
+            "one thread, or execute mbarrier.inval before (PTX ISA, mbarrier.init: otherwise the behavior is undefined)"
         )
 
     def invalidate(self, position: int, by: Instruction) -> None:
-        """``mbarrier.inval``; a thread that waits looks again, and finds no mbarrier."""
+        """Execute ``mbarrier.inval``; a waiting thread polls again, and finds no mbarrier."""
         for parked in self.at(position).parked:
             self._scheduler.add(parked.context, parked.pc, parked.lanes)
         del self._barriers[position]
         self._invalidated[position] = by
 
     def forget(self, ctas: range) -> None:
-        """CTAs have ended, and their barriers with them."""
+        """Remove the barriers of CTAs that have ended."""
         pitch = self._memory.shared_pitch
         for known in (self._barriers, self._invalidated):
             for position in [p for p in known if p // pitch in ctas]:
                 del known[position]
 
     def of(self, cta: int) -> list[int]:
-        """Where those of a CTA lie."""
+        """Return the positions of a CTA's barriers."""
         return [position for position in self._barriers if position // self._memory.shared_pitch == cta]
 
     def known(self, position: int) -> Mbarrier | None:
-        """The barrier at a byte of `Memory.shared`, if one has been initialized there."""
+        """Return the barrier at a byte of `Memory.shared`, if one has been initialized there."""
         return self._barriers.get(position)
 
     def unexpected(self, position: int) -> Mbarrier | None:
-        """One to which bytes have come that nobody expects."""
+        """Return the barrier at a position if it has received bytes that it does not expect."""
         barrier = self._barriers.get(position)
         return barrier if barrier is not None and barrier.tx < 0 else None
 
     def at(self, position: int) -> Mbarrier:
-        """The barrier at a byte of `Memory.shared`."""
+        """Return the barrier at a byte of `Memory.shared`; raise a fault if there is none."""
         barrier = self._barriers.get(position)
         if barrier is None and (by := self._invalidated.get(position)) is not None:
             raise Fault(
                 "barrier-use",
                 f"{self.name(position)} is used after its mbarrier.inval (PTX ISA, mbarrier.inval: only mbarrier.init "
-                "may follow). Remedy: a barrier of all its users before mbarrier.inval",
+                "may follow). Remedy: execute a barrier of all its users before mbarrier.inval",
                 related=[("invalidated", by)],
             )
         if barrier is None:
             raise NotInitialised(
                 "barrier-use",
-                f"no mbarrier has been initialised at {self.name(position)}: mbarrier.init it, and let whoever uses it "
-                "wait until that is done",
-                related=[("another is initialised", each.made) for each in self._barriers.values() if each.made][:1],
+                f"no mbarrier has been initialized at {self.name(position)}: execute mbarrier.init on it, and "
+                "synchronize its users with that",
+                related=[("another is initialized", each.made) for each in self._barriers.values() if each.made][:1],
             )
         return barrier
 
     def last_arrival(self, position: int) -> Instruction | None:
-        """Where somebody last arrived at one, if it is there."""
+        """Return the last arrival at a barrier, if it exists."""
         barrier = self._barriers.get(position)
         return barrier.uses.get(_LAST_ARRIVAL) if barrier is not None else None
 
     def name(self, position: int) -> str:
-        """What a finding calls it."""
+        """Return the name of a barrier in a finding."""
         cta, offset = divmod(position, self._memory.shared_pitch)
         return f"{self._program.shared_name(offset)} in block {self._geometry.block_index(cta)}"
 
     # ---- arrivals and bytes ----
 
     def arrive(self, position: int, count: int, by: Instruction, drop: bool = False) -> int:
-        """Arrive `count` times; the token of the phase."""
+        """Arrive `count` times; return the token of the phase."""
         barrier = self.at(position)
         before = barrier.token
         if not 1 <= count <= barrier.pending:
             many = f"{count} arrival{'s' * (count > 1)}"
             raise Fault(
                 "barrier-use",
-                f"{many} at {self.name(position)}, whose phase {barrier.phase} lacks {barrier.pending} of "
-                f"{barrier.count}: more arrive than mbarrier.init said",
+                f"{many} at {self.name(position)}, whose phase {barrier.phase} has {barrier.pending} of "
+                f"{barrier.count} arrivals pending: there are more arrivals than the count of mbarrier.init",
                 related=barrier.related,
             )
         barrier.uses[_LAST_ARRIVAL] = by
@@ -233,14 +234,14 @@ class Mbarriers:
         return before
 
     def expect_tx(self, position: int, size_bytes: int, by: Instruction) -> None:
-        """More bytes are awaited in this phase."""
+        """Expect more bytes in this phase."""
         barrier = self.at(position)
         barrier.expected += size_bytes
         barrier.uses["bytes last expected"] = by
         self._add_tx(position, size_bytes)
 
     def complete_tx(self, position: int, size_bytes: int, by: str = "", copy: Instruction | None = None) -> None:
-        """Bytes have come, by something that a report may name."""
+        """Count bytes that have arrived, with their source for a report."""
         barrier = self.at(position)
         barrier.came.append((size_bytes, by))
         barrier.copy = copy or barrier.copy
@@ -253,7 +254,7 @@ class Mbarriers:
         if abs(barrier.tx) > _MOST:
             raise Fault(
                 "transaction-count",
-                f"the tx-count of {self.name(position)} becomes {barrier.tx}; it holds {-_MOST} to {_MOST} bytes",
+                f"the tx-count of {self.name(position)} becomes {barrier.tx}; its range is {-_MOST} to {_MOST} bytes",
                 related=barrier.related,
             )
         self._complete(position, barrier)
@@ -278,7 +279,7 @@ class Mbarriers:
     # ---- waiting ----
 
     def completed(self, positions: np.ndarray, parities: np.ndarray) -> np.ndarray:
-        """For each lane whether the phase of a parity has completed."""
+        """Return for each lane whether the phase of a parity has completed."""
         if len({*positions.tolist()}) == 1:
             return (self.at(int(positions[0])).phase & 1) != np.asarray(parities)
         places, which = np.unique(positions, return_inverse=True)
@@ -288,7 +289,7 @@ class Mbarriers:
     def parities_of(self, tokens: np.ndarray, positions: np.ndarray, lanes: Lanes, by: Instruction) -> np.ndarray:
         """Return the parities of the phases of tokens; keep a fault for a phase that is neither present nor the last.
 
-        The low bits of a phase's number suffice to find that.
+        The low bits of a phase's number suffice for that.
         """
         some = tokens >> np.uint64(_PHASE_SHIFT) & np.uint64((1 << _PHASE_BITS) - 1)
         phases = some.astype(np.int64) << 1 | parity_of(tokens).astype(np.int64)
@@ -304,22 +305,22 @@ class Mbarriers:
         return Fault(
             "barrier-use",
             f"a wait at {self.name(position)}, which is in phase {barrier.phase}, with a token of phase "
-            f"{barrier.phase - age} (PTX ISA, mbarrier.test_wait: a token is of the present phase or of the phase "
-            "before). Remedy: wait with the token that the last arrival of the thread returned",
+            f"{barrier.phase - age} (PTX ISA, mbarrier.test_wait: a token is of the present phase or of the preceding "
+            "one). Remedy: wait with the token that the last arrival of the thread returned",
             lanes,
             by,
             barrier.related,
         )
 
     def park(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
-        """Let lanes wait until the phase of their barrier completes; they then look again."""
+        """Let lanes wait until the phase of their barrier completes; they then poll again."""
         here = as_array(lanes)
         for position in np.unique(positions):
             self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
         return YIELD
 
     def look(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> None:
-        """Lanes have found the phase not complete yet of barriers at some positions; -1 if they found it complete."""
+        """Record lanes that polled incomplete phases of barriers at some positions; -1 for complete ones."""
         looked = self._looks.get((group.context, pc))
         if (positions >= 0).any():
             self._scheduler.polled()
@@ -330,15 +331,15 @@ class Mbarriers:
 
     @property
     def looked_at(self) -> bool:
-        """Whether somebody has found a phase not complete, and gone on."""
+        """Return whether a thread has found a phase incomplete, and continued."""
         return bool(self._looks)
 
     def forget_looks(self) -> None:
-        """What comes from now on tells who does nothing but look."""
+        """Forget earlier polls; later ones show which threads only poll."""
         self._looks.clear()
 
     def park_who_look(self) -> bool:
-        """Take those who have only looked since as waiting; False if there are none."""
+        """Park the threads that have only polled since; return False if there are none."""
         found = False
         for (context, pc), looked in self._looks.items():
             for position in np.unique(looked[looked >= 0]).tolist():
@@ -349,7 +350,7 @@ class Mbarriers:
         return found
 
     def time_out(self) -> bool:
-        """Let everyone who waits be told that time is up; False if nobody does."""
+        """Let the waits of all waiting threads time out; return False if no thread waits."""
         found = False
         for barrier in self._barriers.values():
             for parked in barrier.parked:
@@ -360,7 +361,7 @@ class Mbarriers:
         return found
 
     def waiting(self) -> Iterator[Waiting]:
-        """For a report."""
+        """Yield the waiting threads, for a report."""
         pitch = self._memory.shared_pitch
         made = {position: barrier.made for position, barrier in self._barriers.items() if barrier.made is not None}
         rings = ring_places(made, pitch)
@@ -377,21 +378,21 @@ class Mbarriers:
                 yield Waiting(parked, awaits, side, related)
 
     def _elsewhere(self, position: int, barrier: Mbarrier) -> Iterator[tuple[str, Instruction]]:
-        """Bytes are missing: what brought some to the barrier at the same place of another CTA of the cluster."""
+        """Yield, if bytes are missing, a copy that delivered bytes to the same place in another CTA of the cluster."""
         pitch, ctas = self._memory.shared_pitch, self._geometry.cluster_ctas
         cta, offset = divmod(position, pitch)
         first = cta // ctas * ctas
         for other in range(first, first + ctas) if barrier.tx > 0 else ():
             there = self._barriers.get(other * pitch + offset)
             if there is not None and there is not barrier and (copy := there.copy) is not None:
-                yield "a copy came to the same mbarrier of another CTA", copy
+                yield "a copy arrived at the same mbarrier of another CTA", copy
                 if (chosen := mask_of(self._program, copy)) is not None:
                     yield "the CTAs of that copy are chosen", chosen
                 return
 
 
 def _came(came: list[tuple[int, str]]) -> str:
-    """``2 x 8,192 by the load at gemm.cu:61``."""
+    """Return ``2 x 8,192 by the load at gemm.cu:61``."""
     copies = Counter(came).items()
     return ", ".join(
         f"{count} x {size:,} by {by}" if count > 1 else f"{size:,} by {by}" for (size, by), count in copies

@@ -1,10 +1,10 @@
-"""``setmaxnreg``: the registers that each warp has, and those that its CTA has left.
+"""``setmaxnreg``: the registers of each warp, and the free ones of its CTA.
 
-A CTA keeps what its warps were given at the launch; who wants more waits until others have given up as much. Source:
-PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". How many there are at the launch, ptxas says: with
-``__launch_bounds__(384, 1)`` 168 for each thread, 65536 / 384 down to a multiple of 8. Observed by others: 224, 224 and
-80 with such bounds, 528 of 504, is a deadlock (NVIDIA developer forums, "About setmaxnreg"). That warps which have
-ended leave theirs to others is not documented; who relies on it is not accused.
+A CTA keeps the registers that its warps had at the launch. A warp that needs more waits until others have released
+enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number at the launch: with
+``__launch_bounds__(384, 1)`` 168 for each thread, 65536 / 384 rounded down to a multiple of 8. Observed by others: 224,
+224 and 80 with such bounds, 528 of 504, is a deadlock (NVIDIA developer forums, "About setmaxnreg"). It is not
+documented that warps which have ended leave their registers to others; a kernel that relies on it gets no finding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WARPS = WARPGROUP // WARP
 
 
 def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
-    """Registers of a thread when a kernel begins; None if nothing bounds them, as ptxas then ignores the instruction.
+    """Return the registers of a thread at the launch; None if nothing bounds them: ptxas then ignores the instruction.
 
     >>> at_launch({"maxntid": (384,), "minnctapersm": (1,)})
     168
@@ -52,7 +52,7 @@ def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
 
 
 class RegisterPool:
-    """Of all resident CTAs."""
+    """The register pools of all resident CTAs."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class RegisterPool:
         self._warps_with_threads = -(-geometry.threads // WARP)  # the last warpgroup may have fewer than four
 
     def started(self, lanes: np.ndarray) -> None:
-        """Warps begin."""
+        """Initialize the registers of warps that begin."""
         warps = np.unique(lanes // WARP)
         self._has[warps] = self._first or 0
         for warp in warps.tolist() if self._executed else ():
             self._executed.pop(warp, None)
 
     def resize(self, group: Group[Any], lanes: Lanes, pc: int, registers: int, grows: bool, by: Instruction) -> Outcome:
-        """``setmaxnreg.inc``, ``setmaxnreg.dec``, by whole warps: those that ask for more than there is wait."""
+        """Execute ``setmaxnreg`` for whole warps; a warp that requests more than the free registers waits."""
         sync = self._warp_sync
         ready = sync.gathered(group, sync.take(group, lanes, pc), pc, WHOLE)
         if ready is None:
@@ -101,22 +101,22 @@ class RegisterPool:
         return YIELD
 
     def _check(self, lanes: np.ndarray, registers: int, grows: bool) -> None:
-        """Of the direction only where an earlier one has said how many a warp has: before, ptxas chooses that."""
+        """Check the number, and its direction if the warp's number is known; before the first one, ptxas chooses it."""
         if not _LEAST <= registers <= _MOST or registers % _MULTIPLE:
-            text = f"setmaxnreg of {registers} registers; it takes a multiple of {_MULTIPLE} from {_LEAST} to {_MOST}"
+            text = f"setmaxnreg of {registers} registers; use a multiple of {_MULTIPLE} from {_LEAST} to {_MOST}"
             raise Fault("fault", f"{text} ({_SECTION})", lanes)
         for warp in np.unique(lanes // WARP).tolist() if self._executed else ():
             has = int(self._has[warp]) if warp in self._executed else registers
             if has > registers if grows else has < registers:
                 raise Fault(
                     "fault",
-                    f"setmaxnreg.{'inc' if grows else 'dec'} to {registers} registers, of a warp that has {has}: .dec "
-                    f"gives registers up, and .inc asks for more ({_SECTION})",
+                    f"setmaxnreg.{'inc' if grows else 'dec'} to {registers} registers, in a warp that has {has}: .dec "
+                    f"releases registers, and .inc requests more ({_SECTION})",
                     lanes[lanes // WARP == warp],
                 )
 
     def _late(self, lanes: np.ndarray, registers: int) -> np.ndarray:
-        """Whose warps find too few, one warp after the other."""
+        """Return the lanes whose warps find too few registers, one warp after the other."""
         warps = lanes // WARP
         late, given = [], dict.fromkeys((warps // self._warps_of_cta).tolist(), 0)
         for warp in np.unique(warps).tolist():
@@ -128,13 +128,13 @@ class RegisterPool:
         return np.isin(warps, late)
 
     def _free(self, cta: int) -> int:
-        """What a CTA has left for one thread of a warp: of its warps, those that run have theirs."""
+        """Return the free registers of a CTA for one thread of a warp; running warps have the others."""
         warps = slice(cta * self._warps_of_cta, (cta + 1) * self._warps_of_cta)
         alive = self._alive()[warps]
         return (self._first or 0) * self._warps_of_cta - int(self._has[warps][alive].sum())
 
     def _alive(self) -> np.ndarray:
-        """Of each warp, whether any of its threads has not ended."""
+        """Return for each warp whether any of its threads has not ended."""
         return self._alive_lanes.reshape(-1, WARP).max(axis=1)
 
     def _look_again(self) -> None:
@@ -143,7 +143,7 @@ class RegisterPool:
             self._scheduler.add(each.context, each.pc, each.lanes)
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Threads have ended: others may have their registers. The warps of a warpgroup have executed the same."""
+        """Offer the registers of ended threads; check that the warps of a warpgroup have executed the same."""
         self._look_again()
         if not self._executed:
             return
@@ -172,13 +172,13 @@ class RegisterPool:
         )
 
     def waiting(self) -> Iterator[Waiting]:
-        """For a report."""
+        """Yield the waiting threads, for a report."""
         for parked, registers in self._parked:
             free = self._free(int(parked.lanes[0]) // WARP // self._warps_of_cta) // _WARPS
-            missing = f"setmaxnreg.inc asks for {registers} a thread, and the CTA has {free} left for a warpgroup's"
+            missing = f"setmaxnreg.inc requests {registers} a thread, but the CTA has {free} left for a warpgroup's"
             total = (self._first or 0) * self._warps_of_cta // _WARPS
             cause = (
                 f"the CTA was launched with {total} registers for one thread of each warpgroup, {self._first} each: "
-                f"what all of them ask for must not be more ({_SECTION})"
+                f"their requests together must not exceed that ({_SECTION})"
             )
             yield Waiting(parked, BarrierWait("registers", missing, cause, -1))

@@ -1,4 +1,4 @@
-"""Which stage of a ``cuda_tma::Pipeline`` an mbarrier is: told by who initialised it, and where it lies among these."""
+"""The stage of a ``cuda_tma::Pipeline`` of an mbarrier, from its initialization and its place among the others."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _ANY = "8cuda_tma8PipelineILi"
 
 
 class RingPlace(NamedTuple):
-    """``side`` is "full" or "empty"."""
+    """A stage of a Pipeline; ``side`` is "full" or "empty"."""
 
     stage: int
     side: str
 
 
 def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPlace]:
-    """Of each barrier of a Pipeline, by its byte in `Memory.shared`.
+    """Return the stage of each barrier of a Pipeline, by its byte in `Memory.shared`.
 
-    One has its full barriers before the empty ones (pipeline.cuh), and init() of one place makes all of them.
+    A Pipeline has its full barriers before the empty ones (pipeline.cuh), and one init() initializes all of them.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPl
 
 
 def _initialised(instruction: Instruction) -> tuple[int, Place | None] | None:
-    """By Pipeline::init: of how many stages, and from where."""
+    """Return the number of stages, and the caller, if Pipeline::init executed the instruction."""
     for index, place in enumerate(instruction.places):
         if place.function and (found := _INIT.search(place.function)):
             return int(found[1]), (*instruction.places, None)[index + 1]
@@ -57,12 +57,12 @@ def _initialised(instruction: Instruction) -> tuple[int, Place | None] | None:
 
 
 def is_of_ring(instruction: Instruction) -> bool:
-    """Whether it stands in a function of a Pipeline."""
+    """Return whether an instruction is in a function of a Pipeline."""
     return any(_ANY in (place.function or "") for place in instruction.places)
 
 
 def own_place(instruction: Instruction | None) -> Place | None:
-    """Where it stands in what is not one of cuda_tma's headers; or else in the outermost of them."""
+    """Return the place of an instruction outside of cuda_tma's headers, or else in the outermost of them."""
     places = instruction.places if instruction else ()
     own = (place for place in places if PurePath(place.file).parent.name != "cuda_tma")
     return next(own, places[-1] if places else None)

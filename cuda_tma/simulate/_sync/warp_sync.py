@@ -27,11 +27,11 @@ Act = Callable[[Group[Any], Lanes], object]
 
 
 class WarpSync:
-    """Those who have arrived, and miss others of their mask."""
+    """The threads that have arrived, while others of their mask are missing."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
         self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
-        self._parked: list[Parked] = []  # at an instruction that all must come to
+        self._parked: list[Parked] = []  # at an instruction that all must reach
         self._met: list[Parked] = []  # at any bar.warp.sync
         self._arrived = np.zeros(geometry.lanes, bool)
         self._masks = np.zeros(geometry.lanes, np.uint32)
@@ -39,14 +39,14 @@ class WarpSync:
     def gathered(
         self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP
     ) -> Lanes | None:
-        """Those of `lanes` whose whole mask is here; the others wait at `pc`, and come back when more are there.
+        """Return the lanes whose whole mask is here; the others wait at `pc`, and return when more have arrived.
 
         Parameters
         ----------
         masks : numpy.ndarray or int
-            For each lane which of its warp must execute this; those that have ended need not.
+            For each lane the lanes of its warp that must execute the instruction; those that have ended need not.
         width : int
-            32, or 128 where a warpgroup goes together: then the mask is -1.
+            32, or 128 for a whole warpgroup: then the mask is -1.
         """
         if _is_whole(lanes, width):
             return lanes
@@ -64,7 +64,7 @@ class WarpSync:
         return selected(here[~waits]) if not waits.all() else None
 
     def meet(self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
-        """``bar.warp.sync``: threads that part may wait for each other at different ones."""
+        """Execute ``bar.warp.sync``: divergent threads may wait for each other at different ones."""
         check_named(lanes, masks)
         if _is_whole(lanes, WARP):
             self._events.tell(WarpBarrier(lanes))
@@ -77,7 +77,7 @@ class WarpSync:
         return YIELD
 
     def _release(self) -> None:
-        """Let those go on whose whole mask has arrived, with the same mask."""
+        """Let threads continue whose whole mask has arrived, with the same mask."""
         parked, self._met = self._met, []
         done = [~self._missing(p.lanes).any(axis=1) for p in parked]
         if any(goes.any() for goes in done):
@@ -91,14 +91,14 @@ class WarpSync:
                 self._met.append(replace(each, lanes=each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
-        """For each lane, which of its warp it still waits for."""
+        """Return for each lane which lanes of its warp it still waits for."""
         warps, masks = lanes // WARP, self._masks[lanes]
         with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
         here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask
         return self._alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
 
     def take(self, group: Group[Any], lanes: Lanes, pc: int) -> Lanes:
-        """Lanes, with those who wait at the same place."""
+        """Return lanes together with those that wait at the same place."""
         same = [p for p in self._parked if p.context is group.context and p.pc == pc]
         if not same:
             return lanes
@@ -106,7 +106,7 @@ class WarpSync:
         return selected(np.sort(np.concatenate([as_array(lanes), *(p.lanes for p in same)])))
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Nobody waits for who has ended: those of their warps look again."""
+        """Let the waiting threads of warps with ended threads poll again, because no thread waits for those."""
         groups = np.unique(lanes // WARPGROUP)
         for parked in [*self._parked]:
             if np.isin(parked.lanes // WARPGROUP, groups).any():
@@ -119,15 +119,15 @@ class WarpSync:
             self._release()
 
     def waiting(self) -> Iterator[Waiting]:
-        """For a report."""
+        """Yield the waiting threads, for a report."""
         for parked in (*self._parked, *self._met):
-            missing = "they do not come to this instruction"
-            cause = "threads that meet in a warp must all come: see the branches before it, and the mask"
+            missing = "they have not reached this instruction"
+            cause = "all threads of the mask must reach the instruction: check the branches before it, and the mask"
             yield Waiting(parked, BarrierWait("other threads of their warps", missing, cause))
 
 
 class Meeting(Protocol):
-    """The parts of a machine that threads of a warp use to meet."""
+    """The parts of a machine that threads of a warp use to synchronize."""
 
     @property
     def geometry(self) -> Geometry: ...
@@ -145,12 +145,12 @@ class Meeting(Protocol):
 def when_together(
     group: Group[Meeting], lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP
 ) -> Outcome:
-    """Execute what whole warps, or the threads of a mask, do together; who misses others waits for them.
+    """Execute an instruction for whole warps, or the threads of a mask, together; wait until all have arrived.
 
     Parameters
     ----------
     act : callable
-        What those do who have met.
+        The action of the assembled threads.
     masks : Read or int
     width : int
         32, or :data:`WARPGROUP`.
@@ -181,20 +181,20 @@ def when_together(
 def _no_warpgroup(threads: int, lanes: Lanes) -> Fault:
     return Fault(
         "fault",
-        f"a warpgroup executes this, which is {WARPGROUP} threads, and the block has {threads} (PTX ISA, "
+        f"a warpgroup, {WARPGROUP} threads, executes this, but the block has {threads} (PTX ISA, "
         f'"Asynchronous Warpgroup Level Matrix Instructions"): launch a multiple of {WARPGROUP} threads',
         lanes,
     )
 
 
 def _tell(group: Group[Meeting], lanes: Lanes, pc: int, width: int) -> None:
-    """Tell the observer of an instruction of whole warps; what a warpgroup executes tells of itself."""
+    """Report an instruction of whole warps to the observer; instructions of warpgroups report themselves."""
     if width == WARP and group.parts.events.observer is not None:
         group.parts.events.tell(WarpTogether(lanes, group.context.code.instruction(pc)))
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
-    """Whoever names a mask is in it: otherwise PTX leaves open what happens (``shfl.sync``, ``bar.warp.sync``, ...)."""
+    """Check that a lane that names a mask is in it: else the result is undefined (``shfl.sync``, ...)."""
     if isinstance(masks, (int, np.integer)) and masks == WHOLE:
         return
     here = as_array(lanes)
@@ -205,8 +205,8 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
         raise Fault(
             "barrier-divergence",
             f"lane {int(who[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not have "
-            "that lane: what happens is undefined (PTX ISA, membermask). Remedy: a mask of all who come here, by "
-            "__ballot_sync() before the branch",
+            "that lane: the result is undefined (PTX ISA, membermask). Remedy: compute a mask of all lanes that "
+            "reach it, with __ballot_sync() before the branch",
             who,
         )
     if (given != given[0]).any():
@@ -214,7 +214,7 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
 
 
 def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
-    """Lanes that name each other name the same mask."""
+    """Check that lanes that name each other name the same mask."""
     is_here, masks = (np.zeros((int(here[-1]) // WARP + 1) * WARP, dtype) for dtype in (bool, np.uint32))
     is_here[here], masks[here] = True, given
     is_here, masks = is_here.reshape(-1, WARP)[here // WARP], masks.reshape(-1, WARP)[here // WARP]
@@ -231,15 +231,15 @@ def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
 
 
 def _lanes_of(here: np.ndarray, missing: np.ndarray, width: int) -> np.ndarray:
-    """Return the numbers of missing lanes, of the truths [lane that waits, lane of its group]."""
+    """Return the numbers of missing lanes, from the truths [lane that waits, lane of its group]."""
     return np.unique((here[:, None] // width * width + np.arange(width))[missing])
 
 
 def _is_whole(lanes: Lanes, width: int) -> bool:
-    """Whether lanes are whole warps, or warpgroups, side by side."""
+    """Return whether lanes are whole, adjacent warps or warpgroups."""
     return isinstance(lanes, slice) and lanes.step == 1 and lanes.start % width == 0 and lanes.stop % width == 0
 
 
 def _bits(masks: np.ndarray | int) -> np.ndarray:
-    """Which of the 32 lanes of its warp each mask has."""
+    """Return the lanes of its warp that each mask contains."""
     return (np.asarray(masks, np.uint32).reshape(-1, 1) >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool)

@@ -120,7 +120,7 @@ def test_ptx_gives_the_type_of_a_float(gpu):
         ({"suppressions": "race:f.cu:1:why"}, TypeError, r"suppressions is 'race:f.cu:1:why'; give a sequence"),
         ({"suppressions": [5]}, TypeError, "suppressions has 5; give a Suppression, or text"),
         ({"suppressions": 5}, TypeError, "suppressions is 5; give a sequence"),
-        ({"suppressions": ["race:f.cu:1"]}, ValueError, "needs a reason: say why it is right"),
+        ({"suppressions": ["race:f.cu:1"]}, ValueError, "needs a reason: add why it is acceptable"),
         ({"compute_capability": (8, 9)}, ValueError, "TMA needs"),
     ],
 )
@@ -175,7 +175,7 @@ def test_an_invalid_kernel_in_a_sequence_is_refused(gpu, is_dependent):
 
 
 def test_invalid_kernel_is_refused(gpu):
-    with pytest.raises(TypeError, match="kernel is a str; the simulator takes what Device.compile or Device.load ret"):
+    with pytest.raises(TypeError, match="kernel is a str; pass the result of Device.compile or Device.load ret"):
         gpu.launch(Config(1, 1), "k")
     with pytest.raises(TypeError, match="config is a Kernel; launch takes a cuda.core.LaunchConfig or a mapping"):
         gpu.launch(gpu.load(PTX.format(""), "k"), Config(1, 1))

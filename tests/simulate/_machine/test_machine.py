@@ -339,7 +339,7 @@ DEFECTS = {
     ),
     "overflows": ((1, 1), (np.zeros(1, np.int32),), "fault", "stack overflow"),
     "half_barrier": ((1, 64), (), "deadlock", "barrier 1 of the CTA: 32 of 64 threads are missing"),
-    "uninitialized": ((1, 1), (), "barrier-use", "no mbarrier has been initialised at `full` in block (0, 0, 0)"),
+    "uninitialized": ((1, 1), (), "barrier-use", "no mbarrier has been initialized at `full` in block (0, 0, 0)"),
     "initialized_twice": (
         (1, 64),
         (),

@@ -83,7 +83,7 @@ ENTRIES = {
     "maxnreg of nothing": (".entry f() .maxnreg\n{\nret;\n}", r"\.maxnreg \[\]; give one integer from 1 on"),
     "minnctapersm of two": (".entry f() .minnctapersm 1, 2\n{\nret;\n}", r"\.minnctapersm \[1, 2\]; give one integer"),
     "clusters of four": (".entry f() .reqnctapercluster 1,1,1,1\n{\nret;\n}", r"\.reqnctapercluster \[1, 1, 1, 1\]"),
-    "blocks": (f".entry f()\n{{\n{'{' * 5000}ret;{'}' * 5000}\n}}", "blocks stand more than 100 deep"),
+    "blocks": (f".entry f()\n{{\n{'{' * 5000}ret;{'}' * 5000}\n}}", "blocks are nested more than 100 deep"),
     "operands": (f".entry f()\n{{\nmov.b64 _, {'{' * 5000}1{'}' * 5000};\nret;\n}}", "more than 100 deep"),
 }
 

@@ -225,7 +225,7 @@ def mark_of(name: str, places: tuple) -> str:
 @pytest.mark.parametrize(
     ("name", "kind", "at", "related"),
     [
-        ("not_initialised", "barrier-use", "USE", {("another is initialised", "ANOTHER"), (BARRIER, "WAIT"),
+        ("not_initialised", "barrier-use", "USE", {("another is initialized", "ANOTHER"), (BARRIER, "WAIT"),
                                                    ("last arrival there", ""), ("fence of initialisations", "FENCE")}),
         ("not_met", "barrier-use", "USE", {("fence of initialisations", "FENCE")}),
         ("not_met_by_a_copy", "barrier-use", "LOAD", {("fence of initialisations", "FENCE")}),
@@ -234,8 +234,8 @@ def mark_of(name: str, places: tuple) -> str:
         ("arrives_twice", "barrier-use", "SECOND", {("arrived before", "FIRST")}),
         ("multicast", "transaction-count", "WAIT", {
             ("initialised", "INIT"), ("bytes last expected", "EXPECT"), ("last arrival", "EXPECT"),
-            ("a copy came to the same mbarrier of another CTA", "LOAD"), ("the CTAs of that copy are chosen", "MASK"),
-            ("waits, too", "END"), (WAITER, "LOAD")}),
+            ("a copy arrived at the same mbarrier of another CTA", "LOAD"), ("the CTAs of that copy are chosen", "MASK"),
+            ("also waits", "END"), (WAITER, "LOAD")}),
         ("nobody_arrives", "deadlock", "WAIT", {("initialised", ""), (WAITER, "WRITE"), (ENDED, "MET")}),
         ("written_in_part", "uninitialized-read", "PRODUCT", {("written next to it", "WRITE"), (BARRIER, "MET")}),
         ("stored_in_part", "uninitialized-read", "STORE", {("written next to it", "WRITE"), (BARRIER, "MET")}),

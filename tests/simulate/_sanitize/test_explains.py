@@ -143,7 +143,7 @@ def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
     assert explained.items() >= {
         "initialised": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}
     }.items()  # fmt: skip
-    assert explained.keys() == {*ON_ITS_OWN, "bytes last came", "last access, copy or fence by who waits"}
+    assert explained.keys() == {*ON_ITS_OWN, "bytes last arrived", "last access, copy or fence by who waits"}
     assert (
         f"  initialised: {shown_path(finding.source[-1].file)}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}"
         in str(finding)
@@ -159,7 +159,7 @@ def test_the_wait_that_gave_up_is_told_of_and_no_look_before_it():
 def test_who_polls_without_end_is_told_who_waits():
     (finding,) = launched("polled", False).findings
     assert finding.kind == "no-progress"
-    waits = [places for what, places in finding.related if what == "waits, too"]
+    waits = [places for what, places in finding.related if what == "also waits"]
     assert [marks_of("polled", places) for places in waits] == [{"WAIT"}]
 
 

@@ -97,7 +97,7 @@ def test_a_part_of_a_last_warpgroup(threads, of):
 
 def test_inc_that_subtracts():
     (finding,) = launched("wrong_way", 256)
-    assert finding.kind == "fault" and "setmaxnreg.inc to 40 registers, of a warp that has 64" in finding.message
+    assert finding.kind == "fault" and "setmaxnreg.inc to 40 registers, in a warp that has 64" in finding.message
     assert "// INC" in SOURCE.split("\n")[finding.source[-1].line - 1]
 
 
@@ -107,7 +107,7 @@ def test_a_number_that_no_gpu_takes(registers):
     kernel = gpu.load(PTX.replace("REGISTERS", str(registers)), "bare")
     (finding,) = gpu.launch(simulate.Config(1, 128), kernel).findings
     assert (finding.kind, finding.ptx_line) == ("fault", 6)
-    assert f"setmaxnreg of {registers} registers; it takes a multiple of 8 from 24 to 256" in finding.message
+    assert f"setmaxnreg of {registers} registers; use a multiple of 8 from 24 to 256" in finding.message
 
 
 def test_registers_at_launch():

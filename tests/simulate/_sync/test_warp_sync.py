@@ -83,7 +83,7 @@ def is_found(findings: tuple[simulate.Finding, ...], words: str, line: int) -> b
 @pytest.mark.parametrize("name", PARTS)
 def test_lanes_that_pass_by_are_an_error(name):
     found = launched(PARTS[name])
-    words = "completes with a part of a warp" if name == "bar.sync of a count" else "goes on behind it"
+    words = "completes with a part of a warp" if name == "bar.sync of a count" else "continues after it"
     assert is_found(found, words, line_of(PARTS[name])), found
 
 
