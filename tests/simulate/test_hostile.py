@@ -129,7 +129,7 @@ def test_the_heap_has_an_end(launch):
 def test_printed_output_is_bounded(launch):
     report = launch("prints", (1, 32))
     assert len(report.output) < 5_000_000
-    assert report.output.endswith("more than 4194304 characters: the rest is not kept\n")
+    assert report.output.endswith("more than 4194304 characters: the rest is dropped\n")
 
 
 def test_an_unknown_instruction_is_reported_with_its_line():
@@ -251,7 +251,7 @@ def test_a_stride_that_no_map_holds():
     before = map_.copy()
     (finding,) = gpu.launch(simulate.Config(1, 1), gpu.compile(source, "k"), map_).errors
     assert (finding.kind, finding.source[0].line) == ("misaligned", 3)
-    assert "global_stride 0 by 100 bytes, of which the map holds multiples of 16: 96" in finding.message
+    assert "global_stride 0 by 100 bytes, but the map stores multiples of 16: 96" in finding.message
     np.testing.assert_array_equal(map_, before)
 
 
@@ -312,5 +312,5 @@ def test_memory_of_a_size_that_threads_compute():
     (finding,) = gpu.launch(simulate.Config(1, 96), kernel, out, 2000).errors
     assert (finding.kind, finding.ptx_line, len(finding.threads)) == ("fault", 7, 47)
     assert finding.message.startswith(
-        "stack overflow: alloca of 8380 bytes, and the simulator has 8192 for those of a "
+        "stack overflow: alloca of 8380 bytes; the simulator has 8192 for those of a "
     )

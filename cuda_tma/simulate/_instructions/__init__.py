@@ -1,4 +1,4 @@
-"""Instructions that touch more than registers: memory, barriers, other threads, and where a thread goes on."""
+"""Instructions that access more than registers: memory, barriers, other threads, and the control flow."""
 
 from . import (  # each enters its rows into the table
     addresses,

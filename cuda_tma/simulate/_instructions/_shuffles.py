@@ -1,4 +1,4 @@
-"""Lanes that take the value of a lane which takes no part in ``shfl.sync``: it is undefined."""
+"""Lanes that read a lane that does not execute ``shfl.sync``: the value is undefined."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("up", "down", "bfly", "idx")
 def shuffled(
     group: Group, warps: Warps, by: Instruction, given: list[np.ndarray], values: np.ndarray, knows_all: bool
 ) -> np.ndarray:
-    """Return the values that lanes take, [warps, 32]; tell the observer of undefined ones.
+    """Return the values that lanes receive, [warps, 32]; report undefined ones to the observer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The table of instructions that touch more than registers: each is one function, with its section in the PTX ISA."""
+"""The table of instructions that access more than registers: one function each, with its section in the PTX ISA."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Entry:
     Attributes
     ----------
     section : str
-        Of the PTX ISA.
+        The section in the PTX ISA.
     bind : callable
-        From an instruction's :class:`Binder` to what executes it.
+        Converts an instruction's :class:`Binder` to the step that executes it.
     moves : bool
-        Whether it may change where its threads go on, or make them wait.
+        Whether it may change the next instruction of its threads, or make them wait.
     """
 
     section: str
@@ -34,7 +34,7 @@ class Entry:
     moves: bool
 
 
-TABLE: dict[str, Entry] = {}  # by opcode, or what it begins with, up to a dot
+TABLE: dict[str, Entry] = {}  # by opcode, or its beginning, up to a dot
 
 
 def instruction(*opcodes: str, section: str, moves: bool = False) -> Callable:

@@ -14,7 +14,7 @@ SECTION = "Data Movement and Conversion Instructions: {}"
 
 
 def space_of(parts: tuple[str, ...]) -> str:
-    """The state space that an opcode names, as WINDOWS has it; empty for generic."""
+    """Return the state space that an opcode names, as in WINDOWS; empty for generic."""
     found = next((part for part in parts if part.split("::")[0] in WINDOWS), "")
     return found if found in WINDOWS else found.split("::")[0]
 

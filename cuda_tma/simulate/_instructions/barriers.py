@@ -26,7 +26,7 @@ def bar_warp(binder: Binder) -> Step:
 
 @instruction("bar", "barrier", section=SECTION.format("bar, barrier"), moves=True)
 def bar(binder: Binder) -> Step:
-    """``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red.op p, a{, b}, {!}c``."""
+    """Bind ``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red.op p, a{, b}, {!}c``."""
     parts = [part for part in binder.instruction.opcode if part != "cta"]
     action, operands, pc = parts[1], binder.instruction.operands, binder.pc
     if action == "red":
@@ -42,7 +42,7 @@ def bar(binder: Binder) -> Step:
 
 
 def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...], act: Act) -> Step:
-    """Warps may name different barriers, and counts, in one instruction."""
+    """Bind an instruction in which warps may name different barriers and counts."""
     read, pc = binder.read(number, U32), binder.pc
     read_count = binder.read(threads[0], U32) if threads else None
 

@@ -39,7 +39,7 @@ class Ends:
         return [read(group, lanes) for read in (self._target, self._source, self._size)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, int, int, int]]:
-        """(issue, target, source, size) of each lane; sizes and addresses are checked."""
+        """Return (issue, target, source, size) of each lane, with checked sizes and addresses."""
         sizes = np.broadcast_to(self._size(group, lanes), (count(lanes),)).tolist()
         ends = zip(self._target(group, lanes).tolist(), self._source(group, lanes).tolist(), sizes, strict=True)
         found = []
@@ -69,7 +69,7 @@ def _shared(issue: Issue, position: int, size: int, kind: str, signal: int | Non
 
 @instruction("cp.async.bulk", section=SECTION.format("cp.async.bulk"))
 def cp_async_bulk(binder: Binder) -> Step:
-    """``.shared::cluster.global``, ``.shared::cluster.shared::cta`` and ``.global.shared::cta``."""
+    """Bind ``.shared::cluster.global``, ``.shared::cluster.shared::cta`` and ``.global.shared::cta``."""
     parts = binder.instruction.opcode
     if parts[3] == "global":
         return _to_global(binder)
@@ -123,7 +123,7 @@ def _to_global(binder: Binder) -> Step:
 
 
 def _submit_store(issue: Issue, target: int, position: int, size: int, mask: int | None) -> None:
-    """``.cp_mask``: bit i stands for byte i of each 16."""
+    """Submit a store; in ``.cp_mask``, bit i selects byte i of each 16."""
     taken: list[np.ndarray] = []
 
     def read() -> None:
@@ -222,10 +222,10 @@ def commit_group(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.wait_group", section=SECTION.format("cp.async.bulk.wait_group"))
 def wait_group(binder: Binder) -> Step:
-    """``.read`` waits for the first stage alone: that shared memory has been read."""
+    """Bind the wait; ``.read`` waits only for the first stage, the read of shared memory."""
     (most,) = binder.instruction.operands
     if not isinstance(most, Immediate):
-        raise binder.unsupported("a count that is no constant")
+        raise binder.unsupported("a count that is not a constant")
     by, reads_only = binder.instruction, "read" in binder.instruction.opcode
     stages = 1 if reads_only else None
 

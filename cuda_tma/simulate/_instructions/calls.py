@@ -1,4 +1,4 @@
-"""Calls: of functions in the module, by name or address, and of those that the runtime has."""
+"""Calls of functions in the module, by name or address, and of functions of the runtime."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Copy = Callable[[Any, Any, Lanes], None]  # from, to: groups or contexts
 
 
 class CallSite:
-    """What a call passes, and takes back."""
+    """The arguments and results of a call."""
 
     def __init__(self, binder: Binder, results: tuple[Operand, ...], arguments: tuple[Operand, ...]):
         self._binder, self._results, self._arguments = binder, results, arguments
         self._bound: dict[Code, tuple[list[Copy], list[Copy]]] = {}
 
     def enter(self, group: Group, lanes: Lanes, code: Code) -> Outcome:
-        """Threads go on in a function."""
+        """Let threads continue in a function."""
         context = group.context.callee(group.parts.frames, code, self._binder.pc + 1)
         for copy in self.copies(code)[0]:
             copy(group.context, context, lanes)
@@ -38,17 +38,17 @@ class CallSite:
         return YIELD
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
-        """A function's results to its caller."""
+        """Copy a function's results to its caller."""
         for copy in self.copies(context.code)[1]:
             copy(context, context.caller, lanes)
 
     def copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
-        """What moves the parameters into a function, and its results back.
+        """Return the copies of parameters into a function, and of its results back.
 
         Raises
         ------
         ValueError, LookupError
-            If the function takes others.
+            If the function has other parameters.
         """
         found = self._bound.get(code)
         if found is None:
@@ -66,7 +66,7 @@ class CallSite:
 
 
 def _operand(code: Code, variable: Variable) -> Operand:
-    """A function's parameter or result in the function itself; registers among them are its first."""
+    """Return a function's parameter or result in the function itself; registers among them are its first."""
     if variable.space != "reg":
         return Symbol(variable.name)
     declared = (*code.function.returns, *code.function.params)
@@ -74,7 +74,7 @@ def _operand(code: Code, variable: Variable) -> Operand:
 
 
 def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Variable) -> Copy:
-    """What is passed: bytes of the ``.param`` space, or a value where one of the two is a register or a number."""
+    """Return the copy of a parameter: bytes of the ``.param`` space, or a value if one side is a register or number."""
     if isinstance(a, Symbol) and isinstance(b, Symbol):
         size = declared.size_bytes
         first, second = _place(source, a, size), _place(target, b, size)
@@ -90,7 +90,7 @@ def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Vari
 
 
 def _place(binder: Binder, symbol: Symbol, size_bytes: int) -> int:
-    """Where a variable of the ``.param`` space lies among a function's; refuse one of fewer bytes."""
+    """Return the place of a variable of the ``.param`` space among a function's; refuse one of fewer bytes."""
     function = binder.code.function
     declared = (*function.variables.values(), *function.params, *function.returns)
     if all(each.size_bytes < size_bytes for each in declared if each.name == symbol.name):
@@ -124,7 +124,7 @@ def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any,
 
 @instruction("call", section=SECTION, moves=True)
 def call(binder: Binder) -> Step:
-    """``call (result), function, (arguments), prototype;``: all but the function may be missing."""
+    """Bind ``call (result), function, (arguments), prototype;``: all but the function may be missing."""
     operands = [*binder.instruction.operands]
     results = _listed(operands.pop(0)) if isinstance(operands[0], Listed) else ()
     target, *rest = operands
@@ -136,7 +136,7 @@ def call(binder: Binder) -> Step:
         code = binder.program.codes[target.name]
         if code.function.declared_only:
             raise binder.unsupported(f"no body of {target.name}")
-        site.copies(code)  # which refuses parameters that the function does not take
+        site.copies(code)  # refuses parameters that the function does not have
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
 
@@ -146,7 +146,7 @@ def _listed(operand: Operand) -> tuple[Operand, ...]:
 
 
 def _variables(binder: Binder, listed: tuple[Operand, ...]) -> tuple[Symbol, ...]:
-    """What is passed to the runtime, or taken: CUDA C++ has variables alone."""
+    """Return the arguments or results of a runtime call; CUDA C++ passes only variables."""
     found = tuple(element for element in listed if isinstance(element, Symbol))
     if len(found) != len(listed):
         raise binder.unsupported("arguments in registers")
@@ -163,12 +163,12 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
         for address in np.unique(addresses):
             name = program.function_at(int(address))
             if name not in codes:
-                raise Fault("fault", f"a call of 0x{int(address):x}, which is no function's address", lanes)
+                raise Fault("fault", f"a call of 0x{int(address):x}, which is not the address of a function", lanes)
             try:
                 site.copies(codes[name])
             except (ValueError, LookupError, TypeError):
                 raise Fault(
-                    "fault", f"a call of {name} passes other parameters than the function takes", lanes
+                    "fault", f"a call of {name} passes other parameters than the function has", lanes
                 ) from None
             site.enter(group, as_array(lanes)[addresses == address], codes[name])
         return YIELD
@@ -178,7 +178,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
 
 def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
-    signature(function).bind(None, None, *arguments)  # as many as it takes
+    signature(function).bind(None, None, *arguments)  # refuses another number
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]
     gives = [(code.parameters[r.name], widths[r.name]) for r in results]

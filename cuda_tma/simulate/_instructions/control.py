@@ -1,4 +1,4 @@
-"""Where threads go on: branches, returns, the end."""
+"""The control flow of threads: branches, returns, the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECTION = "Control Flow Instructions: {}"
 def bra(binder: Binder) -> Step:
     (label,) = binder.instruction.operands
     if not isinstance(label, Label):
-        raise binder.unsupported("a branch to no label")
+        raise binder.unsupported("a branch to an operand that is not a label")
     target = label.target
     return lambda group, lanes: target
 
@@ -79,7 +79,7 @@ def trap(binder: Binder) -> Step:
 
 @instruction("brkpt", "pmevent", section="Miscellaneous Instructions: brkpt, pmevent")
 def nothing(binder: Binder) -> Step:
-    """For debuggers and profilers."""
+    """Ignore an instruction for debuggers and profilers."""
     return lambda group, lanes: None
 
 
@@ -95,7 +95,7 @@ def nanosleep(binder: Binder) -> Step:
 
 @instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg", moves=True)
 def setmaxnreg(binder: Binder) -> Step:
-    """``setmaxnreg.action.sync.aligned.u32 count``: registers are enough for all here, and counted as a GPU does."""
+    """Bind ``setmaxnreg.action.sync.aligned.u32 count``, which only counts registers, as a GPU does."""
     by, pc, grows = binder.instruction, binder.pc, "inc" in binder.instruction.opcode
     registers = int(cast(Immediate, by.operands[0]).value)
     return lambda group, lanes: group.parts.register_pool.resize(group, lanes, pc, registers, grows, by)

@@ -30,7 +30,7 @@ _TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 @instruction("cp.async", section=SECTION.format("cp.async"))
 def cp_async(binder: Binder) -> Step:
-    """``[destination], [source], size{, source_size | ignore_source}{, policy}``."""
+    """Bind ``[destination], [source], size{, source_size | ignore_source}{, policy}``."""
     target, source, size, *rest = binder.instruction.operands
     if "L2::cache_hint" in binder.instruction.opcode:
         rest = rest[:-1]
@@ -87,7 +87,7 @@ class _Copies(NamedTuple):
     size: int
 
     def submit_together(self) -> bool:
-        """Begin all copies as one operation; return False if one of them is of another length, or must be alone."""
+        """Begin all copies as one operation; return False if one has another length, or must be separate."""
         if ((self.lengths != 0) & (self.lengths != self.size)).any():
             return False
         parts, actor = self.parts, None
@@ -140,7 +140,7 @@ class _Copies(NamedTuple):
 
 
 def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
-    """Bytes that are not read are zero."""
+    """Copy bytes; those that are not read are zero."""
     memory = issue.parts.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]
@@ -179,7 +179,7 @@ def wait_group(binder: Binder) -> Step:
 
 @instruction("cp.async.mbarrier.arrive", section=SECTION.format("cp.async.mbarrier.arrive"))
 def mbarrier_arrive(binder: Binder) -> Step:
-    """An arrival once all that the thread has begun is complete; without ``.noinc`` one more is awaited."""
+    """Bind an arrival after the thread's pending copies; without ``.noinc`` the phase expects one more."""
     positions = positions_of(binder, binder.instruction.operands[0])
     counted = "noinc" in binder.instruction.opcode
 

@@ -14,7 +14,7 @@ from ._table import Group, instruction
 
 @instruction("elect.sync", section="Parallel Synchronization and Communication Instructions: elect.sync", moves=True)
 def elect(binder: Binder) -> Step:
-    """The lowest thread of the mask, as hardware does."""
+    """Elect the lowest thread of the mask, as hardware does."""
     result, membermask = binder.instruction.operands
     if not isinstance(result, Pair):
         raise binder.unsupported("one result")

@@ -1,4 +1,4 @@
-"""Fences. Memory here is one, and each access takes effect in its turn: a fence is for those who observe."""
+"""Fences. Memory here is one, and accesses take effect in order: fences matter only to observers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Simple = MemoryFence | AsyncProxyFence | OtherProxyFence | MapRelease | InitFen
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
-    """``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map, other fences nothing."""
+    """Bind a fence; only ``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map."""
     by, operands = binder.instruction, binder.instruction.operands
     if len(by.opcode) < 2:
         raise binder.unsupported("without a scope or a proxy")
@@ -34,7 +34,7 @@ def fence(binder: Binder) -> Step:
 
 
 def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
-    """``fence.proxy.async::generic``: its release follows a fence of the proxy, its acquire precedes one."""
+    """Report ``fence.proxy.async::generic``: its release follows a fence of the proxy, its acquire precedes one."""
     memory, proxy = MemoryFence(lanes, by, _scope(by)), AsyncProxyFence(lanes, by, of_global=False, of_shared=True)
     for event in (memory, proxy) if "acquire" in by.opcode else (proxy, memory):
         group.parts.events.tell(event)

@@ -22,7 +22,7 @@ _RESPONSE_BYTES = 16
 
 @instruction("clusterlaunchcontrol.try_cancel", section=SECTION.format("clusterlaunchcontrol.try_cancel"))
 def try_cancel(binder: Binder) -> Step:
-    """``[response], [mbarrier]``, both in the own CTA; with multicast at their offsets in each CTA of the cluster."""
+    """Bind ``[response], [mbarrier]`` in the CTA itself; with multicast at their offsets in each CTA of the cluster."""
     response, barrier = binder.instruction.operands
     to, at = binder.address(response), binder.address(barrier)
     to_all = "multicast::cluster::all" in binder.instruction.opcode
@@ -44,7 +44,7 @@ def _places(issue: Issue, address: int, signal: int, to_all: bool) -> list[tuple
 
 
 def _answer(issue: Issue, places: list[tuple[int, int]]) -> None:
-    """Cancel a cluster, and write the response for each CTA that asked."""
+    """Cancel a cluster, and write the response for each CTA."""
     canceled = issue.parts.clusters.cancel()
     words = np.array([*(canceled or (0, 0, 0)), canceled is not None], "<u4").view(np.uint8)
     for place, signal in places:

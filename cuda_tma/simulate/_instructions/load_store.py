@@ -1,4 +1,4 @@
-"""``ld``, ``st`` and what is said to caches."""
+"""``ld``, ``st`` and hints to caches."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _check_elements(binder: Binder, given: int) -> None:
 
 
 def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: list[Write]) -> Step:
-    """A load of what other threads may change: who does so again and again lets them go on."""
+    """Bind a load of memory that other threads may change; repeated loads let those continue."""
     space = space_of(binder.instruction.opcode)
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -67,7 +67,7 @@ def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: l
 
 
 def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writes: list[Write]) -> Step:
-    """A kernel's parameter is one value for all; a function's parameters and results lie with its registers."""
+    """Bind a load of a parameter: a kernel's is uniform; a function's parameters and results are with its registers."""
     name, offset, size = source.name, source.offset + behind, dtype.itemsize
     if name in binder.code.parameters:
         start = binder.code.parameters[name] + offset
@@ -133,13 +133,13 @@ def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, read
 
 @instruction("prefetch", "prefetchu", "discard", "applypriority", section=SECTION.format("prefetch"))
 def hint(binder: Binder) -> Step:
-    """Caches are not simulated."""
+    """Ignore a hint, because caches are not simulated."""
     return lambda group, lanes: None
 
 
 @instruction("createpolicy", section=SECTION.format("createpolicy"))
 def createpolicy(binder: Binder) -> Step:
-    """Of the caches: any value will do."""
+    """Bind a cache policy, for which any value will do."""
     write = binder.write(_first(binder.instruction.operands), U64)
     return lambda group, lanes: write(group, lanes, U64.type(0))
 

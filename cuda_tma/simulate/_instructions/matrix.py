@@ -15,18 +15,18 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
-_ROW = np.dtype(np.complex128)  # merely the item of 16 bytes, a row
+_ROW = np.dtype(np.complex128)  # serves as an item of 16 bytes, a row
 
 
 class Rows:
-    """Where the rows lie whose addresses the first lanes of each warp give."""
+    """The rows at the addresses in the first lanes of each warp."""
 
     def __init__(self, binder: Binder, address: Address64, move: MatrixMove):
         self._address, self._lanes = address, 8 * move.count
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
     def __call__(self, group: Group, warps: Warps, kind: str) -> np.ndarray:
-        """As items of 16 bytes of `Memory.shared`: [warps, rows]."""
+        """Return the rows as items of 16 bytes of `Memory.shared`: [warps, rows]."""
         addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
         givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
         memory = group.parts.memory

@@ -1,4 +1,4 @@
-"""``mbarrier``: made, arrived at, waited for."""
+"""``mbarrier``: initialization, arrivals and waits."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
 
-Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # of lanes that look at barriers at some positions
+Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # of lanes that poll barriers at some positions
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
 
 
 def positions_of(binder: Binder, operand: Operand) -> Address64:
-    """Where in `Memory.shared` the barriers of lanes lie."""
+    """Return the positions in `Memory.shared` of the lanes' barriers."""
     address, space = binder.address(operand), space_of(binder.instruction.opcode)
 
     def positions(group: Group, lanes: Lanes) -> np.ndarray:
@@ -37,7 +37,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
 def _with_value(
     event: type[Init | ExpectBytes | CompleteBytes], act: Callable[[Group, int, int, Instruction, int], None]
 ) -> Callable[[Binder], Step]:
-    """``mbarrier.op [address], value``."""
+    """Bind ``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands
@@ -88,7 +88,7 @@ def inval(binder: Binder) -> Step:
 
 @instruction("mbarrier.arrive", "mbarrier.arrive_drop", section=SECTION.format("arrive, mbarrier.arrive_drop"))
 def arrive(binder: Binder) -> Step:
-    """``mbarrier.arrive{.expect_tx} {state|_,} [address]{, value};``"""
+    """Bind ``mbarrier.arrive{.expect_tx} {state|_,} [address]{, value};``."""
     parts, operands = binder.instruction.opcode, [*binder.instruction.operands]
     write = _drop if isinstance(operands[0], Address) else binder.write(operands.pop(0), U64)
     positions = positions_of(binder, operands[0])
@@ -111,12 +111,12 @@ def arrive(binder: Binder) -> Step:
 
 
 def _drop(group: Group, lanes: Lanes, values: np.ndarray) -> None:
-    """A remote arrival gives no state."""
+    """Discard the state, which a remote arrival does not return."""
 
 
 @instruction("mbarrier.test_wait", section=SECTION.format("test_wait, mbarrier.try_wait"))
 def test_wait(binder: Binder) -> Step:
-    """Threads look, and go on; in a loop they wait all the same."""
+    """Bind a poll, after which threads continue; in a loop they wait nevertheless."""
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -132,7 +132,7 @@ def test_wait(binder: Binder) -> Step:
 
 @instruction("mbarrier.try_wait", section=SECTION.format("test_wait, mbarrier.try_wait"), moves=True)
 def try_wait(binder: Binder) -> Step:
-    """Threads sleep until the phase completes; or, where nothing else can happen, until their time is up."""
+    """Bind a wait until the phase completes, or until the time limit if nothing else can happen."""
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -163,7 +163,7 @@ def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray,
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
-    """Where the answer goes, the barriers, and the parities of the phases that are waited for."""
+    """Return the result's writer, the barriers, and the parities of the awaited phases."""
     result, where, phase, *_ = binder.instruction.operands
     by, write, positions = binder.instruction, binder.write(result, BOOL), positions_of(binder, where)
     if "parity" in by.opcode:

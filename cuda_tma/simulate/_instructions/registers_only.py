@@ -1,4 +1,4 @@
-"""Instructions whose results depend on their operands alone: from the table of `pure`, bound to registers."""
+"""Instructions whose results depend only on their operands: from the table of `pure`, bound to registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["bind_pure"]
 
 
 def bind_pure(binder: Binder) -> tuple[Step, bool]:
-    """What executes an instruction of the table, and whether it may make threads wait."""
+    """Return the step of an instruction of the table, and whether it may make threads wait."""
     pure = lookup(binder.instruction)
     if pure is not None:
         return _bind(binder, pure), pure.warp
@@ -28,7 +28,7 @@ def bind_pure(binder: Binder) -> tuple[Step, bool]:
 
 
 def _bind_look(binder: Binder) -> Step:
-    """``mov`` of a special register, or of a variable's address."""
+    """Bind ``mov`` of a special register, or of a variable's address."""
     result, source = binder.instruction.operands
     dtype = dtype_of(binder.instruction.opcode[-1])
     read, write = binder.read(source, dtype), binder.write(result, dtype)
@@ -80,7 +80,7 @@ def _bind_lanes(binder: Binder, pure: Pure, results: list[Operand], sources: lis
 
 
 def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | None:
-    """The row of a result that fits its register."""
+    """Return the row of a result that fits its register."""
     if not isinstance(result, Register):
         return None
     (dtype,) = pure.results
@@ -89,7 +89,7 @@ def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | Non
 
 
 def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """The condition code register is one more source, or result, of each lane."""
+    """Bind with the condition code register as an additional source, or result, of each lane."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -109,7 +109,7 @@ def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: lis
 
 
 def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """Lanes look at each other's registers: whole warps are taken."""
+    """Bind an instruction whose lanes read each other's registers: whole warps are computed."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -137,5 +137,5 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
 
 
 def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:
-    """Which threads of its warp must execute the instruction with each."""
+    """Return the threads of its warp that must execute the instruction with each lane."""
     return WHOLE if "aligned" in binder.instruction.opcode else binder.membermask(sources[-1])

@@ -1,4 +1,4 @@
-"""``st.async``, ``red.async``: values to another CTA of the cluster, whose mbarrier is told."""
+"""``st.async``, ``red.async``: values to another CTA of the cluster, with a signal to its mbarrier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .atomics import combination
 
 @instruction("st.async", "red.async", section="Data Movement and Conversion Instructions: st.async; red.async")
 def asynchronous(binder: Binder) -> Step:
-    """``st.async{.vec}.type [address], value, [mbarrier];``"""
+    """Bind ``st.async{.vec}.type [address], value, [mbarrier];``."""
     parts = binder.instruction.opcode
     if "mbarrier::complete_tx::bytes" not in parts:
         raise binder.unsupported("without an mbarrier")

@@ -1,4 +1,4 @@
-"""Functions that PTX calls and does not have: what CUDA C++'s ``printf``, ``assert``, ``malloc`` and ``free`` become.
+"""Functions that PTX calls and does not contain: those of CUDA C++'s ``printf``, ``assert``, ``malloc`` and ``free``.
 
 Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations";
 the layout of vprintf's arguments: PTX Writer's Guide to Interoperability, "System Calls".
@@ -22,9 +22,9 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-_SHORT = {"h": 16, "hh": 8}  # bits of a number that C takes as an int, and prints as less
+_SHORT = {"h": 16, "hh": 8}  # bits of a number that C passes as an int and prints narrower
 _MOST_DIGITS = 9  # of a width
-_HEAP_BYTES = 8 << 20  # as cudaLimitMallocHeapSize
+_HEAP_BYTES = 8 << 20  # the default of cudaLimitMallocHeapSize
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
@@ -40,7 +40,7 @@ def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarr
         counts.append(count)
         if state.printed > OUTPUT_CHARACTERS:
             state.output.append(
-                f"\n... the kernel prints more than {OUTPUT_CHARACTERS} characters: the rest is not kept\n"
+                f"\n... the kernel prints more than {OUTPUT_CHARACTERS} characters: the rest is dropped\n"
             )
             break
     return np.array(counts + [-1] * (len(formats) - len(counts)))
@@ -74,7 +74,7 @@ class _Arguments:
 
 
 def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -> tuple[str, int]:
-    """Return the text that C's printf writes, and how many arguments it took.
+    """Return the text that C's printf writes, and the number of its arguments.
 
     The text ends at the first conversion beyond `room` characters.
     """
@@ -90,7 +90,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -
 
 
 def _converted(found: re.Match[str], given: _Arguments) -> str:
-    """The text of one conversion."""
+    """Return the text of one conversion."""
     conversion, length = found[5], found[4]
     if conversion == "%":
         return "%"
@@ -116,12 +116,12 @@ def _converted(found: re.Match[str], given: _Arguments) -> str:
 
 
 def _count(digits: str | None) -> int | None:
-    """A width or precision, without the digits of one that is too large."""
+    """Return a width or precision, cut if it has too many digits."""
     return None if digits is None else int(digits[:_MOST_DIGITS])
 
 
 def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
-    """The flags, width and precision of a conversion, which Python has as C has them.
+    """Return the flags, width and precision of a conversion, which Python shares with C.
 
     A negative width aligns to the left, and a negative precision counts as none (C17 7.21.6.1). Neither is larger than
     the longest text that a conversion writes here.
@@ -134,7 +134,7 @@ def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
 
 
 def _hexadecimal(value: float) -> str:
-    """As C's ``%a``, without zeros at the end."""
+    """Return C's ``%a``, without trailing zeros."""
     digits, point, exponent = float(value).hex().partition("p")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{point}{exponent}"
 
@@ -153,14 +153,14 @@ def assert_fail(
     function: np.ndarray,
     *_: object,
 ) -> np.ndarray:
-    """The first thread that fails speaks for all."""
+    """Report the first thread that fails."""
     lane = int(as_array(lanes)[0])
     text, where, name = (_text(group, lane, int(address[0])) for address in (message, file, function))
     raise Fault("fault", f"{where}:{int(line[0])}: {name}: assertion `{text}` failed", lanes)
 
 
 def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
-    """Each thread's own piece of the heap; 0 if there is not so much left."""
+    """Return each thread's own piece of the heap; 0 if too little is left."""
     memory = group.parts.memory.all_global
     left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.parts.runtime.heap.values()), []
     for size in map(int, sizes):
@@ -176,13 +176,13 @@ def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
 
 
 def free(group: Group, lanes: Lanes, addresses: np.ndarray) -> np.ndarray:
-    """Gives a piece back."""
+    """Release a piece of the heap."""
     for address in map(int, addresses):
         segment: Segment | None = group.parts.runtime.heap.pop(address, None)
         if segment is not None:
             group.parts.memory.all_global.remove(segment)
         elif address:
-            raise Fault("fault", f"free of 0x{address:x}, which malloc did not give", lanes)
+            raise Fault("fault", f"free of 0x{address:x}, which malloc did not return", lanes)
     return np.zeros(len(addresses), np.int64)
 
 

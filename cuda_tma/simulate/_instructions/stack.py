@@ -1,4 +1,4 @@
-"""``alloca`` and its likes: local memory of a size that a thread computes.
+"""``alloca`` and related instructions: local memory of a size that a thread computes.
 
 Source: PTX ISA 9.0, "Stack Manipulation Instructions": alloca, stacksave, stackrestore.
 """
@@ -21,7 +21,7 @@ _ALIGNMENT = 16  # of each, at least
 
 @instruction("alloca", section=SECTION.format("alloca"))
 def alloca(binder: Binder) -> Step:
-    """``alloca.type pointer, size{, alignment};``: until the function returns, or the stack is restored."""
+    """Bind ``alloca.type pointer, size{, alignment};``: memory until the function returns, or the stack is restored."""
     result, size, *rest = binder.instruction.operands
     read, write = binder.read(size, I64), binder.write(result, I64)
     alignment = max(_ALIGNMENT, _alignment(binder, rest[0])) if rest else _ALIGNMENT
@@ -34,7 +34,7 @@ def alloca(binder: Binder) -> Step:
         if outside.any():
             raise Fault(
                 "fault",
-                f"stack overflow: alloca of {int(sizes.max())} bytes, and the simulator has {DYNAMIC_BYTES} for those "
+                f"stack overflow: alloca of {int(sizes.max())} bytes; the simulator has {DYNAMIC_BYTES} for those "
                 "of a function",
                 as_array(lanes)[outside],
             )
@@ -47,7 +47,7 @@ def alloca(binder: Binder) -> Step:
 def _alignment(binder: Binder, operand: Operand) -> int:
     value = operand.value if isinstance(operand, Immediate) and not operand.type else 0
     if not 0 < value <= ALIGNMENT_BYTES or value & (value - 1):
-        raise binder.unsupported("with an alignment that is no power of two")
+        raise binder.unsupported("with an alignment that is not a power of two")
     return value
 
 

@@ -43,7 +43,7 @@ class Boxes:
         return [self._map(group, lanes), *(read(group, lanes) for read in self._coordinates)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, Box]]:
-        """Of each lane."""
+        """Return the box of each lane."""
         addresses = self._map(group, lanes) + self._window
         coordinates, offsets = ([_list(r, group, lanes) for r in reads] for reads in (self._coordinates, self._offsets))
         found = []
@@ -59,7 +59,7 @@ class Boxes:
 
 
 def _im2col_map() -> Fault:
-    """Recorded: such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (driver 580, sm_90)."""
+    """Return the fault; recorded: such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (driver 580, sm_90)."""
     return Fault(
         "map-mismatch",
         "a tiled load through an im2col map: load with offsets (load_im2col), or make a tiled map",
@@ -67,7 +67,7 @@ def _im2col_map() -> Fault:
 
 
 def _window(binder: Binder, where: Address) -> int:
-    """A map that is named directly is a parameter, or a variable in constant or global memory."""
+    """Return the window of a directly named map: a parameter, or a variable in constant or global memory."""
     from_parameters = {v.name for v in binder.code.function.params}
     return copy.PARAM_WINDOW if getattr(where.base, "name", None) in from_parameters else 0
 
@@ -82,7 +82,7 @@ def _column(rows: list[list[int]], index: int) -> tuple[int, ...]:
 
 @instruction("cp.async.bulk.tensor", section=SECTION.format("cp.async.bulk.tensor"))
 def cp_async_bulk_tensor(binder: Binder) -> Step:
-    """Loads name the destination first, stores the map."""
+    """Bind a load, which names the destination first, or a store, which names the map first."""
     return _load(binder) if "mbarrier::complete_tx::bytes" in binder.instruction.opcode else _store(binder)
 
 

@@ -1,4 +1,4 @@
-"""``tensormap``: fields of a map replaced by threads, and maps copied from shared memory behind a fence.
+"""``tensormap``: replacement of a map's fields by threads, and fenced copies of maps from shared memory.
 
 Source: PTX ISA 9.0, "Tensor Map" instructions: ``tensormap.replace``, ``tensormap.cp_fenceproxy``.
 """
@@ -26,7 +26,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-# Fields of one value, and of one for each dimension, by what PTX and params call them. PTX counts the rank from 0.
+# Fields of one value, and of one for each dimension: PTX's name and that of params. PTX counts the rank from 0.
 _FIELDS = {
     "global_address": "global_address",
     "elemtype": "data_type",
@@ -42,13 +42,13 @@ _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
 _STRIDE_BYTES = 16
 _RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}  # of values
 _RULE = 'PTX ISA, "tensormap.replace"'
-# The numbers of .elemtype are the driver's, but for these.
+# The numbers of .elemtype are the driver's, except for these.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 
 @instruction("tensormap.replace", section=SECTION.format("tensormap.replace"))
 def tensormap_replace(binder: Binder) -> Step:
-    """``tensormap.replace.tile.field{.space}.b1024.type [address], {dimension,} value;``"""
+    """Bind ``tensormap.replace.tile.field{.space}.b1024.type [address], {dimension,} value;``."""
     parts = binder.instruction.opcode
     where, *values = binder.instruction.operands
     field = next((part for part in parts if part in (*_FIELDS, "rank")), None)
@@ -56,7 +56,7 @@ def tensormap_replace(binder: Binder) -> Step:
         raise binder.unsupported()
     index = values.pop(0) if field in _ARRAYS else None
     if index is not None and not isinstance(index, Immediate):
-        raise binder.unsupported("a dimension that is no constant")
+        raise binder.unsupported("a dimension that is not a constant")
     dimension = index.value if index else None
     address, space = binder.address(where), space_of(parts)
     read = binder.read(values[0], U64 if parts[-1] == "b64" else U32)
@@ -75,7 +75,7 @@ def tensormap_replace(binder: Binder) -> Step:
 
 
 def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
-    """The 128 bytes of a map in global or shared memory."""
+    """Return the 128 bytes of a map in global or shared memory."""
     memory, at = issue.parts.memory, np.array([address])
     memory.check_aligned(issue.lanes, at, MAP_BYTES)
     ((_, buffer, positions, found),) = memory.pieces(space, issue.lanes, at, MAP_BYTES, writes=kind == "write")
@@ -86,7 +86,7 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
 def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes:
     """Return a map with one field replaced; all other bits stay as they are.
 
-    A dimension beyond the rank has its bits, too, and counts if the rank grows. A kernel may replace it: measured on an
+    A dimension beyond the rank also has bits, which count if the rank grows. A kernel may replace it: measured on an
     H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS does so for each group of a GEMM
     (cute/arch/copy_sm90_desc.hpp).
     """
@@ -101,21 +101,21 @@ def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes
 def _check_value(field: str, dimension: int | None, value: int) -> None:
     least, most = _RANGES.get(field, (value, value))
     if not least <= value <= most:
-        text = f"tensormap.replace of {field} by {value}; it takes {least} to {most} ({_RULE})"
+        text = f"tensormap.replace of {field} by {value}; the range is {least} to {most} ({_RULE})"
         raise Fault("map-mismatch", text)
     if field == "global_stride" and value % _STRIDE_BYTES:
         raise Fault(
             "misaligned",
-            f"tensormap.replace of global_stride {dimension} by {value} bytes, of which the map holds multiples of "
+            f"tensormap.replace of global_stride {dimension} by {value} bytes, but the map stores multiples of "
             f"{_STRIDE_BYTES}: {value // _STRIDE_BYTES * _STRIDE_BYTES} (CUDA driver API, cuTensorMapEncodeTiled)",
         )
 
 
 def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
-    """The row of a field in the table of a mode, for the largest rank."""
+    """Return the row of a field in the table of a mode, for the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
-        raise Fault("map-mismatch", f"tensormap.replace.tile of {field}, and the tensor map is an im2col map ({_RULE})")
+        raise Fault("map-mismatch", f"tensormap.replace.tile of {field}, but the tensor map is an im2col map ({_RULE})")
     if dimension not in rows:
         raise Fault(
             "map-mismatch",
@@ -126,9 +126,9 @@ def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
 
 @instruction("tensormap.cp_fenceproxy", section=SECTION.format("tensormap.cp_fenceproxy"), moves=True)
 def cp_fenceproxy(binder: Binder) -> Step:
-    """A map from shared memory to global memory, and a fence, by a whole warp (``.sync.aligned``).
+    """Bind a copy of a map from shared to global memory with a fence, by a whole warp (``.sync.aligned``).
 
-    Its threads wait for each other before it copies: what each of them wrote is in the copy. Triton relies on it.
+    Its threads wait for each other before it copies, so the copy contains the writes of all. Triton relies on it.
     """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)

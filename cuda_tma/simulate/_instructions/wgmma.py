@@ -1,9 +1,8 @@
-"""``wgmma``: products of matrices, by four warps together, from shared memory.
+"""``wgmma``: products of matrices in shared memory, by four warps together.
 
-They take effect at once, whatever the order of the launch: in PTX the compiler moves sums from register to register
-before the wait for them, which machine code does not (observed: PTX of examples/grouped_gemm.py). `_flights.py` watches
-other accesses to their registers before the wait. That operands in shared memory stay as they are until the wait is for
-an observer to see.
+They take effect at once in every order of the launch: in PTX the compiler moves accumulators between registers before
+the wait, which machine code does not (observed: PTX of examples/grouped_gemm.py). `_flights.py` checks other accesses
+to their registers before the wait. An observer checks that operands in shared memory do not change before the wait.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from .._warps.spaces import SHARED_START
 from ._table import Group, instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
-_PIECE = np.dtype(np.complex128)  # merely the item of 16 bytes
+_PIECE = np.dtype(np.complex128)  # serves as an item of 16 bytes
 
 
 @instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)
@@ -48,7 +47,7 @@ class Product:
         self._d_rows, self._d_view = _rows(binder, wgmma.d), VIEW[np.dtype(wgmma.sums.register_dtype)]
 
     def execute(self, group: Group, lanes: Lanes) -> None:
-        """For all warpgroups at once, with and without the sums before."""
+        """Multiply for all warpgroups at once, with and without the previous accumulators."""
         firsts = as_array(lanes)[::WARPGROUP]
         scales = each(self._scale(group, selected(firsts)), len(firsts))
         for scale in (False, True):
@@ -56,7 +55,7 @@ class Product:
                 self._multiply(group, some, scale)
 
     def _multiply(self, group: Group, firsts: np.ndarray, scale: bool) -> None:
-        """D = A * B + D of the warpgroups that begin at lanes `firsts`."""
+        """Compute D = A * B + D for the warpgroups that begin at lanes `firsts`."""
         wgmma = self._wgmma
         issues = [Issue(group.parts, first, self._binder.instruction) for first in firsts.tolist()]
         if self._a is None:
@@ -72,7 +71,7 @@ class Product:
     def _matrices(
         self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The matrices that descriptors name, uint8 [matrices, ..., 16], and which of them each warpgroup takes."""
+        """Return the matrices of descriptors, uint8 [matrices, ..., 16], and the index of each warpgroup's."""
         parts = group.parts
         ctas = parts.geometry.cta_of_lane[firsts].tolist()
         named = [*zip(ctas, each(read(group, selected(firsts)), len(firsts)).tolist(), strict=True)]
@@ -89,7 +88,7 @@ class Product:
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
 
     def _addresses(self, find: Callable[[int], np.ndarray], descriptor: int) -> np.ndarray:
-        """Where the pieces lie that a descriptor names."""
+        """Return the addresses of the pieces that a descriptor names."""
         try:
             return find(descriptor)
         except NotImplementedError as error:
@@ -100,18 +99,18 @@ class Product:
         if first < SHARED_START or last >= stop:
             raise Fault(
                 "out-of-bounds",
-                f"wgmma reads shared memory from byte {first - SHARED_START} to {last - SHARED_START}, and the CTA has "
-                f"{stop - SHARED_START}: see the descriptor",
+                f"wgmma reads shared memory from byte {first - SHARED_START} to {last - SHARED_START}, but the CTA has "
+                f"{stop - SHARED_START}: check the descriptor",
                 firsts,
                 self._binder.instruction,
             )
 
 
 def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
-    """Rows of the matrix of 32-bit registers."""
+    """Return the rows of 32-bit registers in the register matrix."""
     found = [binder.code.register_rows[r.index][1] for r in registers if isinstance(r, Register)]
     if len(found) != len(registers):
-        raise binder.unsupported("an operand that is no register")
+        raise binder.unsupported("an operand that is not a register")
     return np.array(found, np.intp)
 
 
@@ -123,7 +122,7 @@ def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
     moves=True,
 )
 def order(binder: Binder) -> Step:
-    """For an observer."""
+    """Bind an event for observers."""
     pc, kind, by = binder.pc, binder.instruction.opcode[1], binder.instruction
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 

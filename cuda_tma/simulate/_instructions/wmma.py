@@ -1,7 +1,7 @@
-"""``wmma``: a warp loads, multiplies and stores whole matrices, of CUDA C++'s ``nvcuda::wmma``.
+"""``wmma``: a warp loads, multiplies and stores whole matrices, for CUDA C++'s ``nvcuda::wmma``.
 
-Which thread holds which element is for the hardware to choose (PTX ISA 9.0, "Matrix Fragments for WMMA"): here those of
-a matrix are dealt out row by row, as many to each lane, and registers that are left hold the same elements again.
+The hardware chooses the thread of each element (PTX ISA 9.0, "Matrix Fragments for WMMA"). Here the elements are
+distributed row by row, equally to all lanes, and remaining registers repeat them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """One matrix of a warp, in so many registers of each lane."""
+    """One matrix of a warp, in `registers` registers of each lane."""
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class Fragment:
 
     @property
     def dtype(self) -> np.dtype:
-        """Of an element's bits."""
+        """The dtype of an element's bits."""
         return np.dtype(f"u{_BYTES[self.type]}")
 
     @property
@@ -58,7 +58,7 @@ class Fragment:
 
     @property
     def held(self) -> int:
-        """Different elements of each lane."""
+        """The number of different elements in each lane."""
         return self.rows * self.columns // WARP
 
     @property
@@ -66,17 +66,17 @@ class Fragment:
         return self.registers * self.register.itemsize // self.dtype.itemsize
 
     def place(self, slot: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of an element of each lane."""
+        """Return row and column of an element of each lane."""
         element = lanes % WARP * self.held + slot
         return element // self.columns, element % self.columns
 
     def packed(self, elements: np.ndarray) -> np.ndarray:
-        """Elements of each lane, [lanes, held], as registers, [registers, lanes]."""
+        """Return elements of each lane, [lanes, held], as registers, [registers, lanes]."""
         every = np.tile(elements.astype(self.dtype), (1, self.slots // self.held))
         return np.ascontiguousarray(every).view(self.register).T
 
     def unpacked(self, registers: np.ndarray) -> np.ndarray:
-        """And back."""
+        """Return registers as elements, the inverse of :meth:`packed`."""
         return np.ascontiguousarray(registers.T).view(self.dtype)[:, : self.held]
 
 
@@ -93,7 +93,7 @@ def _fragment(binder: Binder, matrix: str, of_type: str, registers: int) -> Frag
 
 
 def _addresses(binder: Binder, fragment: Fragment, operands: tuple[Operand, ...]) -> Callable:
-    """Where the element of a slot lies, of each lane: rows or columns are `stride` elements apart."""
+    """Return the address of a slot's element in each lane: rows or columns are `stride` elements apart."""
     address, row_major = binder.address(operands[0]), "row" in binder.instruction.opcode
     stride = binder.read(operands[1], U32) if len(operands) > 1 else None
 
@@ -148,7 +148,7 @@ def wmma_store(binder: Binder) -> Step:
 
 @instruction("wmma.mma", section=SECTION.format("wmma.mma"), moves=True)
 def wmma_mma(binder: Binder) -> Step:
-    """``wmma.mma.sync.aligned.alayout.blayout.shape.d.c`` of f16, ``....d.a.b.c`` of the others."""
+    """Bind ``wmma.mma.sync.aligned.alayout.blayout.shape.d.c`` of f16, or ``....d.a.b.c`` of other types."""
     parts, pc = [p for p in binder.instruction.opcode if p != "satfinite"], binder.pc
     types = [part for part in parts if part in _BYTES]
     d_type, a_type, b_type, c_type = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types
@@ -184,7 +184,7 @@ def wmma_mma(binder: Binder) -> Step:
 
 
 def _numbers(fragment: Fragment, elements: np.ndarray) -> np.ndarray:
-    """[warps, rows, columns] of float64."""
+    """Return elements as float64, [warps, rows, columns]."""
     bits = np.ascontiguousarray(elements).reshape(-1, fragment.rows, fragment.columns)
     if fragment.type in ("f32", "s32"):
         return bits.view(dtype_of(fragment.type)).astype(np.float64)

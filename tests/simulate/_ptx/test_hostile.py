@@ -168,7 +168,7 @@ def printed(pattern, *arguments, threads=1):
     return report.output
 
 
-LOST = "\n... the kernel prints more than 4194304 characters: the rest is not kept\n"
+LOST = "\n... the kernel prints more than 4194304 characters: the rest is dropped\n"
 
 
 @pytest.mark.parametrize(
