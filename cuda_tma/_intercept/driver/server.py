@@ -231,7 +231,7 @@ def _config(launch: Launch) -> Config:
     grid = launch.grid
     if cluster is not None:
         if any(extent % by for extent, by in zip(grid, cluster, strict=True)):
-            raise ValueError(f"the grid {grid} is no multiple of the cluster {cluster}")
+            raise ValueError(f"the grid {grid} is not a multiple of the cluster {cluster}")
         grid = tuple(extent // by for extent, by in zip(grid, cluster, strict=True))
     return Config(
         grid=grid,

@@ -100,7 +100,7 @@ def test_ptx_gives_the_type_of_a_float(gpu):
     """Without C++, a launch on a GPU passes the bits of an int, which are another number."""
     kernel = gpu.load(PTX.format(""), "k")
     assert [each.type for each in kernel.parameters] == [None, "float"]
-    with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was given; pass 2\.0"):
+    with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was passed; pass 2\.0"):
         gpu.launch(Config(1, 1), kernel, np.zeros(1, np.float32), 2)
 
 
@@ -168,7 +168,7 @@ def test_a_suppression_may_be_text(gpu):
 def test_an_invalid_kernel_in_a_sequence_is_refused(gpu, is_dependent):
     kernel, out = gpu.load(PTX.format(""), "k"), np.zeros(1, np.float32)
     second = Config(1, 1, programmatic_stream_serialization=is_dependent)
-    with pytest.raises(TypeError, match="kernel is a str; the simulator takes"):
+    with pytest.raises(TypeError, match="kernel is a str; pass the result of"):
         gpu.launch_all([(Config(1, 1), kernel, out, 1.0), (second, "k", out, 1.0)])
     with pytest.raises(TypeError, match="config is a tuple; launch takes"):
         gpu.launch_all([((1, 1), kernel, out, 1.0)])

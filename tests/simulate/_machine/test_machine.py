@@ -344,7 +344,7 @@ DEFECTS = {
         (1, 64),
         (),
         "barrier-use",
-        "mbarrier.init of `full` in block (0, 0, 0), which is an mbarrier already",
+        "mbarrier.init of `full` in block (0, 0, 0), which is already an mbarrier",
     ),
     "never": ((1, 4), (768,), "deadlock", "`full`, parity 0: 1 of its 2 arrivals is missing, 768 bytes are missing"),
     "no_such_cta": ((1, 1), (), "cluster", "names CTA 7 of the cluster, which has 1"),
@@ -379,7 +379,7 @@ def test_a_finding_names_place_and_thread(gpu, ptx):
         ((1.0, 0, 0, 1 << 40), "argument 3 of kernel saxpy: 1099511627776 does not fit the parameter's 4 bytes"),
         ((b"123", 0, 0, 0), "argument 0 of kernel saxpy: .* a bytes was given; bytes are for a struct"),
         ((1.0, "text", 0, 0), "argument 1 of kernel saxpy: .* a str was given"),
-        ((1, 0, 0, 1), r"argument 0 of kernel saxpy: .* the int 1 was given; pass 1\.0"),
+        ((1, 0, 0, 1), r"argument 0 of kernel saxpy: .* the int 1 was passed; pass 1\.0"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(gpu, ptx, arguments, text):

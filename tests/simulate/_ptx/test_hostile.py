@@ -33,7 +33,7 @@ DECLARED = {
         r"'x'\[1099511627776\]; give an extent of 0 to 1073741824",
     ),
     "a variable of 40 GB": (".global .align 4 .f32 x[10737418240];", r"'x'\[10737418240\]; give an extent"),
-    "a product of extents": (".const .b32 x[65536][65536];", r"'x' takes 17179869184 bytes; a module has 1073741824"),
+    "a product of extents": (".const .b32 x[65536][65536];", r"'x' takes 17179869184 bytes; the most is 1073741824"),
     "a vector": (".global .v4 .f32 x[134217728];", r"'x' takes 2147483648 bytes"),
     "many extents": (f".global .b8 x{'[1073741824]' * 9000};", r"'x' takes 1152921504606846976 bytes"),
     "many variables": (".global .b8 x[536870912], y[536870912], z[1];", "the variables take more than the 1073741824"),

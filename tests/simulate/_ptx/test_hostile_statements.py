@@ -178,7 +178,7 @@ def test_a_wgmma_of_a_part_of_a_warpgroup_is_a_fault(threads):
     text = ".visible .entry f()\n{\nwgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;\nret;\n}\n"
     gpu = simulate.Device()
     (finding,) = gpu.launch(Config(8, threads), gpu.load(HEAD + text, "f")).errors
-    assert f"a warpgroup executes this, which is 128 threads, and the block has {threads}" in finding.message
+    assert f"a warpgroup, 128 threads, executes this, but the block has {threads}" in finding.message
 
 
 def test_an_error_of_the_simulator_names_the_instruction():

@@ -232,7 +232,7 @@ def test_every_instruction_of_every_kernel(source, target):
         (".entry k() {\n\nret\n}", 4, "found '}'"),
         (".entry k() {\nret;", 2, "the } of k"),
         (".entry k() { bra `x; }", 1, "'`x; }' is not PTX"),
-        (".entry k() {\n@q ret;\n}", 2, "the guard q is no register"),
+        (".entry k() {\n@q ret;\n}", 2, "the guard q is not a register"),
         (".entry k() {\n.reg .b32 r; x: ret; x: ret;\n}", 2, "x is declared twice"),
         (".global .b8 x[2] = {1, 2, 3};", 1, "too many"),
         ("\n.surprise 3", 2, "not .surprise"),
@@ -285,6 +285,6 @@ def test_a_kernel_names_the_object_to_pickle_instead():
     gpu = simulate.Device()
     kernel = gpu.load(EMPTY, "k")
     for attempt in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match=r"take its ptx and its name, .*: gpu\.load\(kernel\.ptx, kernel\.name\)"):
+        with pytest.raises(TypeError, match=r"pass its ptx and its name, .*: gpu\.load\(kernel\.ptx, kernel\.name\)"):
             attempt(kernel)
     assert gpu.load(kernel.ptx, kernel.name).name == "k"

@@ -165,7 +165,7 @@ def test_who_polls_without_end_is_told_who_waits():
 
 def test_too_many_arrivals_come_with_the_count():
     (finding,) = launched("too_many", False).findings
-    assert finding.kind == "barrier-use" and "more arrive than mbarrier.init said" in finding.message
+    assert finding.kind == "barrier-use" and "more arrivals than the count of mbarrier.init" in finding.message
     assert {what: marks_of("too_many", places) for what, places in finding.related} == {
         "initialised": {"INIT"},
         "bytes last expected": {"EXPECT"},
