@@ -151,7 +151,9 @@ def test_a_refusal_changes_nothing(driver, live, kernel, device_tensor):
     with pytest.raises(TensorMapError, match="in context 0xbeef, and the launch is on device 0 in context 0xc0de"):
         live[0] = there
     driver.errors["cuGraphExecKernelNodeSetParams"] = 1
-    with pytest.raises(Exception, match="refused to change a node of kernel k; the node may belong to another definition than the one"):
+    with pytest.raises(
+        Exception, match="refused to change a node of kernel k; the node may belong to another definition than the one"
+    ):
         live[2] = 3
     del driver.errors["cuGraphExecKernelNodeSetParams"]
     assert live[2] == 1 and changed(driver) == before
@@ -303,7 +305,9 @@ def test_a_capture_keeps_objects(driver):
         ValueError, match="^the ForeignStream captures no graph: call keep_alive between begin_building"
     ):
         graph.keep_alive(ForeignStream(), Thing())
-    with pytest.raises(TypeError, match="^graph is a Executable, which is executable and can keep no more objects alive"):
+    with pytest.raises(
+        TypeError, match="^graph is a Executable, which is executable and can keep no more objects alive"
+    ):
         graph.keep_alive(Executable(), Thing())
 
 

@@ -152,7 +152,8 @@ def test_records_become_a_report():
         "no thread of kernel gemm can go on:\n"
         "  block (3, 0): warps 0 to 3 wait at k.cu:2 for stage 2 of `shared.ring.full`, parity 1: its one arrival "
         "came, 16,384 of 49,152 bytes are missing: the box of `b_map` delivers 16,384\n"
-        "probable cause: expect_tx announces more bytes than the copies deliver: a copy is missing, or its box is smaller"
+        "probable cause: expect_tx announces more bytes than the copies deliver: a copy is missing, or its box "
+        "is smaller"
     )
 
 
@@ -192,7 +193,8 @@ def test_notes_become_a_report():
         "  block (0, 0): warps 1 to 2 wait at k.cu:12 for barrier 1 of the CTA: 64 of 128 threads are missing\n"
         "  block (0, 0, 5): warp 0 waits at k.cu:9 for the cluster's barrier: not all threads of the cluster have "
         "arrived\n"
-        "probable cause: every thread in the barrier's count must reach it: check the count and the branches before it\n"
+        "probable cause: every thread in the barrier's count must reach it: check the count and the branches "
+        "before it\n"
         "it still runs"
     )
     hang = memory.stuck(note(place=1 << 31 | 12, packed=0, file=0), WATCHED, str, ())
@@ -207,12 +209,18 @@ STATES = {
     (0, 0, 1, 16, 48): ("its one arrival came, 16 of 48 bytes are missing", "expect_tx announces more bytes"),
     (0, 0, 1, 16, None): ("its one arrival came, 16 bytes are missing", "expect_tx announces more bytes"),
     (0, 0, 1, -1600, 32): ("its one arrival came, 1,600 bytes more than the 32 expected came", "announces fewer bytes"),
-    (0, 1, 1, -16, None): ("its one arrival is missing, 16 bytes more than expected came", "no thread has called arrive_expect_tx"),
+    (0, 1, 1, -16, None): (
+        "its one arrival is missing, 16 bytes more than expected came",
+        "no thread has called arrive_expect_tx",
+    ),
     (0, 2, 4, 0, None): ("2 of its 4 arrivals are missing", "init() expects 4 arrivals in each phase, and 2 came"),
     (0, 1, 4, 0, None): ("1 of its 4 arrivals is missing", "init() expects 4 arrivals in each phase, and 3 came"),
     (0, 4, 4, 0, None): ("none of its 4 arrivals came", "no thread arrived in this phase"),
     (0, 0, 4, 16, 64): ("its 4 arrivals came, 16 of 64 bytes are missing", "expect_tx announces more bytes"),
-    (0, 1, 4, 16, 64): ("1 of its 4 arrivals is missing, 16 bytes are missing", "expect_tx() by itself is not an arrival"),
+    (0, 1, 4, 16, 64): (
+        "1 of its 4 arrivals is missing, 16 bytes are missing",
+        "expect_tx() by itself is not an arrival",
+    ),
 }
 
 
@@ -240,7 +248,8 @@ def test_two_threads_that_wait_for_each_other():
     sides = [MbarrierWait(f"`ring.{side}`", 1, 0, Barrier(0, 1, 1, 0)) for side in ("full", "empty")]
     waits = [("", each, (0, 0, 0), {index}) for index, each in enumerate(sides)]
     assert Hang(waiters_of(waits)).cause == (
-        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer arrivals than "
+        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer "
+        "arrivals than "
         "occur, or their stages or parities are out of step"
     )
     assert "no thread arrived in this phase" in Hang(waiters_of(waits[:1])).cause

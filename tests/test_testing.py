@@ -96,9 +96,7 @@ def test_a_tile_of_a_map_of_another_mode_is_refused():
         element_strides=(1,) * 4, pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(0, 0), channels_per_pixel=8,
         pixels_per_column=4,
     )  # fmt: skip
-    refuses(
-        "expected has TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE)
-    )
+    refuses("expected has TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE))
 
 
 @pytest.mark.parametrize(

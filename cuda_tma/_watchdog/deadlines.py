@@ -36,9 +36,7 @@ _RUNS_ON = (
     "the kernel is still running: nothing ends a wait at a hardware barrier; its stream, and work "
     "that waits for it, will not continue before the process ends"
 )
-_MOST_GONE = (
-    64  # kernels that no longer exist, and whose pending reports still need their names
-)
+_MOST_GONE = 64  # kernels that no longer exist, and whose pending reports still need their names
 _numbers = itertools.count(1)
 
 

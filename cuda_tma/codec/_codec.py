@@ -220,9 +220,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
 
 def _undecodable(arguments: dict[str, object]) -> TensorMapError:
     names = ", ".join(name for name, value in arguments.items() if value is None)
-    return TensorMapError(
-        f"these 128 bytes are not a tensor map of the driver: their code of {names} has no meaning"
-    )
+    return TensorMapError(f"these 128 bytes are not a tensor map of the driver: their code of {names} has no meaning")
 
 
 def stored_value(raw: bytes, field: Field) -> int:

@@ -124,7 +124,9 @@ _CASES = (
     Case("the map has an invalid interleave", _LOAD, patch={9: 0x1B}),
     Case("the map has rank 8", _LOAD, patch={8: 0xF0}),
     Case("the box is wider than the swizzle's span", _LOAD, params=_tiled(64, 64, swizzle=1)),
-    Case("the box's rows are not a multiple of 16 bytes", _LOAD, {"bytes": 30 * 32 * 4}, _tiled(64, 64, box_dim=(30, 32))),
+    Case(
+        "the box's rows are not a multiple of 16 bytes", _LOAD, {"bytes": 30 * 32 * 4}, _tiled(64, 64, box_dim=(30, 32))
+    ),
     Case("interleave 32B with rank 2", _LOAD, params=_tiled(64, 64, interleave=2, swizzle=1)),
     # the start of a copy, and its destination
     Case("the innermost coordinate is not a multiple of 16 bytes", _LOAD, {"x": 1}),

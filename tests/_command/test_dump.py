@@ -17,9 +17,7 @@ from tests.support.descriptors import LEGAL
 
 RAW = encode(LEGAL)
 DIGITS = RAW.hex()
-HOW = (
-    "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit"
-)
+HOW = "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit"
 
 
 def words(raw: bytes, kind: str) -> tuple[int, ...]:
@@ -90,8 +88,14 @@ REFUSED = {
     "groups of 6": (lines(DIGITS, 6, " "), "43 groups of 4 to 6 digits could be bytes"),
     "groups of 32 but for a short one": (DIGITS[:8] + " " + lines(DIGITS[8:], 32), "of 8 to 32 digits could be"),
     "lines, two of them short": (f"{DIGITS[:200]} {DIGITS[200:210]} {DIGITS[210:]}", "3 groups of 10 to 200 digits"),
-    "words of 4 bytes in order": (lines(DIGITS, 8, " "), "32 groups of 8 digits are a map as bytes in order, but not as w"),
-    "words of 8 bytes in order": (lines(DIGITS, 16, " "), "16 groups of 16 digits are a map as bytes in order, but not as"),
+    "words of 4 bytes in order": (
+        lines(DIGITS, 8, " "),
+        "32 groups of 8 digits are a map as bytes in order, but not as w",
+    ),
+    "words of 8 bytes in order": (
+        lines(DIGITS, 16, " "),
+        "16 groups of 16 digits are a map as bytes in order, but not as",
+    ),
     "8 and 16": (lines(DIGITS[:128], 8) + " " + lines(DIGITS[128:], 16), "24 groups of 8 to 16 digits could be"),
     "one long number": ("0x" + DIGITS, "1 group with 0x, the longest of 256 digits, are not words of 128 bytes"),
     "numbers of 128 bits": (" 0x".join(["", *lines(DIGITS, 32).split()]), "8 groups with 0x, the longest of 32 digits"),
@@ -156,7 +160,9 @@ def test_a_file_of_another_size_is_named_with_its_size(tmp_path, size):
     path.write_bytes(b"\xff" * size)
     with pytest.raises(TensorMapError) as error:
         read_map(str(path))
-    assert str(error.value).startswith(f"{path} is not a tensor map: it has {size} bytes, and a tensor map has 128. {HOW}")
+    assert str(error.value).startswith(
+        f"{path} is not a tensor map: it has {size} bytes, and a tensor map has 128. {HOW}"
+    )
 
 
 def test_a_text_that_is_not_a_dump_is_named_with_its_file(tmp_path):

@@ -235,7 +235,9 @@ def test_the_type_by_the_name_that_wrappers_give_it():
 
 def test_a_descriptor_at_a_misaligned_address(capsys):
     text = (POSTED / "NVIDIA_cutlass_947.txt").read_text().replace("2800c0", "2800d0")
-    assert "Its 128 bytes were to be written at 0x7ffd7d2800d0, which is not a multiple of 64" in explain(capsys, text)[1]
+    assert (
+        "Its 128 bytes were to be written at 0x7ffd7d2800d0, which is not a multiple of 64" in explain(capsys, text)[1]
+    )
 
 
 def test_lines_of_several_processes(capsys):

@@ -73,7 +73,10 @@ def test_the_fault_is_reported(run):
         (["--arg", "9" * 5000], "...9999999999999' has 5000 characters; a number has at most 64 bits"),
         (["--arg", f"int8[{'9' * 5000}]"], "cannot parse 'int8["),
         (["--arg", f"int8[8]@{'9' * 5000}"], "cannot parse 'int8["),
-        (["--arg", "float32[4x8]@4x8,bogus=3"], "'bogus' is not an option of a map; these are element_strides, data_type"),
+        (
+            ["--arg", "float32[4x8]@4x8,bogus=3"],
+            "'bogus' is not an option of a map; these are element_strides, data_type",
+        ),
         (["--arg", "absent.npy"], "absent.npy cannot be read"),
         (["--cluster", "99"], "a cluster has at most 16"),
         (["-D", "Window=3"], "does not compile"),

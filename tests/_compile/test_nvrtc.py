@@ -330,8 +330,9 @@ def test_an_error_without_a_compilers_remedy_gets_one():
     with pytest.raises(CompileError, match=r'source file "absent.h"; name its folder by options=\["-I/folder"\]; CUDA'):
         compile_source("#include <absent.h>\n", "k", target="sm_90a")
     log = "ptxas error   : Entry function 'k' uses too much shared data (0x19010 bytes, 0xc000 max)"  # of CUDA 12
-    assert "k' uses too much shared data (0x19010 bytes, 0xc000 max); use cuda_tma::dynamic_shared<T>() of dynamic_shared.cuh for more than 48 KB" in str(
-        diagnose(log, KERNEL, "k.cu", "k", "sm_90a")
+    assert (
+        "k' uses too much shared data (0x19010 bytes, 0xc000 max); use cuda_tma::dynamic_shared<T>() of "
+        "dynamic_shared.cuh for more than 48 KB" in str(diagnose(log, KERNEL, "k.cu", "k", "sm_90a"))
     )
 
 

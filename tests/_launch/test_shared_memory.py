@@ -72,7 +72,9 @@ def test_more_than_the_device_has(driver, kernel, stream, launch):
     )
     with pytest.raises(ValueError, match=message):
         launch(stream, config(300_000), kernel())
-    with pytest.raises(ValueError, match="with 232448 bytes of dynamic shared memory in addition to its static 16, and device"):
+    with pytest.raises(
+        ValueError, match="with 232448 bytes of dynamic shared memory in addition to its static 16, and device"
+    ):
         launch(stream, config(232_448), kernel(16))
     assert driver.launches == [] and driver.called("cuKernelSetAttribute") == []
 
@@ -104,8 +106,9 @@ def test_a_compiled_kernel_gets_its_arguments(driver, kernel, stream, launch):
     launch(stream, config(), taken)
     launch(stream, config(120 * KB), taken)
     launch(stream, {"grid": 1, "block": 32}, taken)
-    with pytest.raises(ValueError, match="shmem_size=65536 is less than the 102400 bytes of dynamic shared memory that "
-                                         "kernel k<4> uses; leave shmem_size out, and the launch allocates them"):  # fmt: skip
+    with pytest.raises(ValueError, match="shmem_size=65536 is less than the 102400 bytes of dynamic shared memory "
+                                         "that kernel k<4> uses; leave shmem_size out, "
+                                         "and the launch allocates them"):  # fmt: skip
         launch(stream, config(64 * KB), taken)
     assert [each.shared_mem_bytes for each in driver.launches] == [100 * KB, 120 * KB, 100 * KB]
     assert len(driver.called("cuKernelSetAttribute")) == 1

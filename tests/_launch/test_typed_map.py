@@ -150,7 +150,9 @@ def test_maps_of_other_libraries(launch, tensor):
         with pytest.raises(TensorMapError, match=r"argument 0 .* its box_dim is \(16, 16\), the kernel's \(16, 32\)"):
             launch(kernel_name(TILE), [128], given)
     for given in others(b"\xff" * 128):
-        with pytest.raises(TensorMapError, match="the map that was passed is of another: its bytes are not a tensor map"):
+        with pytest.raises(
+            TensorMapError, match="the map that was passed is of another: its bytes are not a tensor map"
+        ):
             launch(kernel_name(TILE), [128], given)
 
 
@@ -213,7 +215,8 @@ def test_uploaded_maps_of_another_type(launch, driver, device_tensor, uploaded):
     ]:  # fmt: skip
         buffer = uploaded(taken, options)
         message = (
-            f"^argument 0 of kernel k points to maps of type .*, and a map of the uploaded array is of another: {message}"
+            f"^argument 0 of kernel k points to maps of type .*, and a map of the uploaded array is of "
+            f"another: {message}"
         )
         with pytest.raises(TensorMapError, match=message):
             launch(pointer_name(wanted), [8], buffer)

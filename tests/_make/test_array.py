@@ -107,7 +107,9 @@ def test_index_of_the_refused_tensor(driver, device_tensor):
     tensors = [device_tensor((64, 128))] * 3 + [device_tensor((64, 127))]
     with pytest.raises(TensorMapError, match=r"^tensors\[3\]: no tensor map for a float32 tensor of shape \(64, 127\)"):
         cuda_tma.create_tensor_maps(tensors, OPTIONS)
-    with pytest.raises(TypeError, match="tensors is a DeviceTensor; pass a sequence of tensors, or one with addresses="):
+    with pytest.raises(
+        TypeError, match="tensors is a DeviceTensor; pass a sequence of tensors, or one with addresses="
+    ):
         cuda_tma.create_tensor_maps(tensors[0], OPTIONS)
     with pytest.raises(IndexError, match="index 4 is outside the 3 maps"):
         cuda_tma.create_tensor_maps(tensors[:3], OPTIONS)[4]

@@ -134,7 +134,9 @@ def test_invalid_capsule(given):
         def __dlpack__(self, **keywords):
             return given
 
-    with pytest.raises(TensorMapError, match=f"__dlpack__ returned a {type(given).__name__}, not an unused DLPack capsule"):
+    with pytest.raises(
+        TensorMapError, match=f"__dlpack__ returned a {type(given).__name__}, not an unused DLPack capsule"
+    ):
         export_tensor(Odd())
 
 

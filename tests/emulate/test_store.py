@@ -136,7 +136,9 @@ def test_memory_that_ends_a_whole_chunk_before_the_row_faults():
     vector = dataclasses.replace(MATRIX, global_dim=(24,), global_strides=(), box_dim=(16,), element_strides=(1,))
     for missing in (16, 17, 32):
         short = np.zeros(32 - missing if missing < 32 else 0, np.uint8)
-        with pytest.raises(TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which has {len(short)} bytes") as fault:
+        with pytest.raises(
+            TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which has {len(short)} bytes"
+        ) as fault:
             emulate.store(vector, short, np.ones(32, np.uint8), (0,))
         assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS" and not short.any()
     almost = np.zeros(17, np.uint8)

@@ -137,7 +137,8 @@ PLANTED = (
             "block (0, 0): warp 1 waits at hang.cu:{there} for stage 0 of `ring.full`, parity 1: its one arrival is "
             "missing",
         ),
-        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer arrivals than "
+        "each waits for the other, and neither has arrived: a stage is never released, init() counts fewer "
+        "arrivals than "
         "occur, or their stages or parities are out of step",
     ),
     Planted(

@@ -283,7 +283,9 @@ def test_static_memory_counts(device, stream):
     most = torch.cuda.get_device_properties(0).shared_memory_per_block_optin
     for size in (16 * 1024, 17 * 1024, most - 32 * 1024):
         assert last_word(stream, kernel, size) == 42
-    with pytest.raises(ValueError, match="bytes of dynamic shared memory in addition to its static 32768, and device 0 has"):
+    with pytest.raises(
+        ValueError, match="bytes of dynamic shared memory in addition to its static 32768, and device 0 has"
+    ):
         last_word(stream, kernel, most - 32 * 1024 + 4)
 
 

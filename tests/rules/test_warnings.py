@@ -307,7 +307,8 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
         "and their effect is unknown. Encode the params without them.",
     ]
     assert sentence(odd, warnings(odd)[1], "float32") == (
-        "the bytes contain bits that belong to no parameter; better: none: bits 0xffffffff of word 31 differ from what the driver "
+        "the bytes contain bits that belong to no parameter; better: none: bits 0xffffffff of word 31 differ "
+        "from what the driver "
         "writes, and their effect is unknown. Encode the params without them. "
         "[driver: unexplained=(31, 4294967295)]"
     )

@@ -91,6 +91,4 @@ def check_headers(ptx: str, source: str, file: str, name: str, target: str) -> N
 def check_kernel(given: Any) -> None:
     """Refuse an object that is not a kernel of the simulator."""
     if not isinstance(given, Kernel):
-        raise TypeError(
-            f"kernel is a {type(given).__name__}; pass the result of Device.compile or Device.load"
-        )
+        raise TypeError(f"kernel is a {type(given).__name__}; pass the result of Device.compile or Device.load")

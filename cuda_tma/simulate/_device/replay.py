@@ -4,6 +4,7 @@ A racing read returns the value before the write or the value after it. If other
 memory, the same output and the same number of executed instructions, the value has no effect. Compilers emit such
 reads: all threads load a scalar, and one of them stores it.
 """
+
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping

@@ -167,9 +167,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
             try:
                 site.copies(codes[name])
             except (ValueError, LookupError, TypeError):
-                raise Fault(
-                    "fault", f"a call of {name} passes other parameters than the function has", lanes
-                ) from None
+                raise Fault("fault", f"a call of {name} passes other parameters than the function has", lanes) from None
             site.enter(group, as_array(lanes)[addresses == address], codes[name])
         return YIELD
 

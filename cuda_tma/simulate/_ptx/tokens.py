@@ -10,8 +10,8 @@ from typing import NamedTuple, NoReturn
 from ..._budget import NESTING, TOKENS
 from .._errors import ParseError
 
-# An opcode with its modifiers is one token, as is `%tid.x`; directives and types are one each: `.reg`, `.b32`. A long run
-# of integers with their commas is one token, because tables of variables and names contain a hundred thousand.
+# An opcode with its modifiers is one token, as is `%tid.x`; directives and types are one each: `.reg`, `.b32`. A long
+# run of integers with their commas is one token: tables of variables and names contain a hundred thousand.
 _TOKEN = re.compile(
     r"""(?P<integers>(?<=[{,])\s*(?:(?:0|[1-9]\d{0,14})\s*,\s*){16,})
     |(?P<space>[ \t\r\f]+|//[^\n]*)

@@ -216,7 +216,7 @@ def _length(item: _Item) -> int:
 
 
 def _stored(item: Immediate | np.ndarray, type_: str, size: int) -> bytes:
-    """Return a number, or a run of integers, as the bytes of a type: integers wrap, floating-point numbers are rounded."""
+    """Return a number or a run of integers as the bytes of a type: integers wrap, other numbers are rounded."""
     kind = _FLOATS.get(type_)
     if isinstance(item, np.ndarray):
         if kind is None and size <= _LARGEST:

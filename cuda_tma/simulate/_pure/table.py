@@ -74,9 +74,7 @@ class Spelling:
 
     def __init__(self, opcode: tuple[str, ...], layout: tuple[str, ...]):
         self.root = opcode[0]
-        self.layout = (
-            layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address
-        )
+        self.layout = layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address
         words = list(opcode[1:])
         end = next((i for i in range(len(words), 0, -1) if words[i - 1] not in _AT_WILL), 0)
         self.words = words[end:] + words[:end]

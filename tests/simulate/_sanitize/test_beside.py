@@ -234,7 +234,8 @@ def mark_of(name: str, places: tuple) -> str:
         ("arrives_twice", "barrier-use", "SECOND", {("arrived before", "FIRST")}),
         ("multicast", "transaction-count", "WAIT", {
             ("initialised", "INIT"), ("bytes last expected", "EXPECT"), ("last arrival", "EXPECT"),
-            ("a copy arrived at the same mbarrier of another CTA", "LOAD"), ("the CTAs of that copy are chosen", "MASK"),
+            ("a copy arrived at the same mbarrier of another CTA", "LOAD"),
+            ("the CTAs of that copy are chosen", "MASK"),
             ("also waits", "END"), (WAITER, "LOAD")}),
         ("nobody_arrives", "deadlock", "WAIT", {("initialised", ""), (WAITER, "WRITE"), (ENDED, "MET")}),
         ("written_in_part", "uninitialized-read", "PRODUCT", {("written next to it", "WRITE"), (BARRIER, "MET")}),

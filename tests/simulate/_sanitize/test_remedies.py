@@ -66,7 +66,9 @@ MENDS = {
     "tirx_kernels_202_slot_reused_early": [  # the reader arrives on `empty` already
         ("and wait for it before the write", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
     ],
-    "V6": [("pass the sum of the copies' bytes", "expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024)", "expect_tx(1024)")],
+    "V6": [
+        ("pass the sum of the copies' bytes", "expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024)", "expect_tx(1024)")
+    ],
     "cutlass_2944_load_beyond_the_last_tile": [
         ("issue no unused load", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
     ],
