@@ -29,7 +29,7 @@ _BEGIN = _HEAD.format(
     name="wgmma_macros.cuh",
     what="""The text of
 // wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
-// macro outlives them.""",
+// macro remains defined after them.""",
 )
 _STATEMENT = r"""
 // The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/cache_policy.cuh: how L2 treats what a copy reads or writes.
+// cuda_tma/cache_policy.cuh: hints to L2 for the bytes that a copy reads or writes.
 #pragma once
 
 namespace cuda_tma {
 
-// How L2 should treat the bytes: the last argument of every copy, made by evict_first() and the like.
+// The treatment of the bytes in L2: the last argument of every copy, from evict_first() and similar functions.
 struct CachePolicy { unsigned long long bits; enum { given = true }; };
 struct NoCachePolicy { unsigned long long bits; enum { given = false }; };
 
@@ -13,13 +13,13 @@ struct NoCachePolicy { unsigned long long bits; enum { given = false }; };
 #define CUDA_TMA_CREATE_POLICY(priority) \
     CachePolicy policy; asm("createpolicy.fractional.L2::" priority ".b64 %0, 1.0;" : "=l"(policy.bits)); return policy
 __device__ inline CachePolicy evict_first() { CUDA_TMA_CREATE_POLICY("evict_first"); }          // read once
-__device__ inline CachePolicy evict_last() { CUDA_TMA_CREATE_POLICY("evict_last"); }            // read again, by others
+__device__ inline CachePolicy evict_last() { CUDA_TMA_CREATE_POLICY("evict_last"); }            // others read it again
 __device__ inline CachePolicy evict_normal() { CUDA_TMA_CREATE_POLICY("evict_normal"); }        // as without a policy
-__device__ inline CachePolicy evict_unchanged() { CUDA_TMA_CREATE_POLICY("evict_unchanged"); }  // as the line is now
+__device__ inline CachePolicy evict_unchanged() { CUDA_TMA_CREATE_POLICY("evict_unchanged"); }  // keeps the policy
 #undef CUDA_TMA_CREATE_POLICY
 
-// ... for about this part of the accesses, more than 0 and at most 1; the rest leaves lines as they are: so that what
-// is kept fits L2.
+// ... for about this part of the accesses, more than 0 and at most 1. Other accesses do not change the lines. Use a
+// part that fits in L2.
 #define CUDA_TMA_CREATE_POLICY(priority)                                                   \
     CachePolicy policy;                                                                    \
     asm("createpolicy.fractional.L2::" priority ".L2::evict_unchanged.b64 %0, %1;"         \

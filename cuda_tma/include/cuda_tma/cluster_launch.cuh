@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/cluster_launch.cuh: a cluster that is done takes the place of one that has not yet started, so that a kernel
-// with more tiles than multiprocessors needs no counter of its own. Documented in the ISA and assembled for each target
+// cuda_tma/cluster_launch.cuh: a finished cluster takes the place of one that has not started, so that a kernel with
+// more tiles than multiprocessors needs no counter of its own. Documented in the ISA and assembled for each target
 // that has it (compute capability 10 and later); not run on hardware. One function is one PTX instruction.
 //
 //     if (threadIdx.x == 0) {
@@ -9,9 +9,9 @@
 //         try_cancel_launch(response, full);
 //     }
 //     full.wait(parity);
-//     if (!is_launch_canceled(response)) break;      // there is no more
+//     if (!is_launch_canceled(response)) break;      // no cluster is left
 //     const uint3 next = first_canceled_cta(response);
-//     fence_proxy_async();                           // before the response is overwritten, as of all that is read
+//     fence_proxy_async();                           // after the reads, before the next response overwrites this one
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -19,11 +19,11 @@
 
 namespace cuda_tma {
 
-// In shared memory: which cluster will not start, if any.
+// In shared memory: the response, with the canceled cluster if there is one.
 struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
 
-// clusterlaunchcontrol.try_cancel: asks for a cluster that has not started; `full` counts the 16 bytes of the answer.
-// By one thread. ISA: "clusterlaunchcontrol.try_cancel".
+// clusterlaunchcontrol.try_cancel: requests a cluster that has not started; `full` counts the 16 bytes of the response.
+// Call it in one thread. ISA: "clusterlaunchcontrol.try_cancel".
 template <typename Response>
 __device__ void try_cancel_launch(Response& response, Barrier& full) {
     require_cluster_launch_control<Response>();
@@ -31,7 +31,7 @@ __device__ void try_cancel_launch(Response& response, Barrier& full) {
                  ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
 }
 
-// ... .multicast::cluster::all: the answer to this place in each CTA of the cluster, whose `full` counts.
+// ... .multicast::cluster::all: the response at this offset in each CTA of the cluster, whose `full` counts.
 template <typename Response>
 __device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
     require_cluster_launch_multicast<Response>();
@@ -40,7 +40,7 @@ __device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
                  ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
 }
 
-// clusterlaunchcontrol.query_cancel.is_canceled: is there one?
+// clusterlaunchcontrol.query_cancel.is_canceled: whether the response contains a cluster.
 template <typename Response>
 __device__ bool is_launch_canceled(const Response& response) {
     require_cluster_launch_control<Response>();
@@ -51,7 +51,7 @@ __device__ bool is_launch_canceled(const Response& response) {
     return canceled;
 }
 
-// clusterlaunchcontrol.query_cancel.get_first_ctaid: the blockIdx of its first CTA, if there is one.
+// clusterlaunchcontrol.query_cancel.get_first_ctaid: the blockIdx of its first CTA, if it contains a cluster.
 template <typename Response>
 __device__ uint3 first_canceled_cta(const Response& response) {
     require_cluster_launch_control<Response>();

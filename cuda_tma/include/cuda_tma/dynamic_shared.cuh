@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/dynamic_shared.cuh: dynamic shared memory whose size the kernel says, so that the host need not.
+// cuda_tma/dynamic_shared.cuh: dynamic shared memory whose size is in the kernel, so that the host need not repeat it.
 #pragma once
 
 namespace cuda_tma {
 
 // All of the CTA's dynamic shared memory, as one T: Shared& shared = dynamic_shared<Shared>();
 //
-// It starts at a multiple of 1024 bytes, as the widest swizzle asks. The size stays in the PTX as a comment, where
-// cuda_tma.compile reads it: launch then gives the kernel so much.
+// It starts at a multiple of 1024 bytes, as the widest swizzle requires. The PTX contains the size as a comment.
+// cuda_tma.compile reads it, and launch allocates these bytes.
 template <typename T>
 __device__ __forceinline__ T& dynamic_shared() {
     static_assert(alignof(T) <= 1024, "dynamic shared memory is aligned to 1024 bytes");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/element.cuh: the data types of tensor maps, and their elements in shared memory. A 16-bit float is a type of
-// its own, which converts to the float of its value and from one, and gives its bits:
+// cuda_tma/element.cuh: the data types of tensor maps, and their elements in shared memory. A 16-bit float has its own
+// type, which converts to and from the float of its value, and returns its bits:
 //
 //     __shared__ Tile<BFLOAT16, Box<32, 64>> tile;
 //     const float value = tile(row, column);               // 1.0f for 0x3f80
@@ -13,7 +13,7 @@
 
 namespace cuda_tma {
 
-// CUtensorMapDataType. Of two types that C++ takes for one (FLOAT32, TFLOAT32) a load makes different bits.
+// CUtensorMapDataType. C++ has one type for FLOAT32 and TFLOAT32, but a load produces different bits.
 enum DataType : int {
     UINT8, UINT16, UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, FLOAT64, BFLOAT16, FLOAT32_FTZ, TFLOAT32,
     TFLOAT32_FTZ, U4_ALIGN8B, U4_ALIGN16B, U6_ALIGN16B,
@@ -53,7 +53,7 @@ struct NarrowFloat {
         } else return of_small();
     }
 
-    // An integer could be the value or the bits: neither is made silently.
+    // An integer could be the value or the bits, so neither conversion is implicit.
     template <typename Integer, Integer = 0, typename If<(Integer(1) / 2 == 0 && Integer(2) != Integer(1))>::Type = 0>
     __device__ operator Integer() const {
         static_assert(sizeof(Integer) == 0,
@@ -69,7 +69,7 @@ struct NarrowFloat {
 private:
     Bits content;
 
-    // The value of 8 bits or fewer. A subnormal value is a whole multiple of the smallest one.
+    // The value of at most 8 bits. A subnormal value is a multiple of the smallest one.
     __device__ float of_small() const {
         constexpr unsigned ONE = 1u << Fraction, LARGEST = (1u << Exponent) - 1;
         constexpr int BIAS = (1 << (Exponent - 1)) - 1;
@@ -139,7 +139,7 @@ template <> constexpr int packed_bits<E2m1> = 4;
 
 // ---- elements of the data types ----
 
-// An element of the packed types is part of a byte: it has no type of its own.
+// An element of a packed type is part of a byte, so it has no type.
 struct PackedElement {};
 
 template <DataType> struct ElementOf { using Type = PackedElement; };
@@ -157,7 +157,7 @@ template <> struct ElementOf<FLOAT32_FTZ> { using Type = float; };
 template <> struct ElementOf<TFLOAT32> { using Type = float; };
 template <> struct ElementOf<TFLOAT32_FTZ> { using Type = float; };
 
-// How much 16 elements are: the unit of the packed types, of which the ALIGN16B ones leave a gap behind their data.
+// The bytes of 16 elements, the unit of the packed types. ALIGN16B types leave a gap after their data.
 // ISA: "Packed Data types".
 template <DataType Type>
 struct Sixteen {
@@ -166,14 +166,14 @@ struct Sixteen {
     }
     __host__ __device__ static constexpr unsigned taken_bytes() { return Type >= U4_ALIGN16B ? 16 : data_bytes(); }
 
-    // Where an element of a row starts.
+    // The offset of an element in its row.
     __host__ __device__ static constexpr unsigned offset(unsigned element) {
         if constexpr (Type < U4_ALIGN8B) return element * (data_bytes() / 16);
         else return element / 16 * taken_bytes() + element % 16 * data_bytes() / 16;
     }
 };
 
-// An element of 4 or 6 bits, the first of which is bit `column * bits % 8` of its first byte.
+// An element of 4 or 6 bits. Its first bit is bit `column * bits % 8` of its first byte.
 template <typename Value, DataType Type>
 __device__ auto packed_element(const unsigned char* first, unsigned column) {
     constexpr unsigned BITS = packed_bits<Value>;

@@ -50,7 +50,7 @@ __device__ constexpr void require_product() {
                   "u8 int, of f16, e4m3 and e5m2 also unsigned (two f16)");
 }
 
-// Exponent bits of e4m3 and e5m2; the mantissa has the rest of 7.
+// Exponent bits of e4m3 and e5m2; the other bits of 7 are the mantissa.
 __host__ __device__ constexpr int exponent_bits(Input type) { return type == Input::e5m2 ? 5 : 4; }
 
 }  // namespace cuda_tma

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/macros.cuh: the text of tensor copies. For tma.cuh and sm100.cuh, which include it first, and last
-// macros_end.cuh, so that no macro outlives them.
+// cuda_tma/macros.cuh: the text of tensor copies, for tma.cuh and sm100.cuh. They include it first and macros_end.cuh
+// last, so that no macro remains defined after them.
 //
 // An instruction's text cannot depend on a template argument, so these macros write it out for each rank, with and
 // without a cache policy. `left` and `right` are the text around the {coordinates}. Operands %0 to %4 are coordinates,
@@ -45,9 +45,9 @@
     CUDA_TMA_RANK(5, "{%0, %1, %2, %3, %4}", name, qualifiers, left, middle "{%6, %7, %8}" right,                  \
                   CUDA_TMA_OFFSETS, __VA_ARGS__)
 
-// Operands of a load behind those: [%6] or [%9] is `tile`, then the map and the barrier.
+// Operands of a load after those: [%6] or [%9] is `tile`, then the map and the barrier.
 #define CUDA_TMA_LOAD_OPERANDS "r"(smem_address(tile)), "l"(map_address(map)), "r"(full.address())
-// Of a store, in the same way.
+// Operands of a store, in the same way.
 #define CUDA_TMA_STORE_OPERANDS "l"(map_address(map)), "r"(smem_address(tile))
 #define CUDA_TMA_COMPLETE ".mbarrier::complete_tx::bytes"
 #define CUDA_TMA_MULTICAST CUDA_TMA_COMPLETE ".multicast::cluster"

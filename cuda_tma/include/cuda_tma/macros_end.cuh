@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/macros_end.cuh: the end of what macros.cuh began.
+// cuda_tma/macros_end.cuh: undefines the macros of macros.cuh.
 
 #undef CUDA_TMA_MULTICAST
 #undef CUDA_TMA_COMPLETE

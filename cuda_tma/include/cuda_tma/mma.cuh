@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/mma.cuh: the tensor cores of every target, one warp at a time, on tiles that TMA loaded: ldmatrix, which
-// finds its way through a swizzle, and mma.sync. One function is one PTX instruction. What goes out again:
-// store_matrices() of warpgroup.cuh.
+// cuda_tma/mma.cuh: the tensor cores of every target, for one warp at a time, on tiles that TMA loaded: ldmatrix from
+// swizzled tiles, and mma.sync. One function is one PTX instruction. store_matrices() of warpgroup.cuh writes results
+// to shared memory.
 //
 //     __shared__ alignas(1024) unsigned short a[64][64], b[16][64];     // boxes of bf16, loaded with SWIZZLE_128B
-//     float sums[2][4] = {};                                            // of 16 x 8 tiles, two side by side
+//     float sums[2][4] = {};                                            // two tiles of 16 x 8, side by side
 //     const auto a_rows = rows_of_a(a), b_rows = rows_of_b(b);
-//     for (unsigned k = 0; k < 128; k += 32) {                          // bytes: one instruction takes 32 of K
+//     for (unsigned k = 0; k < 128; k += 32) {                          // bytes: one instruction covers 32 of K
 //         unsigned a_part[4], b_part[4];
 //         load_matrices(a_part, a_rows.at(16 * warp, k));               // 16 rows of A
-//         load_matrices(b_part, b_rows.at(0, k));                       // 16 rows of B: those of two tiles
+//         load_matrices(b_part, b_rows.at(0, k));                       // 16 rows of B, for two tiles
 //         mma(sums[0], a_part, b_part[0], b_part[1]);
 //         mma(sums[1], a_part, b_part[2], b_part[3]);
 //     }
 //
-// All 32 threads of a warp call each function together. "ISA" is NVIDIA's "Parallel Thread Execution ISA"; its sections
-// are given by title.
+// All 32 threads of a warp call each function together. "ISA" is NVIDIA's "Parallel Thread Execution ISA", cited by
+// section title.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -28,8 +28,8 @@ namespace cuda_tma {
 // ---- tiles to registers ----
 
 // ldmatrix, x1, x2 or x4: one, two or four 8 x 8 matrices of 16-bit elements, or of 8 rows of 16 bytes of any type.
-// Lane i gives the address of row i % 8 of matrix i / 8 (16 bytes, aligned), and gets in m[j] the four bytes i % 4 * 4
-// of row i / 4 of matrix j. ISA: "ldmatrix".
+// Lane i passes the address of row i % 8 of matrix i / 8 (16 bytes, aligned), and receives in m[j] the four bytes from
+// i % 4 * 4 on of row i / 4 of matrix j. ISA: "ldmatrix".
 __device__ __forceinline__ void load_matrices(unsigned (&m)[1], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];" : "=r"(m[0]) : "r"(address) : "memory");
 }
@@ -42,7 +42,7 @@ __device__ __forceinline__ void load_matrices(unsigned (&m)[4], unsigned address
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3]) : "r"(address) : "memory");
 }
 
-// ... .trans: each matrix turned round: lane i gets 16-bit elements (i % 4 * 2, i / 4) and (i % 4 * 2 + 1, i / 4).
+// ... .trans: transposes each matrix: lane i gets 16-bit elements (i % 4 * 2, i / 4) and (i % 4 * 2 + 1, i / 4).
 __device__ __forceinline__ void load_matrices_transposed(unsigned (&m)[1], unsigned address) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];" : "=r"(m[0]) : "r"(address) : "memory");
 }
@@ -55,19 +55,19 @@ __device__ __forceinline__ void load_matrices_transposed(unsigned (&m)[4], unsig
                  : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3]) : "r"(address) : "memory");
 }
 
-// ---- a way through a swizzled tile ----
+// ---- addresses in a swizzled tile ----
 
-// The addresses that this lane gives load_matrices(), for 16 rows by 32 bytes anywhere in a tile. A swizzle flips bits
-// of the place in a row, the same in every eighth row: they are worked out once. BoxBytes: from box to box of a tile
-// that is wider than the span of its swizzle.
+// The addresses that this lane passes to load_matrices(), for 16 rows by 32 bytes anywhere in a tile. A swizzle flips
+// bits of the offset in a row, the same in every eighth row, so they are computed once. BoxBytes: the distance of boxes
+// in a tile that is wider than the span of its swizzle.
 template <Swizzle Mode, unsigned PitchBytes, unsigned BoxBytes = 0>
 struct MatrixRows {
     static_assert(Mode != SWIZZLE_128B_ATOM_32B_FLIP_8B, "ldmatrix reads 16 bytes, which this swizzle tears apart");
     unsigned row_address;   // of this lane's row
-    unsigned byte;          // its place there, the swizzle's bits flipped
+    unsigned byte;          // its offset in the row, with the swizzle's bits flipped
 
-    // Lanes 0 to 7 name the first of four matrices, 8 to 15 the second ...: first down by 8 rows and then to the right by
-    // 16 bytes, or first to the right.
+    // Lanes 0 to 7 pass the rows of the first of four matrices, 8 to 15 those of the second, and so on. The second is 8
+    // rows below the first, or 16 bytes to its right.
     __device__ static constexpr MatrixRows of(unsigned tile_address, bool down_first, unsigned lane) {
         const unsigned second = lane / 8 % 2, third = lane / 16;
         const unsigned row = lane % 8 + 8 * (down_first ? second : third), right = down_first ? third : second;
@@ -80,7 +80,7 @@ struct MatrixRows {
         return of(smem_address(tile), down_first, lane);
     }
 
-    // From `row` (a multiple of 8) and a byte of it (a multiple of 32) on.
+    // The address from `row` (a multiple of 8) and a byte of it (a multiple of 32) on.
     __device__ constexpr unsigned at(unsigned row, unsigned first_byte) const {
         const unsigned box = BoxBytes == 0 ? 0 : first_byte / PitchBytes * BoxBytes;
         const unsigned in_box = BoxBytes == 0 ? first_byte : first_byte % PitchBytes;
@@ -88,9 +88,9 @@ struct MatrixRows {
     }
 };
 
-// For A, 16 x 32 bytes, and for B, two of 8 columns of 32 bytes, from tiles whose rows are those of A and columns of B:
-// K is innermost. With Major::MN the rows are of K, `row` is K, and load_matrices_transposed() turns 16-bit elements
-// round.
+// For A, 16 x 32 bytes, and for B, two of 8 columns of 32 bytes, from tiles whose rows are rows of A and columns of B:
+// K is innermost. With Major::MN the rows are of K, `row` is K, and load_matrices_transposed() transposes 16-bit
+// elements.
 template <Major Index = Major::k, Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_a(const void* tile) {
     return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::k);
@@ -100,7 +100,7 @@ __device__ MatrixRows<Mode, swizzle_span<Mode>()> rows_of_b(const void* tile) {
     return MatrixRows<Mode, swizzle_span<Mode>()>::of(tile, Index == Major::mn);
 }
 
-// ... of a typed tile (tile.cuh), which says the rest.
+// ... of a typed tile (tile.cuh), whose type contains the other parameters.
 template <typename Tile>
 using MatrixRowsOf = MatrixRows<Tile::swizzle(), Tile::pitch_bytes(), Tile::boxes() == 1 ? 0 : Tile::box_bytes()>;
 
@@ -161,18 +161,18 @@ __device__ __forceinline__ void mma_of(Sum (&sums)[Count], const unsigned (&a)[4
 #undef CUDA_TMA_MMA_F16
 #undef CUDA_TMA_MMA
 
-// mma.sync, m16n8kK: adds A (16 x K) times B (K x 8) to the sums. K is 32 bytes. Lane i has of row i / 4 of A the four
-// bytes i % 4 * 4 in a[0], those 16 bytes further in a[2], those of the row 8 below in a[1] and a[3]; of column i / 4
-// of B those bytes of K in b0, and those 16 bytes further in b1. sums[0] and [1] belong to row i / 4 and columns i % 4
-// * 2 and the next, sums[2] and [3] to the row 8 below. ISA: "Matrix Fragments for mma.m16n8k16 with floating point
-// type".
-// (Observed: CUDA 12.0 refuses e4m3 and e5m2, and 12.4 their sums in f16; 12.4 and 12.8 take them.)
+// mma.sync, m16n8kK: adds A (16 x K) times B (K x 8) to the sums. K is 32 bytes. Of row i / 4 of A, a[0] of lane i is
+// the four bytes from i % 4 * 4 on, and a[2] those 16 bytes later; a[1] and a[3] are the same of the row 8 below. Of
+// column i / 4 of B, b0 is these bytes of K, and b1 those 16 bytes later. sums[0] and [1] belong to row i / 4 and
+// columns i % 4 * 2 and the next, sums[2] and [3] to the row 8 below. ISA: "Matrix Fragments for mma.m16n8k16 with
+// floating point type".
+// (Observed: CUDA 12.0 refuses e4m3 and e5m2, 12.4 their sums in f16; 12.4 and 12.8 accept them.)
 template <Input TypeA = Input::bf16, Input TypeB = TypeA, typename Sum, int Count>
 __device__ __forceinline__ void mma(Sum (&sums)[Count], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     mma_of<TypeA, TypeB, false>(sums, a, b0, b1);
 }
 
-// ... .satfinite: sums of s8 and u8 stop at the ends of int, where they otherwise wrap.
+// ... .satfinite: sums of s8 and u8 are clamped to the range of int instead of wrapping.
 template <Input TypeA, Input TypeB = TypeA>
 __device__ __forceinline__ void mma_satfinite(int (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     mma_of<TypeA, TypeB, true>(sums, a, b0, b1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/multimem.cuh: one address for the memory of several GPUs (cuMulticastCreate): what is written there is
-// written to all, and what is read is combined from all, by the switch between them. Documented in the ISA and
-// assembled for every target; not run on hardware. CUDA 12.1 on. One function is one PTX instruction. ISA: "multimem".
+// cuda_tma/multimem.cuh: one address for the memory of several GPUs (cuMulticastCreate). A write goes to all, and a
+// read combines the values of all, in the switch between them. Documented in the ISA and assembled for every target;
+// not run on hardware. CUDA 12.1 and later. One function is one PTX instruction. ISA: "multimem".
 #pragma once
 
 namespace cuda_tma {
 
-// What 16 bytes hold. Sums of 16-bit values are made in f32.
+// The types of the 16 bytes. Sums of 16-bit values are computed in f32.
 enum class MultimemType { f32x4, f16x8, bf16x8 };
 
 #define CUDA_TMA_MULTIMEM(...)                                                                                     \
@@ -28,7 +28,7 @@ __device__ uint4 multimem_load_add(const void* address) {
 }
 #undef CUDA_TMA_MULTIMEM_OF
 
-// multimem.red.add: to the 16 bytes of each GPU.
+// multimem.red.add: adds to the 16 bytes of each GPU.
 #define CUDA_TMA_MULTIMEM_OF(accumulate, type, ...)                                                                \
     asm volatile("multimem.red.relaxed.sys.global.add" type " [%0], {%1, %2, %3, %4};"                             \
                  ::"l"(__cvta_generic_to_global(address)), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)  \
@@ -40,14 +40,14 @@ __device__ void multimem_add(void* address, uint4 value) {
 #undef CUDA_TMA_MULTIMEM_OF
 #undef CUDA_TMA_MULTIMEM
 
-// multimem.st: the 16 bytes, to each GPU.
+// multimem.st: stores the 16 bytes in each GPU.
 __device__ inline void multimem_store(void* address, uint4 value) {
     asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};"
                  ::"l"(__cvta_generic_to_global(address)), "r"(value.x), "r"(value.y), "r"(value.z), "r"(value.w)
                  : "memory");
 }
 
-// multimem.red.release.add: tells a thread of each GPU, which reads its own word by load_acquire<Scope::sys>().
+// multimem.red.release.add: signals a thread of each GPU, which reads its own word with load_acquire<Scope::sys>().
 __device__ inline void multimem_add_release(unsigned* flag, unsigned value) {
     asm volatile("multimem.red.release.sys.global.add.u32 [%0], %1;"
                  ::"l"(__cvta_generic_to_global(flag)), "r"(value) : "memory");

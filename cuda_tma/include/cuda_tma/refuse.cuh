@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/refuse.cuh: mistakes that no type shows, but that the compiler sees after it inlined and folded. Such code
-// does not assemble, and the message is a sentence; in correct code nothing is left of these checks.
+// cuda_tma/refuse.cuh: mistakes that no type shows, but the compiler finds after inlining and constant folding. Such
+// code does not assemble, and the message is a sentence. In correct code these checks leave nothing.
 //
-// By NVRTC from CUDA 13.4 on, which can ask what is constant (observed: 13.4 and 13.5 can; 12.0 to 13.3, and nvcc 13.0,
-// cannot, and check types alone). What the compiler does not know passes: behind a function that is not inlined, or
-// under -G. For --Ofast-compile=max, which leaves in place what it knows never to run, define CUDA_TMA_NO_REFUSALS.
+// For NVRTC from CUDA 13.4 on, which can test for constants (observed: 13.4 and 13.5 can; 12.0 to 13.3 and nvcc 13.0
+// cannot, and check only types). Values that the compiler does not know pass: in a function that is not inlined, or
+// with -G. For --Ofast-compile=max, which keeps unreachable code, define CUDA_TMA_NO_REFUSALS.
 #pragma once
 
 namespace cuda_tma {
 
-// In each pair the first function does not assemble: it is an instruction that does not exist, whose name the assembler
-// repeats. The second one calls it if the compiler knows that something is `wrong`; where the compiler itself evaluates
-// a constant, it names the first, which it cannot call. The branches are two, so that one that is not taken goes at any
-// level of optimization.
+// In each pair the first function does not assemble: it contains an instruction that does not exist, and the assembler
+// prints its name. The second calls the first if the compiler knows that something is `wrong`. Where the compiler
+// evaluates a constant, it names the first, which is not constexpr. Two separate branches let the compiler remove the
+// untaken one at any level of optimization.
 #define CUDA_TMA_REFUSAL(name, sentence)                                                                           \
     __device__ __forceinline__ void name() { asm volatile("cuda_tma_error__" sentence ";"); }                      \
     __device__ __forceinline__ constexpr void name##_if(bool wrong) {                                              \
@@ -51,7 +51,7 @@ CUDA_TMA_REFUSAL(refuse_rows_of_no_tile,
 
 #undef CUDA_TMA_REFUSAL
 
-// Is it an integer, or becomes one by itself and whole, as an enumeration does: what {} takes without narrowing?
+// Whether a value is an integer, or converts implicitly to one without narrowing, like an enumeration: {} accepts it.
 using Int64 = long long;
 using Uint64 = unsigned long long;
 template <typename Index, typename = void>
@@ -65,7 +65,7 @@ constexpr bool is_unsigned_index<Index, decltype(void(Uint64{*static_cast<Index*
 template <typename Index>
 constexpr bool is_index = is_signed_index<Index> || is_unsigned_index<Index>;
 
-// Unsigned numbers of any width wrap, and may: 0u - 1 is -1.
+// Unsigned numbers of any width may wrap: 0u - 1 is -1.
 template <typename Index>
 __device__ constexpr bool is_beyond_32_bits(Index index) {
     return static_cast<Int64>(index) < -(1ll << 31) || static_cast<Int64>(index) >= 1ll << 32;

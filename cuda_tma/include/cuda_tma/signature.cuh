@@ -25,7 +25,7 @@ namespace description {
 
 enum Kind : int { OTHER, INTEGER, FLOAT, BOOL, POINTER, TILED, IM2COL };
 
-// One parameter. Of a typed map, or a pointer to typed maps: what its type fixes, and the extents of its tile, then 0.
+// One parameter. For a typed map, or a pointer to typed maps: the fields that its type fixes, and its extents, then 0.
 // cuda_tma/_compile/parameter_types.py reads the same bytes.
 struct Parameter {
     int kind, is_pointer, rank, data_type, swizzle, oob_fill, l2_promotion, extents[5];
@@ -96,7 +96,7 @@ __host__ __device__ constexpr Table<sizeof...(T) + 1> table(void (*)(T...)) {   
 
 }  // namespace description
 
-// &parameters<decltype(&kernel)>: what a kernel takes, of an extern "C" kernel too.
+// &parameters<decltype(&kernel)>: the parameters of a kernel, also of an extern "C" kernel.
 template <typename Function>
 __device__ auto parameters = description::table(Function{});
 

@@ -3,8 +3,8 @@
 // cuda_tma/sm100.cuh: the tensor copies that compute capability 10 added: four rows by their numbers, im2col along W
 // alone, and pairs of CTAs. Documented in the ISA and assembled for each target that has them; not run on hardware.
 //
-// Which target has what is in target.cuh: `if constexpr (has_scatter4)` asks, and a function that the target lacks
-// refuses to compile, with the names of the targets that have it.
+// target.cuh lists the features of each target: test `if constexpr (has_scatter4)`. A function that the target lacks
+// does not compile; the message names the targets that have it.
 #pragma once
 
 #include <cuda_tma/target.cuh>
@@ -15,9 +15,9 @@
 namespace cuda_tma {
 
 // ---- four rows ----
-// Of a 2-D map whose box is one row high. ISA: "tile::scatter4 and tile::gather4 modes".
+// For a 2-D map whose box is one row high. ISA: "tile::scatter4 and tile::gather4 modes".
 
-// Which rows, in any order; a row outside the tensor is filled, or not stored.
+// The rows, in any order. A load fills a row outside the tensor; a store drops it.
 struct FourRows {
     int value[4];
 
@@ -68,12 +68,12 @@ __device__ void prefetch_gather4(const TensorMap& map, int column, FourRows rows
 }
 
 // ---- im2col along W ----
-// Of a map made by cuTensorMapEncodeIm2colWide. `w_offset` is the position in the filter, `w_halo` how many more pixels
-// follow those of the column. ISA: "im2col::w and im2col::w::128 modes".
+// For a map from cuTensorMapEncodeIm2colWide. `w_offset` is the position in the filter, `w_halo` the number of pixels
+// after those of the column. ISA: "im2col::w and im2col::w::128 modes".
 
 #define CUDA_TMA_HALO "h"(w_halo), "h"(w_offset)
 
-// cp.async.bulk.tensor .im2col::w: as many pixels as the map says.
+// cp.async.bulk.tensor .im2col::w: the number of pixels is in the map.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_im2col_w(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                               unsigned short w_halo, unsigned short w_offset, Policy policy = {}) {
@@ -130,8 +130,8 @@ __device__ void prefetch_im2col_w_128(const TensorMap& map, Coordinates<Rank> at
 }
 
 // ---- pairs of CTAs ----
-// cta_group2::load and so on, as the functions above and in tma.cuh, with .cta_group::2: the barrier that counts the
-// bytes may be that of the other CTA of the pair (cluster ranks 2n and 2n + 1). A Barrier, or what in_cta() returns.
+// cta_group2::load and so on: the functions above and in tma.cuh, with .cta_group::2. The barrier that counts the bytes
+// may be in the other CTA of the pair (cluster ranks 2n and 2n + 1): a Barrier, or the result of in_cta().
 namespace cta_group2 {
 
 #define CUDA_TMA_GROUP ".cta_group::2"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/store_async.cuh: single values, to shared memory of another CTA of the cluster (or of this one), whose
-// barrier counts the bytes as those of a copy: who waits for it, by wait_cluster(), sees them. No fence is needed
-// before, since the values come from registers. CUDA 12.1 on. One function is one PTX instruction.
+// cuda_tma/store_async.cuh: stores of single values to shared memory of another CTA of the cluster, or of this one. A
+// barrier there counts the bytes as those of a copy; a thread that waits for it by wait_cluster() sees them. No
+// fence is needed before: the values come from registers. CUDA 12.1 and later. One function is one PTX instruction.
 //
-// Launch with clusters, of one CTA if need be: LaunchConfig(cluster=1). Observed (driver 580, sm_90), and in no document:
-// without, st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION, while arrivals at shared::cluster addresses work.
+// Launch with clusters, if necessary of one CTA: LaunchConfig(cluster=1). Observed (driver 580, sm_90), not documented:
+// otherwise st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -13,7 +13,7 @@
 
 namespace cuda_tma {
 
-// st.async: `value`, of 4, 8 or 16 bytes, to `destination`'s place in CTA `cta_rank`, whose `full` counts the bytes.
+// st.async: stores `value` of 4, 8 or 16 bytes at the offset of `destination` in CTA `cta_rank`; `full` there counts.
 // ISA: "st.async".
 template <typename Value>
 __device__ void store_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
@@ -33,7 +33,7 @@ __device__ void store_async(Value* destination, unsigned cta_rank, Value value, 
     }
 }
 
-// operation, C++ type, the instruction's qualifiers: all that it has, .s64 since a CUDA between 12.4 and 12.8.
+// Operation, C++ type, qualifiers of the instruction: all that exist; .s64 came between CUDA 12.4 and 12.8.
 // ISA: "red.async".
 #define CUDA_TMA_ASYNC_REDUCTIONS(ROW)                                                                             \
     ROW(add, unsigned, ".add.u32", "r") ROW(add, int, ".add.s32", "r")                                             \

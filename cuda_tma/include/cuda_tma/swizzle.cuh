@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/swizzle.cuh: where a byte of a tile lies in shared memory. Constants of the compiler; no GPU is needed.
+// cuda_tma/swizzle.cuh: the position of a tile's byte in shared memory. Compile-time functions; they need no GPU.
 #pragma once
 
 namespace cuda_tma {
@@ -11,22 +11,22 @@ enum Swizzle : int {
     SWIZZLE_128B_ATOM_32B, SWIZZLE_128B_ATOM_32B_FLIP_8B, SWIZZLE_128B_ATOM_64B,
 };
 
-// Bytes in which chunks are permuted, and which each row of a box occupies however narrow it is.
+// The bytes within which chunks are permuted. Each row of a box occupies them, also if it is narrower.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle_span() {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle a row is as long as the box is wide");
     return Mode == SWIZZLE_32B ? 32 : Mode == SWIZZLE_64B ? 64 : 128;
 }
 
-// A tile starts at a multiple of so many bytes: 128, as TMA asks, or where the swizzle's pattern starts.
+// The alignment of a tile in bytes: 128, as TMA requires, or the period of the swizzle.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle_alignment() {
     if constexpr (Mode == SWIZZLE_NONE) return 128;
     else return 8 * swizzle_span<Mode>();
 }
 
-// Where a byte of the plain tile lies in the swizzled one, and back: it is its own inverse. It looks at bits 7 to 9 of
-// the address, so the tile starts where they are zero: at a multiple of 1024 (32B: 256, 64B: 512).
+// The offset in the swizzled tile of a byte of the plain tile, and back: the function is its own inverse. It uses
+// bits 7 to 9 of the address, which are zero at the start of the tile: at a multiple of 1024 (32B: 256, 64B: 512).
 // ISA: "Swizzling modes".
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
@@ -42,7 +42,7 @@ __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
     }
 }
 
-// Byte offset in shared memory of byte `byte` of row `row` of a box, for a tile that starts as swizzle() asks.
+// Byte offset in shared memory of byte `byte` of row `row` of a box, for a tile with the alignment of swizzle().
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzled(unsigned row, unsigned byte) {
     return swizzle<Mode>(row * swizzle_span<Mode>() + byte);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/target.cuh: which target of the compiler has which instruction. has_scatter4 and the like are constants for
-// a kernel to ask, and a function that needs what the target lacks says so in a static_assert.
+// cuda_tma/target.cuh: the instructions of each target. A kernel may test constants such as has_scatter4; a function
+// that needs more than the target has fails in a static_assert.
 //
-// Asked in code for the GPU. In nvcc's pass over the host's code all is there, as the same kernels are parsed there.
+// For code for the GPU. In nvcc's host pass every feature exists, because that pass parses the same kernels.
 #pragma once
 
 namespace cuda_tma {
@@ -17,7 +17,7 @@ constexpr bool is_sm100_or_later = true;
 constexpr bool is_specific_beyond_sm90 = true;
 constexpr bool is_sm100_specific = true;
 #else
-// Is the target's name one with a or f at its end? (Before CUDA 12.9 the first of these macros is not there.)
+// Whether the target's name ends with a or f. (The first of these macros does not exist before CUDA 12.9.)
 #if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || defined(__CUDA_ARCH_FEAT_SM90_ALL) ||                                \
     defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM101_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
 constexpr bool is_specific_target = true;
@@ -39,8 +39,8 @@ constexpr bool is_sm100_specific =
     "sm_100a, sm_103a, sm_107a or sm_110a (CUDA 12: sm_101a), or one of these with f for a"
 
 // ---- the table ----
-// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/include/test_targets.py asks the one at hand, for all targets
-// that it knows. Gather4 and im2col::w into .shared::cta have no multicast; into .shared::cluster they are others.
+// Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/include/test_targets.py checks the installed one, for all
+// targets that it supports. Gather4 and im2col::w have multicast only into .shared::cluster, as other features here.
 
 #define CUDA_TMA_FEATURE(name, what, targets)                                                                      \
     constexpr bool has_##name = targets;                                                                           \
@@ -49,7 +49,7 @@ constexpr bool is_sm100_specific =
         static_assert(has_##name || sizeof(Use) == 0, what " needs " CUDA_TMA_NAME_OF_##targets);                  \
     }
 
-//               feature             what the message calls it       targets
+//               feature             its name in the message           targets
 CUDA_TMA_FEATURE(wgmma,              "wgmma",                        is_sm90a)
 CUDA_TMA_FEATURE(setmaxnreg,         "setmaxnreg",                   is_specific_target)
 CUDA_TMA_FEATURE(tensormap_replace,  "tensormap.replace",            is_specific_target)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tensor_map.cuh: the tensor map in a kernel, and places in a tensor.
+// cuda_tma/tensor_map.cuh: the tensor map in a kernel, and positions in a tensor.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
 
 namespace cuda_tma {
 
-// What the host's 128 bytes are in a kernel: take it as `const __grid_constant__ TensorMap`. Layout and alignment are
+// The host's 128 bytes in a kernel: a parameter `const __grid_constant__ TensorMap`. Layout and alignment are
 // those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA: "Tensor-map".
 struct alignas(128) TensorMap {
     unsigned long long opaque[16];
 
 #if defined(__CUDACC_RTC__)   // nvcc also compiles the host's code, which copies a kernel's arguments
-    // The TMA unit reads a map where it lies, and a copy lies in local memory. (Deprecated, so that it is said.)
+    // The TMA unit reads a map at its address, but a copy is in local memory. (The deprecation prints the reason.)
     TensorMap() = default;
     [[deprecated("the TMA unit reads a map where it lies: take it as const TensorMap&")]]
     TensorMap(const TensorMap&) = delete;
@@ -29,14 +29,14 @@ __device__ const TensorMap& as_tensor_map(const Map& map) {
     return reinterpret_cast<const TensorMap&>(map);
 }
 
-// Where the TMA unit finds a map: a kernel's parameter, constant or global memory.
+// A memory space where the TMA unit can read a map: a kernel's parameters, constant or global memory.
 __device__ inline const TensorMap* map_address(const TensorMap& map) {
     refuse_local_map_if(__isLocal(&map) && !__isGridConstant(&map));
     return &map;
 }
 
-// Where a box starts, innermost dimension first, in elements: Coordinates{column, row}. A load's may lie outside the
-// tensor, also before it; a store's or reduction's is never negative.
+// The start of a box, innermost dimension first, in elements: Coordinates{column, row}. A load may start outside the
+// tensor, also before it; the coordinates of a store or reduction must not be negative.
 template <int Rank>
 struct Coordinates {
     int value[5];
@@ -53,7 +53,7 @@ struct Coordinates {
 template <typename... Index>
 Coordinates(Index...) -> Coordinates<sizeof...(Index)>;
 
-// Where a store or a reduction begins: a negative coordinate kills the context.
+// The start of a store or a reduction: a negative coordinate ends the context.
 template <int Rank>
 __device__ void refuse_store_at(Coordinates<Rank> at) {
     refuse_store_before_the_tensor_if(at.value[0] < 0);
@@ -63,8 +63,8 @@ __device__ void refuse_store_at(Coordinates<Rank> at) {
     refuse_store_before_the_tensor_if(at.value[4] < 0);
 }
 
-// Im2col: the position in the filter, innermost spatial dimension first: Offsets{s, r}. Each from 0 to 65535 in a 3-D
-// map, to 255 in a 4-D one, to 31 in a 5-D one. ISA: "im2col mode".
+// Im2col: the position in the filter, innermost spatial dimension first: Offsets{s, r}. Each is from 0 to 65535 in a
+// 3-D map, to 255 in a 4-D one, to 31 in a 5-D one. ISA: "im2col mode".
 template <int Count>
 struct Offsets {
     unsigned short value[3];
@@ -82,24 +82,24 @@ struct Offsets {
 template <typename... Index>
 Offsets(Index...) -> Offsets<sizeof...(Index)>;
 
-// prefetch.tensormap: the 128 bytes themselves, so that the first load finds them. ISA: "prefetch, prefetchu".
+// prefetch.tensormap: prefetches the 128 bytes of the map for the first copy. ISA: "prefetch, prefetchu".
 __device__ inline void prefetch_tensor_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map_address(map)) : "memory");
 }
 
-// fence.proxy.tensormap release: after a tensor map in global memory was changed by ordinary writes (CUDA 12.3 on) ...
+// fence.proxy.tensormap release: call it after ordinary writes to a map in global memory (CUDA 12.3 and later) ...
 // ISA: "membar, fence".
 __device__ inline void fence_tensor_map_release() {
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
 }
 
-// ... of scope .sys: for a map that another GPU uses.
+// ... with scope .sys: for a map that another GPU uses.
 __device__ inline void fence_tensor_map_release_sys() {
     asm volatile("fence.proxy.tensormap::generic.release.sys;" ::: "memory");
 }
 
-// ... acquire: by each thread that then uses it, the writer too, before the TMA unit reads it again. Of scope .sys, so
-// that it also holds for a map that the host copied there. Source: CUDA programming guide, on modified tensor maps.
+// ... acquire: call it in each thread that then uses the map, also the writer, before the next copy. The scope is .sys,
+// for a map that the host has copied there too. Source: CUDA programming guide, on modified tensor maps.
 __device__ inline void fence_tensor_map_acquire(const TensorMap& map) {
     asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(map_address(map)) : "memory");
 }

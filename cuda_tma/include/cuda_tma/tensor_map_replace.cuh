@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tensor_map_replace.cuh: changes of tensor maps on the GPU, for sizes and addresses that the host does not
-// know. One thread copies a map to shared memory and changes it there, a warp copies it to global memory, and each
+// cuda_tma/tensor_map_replace.cuh: changes of tensor maps on the GPU, for sizes and addresses that are unknown on the
+// host. One thread copies a map to shared memory and changes it there, a warp copies it to global memory, and each
 // thread that uses it acquires it:
 //
 //     __shared__ TensorMap mine;
@@ -19,7 +19,7 @@
 //     load(tile, maps[i], ...);
 //
 // Dimensions are in the driver's order, innermost first; values are those of the driver's encoder. They are not checked,
-// but the same rules hold (docs/rules.md). For tiled maps. Since CUDA 12.3. ISA: "tensormap.replace".
+// but the same rules apply (docs/rules.md). For tiled maps. CUDA 12.3 and later. ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>
@@ -48,7 +48,7 @@ __device__ void replace_global_dim(Map& map, unsigned elements) {
 }
 
 // .global_stride: bytes, a multiple of 16. Index 0 is the stride of dimension 1, as in the driver's globalStrides. (ptxas
-// before CUDA 12.5 takes units of 16 bytes.)
+// before CUDA 12.5 uses units of 16 bytes.)
 template <int Number, typename Map>
 __device__ void replace_global_stride(Map& map, unsigned long long bytes) {
     static_assert(0 <= Number && Number < 4, "strides 0 to 3 are those of dimensions 1 to 4: dimension 0 has none");
@@ -72,7 +72,7 @@ __device__ void replace_element_stride(Map& map, unsigned stride) {
     CUDA_TMA_REPLACE("element_stride", "b32 [%0], %1, %2", "n"(Dimension), "r"(stride));
 }
 
-// .rank: 1 to 5; the instruction takes the rank minus 1.
+// .rank: 1 to 5; the instruction's operand is the rank minus 1.
 template <typename Map>
 __device__ void replace_rank(Map& map, unsigned rank) {
     CUDA_TMA_REPLACE("rank", "b32 [%0], %1", "r"(rank - 1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tile.cuh: typed tiles and tensor maps. One type gives the box of a load, its byte count and the place of each
+// cuda_tma/tile.cuh: typed tiles and tensor maps. One type contains the box of a load, its byte count and the offset of
 // element. The host reads the type in the kernel's signature; it makes the map from it, or refuses a map with another
 // box, data type or swizzle.
 //
@@ -129,7 +129,7 @@ struct TileLayout {
     }
 };
 
-// Some rows of a tile of several boxes: as many boxes, each inside one of the tile's.
+// Rows of a tile that has several boxes: as many boxes, each within one box of the tile.
 template <typename Whole, typename Part>
 struct RowsOf {
     unsigned char* storage;

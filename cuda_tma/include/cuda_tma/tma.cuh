@@ -7,8 +7,8 @@
 // CUTLASS. This file contains the tensor copies, and includes:
 //
 //     tensor_map.cuh    TensorMap, Coordinates, Offsets     barrier.cuh  Barrier, elect_one
-//     cache_policy.cuh  evict_first() and the like          fence.cuh    order of ordinary accesses and copies
-//     swizzle.cuh       place of a byte in a tile           cluster.cuh  clusters, dependent grids
+//     cache_policy.cuh  evict_first() and so on             fence.cuh    order of ordinary accesses and copies
+//     swizzle.cuh       position of a byte in a tile        cluster.cuh  clusters, dependent grids
 //     bulk.cuh          copies without a tensor map, groups
 //
 // Not included:
@@ -121,7 +121,7 @@ __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const v
     CUDA_TMA_REDUCE(__VA_ARGS__, bit_or, ".or") CUDA_TMA_REDUCE(__VA_ARGS__, bit_xor, ".xor")
 
 // cp.reduce.async.bulk.tensor: as store(), with a reduction: reduce<Reduction::add>(map, at, tile). Atomic per element.
-// The map gives the data type; an operation that the type does not have ends the context.
+// The map contains the data type; an operation that the type does not have ends the context.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);

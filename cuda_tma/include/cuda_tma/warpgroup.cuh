@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/warpgroup.cuh: warps that share a multiprocessor, each group with a role of its own: the registers that it
-// has, barriers among a part of the CTA, and matrices from registers to shared memory. For every target, but that
-// setmaxnreg needs one with a or f in its name. One function is one PTX instruction.
+// cuda_tma/warpgroup.cuh: warpgroups with different roles on one multiprocessor: the number of their registers,
+// barriers of a part of the CTA, and matrices from registers to shared memory. For every target, but setmaxnreg needs
+// a target with a or f in its name. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -12,10 +12,10 @@ namespace cuda_tma {
 
 // ---- registers ----
 
-// setmaxnreg.inc, .dec: registers per thread from here on, a multiple of 8 from 24 to 256. All 128 threads of a
-// warpgroup say it together. The kernel is compiled with __launch_bounds__(threads, 1), and each warpgroup's role is a
-// branch of its own. On sm_90a a wgmma() of N = 256 takes a kernel of at most 384 threads: with 512, ptxas finds too
-// few registers, whatever is said here (C7602). ISA: "setmaxnreg".
+// setmaxnreg.inc, .dec: sets the registers per thread, a multiple of 8 from 24 to 256. All 128 threads of a warpgroup
+// call it together. The kernel has __launch_bounds__(threads, 1), and each warpgroup's role is a
+// branch of its own. On sm_90a a wgmma() of N = 256 needs a kernel of at most 384 threads: with 512, ptxas has too few
+// registers, regardless of this function (C7602). ISA: "setmaxnreg".
 template <int Registers>
 __device__ void register_alloc() {
     require_setmaxnreg<char[Registers]>();
@@ -32,16 +32,16 @@ __device__ void register_dealloc() {
 }
 
 // ---- barriers of a part of the CTA ----
-// There are 16, of which number 0 is __syncthreads()'s own. `threads` is how many take part, with those that only
-// arrive: a multiple of 32. With its number as a template argument a barrier is named in the instruction; a number in a
-// register takes all 16, which CTAs on one multiprocessor share. ISA: "bar, barrier".
+// There are 16; number 0 is that of __syncthreads(). `threads` is the number of participating threads, with those that
+// only arrive: a multiple of 32. A number that is a template argument is in the instruction; a number in a register
+// reserves all 16, which CTAs on one multiprocessor share. ISA: "bar, barrier".
 
 template <int Number>
 __device__ void require_barrier_number() {
     static_assert(0 <= Number && Number < 16, "named barriers have the numbers 0 to 15");
 }
 
-// barrier.sync: as __syncthreads(), for `threads` of the CTA.
+// barrier.sync: like __syncthreads(), for `threads` of the CTA.
 template <int Number>
 __device__ void named_barrier_sync(int threads CUDA_TMA_SITE) {
     require_barrier_number<Number>();
@@ -53,8 +53,8 @@ __device__ inline void named_barrier_sync(int number, int threads CUDA_TMA_SITE)
     asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// barrier.arrive: what this thread did before is visible to those that named_barrier_sync() there; it does not wait.
-// Two warpgroups take turns so: each syncs at its own barrier, and arrives at the other's when it is through.
+// barrier.arrive: makes earlier writes of this thread visible to threads that call named_barrier_sync(); does not wait.
+// Two warpgroups can alternate: each one syncs at its own barrier, and arrives at the other's when it is done.
 template <int Number>
 __device__ void named_barrier_arrive(int threads) {
     require_barrier_number<Number>();
@@ -64,7 +64,7 @@ __device__ inline void named_barrier_arrive(int number, int threads) {
     asm volatile("barrier.arrive %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// ---- sums, on their way out ----
+// ---- output of sums ----
 
 // cvt.rn.bf16x2.f32: two floats as bf16, the first in the lower half. ISA: "cvt".
 __device__ inline unsigned bf16x2(float first, float second) {
@@ -73,28 +73,28 @@ __device__ inline unsigned bf16x2(float first, float second) {
     return pair;
 }
 
-// cvt.rn.f16x2.f32: the same as f16.
+// cvt.rn.f16x2.f32: two floats as f16.
 __device__ inline unsigned f16x2(float first, float second) {
     unsigned pair;
     asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
     return pair;
 }
 
-// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i gives the address of row i % 8 of matrix
-// i / 8 (16 bytes, aligned), and holds in m[j] elements 2 * (i % 4) and the next of row i / 4 of matrix j, as the sums
-// of wgmma() and mma lie. ISA: "stmatrix".
+// stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix
+// i / 8 (16 bytes, aligned). Its m[j] contains elements 2 * (i % 4) and the next of row i / 4 of matrix j, like the
+// sums of wgmma() and mma(). ISA: "stmatrix".
 __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
-// ... .trans: the same of each matrix turned round, so that a row in memory is a column of the sums.
+// ... .trans: transposes each matrix, so that a row in memory is a column of the sums.
 __device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
-// ... .x2: of two matrices, whose rows lanes 0 to 15 give.
+// ... .x2: two matrices; lanes 0 to 15 pass the addresses of their rows.
 __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1) {
     asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(m0), "r"(m1) : "memory");
 }

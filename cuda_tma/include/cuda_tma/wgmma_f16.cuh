@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_f16.cuh: wgmma that sums in f16, two sums in an `unsigned`: of f16, and of e4m3 and e5m2 (either one
-// each). It takes half the registers.
+// cuda_tma/wgmma_f16.cuh: wgmma with f16 sums, two in each `unsigned`: of f16, or of any combination of e4m3 and e5m2.
+// It needs half the registers.
 //
 //     unsigned sums[128 / 4];                                       // of a 64 x 128 tile, the first in the lower half
 //     wgmma<Input::f16>(sums, k_major(a), k_major(b));

@@ -2,7 +2,7 @@
 //
 // cuda_tma/wgmma_macros.cuh: written by tools/write_wgmma.py. The text of
 // wgmma, for the headers that name the types: they include it first, and wgmma_macros_end.cuh last, so that no
-// macro outlives them.
+// macro remains defined after them.
 
 // The instruction for `count` accumulators, held as "+f" or "+r". `types` begins with K; the names of operands after
 // the accumulators are text such as "%4"; `scales` is the text after the predicate.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_s8.cuh: wgmma of s8 and u8 (either one each), summed in s32: one instruction takes 32 elements of K. K
-// is innermost in both tiles. N is 8, 24, or a multiple of 16. Sums wrap; wgmma_satfinite() stops at the ends of int.
-// (Observed: CUDA 12.0 refuses one of each, 12.4 takes it.)
+// cuda_tma/wgmma_s8.cuh: wgmma of s8 and u8 (A and B may have either), with s32 sums: one instruction covers 32
+// elements of K, innermost in both tiles. N is 8, 24, or a multiple of 16. Sums wrap; wgmma_satfinite() clamps them.
+// (Observed: CUDA 12.0 refuses one operand of each type, 12.4 accepts it.)
 //
 //     int sums[128 / 2];
 //     wgmma(sums, MatrixOf<Input::u8>{k_major(a)}, MatrixOf<Input::s8>{k_major(b)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_tf32.cuh: wgmma of tf32, summed in f32: one instruction takes 8 elements of K. An element is 32 bits,
-// of which the lowest 13 are no part of it; a map of TFLOAT32 rounds to the others when it loads. K is innermost in
+// cuda_tma/wgmma_tf32.cuh: wgmma of tf32, with f32 sums: one instruction covers 8 elements of K. An element is 32 bits,
+// without the lowest 13. A map of TFLOAT32 rounds to the other 19 when it loads. K is innermost in both
 // both tiles.
 #pragma once
 
