@@ -1,1 +1,1 @@
-"""Packing kernel arguments: nothing here is for Python."""
+"""Kernel arguments as the driver expects them; the functions are internal."""

@@ -1,1 +1,1 @@
-"""The address of an array that is an argument: nothing here is for Python."""
+"""The address of an array argument; the functions are internal."""

@@ -1,1 +1,1 @@
-"""The driver's launch: nothing here is for Python."""
+"""The driver's launch; the functions are internal."""

@@ -1,1 +1,1 @@
-"""Where maps are valid: nothing here is for Python."""
+"""The contexts in which maps are valid; the functions are internal."""

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 from cuda.core import GraphBuilder, Kernel, LaunchConfig, Stream
 
 class _CudaStream(Protocol):
-    """A foreign stream: torch's, CuPy's, or anything else with the protocol."""
+    """The stream of torch, CuPy, or another library with the protocol."""
 
     def __cuda_stream__(self) -> tuple[int, int]: ...
 

@@ -1,1 +1,1 @@
-"""Device memory for maps: nothing here is for Python."""
+"""Device memory for maps; the functions are internal."""

@@ -1,4 +1,4 @@
-// Where elements of a box lie in shared memory, and which banks a warp's read falls on: the formulas of cuda_tma.smem.
+// The positions of a box's elements in shared memory, and the banks of a warp's read: the formulas of cuda_tma.smem.
 // The facts of types and swizzles (FACTS) come from Python; tests run this file beside Python.
 
 const LINE_BYTES = 128, BANK_BYTES = 4, BANKS = 32;
@@ -9,7 +9,7 @@ function rowPitch(type, swizzle, columns) {  // bytes from one row of the box to
   return Math.ceil(bytes / swizzle.span_bytes) * swizzle.span_bytes;
 }
 
-function rowBytes(type, columns) {  // what a row delivers, with the gaps inside packed groups
+function rowBytes(type, columns) {  // the bytes of a row in a copy, with the gaps inside packed groups
   return type.group_bytes ? columns / 16 * type.group_bytes[1] : columns * type.bits / 8;
 }
 
@@ -20,7 +20,7 @@ function linearOffset(type, swizzle, columns, row, column) {
   return row * rowPitch(type, swizzle, columns) + inRow;
 }
 
-function byteOf(type, column) {  // of a column in its row, before the swizzle
+function byteOf(type, column) {  // the byte of a column in its row, before the swizzle
   return linearOffset(type, {span_bytes: 1}, 0, 0, column);
 }
 
@@ -38,7 +38,7 @@ function unitBytes(type) {
   return Math.max(1, Math.floor(type.bits / 8));
 }
 
-// What lanes touch: one linear offset for each lane, and how many bytes each.
+// The accesses of lanes: one linear offset for each lane, and the number of bytes.
 const ACCESSES = {
   row(type, swizzle, box, at) {
     const unit = unitBytes(type), lanes = Math.min(BANKS, LINE_BYTES / unit), first = Math.floor(at.byte / unit) * unit;
@@ -58,7 +58,7 @@ const ACCESSES = {
   stmatrix(type, swizzle, box, at) {
     return ACCESSES.ldmatrix(type, swizzle, box, at);
   },
-  lanes(type, swizzle, box, at) {  // 32 lanes, each so many elements behind the one before, through the rows of the box
+  lanes(type, swizzle, box, at) {  // 32 lanes at distances of `stride` elements, through the rows of the box
     const unit = unitBytes(type), places = [], first = at.row * box.columns + at.column;
     for (let lane = 0; lane < Math.min(BANKS, LINE_BYTES / unit); lane++) {
       const element = first + lane * at.stride;
@@ -76,7 +76,7 @@ function eachRow(type, swizzle, box, first, count, byte, bytes) {
   return {places, bytes};
 }
 
-function wordsOf(swizzle, access) {  // of each lane, the 4-byte words that it touches
+function wordsOf(swizzle, access) {  // the 4-byte words that each lane accesses
   return access.places.map(place => {
     const words = [];
     for (let b = 0; b < access.bytes; b += Math.min(access.bytes, BANK_BYTES))
@@ -85,7 +85,7 @@ function wordsOf(swizzle, access) {  // of each lane, the 4-byte words that it t
   });
 }
 
-function banksOf(words) {  // how many words of each bank are touched
+function banksOf(words) {  // the number of accessed words in each bank
   const counts = Array(BANKS).fill(0);
   for (const word of new Set(words.flat())) counts[word % BANKS]++;
   return counts;
@@ -95,14 +95,14 @@ function ways(type, swizzle, box, name, at) {
   return Math.max(...banksOf(wordsOf(swizzle, ACCESSES[name](type, swizzle, box, at))));
 }
 
-function worst(type, swizzle, box, name, stride) {  // the first place of those where most words share a bank
+function worst(type, swizzle, box, name, stride) {  // the first position where the most words share a bank
   const unit = unitBytes(type), lanes = Math.min(BANKS, LINE_BYTES / unit);
   const [rows, bytes] = {row: [1, lanes * unit], column: [lanes, unit], lanes: [1, 0]}[name] || [8, 16];
   let most = 0, found = {row: 0, column: 0, byte: 0, stride};
   for (let row = 0; row < box.rows; row += rows)
     for (let column = 0, read = -1; column < box.columns; column++) {
       const byte = byteOf(type, column);
-      if (bytes && Math.floor(byte / bytes) == read) continue;  // the same access as of the column before
+      if (bytes && Math.floor(byte / bytes) == read) continue;  // the same access as in the column before
       if (bytes) read = Math.floor(byte / bytes);
       const at = {row, column, byte, stride}, many = ways(type, swizzle, box, name, at);
       if (many > most) [most, found] = [many, at];
@@ -110,7 +110,7 @@ function worst(type, swizzle, box, name, stride) {  // the first place of those 
   return {ways: most, at: found};
 }
 
-function refused(type, swizzle, box) {  // what the driver refuses of such a box, in words; empty if nothing
+function refused(type, swizzle, box) {  // the driver's reasons to refuse the box; empty if it accepts it
   const bytes = box.columns * type.bits / 8, of = `${box.columns} elements of ${type.name}`;
   if (type.row_elements && box.columns != type.row_elements)
     return `a row of ${type.name} has ${type.row_elements} elements`;
