@@ -51,10 +51,10 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a foreign text with its control characters as escapes, because a terminal obeys them.
+    r"""Return a foreign text with its control characters as escapes, because a terminal obeys them.
 
-    >>> printable("a\\x1b[31m.cu: error")
-    'a\\\\x1b[31m.cu: error'
+    >>> printable("a\x1b[31m.cu: error")
+    'a\\x1b[31m.cu: error'
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 

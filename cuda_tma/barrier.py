@@ -41,11 +41,13 @@ class BarrierField(NamedTuple):
         return ((1 << self.width) - 1) << self.low
 
     def value_in(self, word: int) -> int:
+        """Return the field's value in a word."""
         stored = (word & self.mask) >> self.low
         value = -stored % (1 << self.width) if self.negated else stored
         return value - (1 << self.width) if self.signed and value >> (self.width - 1) else value
 
     def bits_of(self, value: int) -> int:
+        """Return a value as the field's bits in the word."""
         return (-value if self.negated else value) % (1 << self.width) << self.low
 
 

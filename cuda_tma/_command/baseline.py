@@ -40,7 +40,7 @@ def fingerprint(launch: Launched, finding: Finding, sources: Sources) -> str:
 
 
 def _written(places: Sequence[Place], ptx_line: int, sources: Sources) -> str:
-    """Return the text of a statement with its file, or its number if its text is not at hand."""
+    """Return the text of a statement with its file, or its number if its text is not available."""
     own, _ = statements(places, sources.generated)
     file, number = (own[0].file, own[0].line) if own else (str(sources.file), ptx_line)
     lines = sources.lines(file)
@@ -62,7 +62,7 @@ def read_baseline(path: str) -> frozenset[str]:
     except OSError as error:
         raise Misuse(f"--baseline {path} cannot be read: {error.strerror or error}") from None
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        raise Misuse(f"--baseline {path} is no report; write one with cuda-tma sanitize --sarif FILE") from None
+        raise Misuse(f"--baseline {path} is not a report; write one with cuda-tma sanitize --sarif FILE") from None
 
 
 def _fingerprints(report: Any) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _fingerprints(report: Any) -> Iterator[str]:
 
 
 def without_known(outcome: Outcome, known: frozenset[str], sources_of: Callable[[Launched], Sources]) -> Outcome:
-    """Return an outcome whose reports contain new findings alone; it counts the known ones that it has left out."""
+    """Return an outcome whose reports contain only new findings, and the number of omitted known ones."""
     left_out: set[str] = set()
 
     def new(launch: Launched) -> Launched:

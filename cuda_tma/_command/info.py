@@ -27,7 +27,7 @@ def facts() -> dict[str, Any]:
     -------
     dict
         ``versions`` (None for packages that are not installed), ``include_path``, ``driver`` (with ``cuda_version``
-        and ``functions``; or with ``missing``, the reason why there is none), and ``devices`` (a list of dicts with
+        and ``functions``; or with ``missing``, the reason why it is missing), and ``devices`` (a list of dicts with
         ``name``, ``compute_capability`` and ``has_tma``).
     """
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}

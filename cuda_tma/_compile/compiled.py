@@ -39,7 +39,7 @@ class Compiled:
     ptx : str
         The PTX of the whole source, with line information.
     cubin : bytes
-        The machine code; empty if there is none.
+        The machine code; empty without it.
     parameter_names : tuple of str
         The names of its parameters in the source, "" for one without a name; () if unknown.
     constants : mapping of str to int

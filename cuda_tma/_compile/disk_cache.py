@@ -66,7 +66,7 @@ class DiskCache(NamedTuple):
     most_bytes: int = MOST_BYTES
 
     def get(self, key: str) -> Compiled | None:
-        """Return the kernel under a key; None if there is none, or it is broken."""
+        """Return the kernel under a key; None if it is absent or broken."""
         path = self.folder / f"{key}{SUFFIX}"
         try:
             compiled = unpacked(self.read(path.name), key)

@@ -92,7 +92,7 @@ cdef int load_driver() except -1:
 
 
 def require_driver():
-    """Load the driver unless it is loaded; raise if there is none."""
+    """Load the driver unless it is loaded; raise if it is absent."""
     ensure_driver()
 
 

@@ -254,7 +254,7 @@ cdef inline object _call(NoArgsFunction function, object tensor, str name):
 
 # ---- torch, with cuda.core's own reader ----
 
-cdef object _torch_reader = None  # _cuda.core.torch_reader's; False if there is none
+cdef object _torch_reader = None  # of _cuda.core.torch_reader; False if it found nothing
 cdef bint _shows_bfloat16 = numpy_dtype("bfloat16").name == "bfloat16"
 cdef tuple _NO_ARGUMENTS = ()
 
@@ -292,7 +292,7 @@ cdef object _view_torch(object view_type, object tensor):
 
 
 def set_torch_reader(reader):
-    """Replace cuda.core's reader; return the previous one: False if there is none, None if it was not yet searched.
+    """Replace cuda.core's reader; return the previous one: False if it was not found, None if not yet searched.
 
     It is for tests: cuda.core supports its reader only with some releases of torch.
     """

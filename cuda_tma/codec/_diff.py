@@ -63,7 +63,7 @@ class FieldDifference:
 
 
 def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]:
-    """Return the fields in which two tensor maps differ, in the order of the driver's arguments.
+    r"""Return the fields in which two tensor maps differ, in the order of the driver's arguments.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]
     ...     print(d.field, "|", d.a, "|", d.b, "|", d.byte_offsets, "|", d.read_by_load)
     swizzle | 128B | NONE | (9,) | True
     swizzle_repeat_bytes | 1024 | 16 | (72, 73) | False
-    >>> [(d.field, d.a, d.b) for d in diff(bytes(128), bytes(8) + b"\\x70" + bytes(119), stored=True)]
+    >>> [(d.field, d.a, d.b) for d in diff(bytes(128), bytes(8) + b"\x70" + bytes(119), stored=True)]
     [('rank', '0', '7')]
     """
     left, right = _bytes("a", a), _bytes("b", b)

@@ -1,4 +1,4 @@
-"""Two layouts in tensor memory, in words: columns written and read, registers of each thread, and the correction."""
+"""Sentences about two layouts in tensor memory: their columns, registers of each thread, and the correction."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ._tensor_memory import A_RULE, COLUMNS, Fragment, fragment
 
 __all__ = ["lines"]
 
-_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # that the words place
+_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # that the sentences place
 
 
 def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """Yield the words, one sentence each."""
+    """Yield the sentences."""
     if loaded is not None:
         yield _said("loaded", loaded)
     yield _said("written", written)
@@ -70,7 +70,7 @@ def _shared_columns(written: ElementLayout, loaded: ElementLayout) -> Iterator[s
 
 
 def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """A thread of ``32x32b`` has a lane: a register for each column of its warp's quarter."""
+    """Describe registers: a thread of ``32x32b`` has a lane, and a register for each column of its warp's quarter."""
     stored, each = len(_used(written)), 32 // written.bits
     store = f"stores {stored} registers (tcgen05.st.32x32b.x{stored})"
     packed = f", with {each} elements in each" if each > 1 else ""
@@ -91,7 +91,7 @@ def _rule(read: ElementLayout) -> Iterator[str]:
 
 
 def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
-    """A base, if all elements are as many columns too far; a shape, if the rows have different lengths."""
+    """Yield a base if all elements differ by the same number of columns, a shape if the rows have different lengths."""
     common = tuple(slice(min(ends)) for ends in zip(written.shape, read.shape, strict=True))
     difference = written.places[common] - read.places[common]
     shift = int(difference[0, 0, 1])
@@ -127,7 +127,7 @@ def _moved(name: str, shift: int) -> Fragment | None:
 
 
 def _shapes(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
-    """The names with which both layouts have rows of one length, if the read begins where the write does."""
+    """Suggest names that give both layouts rows of the same length, if the read begins where the write does."""
     stored, taken = written.shape[1], read.shape[1]
     less, more = ("written", "read") if stored < taken else ("read", "written")
     shorter, longer = _changed(fragment(written.name), taken), _changed(_moved(read.name, shift), stored)

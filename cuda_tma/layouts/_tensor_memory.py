@@ -27,7 +27,7 @@ _ROLES = {
     "tmem.d": "sums of tcgen05.mma",
     "tmem.a": "A operand of tcgen05.mma in tensor memory: row m is in lane m",
 }
-#: What the names of layouts of CuTe in tensor memory begin with.
+#: The beginnings of the names of CuTe's layouts in tensor memory.
 FRAGMENTS = {
     "tmem": "a layout of CuTe in tensor memory: tmem:bf16x2:(128,64):(65536,1)+32, two bf16 in each 32 bits",
     "tmem.a": "an A operand in tensor memory: tmem.a:bf16:((128,16),1,4):((64,1),0,16)+32",
@@ -96,7 +96,7 @@ class Fragment(NamedTuple):
         return rows, columns
 
     def _of_addresses(self, offset: Grid) -> np.ndarray:
-        """Of a value narrower than 32 bits, the low bits of its offset say which part it is."""
+        """Return lane, column and part of each element; the low bits of a narrow value's offset are its part."""
         each = 32 // (self.bits * self.packed)
         address = offset // each + self.layout.base
         part = offset % each
@@ -106,7 +106,7 @@ class Fragment(NamedTuple):
         return np.stack([address >> 16, address & 0xFFFF, part], axis=-1)
 
     def _of_a_operand(self, offset: Grid) -> np.ndarray:
-        """Row m in lane m; the offsets along K count elements."""
+        """Return lane, column and part of each element: row m is in lane m, and offsets along K count elements."""
         if len(offset) != LANES:
             raise ValueError(f"{self.name}: an A operand has {LANES} rows here, not {len(offset)}")
         lanes = np.arange(LANES)[:, None] + np.zeros_like(offset)

@@ -101,7 +101,7 @@ def not_strided(tensor: Any, error: Exception) -> TensorMapError:
     }
     return TensorMapError(
         f"a tensor of {tensor.layout} and {tensor.dtype} on {tensor.device} does not show its elements "
-        f"({str(error).partition(chr(10))[0]}). Pass {next(what for what, helps in remedies.items() if helps)}"
+        f"({str(error).partition(chr(10))[0]}). Pass {next(change for change, helps in remedies.items() if helps)}"
     )
 
 

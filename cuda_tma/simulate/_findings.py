@@ -156,7 +156,7 @@ class Finding:
     other : tuple of Place
         The conflicting statement, if there is one.
     other_ptx_line : int
-        Its line of the PTX; 0 if there is none.
+        Its line of the PTX; 0 without a line.
     rule, remedy : str
         Those parts of the message; empty if it does not have them.
     related : tuple of (str, tuple of Place)

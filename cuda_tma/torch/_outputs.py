@@ -26,7 +26,7 @@ class Maker(NamedTuple):
 
 
 def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
-    """Return the rule of an output that has the shape of an argument. The output is contiguous and uninitialized.
+    """Return the rule of a contiguous, uninitialized output that has the shape of an argument.
 
     Parameters
     ----------
@@ -40,7 +40,6 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
     object
         A value for `outputs` or `workspace` of :func:`operator`.
     """
-
     chosen: dict[str, Any] = {} if dtype is None else {"dtype": dtype}
     return Maker(partial(torch.empty_like, memory_format=torch.contiguous_format, **chosen), (name,))
 

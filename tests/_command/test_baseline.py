@@ -74,12 +74,12 @@ def test_a_fixed_kernel_needs_no_baseline(sanitize):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "--baseline base is no report; write one with cuda-tma sanitize --sarif FILE"),
-        ("[]", "--baseline base is no report"),
-        ("{}", "--baseline base is no report"),
-        ('{"runs": [{"results": [{}]}]}', "--baseline base is no report"),
-        ('{"runs": [{"results": [{"partialFingerprints": {"cudaTma/v1": 7}}]}]}', "--baseline base is no report"),
-        ("[" * 100_000, "--baseline base is no report"),
+        ("", "--baseline base is not a report; write one with cuda-tma sanitize --sarif FILE"),
+        ("[]", "--baseline base is not a report"),
+        ("{}", "--baseline base is not a report"),
+        ('{"runs": [{"results": [{}]}]}', "--baseline base is not a report"),
+        ('{"runs": [{"results": [{"partialFingerprints": {"cudaTma/v1": 7}}]}]}', "--baseline base is not a report"),
+        ("[" * 100_000, "--baseline base is not a report"),
         (None, "--baseline base cannot be read: No such file or directory"),
     ],
 )

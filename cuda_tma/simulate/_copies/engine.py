@@ -145,7 +145,7 @@ class Engine:
             self._pending.pop(int(self._random.integers(len(self._pending)))).advance()
 
     def complete_one(self) -> bool:
-        """Complete a pending operation, because no thread can continue; return False if there is none."""
+        """Complete a pending operation, because no thread can continue; return False if nothing is pending."""
         while self._pending:
             at = 0 if self._random is None else int(self._random.integers(len(self._pending)))
             operation = self._pending.pop(at)

@@ -200,7 +200,7 @@ def population(value: Array) -> Array:
 
 
 def highest(value: Array) -> Array:
-    """Return the place of the highest one, -1 if there is none."""
+    """Return the position of the highest one bit; -1 for 0."""
     value = np.asarray(value)
     if value.dtype.itemsize < 8:
         return np.frexp(value.astype(np.float64))[1] - 1
@@ -213,7 +213,7 @@ _NOWHERE = np.uint32(0xFFFFFFFF)
 
 @entry("bfind")
 def find_bit(s: Spelling) -> Pure:
-    """Build bfind: the highest one, for a negative number the highest zero; all ones if there is none."""
+    """Build bfind: the highest one bit, for a negative number the highest zero bit; all ones if no bit is found."""
     amount = s.flag("shiftamt")
     type_ = s.type("u32", "u64", "s32", "s64")
     dtype = DTYPES[type_]

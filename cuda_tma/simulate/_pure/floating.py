@@ -1,5 +1,7 @@
-"""Floating-point arithmetic, to the last bit. PTX, "Floating Point Instructions", "Half Precision Floating Point
-Instructions". Comments mark results that differ from PTX on hardware, or that PTX leaves open.
+"""Floating-point arithmetic, to the last bit.
+
+PTX, "Floating Point Instructions", "Half Precision Floating Point Instructions". Comments mark results that
+differ from PTX on hardware, or that PTX leaves open.
 """
 
 from __future__ import annotations

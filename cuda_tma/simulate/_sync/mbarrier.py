@@ -184,7 +184,7 @@ class Mbarriers:
         return barrier if barrier is not None and barrier.tx < 0 else None
 
     def at(self, position: int) -> Mbarrier:
-        """Return the barrier at a byte of `Memory.shared`; raise a fault if there is none."""
+        """Return the barrier at a byte of `Memory.shared`; raise a fault if it contains none."""
         barrier = self._barriers.get(position)
         if barrier is None and (by := self._invalidated.get(position)) is not None:
             raise Fault(
@@ -339,7 +339,7 @@ class Mbarriers:
         self._looks.clear()
 
     def park_who_look(self) -> bool:
-        """Park the threads that have only polled since; return False if there are none."""
+        """Park the threads that have only polled since; return False without such threads."""
         found = False
         for (context, pc), looked in self._looks.items():
             for position in np.unique(looked[looked >= 0]).tolist():

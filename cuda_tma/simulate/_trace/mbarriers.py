@@ -53,7 +53,7 @@ class Recorded:
 
     @property
     def completed_at(self) -> int:
-        """The end of the last complete phase; 0 if there is none."""
+        """The end of the last complete phase; 0 before the first one."""
         return self.phases[-1].begin if len(self.phases) > 1 else 0
 
     def levels(self) -> list[tuple[int, int, int]]:

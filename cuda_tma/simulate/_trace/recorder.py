@@ -126,7 +126,7 @@ class Recorder:
         self._thread_barriers = ThreadBarriers(parts.geometry, self._clock, self._wait)
 
     def findings(self) -> tuple[Finding, ...]:
-        """The findings: none, because the recorder judges nothing."""
+        """Return no findings, because the recorder checks nothing."""
         return ()
 
     def explained(self, *of_fault: object) -> tuple:
@@ -203,7 +203,7 @@ class Recorder:
                 assert_never(event)
 
     def _tensor(self, event: TensorEvent) -> None:
-        """An arrival of ``tcgen05.commit``."""
+        """Record an arrival of ``tcgen05.commit``."""
         if isinstance(event, CommitArrived) and (barrier := self._barriers.get(event.position)) is not None:
             barrier.change(self._now(event.commit.lanes.start), 1, 0)
 
@@ -281,7 +281,7 @@ class Recorder:
     # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product | None:
-        """An operation begins; a copy is recorded when it first touches memory, those of tensor memory are not."""
+        """Begin an operation; record a copy at its first access to memory, and none of tensor memory."""
         if instruction.opcode[0] == "tcgen05":
             return None
         if instruction.opcode[0] == "wgmma":
