@@ -60,7 +60,7 @@ class Convolution:
     Raises
     ------
     TypeError
-        If a value is no int or sequence of ints, or their lengths differ.
+        If a value is not an int or a sequence of ints, or their lengths differ.
     TensorMapError
         If a value is out of range, or an im2col map has no room for it: corners of 16 bits in a 1-D convolution, 8 in
         a 2-D one, 5 in a 3-D one (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if padding is

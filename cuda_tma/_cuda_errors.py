@@ -130,9 +130,9 @@ class CudaError:
 
 
 _STICKY = (
-    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, even the making "
-    "of a valid tensor map. Check the earlier launches: run again with CUDA_LAUNCH_BLOCKING=1, and the first launch to "
-    "fail is the cause. The process must be restarted"
+    "it is sticky: a kernel of this context ended in it, and since then nearly every call returns it, even the "
+    "creation of a valid tensor map. Check the earlier launches: run again with CUDA_LAUNCH_BLOCKING=1, and the "
+    "first launch to fail is the cause. The process must be restarted"
 )
 
 
@@ -170,7 +170,7 @@ _ROWS = (
         "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES",
         "cudaErrorLaunchOutOfResources",
         "too many resources requested for launch",
-        meaning="this launch asks for more threads, registers or shared memory than exist; the context is still usable",
+        meaning="this launch needs more threads, registers or shared memory than exist; the context is still usable",
     ),
     _sticky(
         702,

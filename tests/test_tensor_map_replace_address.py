@@ -133,8 +133,8 @@ def test_a_failed_replacement_is_undone(driver, device_tensor, value, way):
     ("call", "result", "message"),
     [
         ("cuTensorMapEncodeTiled", 201, "no CUDA context is current on this thread"),
-        ("cuTensorMapEncodeTiled", 700, "encoder failed with CUDA_ERROR_ILLEGAL_ADDRESS, whatever the arguments"),
-        ("cuTensorMapEncodeTiled", 2, "encoder failed with CUDA_ERROR_OUT_OF_MEMORY, whatever the arguments"),
+        ("cuTensorMapEncodeTiled", 700, "encoder failed with CUDA_ERROR_ILLEGAL_ADDRESS, for any arguments"),
+        ("cuTensorMapEncodeTiled", 2, "encoder failed with CUDA_ERROR_OUT_OF_MEMORY, for any arguments"),
         ("cuTensorMapSetAllocationClass", 700, "cuTensorMapSetAllocationClass failed with CUDA_ERROR_ILLEGAL_ADDRESS"),
         ("cuCtxGetCurrent", 3, "no CUDA context is current on this thread"),
         ("cuCtxGetDevice", 700, "cuCtxGetDevice failed with CUDA_ERROR_ILLEGAL_ADDRESS"),

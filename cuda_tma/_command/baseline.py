@@ -1,7 +1,7 @@
 """``--baseline FILE``: the findings of an earlier report are known, and the command reports only new ones.
 
-A finding has a fingerprint: a hash of its kind, its kernel, and the text of its lines. The number of a line is no part
-of it, so that an edit elsewhere in the file makes no finding new.
+A finding has a fingerprint: a hash of its kind, its kernel, and the text of its lines. Line numbers
+are not part of it, so an edit elsewhere in the file does not make a finding new.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read_baseline(path: str) -> frozenset[str]:
     Raises
     ------
     Misuse
-        If the file cannot be read, or is no such report.
+        If the file cannot be read, or is not such a report.
     """
     try:
         report = json.loads(text_of_file(path, BASELINE_BYTES))

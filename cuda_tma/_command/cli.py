@@ -193,7 +193,7 @@ def _plot(arguments: argparse.Namespace) -> int:
         return _explore(arguments)
     _check_plot(arguments)
     if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
-        raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it in .png, .svg or .pdf")
+        raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it with .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
     try:

@@ -271,7 +271,7 @@ def find_gpu() -> tuple[Device | None, str]:
 def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
     """Return a line or two for the user, and the function that blurs the picture."""
     if emulate:
-        return "Running on the emulator, as --emulate asks.", blur_by_emulator
+        return "Running on the emulator, because of --emulate.", blur_by_emulator
     gpu, reason = find_gpu()
     if gpu:
         return f"Running on {gpu.name}.", partial(blur_on_gpu, gpu)

@@ -46,8 +46,8 @@ def nvrtc_wheel(bindings: str) -> str:
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
 # Remedies that are not in the compiler's messages, by a part of the message.
 _REMEDIES = {
-    "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers lie where '
-    'cuda.pathfinder.find_nvidia_header_directory("cudart") says',
+    "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers are in '
+    'cuda.pathfinder.find_nvidia_header_directory("cudart")',
     "--gpu-architecture": f"this NVRTC is older than the device: pip install --upgrade {NVRTC_WHEEL}",
     "too much shared data": "use cuda_tma::dynamic_shared<T>() of dynamic_shared.cuh for more than 48 KB",
 }

@@ -153,7 +153,7 @@ def run(asked: Request) -> Compiled:
 
 
 def _refused(asked: Request, log: str) -> CompileError:
-    from .diagnosis import diagnose, diagnose_assembly, is_of_assembler  # 8 ms: not for a kernel that compiles
+    from .diagnosis import diagnose, diagnose_assembly, is_of_assembler  # the import takes 8 ms, so only after an error
 
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):

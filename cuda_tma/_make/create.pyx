@@ -1,4 +1,4 @@
-"""The making of one descriptor, for every entry point."""
+"""The creation of one descriptor, for every entry point."""
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject

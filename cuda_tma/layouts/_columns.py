@@ -97,7 +97,7 @@ def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
     shift = int(difference[0, 0, 1])
     others = np.delete(difference, 1, axis=-1)
     if others.any() or (difference[..., 1] != shift).any():
-        yield "no base makes the one into the other: the elements have another order"
+        yield "no base makes the layouts equal: their elements are in different orders"
         return
     if shift:
         yield from _bases(written, read, shift)

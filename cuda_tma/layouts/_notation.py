@@ -1,7 +1,7 @@
 """CuTe's notation of a layout as CuTe prints it: ``((128,?{div=16}),1):((65536,1),0)+32?=64``.
 
-A layout is a shape and strides of the same profile, nested as deep as they are printed. A ``?`` is a value that CuTe
-knows only at run time: ``?=`` gives one for each, in their order, and ``?{div=16}`` checks that it is a multiple of 16.
+A layout is a shape and strides of the same profile, nested as deep as they are printed. A ``?`` is a value that is
+unknown before run time. ``?=`` gives one for each, in their order; ``?{div=16}`` checks that it is a multiple of 16.
 ``+32`` is the base, in columns of 32 bits.
 """
 

@@ -33,7 +33,7 @@ FRAGMENTS = {
     "tmem.a": "an A operand in tensor memory: tmem.a:bf16:((128,16),1,4):((64,1),0,16)+32",
 }
 A_RULE = (
-    'an A operand in tensor memory has row m in lane m, whatever stride is printed for m (PTX ISA 9.0, "Data Path '
+    'an A operand in tensor memory has row m in lane m, for any printed stride of m (PTX ISA 9.0, "Data Path '
     'Layout Organization"; documented, not verified on hardware)'
 )
 _BITS = {"f32": 32, "tf32": 32, "s32": 32, "b32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8}

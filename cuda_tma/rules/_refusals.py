@@ -286,7 +286,7 @@ def no_context() -> TensorMapError:
 
 def driver_failure(error: str, number: int) -> TensorMapError:
     """Return the error for a failure that no argument caused: for those the driver has CUDA_ERROR_INVALID_VALUE."""
-    return TensorMapError(f"the driver's encoder failed with {error}, whatever the arguments{explain_error(number)}")
+    return TensorMapError(f"the driver's encoder failed with {error}, for any arguments{explain_error(number)}")
 
 
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:

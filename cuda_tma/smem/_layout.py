@@ -137,13 +137,13 @@ def _no_box(params: Params) -> TensorMapError:
     if isinstance(params, TiledParams):
         least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
         return TensorMapError(
-            f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)} make no box of rank "
-            f"{params.rank}; give one of each, from 1 on, for each of {least}"
+            f"box_dim={shown(params.box_dim)} and element_strides={shown(params.element_strides)} are not a box of "
+            f"rank {params.rank}; give one of each, from 1 on, for each of {least}"
         )
     columns = cast("Im2colParams | Im2colWideParams", params)
     return TensorMapError(
         f"channels_per_pixel={shown(columns.channels_per_pixel)} and pixels_per_column="
-        f"{shown(columns.pixels_per_column)} make no column; give 1 or more of each"
+        f"{shown(columns.pixels_per_column)} are not a column; give 1 or more of each"
     )
 
 

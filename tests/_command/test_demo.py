@@ -224,7 +224,7 @@ def test_a_gpu_with_tma_is_used(monkeypatch, tmp_path, picture, capsys, capabili
     assert cli.main(["demo", "--input", str(picture), "--output", str(tmp_path / "out.png")]) == 0
     assert seen == [device] and capsys.readouterr().out.startswith("Running on a GPU.\n")
     assert run(tmp_path, "--input", picture) == 0 and len(seen) == 1
-    assert capsys.readouterr().out.startswith("Running on the emulator, as --emulate asks.\n")
+    assert capsys.readouterr().out.startswith("Running on the emulator, because of --emulate.\n")
 
 
 def test_without_a_gpu_the_simulator_runs_the_kernel(monkeypatch, tmp_path, picture, capsys):

@@ -293,9 +293,7 @@ def test_the_table_lists_the_sticky_errors():
 def test_creation_after_a_sticky_error_reports_it(driver, device_tensor):
     tensor = device_tensor((64, 128))
     driver.errors["cuTensorMapEncodeTiled"] = 700
-    with pytest.raises(
-        cuda_tma.TensorMapError, match="CUDA_ERROR_ILLEGAL_ADDRESS, whatever the arguments: it is sticky"
-    ):
+    with pytest.raises(cuda_tma.TensorMapError, match="CUDA_ERROR_ILLEGAL_ADDRESS, for any arguments: it is sticky"):
         cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     driver.errors = {}
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))

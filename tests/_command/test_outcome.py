@@ -125,7 +125,7 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         (["plot", "tile", HEX, "--output", "no.xyz"], "--output no.xyz: Format 'xyz' is not supported"),
         (
             ["plot", "tile", HEX, "--output", "no"],
-            "--output no has no suffix to select a format; end it in .png, .svg or .pdf",
+            "--output no has no suffix to select a format; end it with .png, .svg or .pdf",
         ),
         (["plot", "tile", HEX], "the following arguments are required: --output (see cuda-tma plot --help)"),
         (["suggest"], "the following arguments are required: --shape (see cuda-tma suggest --help)"),

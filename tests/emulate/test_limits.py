@@ -103,19 +103,22 @@ PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_s
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"box_dim": (0, 16)}, r"box_dim=\(0, 16\) and element_strides=\(1, 1\) make no box of rank 2; give one of ea"),
-        ({"box_dim": (-16, 16)}, r"box_dim=\(-16, 16\) and .* make no box of rank 2"),
-        ({"box_dim": (16, -1)}, r"box_dim=\(16, -1\) and .* make no box of rank 2"),
-        ({"element_strides": (1, -1)}, r".* and element_strides=\(1, -1\) make no box of rank 2"),
-        ({"element_strides": (0, 1)}, r".* and element_strides=\(0, 1\) make no box of rank 2"),
-        ({"global_dim": (24,)}, r"box_dim=\(8, 4\) and .* make no box of rank 1"),
+        (
+            {"box_dim": (0, 16)},
+            r"box_dim=\(0, 16\) and element_strides=\(1, 1\) are not a box of rank 2; give one of ea",
+        ),
+        ({"box_dim": (-16, 16)}, r"box_dim=\(-16, 16\) and .* are not a box of rank 2"),
+        ({"box_dim": (16, -1)}, r"box_dim=\(16, -1\) and .* are not a box of rank 2"),
+        ({"element_strides": (1, -1)}, r".* and element_strides=\(1, -1\) are not a box of rank 2"),
+        ({"element_strides": (0, 1)}, r".* and element_strides=\(0, 1\) are not a box of rank 2"),
+        ({"global_dim": (24,)}, r"box_dim=\(8, 4\) and .* are not a box of rank 1"),
         (
             {"global_dim": (), "global_strides": (), "box_dim": (), "element_strides": ()},
-            r"box_dim=\(\) and element_strides=\(\) make no box of rank 0; .* from 1 on, for each of 1 or more",
+            r"box_dim=\(\) and element_strides=\(\) are not a box of rank 0; .* from 1 on, for each of 1 or more",
         ),
         (
             {"global_dim": (24,), "global_strides": (), "box_dim": (8,), "element_strides": (1,), "interleave": 1},
-            r"box_dim=\(8,\) and .* make no box of rank 1; .* for each of 2 or more dimensions with an inter",
+            r"box_dim=\(8,\) and .* are not a box of rank 1; .* for each of 2 or more dimensions with an inter",
         ),
         (
             {"data_type": T.PACKED_16U4_ALIGN8B, "box_dim": (8, 4)},
@@ -142,7 +145,7 @@ def test_invalid_box(changes, message):
 @pytest.mark.parametrize("changes", [{"channels_per_pixel": 0}, {"pixels_per_column": 0}, {"pixels_per_column": -5}])
 def test_invalid_column(changes):
     given = {"channels_per_pixel": 16, "pixels_per_column": 12} | changes
-    message = "channels_per_pixel={} and pixels_per_column={} make no column; give 1 or more".format(*given.values())
+    message = "channels_per_pixel={} and pixels_per_column={} are not a column; give 1 or more".format(*given.values())
     for params in (changed(IM2COL, **changes), changed(WIDE, **changes)):
         for call in (smem.box_extents, smem.smem_bytes, lambda p: emulate.load(p, MEMORY, (0,) * 4, check=False)):
             with pytest.raises(TensorMapError, match=f"^{message}"):

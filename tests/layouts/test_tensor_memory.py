@@ -127,7 +127,7 @@ def test_the_columns_that_are_written_are_not_those_that_are_read():
     assert "columns 0 to 31 are read and not written" in words
     assert "columns 32 to 95 are written and not read" in words
     assert "it loads 128 registers (tcgen05.ld.32x32b.x128), and stores 64 registers" in words
-    assert "row m in lane m, whatever stride is printed for m (PTX ISA 9.0" in words
+    assert "row m in lane m, for any printed stride of m (PTX ISA 9.0" in words
     assert "here 64 is printed" in words
     assert f"let the read begin at column 32 (32 columns further, 64 elements of its pointer): {FACTOR}+32" in words
     assert "write tmem:bf16x2:(128,32):(65536,1)+32, or read tmem.a:bf16:((128,16),1,8):((64,1),0,16)+32" in words
@@ -148,7 +148,7 @@ def test_the_corrections_that_are_named_make_the_one_into_the_other(written, rea
 
 def test_elements_in_another_order_have_no_base():
     words = str(layouts.compare("tmem:bf16x2:(128,(2,16)):(65536,(16,1))", FACTOR))
-    assert "no base makes the one into the other" in words
+    assert "no base makes the layouts equal" in words
 
 
 def test_elements_of_two_widths_are_not_compared():

@@ -73,6 +73,6 @@ def test_numbers_of_another_kind_leave_no_trace():
 
 def test_an_error_is_not_kept_and_no_answer():
     for _ in range(2):
-        with pytest.raises(ValueError, match="make no box"):
+        with pytest.raises(ValueError, match="are not a box"):
             _layout.rows(changed(box_dim=(0, 1)))
     assert (emulate.load(MATRIX, MEMORY, (0, 0)).smem[:16] == MEMORY[:16]).all()

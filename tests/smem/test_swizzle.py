@@ -262,8 +262,11 @@ def test_invalid_access(access):
     ("change", "message"),
     [
         ({"data_type": 16}, r"data_type=16 is not known; choose one of 0 \(UINT8\), .*, 15 \(16U6_ALIGN16B\)"),
-        ({"element_strides": (1,)}, r"box_dim=\(8, 4\) and element_strides=\(1,\) make no box of rank 2; give one of"),
-        ({"element_strides": (0, 0)}, r"box_dim=\(8, 4\) and element_strides=\(0, 0\) make no box of .* from 1 on"),
+        (
+            {"element_strides": (1,)},
+            r"box_dim=\(8, 4\) and element_strides=\(1,\) are not a box of rank 2; give one of",
+        ),
+        ({"element_strides": (0, 0)}, r"box_dim=\(8, 4\) and element_strides=\(0, 0\) are not a box of .* from 1 on"),
         ({"box_dim": (16,) * 999}, r"box_dim=\(16, 16, 16, 16, 16, 16, \.\.\.\) and element_strides=\(1, 1\) make no"),
         ({"data_type": -1}, "data_type=-1 is not known; choose one of"),
         ({"interleave": -1}, r"interleave=-1 is not known; choose one of 0 \(NONE\), 1 \(16B\), 2 \(32B\)"),

@@ -29,9 +29,9 @@ struct Bands {
     }
 };
 
-// A list of tasks from which all clusters of a grid draw, so that a free cluster gets the next task. The list lies in
-// global memory, or is a rule: tasks[i] is the i-th Task. One thread of each CTA draws, and knows what to load; the
-// readers get the task from it:
+// A list of tasks from which all clusters of a grid draw, so that a free cluster gets the next task. The list is in
+// global memory, or is a rule: tasks[i] is the i-th Task. One thread of each CTA draws, and passes the task
+// to the readers:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
 //     if (threadIdx.x == 0) list.init(readers);                // threads of the CTA that call next()

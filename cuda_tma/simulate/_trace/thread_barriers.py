@@ -38,7 +38,7 @@ class ThreadBarriers:
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):
         self._clock, self._wait, self._cta_of_lane = clock, wait, geometry.cta_of_lane
         self._size = geometry.lanes_of_cta * geometry.cluster_ctas
-        self._arrivals: dict[object, int] = {}  # at barriers of CTAs and clusters, the last
+        self._arrivals: dict[object, int] = {}  # the last one at each barrier of a CTA or cluster
         self._met: dict[int, int] = {}  # by cluster's slot: when all had arrived
 
     def event(self, event: OfBarrier) -> None:
