@@ -58,7 +58,7 @@ cdef object _mismatch(Parameter* parameter, str given, str remedy=""):
     elif parameter.size == MAP_BYTES and not remedy:
         remedy = "; a parameter of 128 bytes takes a TensorMapDescriptor"
     return TypeError(f"{where(parameter)}: the parameter takes {wanted}{parameter.size} "
-                     f"byte{'s' if parameter.size > 1 else ''}, and {given} was given{remedy}")
+                     f"byte{'s' if parameter.size > 1 else ''}, and {given} was passed{remedy}")
 
 
 cdef int pack_all(

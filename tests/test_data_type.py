@@ -80,8 +80,8 @@ def test_the_data_type_that_follows_from_a_dtype():
 @pytest.mark.parametrize(
     ("name", "argument", "message"),
     [
-        ("complex128", {}, "the elements are complex128, .* 1, 2, 4 or 8 bytes: pass data_type= to say what they are"),
-        ("qint8", {"argument": "dtype"}, "the elements are qint8, .* pass dtype= to say"),
+        ("complex128", {}, "the elements are complex128, .* 1, 2, 4 or 8 bytes: pass data_type= to choose a type"),
+        ("qint8", {"argument": "dtype"}, "the elements are qint8, .* pass dtype= to choose"),
         ("float4_e2m1fn_x2", {}, "in three ways; pass data_type= to choose one: .*ALIGN16B.* box_dim and coordinates"),
     ],
 )

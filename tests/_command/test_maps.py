@@ -167,7 +167,7 @@ def test_a_wide_map_without_known_bytes_has_none(capsys, corner):
     options = [*IMAGES, "--wide", "W", "--lower-corner=-3", "--upper-corner=400", corner]
     assert run(capsys, "check", *options, "--compute-capability", "10.0")[0] == 0
     status, out, err = run(capsys, "decode", *options)
-    assert (status, out) == (1, "") and err.startswith("cuda-tma: the bytes of this map is not known")
+    assert (status, out) == (1, "") and err.startswith("cuda-tma: the bytes of this map are unknown")
 
 
 def test_wide_corners_have_one_value(capsys):

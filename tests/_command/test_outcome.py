@@ -25,7 +25,7 @@ TENSOR = ["--shape", "4x4", "--box", "4x4"]
         (["decode", "/"], "/ cannot be read: Is a directory"),
         (["decode", "y" * 300], f"{'y' * 200} cannot be read: File name too long"),
         (["decode", ""], "'' does not name a file. Pass 256 hex digits"),
-        (["decode", HEX[:-2]], "this is not a dump of 128 bytes: it has 254 hex digits; 128 bytes have 256. Write"),
+        (["decode", HEX[:-2]], "this is not a dump of 128 bytes: it has 254 hex digits; 128 bytes have 256. Pass"),
         (["decode", HEX + "00"], "this is not a dump of 128 bytes: it has 258 hex digits"),
         (["decode", "ff" * 128], "rank"),
         (["check", "ff" * 128], "rank"),

@@ -287,7 +287,7 @@ def test_a_suppression_is_read(written, place, reason):
     ],
 )
 def test_invalid_suppression_is_refused(text):
-    with pytest.raises(ValueError, match=r"is no kind:place:reason|needs a reason"):
+    with pytest.raises(ValueError, match=r"is not kind:place:reason|needs a reason"):
         simulate.Suppression.parse(text)
 
 
@@ -325,7 +325,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
     ("arguments", "text"),
     [
         (["--suppress", "rase:*:why"], "kind='rase'; it is one of race, "),
-        (["--suppress", "race:*"], "is no kind:place:reason"),
+        (["--suppress", "race:*"], "is not kind:place:reason"),
         (["--suppressions", "absent"], "--suppressions absent cannot be read: No such file"),
         (["--suppressions", "known"], "known:2: kind='rase'; it is one of"),
         (["--schedules", "0"], "schedules=0; give 1 to 1000"),

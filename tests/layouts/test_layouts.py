@@ -186,7 +186,7 @@ def test_elements_in_two_spaces_cannot_be_equal():
     found = compared("tile:bf16:8x8", "ldmatrix.x1")
     assert not found.is_comparable and not found.equal
     assert str(found) == (
-        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are in different spaces: shared memory, registers; "
+        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are not in the same space: shared memory, registers; "
         "compare two of one\n"
         "element (0, 0): byte 0; thread 0, value 0"
     )

@@ -247,7 +247,7 @@ def test_no_reason(simulated_gpu):
 """)
     result.assert_outcomes(passed=2, errors=1, warnings=1)
     result.stdout.re_match_lines(
-        [".*the suppression of race at .* needs a reason", ".*covers nothing: Suppression.kind='uninit.*"]
+        [".*the suppression of race at .* needs a reason", ".*unused suppression: Suppression.kind='uninit.*"]
     )
 
 

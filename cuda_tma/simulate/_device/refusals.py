@@ -59,7 +59,7 @@ def schedule_count(given: Any) -> int:
 def flag(name: str, given: Any) -> bool:
     """Return a bool; refuse other values, such as a text, which counts as true."""
     if not isinstance(given, (bool, np.bool_)):
-        raise TypeError(f"{name} is {shown(given)}; give True or False")
+        raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
 
 

@@ -105,7 +105,7 @@ extern "C" __global__ void copied_on(const __grid_constant__ TensorMap map, int*
 }
 """
 LINES = SOURCE.split("\n")
-ON_ITS_OWN = ("initialised", "bytes last expected", "last arrival")
+ON_ITS_OWN = ("initialized", "bytes last expected", "last arrival")
 
 
 @cache
@@ -141,11 +141,11 @@ def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
     assert "WAIT" in marks_of("bounded", finding.source)
     explained = {what: marks_of("bounded", places) for what, places in finding.related}
     assert explained.items() >= {
-        "initialised": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}
+        "initialized": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}
     }.items()  # fmt: skip
     assert explained.keys() == {*ON_ITS_OWN, "bytes last arrived", "last access, copy or fence by who waits"}
     assert (
-        f"  initialised: {shown_path(finding.source[-1].file)}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}"
+        f"  initialized: {shown_path(finding.source[-1].file)}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}"
         in str(finding)
     )
 
@@ -167,7 +167,7 @@ def test_too_many_arrivals_come_with_the_count():
     (finding,) = launched("too_many", False).findings
     assert finding.kind == "barrier-use" and "more arrivals than the count of mbarrier.init" in finding.message
     assert {what: marks_of("too_many", places) for what, places in finding.related} == {
-        "initialised": {"INIT"},
+        "initialized": {"INIT"},
         "bytes last expected": {"EXPECT"},
     }
 

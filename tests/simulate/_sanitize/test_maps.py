@@ -219,7 +219,7 @@ def test_bytes_that_nobody_expects_are_told_of_at_the_end(bug):
     assert finding.severity == "advice"
     assert "ends with a tx-count of -1024: 1,024 bytes arrived in its phase 0 without an expect_tx" in finding.message
     beside = {what: LINES[places[-1].line - 1] for what, places in finding.related}
-    assert "full.init" in beside["initialised"] and "// LOAD" in beside["bytes last arrived"]
+    assert "full.init" in beside["initialized"] and "// LOAD" in beside["bytes last arrived"]
 
 
 IN_USE = r"""

@@ -120,7 +120,7 @@ def test_a_suppression_that_covers_nothing_is_said():
     report = launched(1, simulate.Device(suppressions=[given]))
     assert [finding.kind for finding in report.errors] == ["race"]
     assert report.unused_suppressions == (given,)
-    assert "covers nothing: Suppression(kind='deadlock'" in str(report)
+    assert "unused suppression: Suppression(kind='deadlock'" in str(report)
 
 
 @pytest.mark.parametrize(("kind", "reason", "says"), [("rase", "why", "one of race"), ("race", " ", "needs a reason")])

@@ -66,7 +66,7 @@ def test_an_excess_request_waits_forever():
     (finding,) = launched("roles", FEW=80, MANY=224)
     line = next(number for number, text in enumerate(SOURCE.split("\n"), 1) if "// INC" in text)
     assert (finding.kind, finding.source[-1].line) == ("deadlock", line)
-    assert "warps 10 to 11 wait" in finding.message and "asks for 224 a thread" in finding.message
+    assert "warps 10 to 11 wait" in finding.message and "requests 224 a thread" in finding.message
     assert "launched with 504 registers for one thread of each warpgroup, 168 each" in finding.message
 
 
