@@ -138,7 +138,7 @@ def test_a_refusal_changes_nothing(driver, live, kernel, device_tensor):
     live[2] = 1
     before = changed(driver)
     for index, value, message in [
-        (0, 7, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 7 was given"),
+        (0, 7, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 7 was passed"),
         (2, 1 << 40, "does not fit the parameter's 4 bytes"),
         (3, 1, "index 3 is outside the 3 arguments"),
         (1 << 64, 1, f"index {1 << 64} is outside the 3 arguments"),

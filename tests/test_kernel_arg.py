@@ -93,10 +93,10 @@ def test_arguments_have_the_places_that_the_kernel_reads(launch, device_tensor):
 
 
 MISTAKES = [
-    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 was given"),
+    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 was passed"),
     ("k", [4], (1, 2), TypeError, "takes 1 argument, and 2 were given"),
     ("k", [128], (5,), TypeError, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 5 .*Descriptor"),
-    ("k", [12], (5,), TypeError, "takes 12 bytes, and the int 5 was given"),
+    ("k", [12], (5,), TypeError, "takes 12 bytes, and the int 5 was passed"),
     ("k", [4], (2**32,), OverflowError, "4294967296 does not fit .* 4 bytes, whose range is -2147483648 to 4294967295"),
     ("k", [1], (-129,), OverflowError, "-129 does not fit"),
     ("k", [8], (2**64,), OverflowError, "does not fit"),
@@ -105,9 +105,9 @@ MISTAKES = [
     ("k", [4], (np.float64(1),), TypeError, r"1\.0\)? \(float64, 8 bytes\)"),
     ("k", [4], (1 + 2j,), TypeError, r"the complex \(1\+2j\)"),
     ("k", [16], (ctypes.c_int(1),), TypeError, r"c_int, 4 bytes"),
-    ("k", [8], ("text",), TypeError, "argument 0 .*a str was given .*neither __dlpack__ nor"),
+    ("k", [8], ("text",), TypeError, "argument 0 .*a str was passed .*neither __dlpack__ nor"),
     ("k", [8], (10**5000,), OverflowError, "<16610 bits> does not fit the parameter's 8 bytes"),
-    ("k", [8], (type("Odd", (), {"__module__": None})(),), TypeError, "a Odd was given .*is not a tensor"),
+    ("k", [8], (type("Odd", (), {"__module__": None})(),), TypeError, "a Odd was passed .*is not a tensor"),
     ("k", [8], (np.zeros(4),), TypeError, "argument 0 .*host memory"),
     ("_Z1kf", [4], (1,), TypeError, r"takes a float of 4 bytes, and the int 1 was passed; pass 1\.0"),
     ("_Z1ki", [4], (1.0,), TypeError, "takes an integer of 4 bytes, and the float 1.0"),
@@ -117,9 +117,9 @@ MISTAKES = [
     ("_Z1kPf", [8], (1.0,), TypeError, "takes a pointer of 8 bytes"),
     ("_Z1kb", [1], (np.int8(5),), TypeError, "takes a bool of 1 byte"),
     ("_Z1k6__half", [2], (1,), TypeError, "takes a float of 2 bytes"),
-    ("k", [8], (np.str_("ab"),), TypeError, "argument 0 .*a str_ was given"),
-    ("k", [8], (np.datetime64("2026-01-01"),), TypeError, "argument 0 .*a datetime64 was given"),
-    ("k", [8], (np.array([object()]),), TypeError, "argument 0 .*a ndarray was given"),
+    ("k", [8], (np.str_("ab"),), TypeError, "argument 0 .*a str_ was passed"),
+    ("k", [8], (np.datetime64("2026-01-01"),), TypeError, "argument 0 .*a datetime64 was passed"),
+    ("k", [8], (np.array([object()]),), TypeError, "argument 0 .*a ndarray was passed"),
     ("k", [4], (1e300,), OverflowError, "argument 0 of kernel k: 1e\\+300 does not fit a float"),
     ("_Z1kd", [8], (np.zeros(1),), TypeError, "argument 0"),
     ("k", [4], (-(2**31) - 1,), OverflowError, "-2147483649 does not fit"),
@@ -163,7 +163,7 @@ MISTAKES = [
         [8],
         (cuda_driver.CUtensorMap(),),
         TypeError,
-        r"a tensor map \(128 bytes\) was given; declare the parameter as",
+        r"a tensor map \(128 bytes\) was passed; declare the parameter as",
     ),
     ("_Z1kPfi", [8, 4], (1, 1.0), TypeError, "argument 1 of kernel k: the parameter takes an integer"),
     (
@@ -205,7 +205,7 @@ def test_an_array_is_its_address(launch, driver, device_tensor):
         ]  # fmt: skip
         assert launch("k", [8], view).arguments == [struct.pack("Q", tensor.data_ptr() + 32)]
         assert launch("k", [8], torch.zeros(0)).arguments == [bytes(8)]
-        with pytest.raises(TypeError, match="argument 0 .* a Tensor was given .*negative bit"):
+        with pytest.raises(TypeError, match="argument 0 .* a Tensor was passed .*negative bit"):
             launch("k", [8], torch.zeros(4, dtype=torch.complex64).conj().imag)
         with pytest.raises(TensorMapError, match="c_int"):
             cuda_tma.create_tensor_map(ctypes.c_int(3), box_dim=(4,))
@@ -261,11 +261,11 @@ def test_pointers_of_other_vendors_are_refused(launch, driver, kind, device_type
 
 
 def test_an_array_without_memory_is_refused_unless_it_is_empty(launch):
-    with pytest.raises(TypeError, match=r"a Exporter was given \(the tensor has no memory of its own \(address 0\)"):
+    with pytest.raises(TypeError, match=r"a Exporter was passed \(the tensor has no memory of its own \(address 0\)"):
         launch("k", [8], Exporter(address=0))
     assert launch("k", [8], Exporter((4, 0), address=0)).arguments == [bytes(8)]
     assert launch("k", [8], Exporter((4, 0), address=64)).arguments == [struct.pack("Q", 64)]
-    with pytest.raises(TypeError, match=r"a Buffer was given"):
+    with pytest.raises(TypeError, match=r"a Buffer was passed"):
         launch("k", [8], core.Buffer.from_handle(0, 64))
 
 
@@ -276,7 +276,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
     theirs.opaque = list(struct.unpack("16Q", raw))
     assert launch("k", [4, 128], 7, theirs).arguments == [b"\7\0\0\0", raw]
     with pytest.raises(
-        TypeError, match=r"takes a pointer of 8 bytes, and a tensor map \(128 bytes\) was given; declare"
+        TypeError, match=r"takes a pointer of 8 bytes, and a tensor map \(128 bytes\) was passed; declare"
     ):
         launch("_Z1kPv", [8], theirs)
 

@@ -161,7 +161,7 @@ def test_invalid_integer_is_refused_with_its_field(params):
                     values = (*value[:i], wrong, *value[i + 1 :])
                     refuses(rf"{name} is \(.*\); pass a tuple of integers$", replaced, params, name, values)
             else:
-                refuses(f"{name} is .*; give an integer$", replaced, params, name, wrong)
+                refuses(f"{name} is .*; pass an integer$", replaced, params, name, wrong)
 
 
 @pytest.mark.parametrize("wrong", NO_TUPLES)
@@ -182,8 +182,8 @@ def replaced(params, name, value):
         ("global_dim", [64, 48, 40], r"global_dim is \[64, 48, 40\]; pass a tuple of integers"),
         ("global_dim", LARGE, f"global_dim is {LARGE_SHOWN}; pass a tuple of integers"),
         ("box_dim", ("32", 16, 2), r"box_dim is \('32', 16, 2\); pass a tuple of integers"),
-        ("global_address", None, "global_address is None; give an integer"),
-        ("swizzle", "128B", "swizzle is '128B'; give an integer"),
+        ("global_address", None, "global_address is None; pass an integer"),
+        ("swizzle", "128B", "swizzle is '128B'; pass an integer"),
         ("unexplained", 5, "unexplained is 5; pass pairs of a word, 0 to 31, and a mask of its 32 bits"),
         ("unexplained", (5,), r"unexplained is \(5,\); pass pairs"),
         ("unexplained", ((5, 6, 7),), r"unexplained is \(\(5, 6, 7\),\); pass pairs"),

@@ -159,7 +159,7 @@ def test_maps_of_other_libraries(launch, tensor):
 @pytest.mark.parametrize("value", [3, 1.5, True, 1j, np.int32(1), np.float64(1), ctypes.c_int(3)])
 def test_numbers_are_not_maps(launch, value):
     with pytest.raises(TypeError, match=r"argument 0 .* takes TiledMap<Tile<FLOAT32, Box<16, 32>, SWIZZLE_128B>> of "
-                                        r"128 bytes, and .* was given.*; pass a tensor or a Tens"):  # fmt: skip
+                                        r"128 bytes, and .* was passed.*; pass a tensor or a Tens"):  # fmt: skip
         launch(kernel_name(TILE), [128], value)
 
 

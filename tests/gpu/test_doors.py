@@ -204,7 +204,7 @@ def test_a_closed_buffer_is_refused(device, stream):
     kernel = (
         core.Program(source, "c++", core.ProgramOptions(arch=f"sm_{device.arch}")).compile("cubin").get_kernel("take")
     )
-    with pytest.raises(TypeError, match="argument 0 .* a Buffer was given"):
+    with pytest.raises(TypeError, match="argument 0 .* a Buffer was passed"):
         cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=1), kernel, buffer)
 
 

@@ -142,7 +142,7 @@ def test_an_unknown_instruction_is_reported_with_its_line():
 
 def test_python_objects_are_not_numbers(launch):
     """Their pointers would be overwritten."""
-    with pytest.raises(TypeError, match=r"a ndarray was given \(DLPack only supports"):
+    with pytest.raises(TypeError, match=r"a ndarray was passed \(DLPack only supports"):
         launch("keeps", (1, 1), np.array([None]))
 
 

@@ -267,7 +267,7 @@ def test_invalid_access(access):
             r"box_dim=\(8, 4\) and element_strides=\(1,\) are not a box of rank 2; give one of",
         ),
         ({"element_strides": (0, 0)}, r"box_dim=\(8, 4\) and element_strides=\(0, 0\) are not a box of .* from 1 on"),
-        ({"box_dim": (16,) * 999}, r"box_dim=\(16, 16, 16, 16, 16, 16, \.\.\.\) and element_strides=\(1, 1\) make no"),
+        ({"box_dim": (16,) * 999}, r"box_dim=\(16, 16, 16, 16, 16, 16, \.\.\.\) and element_strides=\(1, 1\) are not"),
         ({"data_type": -1}, "data_type=-1 is not known; choose one of"),
         ({"interleave": -1}, r"interleave=-1 is not known; choose one of 0 \(NONE\), 1 \(16B\), 2 \(32B\)"),
         ({"swizzle": 7}, r"swizzle=7 is not known; choose one of 0 \(NONE\)"),

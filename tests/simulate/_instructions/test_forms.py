@@ -114,7 +114,7 @@ def test_a_struct_as_ctypes_and_numpy_have_it(launched):
     [
         (
             (np.float32(1), 2.5, True, 7),
-            r"argument 0 .*takes an integer of 4 bytes, and np.float32\(1.0\) \(float32, 4 bytes\) was given",
+            r"argument 0 .*takes an integer of 4 bytes, and np.float32\(1.0\) \(float32, 4 bytes\) was passed",
         ),
         ((ctypes.c_float(1), 2.5, True, 7), r"argument 0 .*takes an integer"),
         ((1, np.int32(2), True, 7), r"argument 1 .*takes a float of 4 bytes, and np.int32\(2\)"),

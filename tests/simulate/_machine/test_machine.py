@@ -377,8 +377,8 @@ def test_a_finding_names_place_and_thread(gpu, ptx):
     [
         ((1.0, 0, 0), "kernel saxpy takes 4 arguments, and 3 were given"),
         ((1.0, 0, 0, 1 << 40), "argument 3 of kernel saxpy: 1099511627776 does not fit the parameter's 4 bytes"),
-        ((b"123", 0, 0, 0), "argument 0 of kernel saxpy: .* a bytes was given; bytes are for a struct"),
-        ((1.0, "text", 0, 0), "argument 1 of kernel saxpy: .* a str was given"),
+        ((b"123", 0, 0, 0), "argument 0 of kernel saxpy: .* a bytes was passed; bytes are for a struct"),
+        ((1.0, "text", 0, 0), "argument 1 of kernel saxpy: .* a str was passed"),
         ((1, 0, 0, 1), r"argument 0 of kernel saxpy: .* the int 1 was passed; pass 1\.0"),
     ],
 )
