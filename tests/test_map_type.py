@@ -76,8 +76,8 @@ def test_an_im2col_type_contains_all_but_the_corners():
     assert (options.pixels_per_column, options.channels_per_pixel) == (128, 64)
     assert (options.data_type, options.swizzle) == (T.BFLOAT16, S.SWIZZLE_128B)
     assert column.tx_bytes == 128 * 64 * 2
-    with pytest.raises(TensorMapError, match=r"Im2colMap<Tile<BFLOAT16, Box<128, 64>, SWIZZLE_128B>, 4> does not say "
-                                             r"where the box of pixels lies.*\*\*map_type.keywords"):  # fmt: skip
+    with pytest.raises(TensorMapError, match=r"Im2colMap<Tile<BFLOAT16, Box<128, 64>, SWIZZLE_128B>, 4> does not "
+                                             r"contain the corners of the box of pixels.*\*\*map_type.keywords"):  # fmt: skip
         _ = column.options
 
 
