@@ -77,7 +77,7 @@ def test_an_im2col_type_contains_all_but_the_corners():
     assert (options.data_type, options.swizzle) == (T.BFLOAT16, S.SWIZZLE_128B)
     assert column.tx_bytes == 128 * 64 * 2
     with pytest.raises(TensorMapError, match=r"Im2colMap<Tile<BFLOAT16, Box<128, 64>, SWIZZLE_128B>, 4> does not "
-                                             r"contain the corners of the box of pixels.*\*\*map_type.keywords"):  # fmt: skip
+                                             r"contain the corners of the box.*\*\*map_type.keywords"):  # fmt: skip
         _ = column.options
 
 
