@@ -93,7 +93,7 @@ def test_arguments_have_the_places_that_the_kernel_reads(launch, device_tensor):
 
 
 MISTAKES = [
-    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 was passed"),
+    ("k", [4, 8], (1,), TypeError, "kernel k takes 2 arguments, and 1 was given"),
     ("k", [4], (1, 2), TypeError, "takes 1 argument, and 2 were given"),
     ("k", [128], (5,), TypeError, "argument 0 of kernel k: the parameter takes 128 bytes, and the int 5 .*Descriptor"),
     ("k", [12], (5,), TypeError, "takes 12 bytes, and the int 5 was passed"),
