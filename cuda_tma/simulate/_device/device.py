@@ -288,8 +288,7 @@ class Device:
             One for each parameter, as for :func:`cuda_tma.launch`: arrays, read and written in place; tensor maps, or
             arrays if the parameter is a typed map; numbers; an int for a pointer is an address; bytes for a struct.
         order : {"early", "late", "random"}
-            The moment at which asynchronous copies take effect: all three are legal, and a kernel must be right for
-            each.
+            When asynchronous copies take effect: all three are legal, and a kernel must be right for each.
         seed : int
             Seed of the random order: the same seed gives the same run.
         max_steps : int

@@ -22,7 +22,7 @@ _SCALE = "ue8m0x2"
 
 
 def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
-    """A format without infinity and NaN, as a table of its magnitudes."""
+    """Return a format without infinity and NaN, as a table of its magnitudes."""
     codes = np.arange(1 << bits - 1)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
     significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)
@@ -116,7 +116,7 @@ def _to_scales(s: Spelling, source: str) -> Pure:
 
 
 def _scale(bits: Array, up: bool, finite: bool) -> Array:
-    """The exponent of f32's bits; a subnormal number is 2**-127 or, rounded up from half of 2**-126 on, 2**-126."""
+    """Return the exponent of f32's bits; a subnormal number is 2**-127 or, rounded up from half of 2**-126 on, 2**-126."""
     exponent, fraction = bits >> np.uint32(23) & np.uint32(0xFF), bits & np.uint32(0x7FFFFF)
     more = (fraction > 0) & ((exponent > 0) | (fraction > 0x400000)) if up else np.zeros(np.shape(bits), bool)
     found = exponent + more
