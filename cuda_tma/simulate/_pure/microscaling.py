@@ -116,7 +116,7 @@ def _to_scales(s: Spelling, source: str) -> Pure:
 
 
 def _scale(bits: Array, up: bool, finite: bool) -> Array:
-    """Return the exponent of f32's bits; a subnormal number is 2**-127 or, rounded up from half of 2**-126 on, 2**-126."""
+    """Return the exponent of f32's bits; a subnormal number is 2**-127 or, from half of 2**-126 on, 2**-126."""
     exponent, fraction = bits >> np.uint32(23) & np.uint32(0xFF), bits & np.uint32(0x7FFFFF)
     more = (fraction > 0) & ((exponent > 0) | (fraction > 0x400000)) if up else np.zeros(np.shape(bits), bool)
     found = exponent + more
