@@ -106,7 +106,7 @@ WRONG = {
         "if (warp == 0) { ALLOC(base, 512); ST(511, x); WAIT_ST(); DEALLOC(base[0], 512); }",
     ),
     "wrong quarter": (
-        "if (warp == 1) { ALLOC(base, 32);\nST(base[0], x); // HERE\nDEALLOC(base[0], 32); }",
+        "if (warp == 1) { ALLOC(base, 32);\nST(base[0] + (64 << 16), x); // HERE\nDEALLOC(base[0], 32); }",
         "by a warp that reaches lanes 32 to 63",
         "if (warp == 1) { ALLOC(base, 32); ST(base[0] + quarter(), x); WAIT_ST(); DEALLOC(base[0], 32); }",
     ),
@@ -128,3 +128,19 @@ def test_a_wrong_use_of_columns(name):
     assert message in found[0].message
     assert found[0].source[-1].line == line_of(SOURCE.replace("BODY", wrong), "HERE")
     assert run(fixed)[0].errors == ()
+
+
+def test_an_address_without_a_quarter_names_lanes_of_the_warp():
+    body = """
+    if (warp == 0) ALLOC(base, 32);
+    __syncthreads();
+    ST(base[0], t);
+    WAIT_ST();
+    LD(x, base[0] + quarter());
+    WAIT_LD();
+    __syncthreads();
+    if (warp == 0) DEALLOC(base[0], 32);
+    """
+    report, out = run(body)
+    assert report.findings == ()
+    assert out.tolist() == [*range(128)]

@@ -90,12 +90,16 @@ def _moving(
 
 
 def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, by: Instruction) -> tuple[int, int]:
-    """Return the lane and the column of the address of a warp."""
+    """Return the lane and the column of the address of a warp.
+
+    An address without the warp's quarter names lanes of it: TileLang 0.1.15 passes the same address in each warp.
+    """
     if (addresses != addresses[0]).any():
         text = f"the threads of a warp give different addresses to one tcgen05.{by.opcode[1]}"
         raise Fault("tensor-memory", f"{text} (PTX ISA: all of them give the same)", warp, by)
     lane, column = split(int(addresses[0]))
     quarter = int(group.parts.geometry.thread_of_lane[warp[0]]) // WARP % 4 * _QUARTER
+    lane += quarter if lane < _QUARTER else 0
     if not quarter <= lane or lane + shape.lane_count > quarter + _QUARTER or lane % shape.lane_count:
         raise Fault(
             "tensor-memory",
