@@ -20,13 +20,10 @@ EXTENSIONS = [
         depends=["cuda_tma/simulate/_matrix/sums.h"],
         extra_compile_args=["-O3", "-ffp-contract=off", *FLAGS],
     ),
-    *(
-        Extension(
-            f"cuda_tma.simulate._sanitize.model.{name}",
-            [f"cuda_tma/simulate/_sanitize/model/{name}.pyx"],
-            extra_compile_args=["-O3", *FLAGS],
-        )
-        for name in ("_stamps", "_timed_stamps")
+    Extension(
+        "cuda_tma.simulate._sanitize.model._stamps",
+        ["cuda_tma/simulate/_sanitize/model/_stamps.pyx"],
+        extra_compile_args=["-O3", *FLAGS],
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]

@@ -51,7 +51,7 @@ def of_example(name: str) -> str:
 
 EXAMPLES = "attention", "conv_im2col", "copy_2d", "gather_rows", "gemm", "grouped_gemm", "kv_tiles", "transpose"
 REPORTS = {
-    **{f"kinds/{kind}": partial(of_kind, kind) for kind in simulate.KINDS},
+    **{f"kinds/{kind}": partial(of_kind, kind) for kind in write_findings.KERNELS},
     **{f"bugs/{bug.name}": partial(of_bug, bug.name) for bug in test_real_bugs.BUGS},
     **{f"examples/{name}": partial(of_example, name) for name in EXAMPLES},
 }

@@ -351,19 +351,19 @@ class Sanitizer:
         strong = self._shared_races.strength(access.instruction) == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
-        self._global.area(int(access.positions[0]))  # keeps the bytes that the launch began with
+        area = self._global.area(int(access.positions[0]))  # keeps the bytes from before the launch
         if self._watched:
             self.racing.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
-            self._global_races.by_strong_threads(access)
+            self._global_races.by_strong_threads(area, access)
             if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
                 self._history.hear(access.lanes, access.instruction)
         elif access.actor is None:
-            self._global_races.by_threads(access)
+            self._global_races.by_threads(area, access)
         elif not strong:
             mark = cast(IssueRecord, access.actor)
             column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))
-            self._global_races.by_operation(access, mark, column, epoch)
+            self._global_races.by_operation(area, access, mark, column, epoch)
 
     def _use_of_map(self, access: Access) -> None:
         """Tensor maps that the kernel has changed."""

@@ -1,4 +1,4 @@
-"""What a shadow remembers, beside the same in NumPy."""
+"""The cells of a shadow, compared with the same computation in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS, ACCESSES, EACH = 6, 9, 4
 
 
 def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
-    """Stamps of a few columns and epochs, some of nobody; what is known; whose each access is, and its first unit."""
+    """Return stamps, some of them empty, clocks, and the lane and first unit of each access."""
     rng = np.random.default_rng(seed)
     stamps = Stamps(np.zeros((3, 40), np.int64), np.zeros((3, 40), np.int32))
     epochs, columns = rng.integers(1, 4, (3, 40)), rng.integers(0, COLUMNS, (3, 40))
@@ -45,7 +45,7 @@ def test_late(strong, alone):
 
 
 def test_put_and_clear():
-    """As assignment in NumPy does: of accesses to one unit the last one stays."""
+    """Both assign as NumPy does: the last of several accesses to one unit stays."""
     stamps, *_, first = drawn(1)
     values, notes = stamps.values.copy(), stamps.notes.copy()
     units, own = first[:, None] + np.arange(EACH), np.arange(ACCESSES) + 100
@@ -83,3 +83,32 @@ def test_the_writer_beside_is_the_nearest_before():
     for unit, site in ((2, 7), (4, 8), (6, 9)):
         shadow.write(shadow.range(4 * unit, 4), stamps_of(0, [1]), site)
     assert [shadow.writer_beside(unit) for unit in (0, 3, 5, 9)] == [7, 7, 8, 9]
+
+
+def test_timed_cells_compare_clusters_by_time():
+    """Two clusters of 4 threads: a thread of the first wrote in epoch 2 at time 7."""
+    threads, started, here = 4, np.array([5, 0]), (np.array([2]), 2)
+    for lane, column, value, taken in (
+        (0, 1, 1, 0),  # of the same cluster, in an earlier epoch
+        (0, 1, 2, 1),
+        (4, 1, 9, 0),  # of the other cluster, whose clock contains times of the first
+        (4, 4, 6, 0),
+        (4, 4, 7, 1),
+    ):
+        cells = Stamps(*(np.zeros((3, 8), dtype) for dtype in (np.int64, np.int32, np.int64)))
+        clocks, warps = np.zeros((1, 8, 6), np.int32), np.zeros((1, 1, 6), np.int32)
+        clocks[0, 1, 1], clocks[0, [0, 4], 0] = 2, 1
+        clock = clocks, warps, 0, threads
+        assert cells.touch(*here, *clock, np.array([1]), False, True, False, 0, 6, 7, started) == 1
+        clocks[0, lane, column] = value
+        read = np.array([lane]), False, False, False, 0, 10, 9
+        assert cells.touch(*here, *clock, *read, started) == taken
+        assert cells.values[0].any() == bool(taken)
+    assert cells.touch(*here, *clock, np.array([0]), False, False, False, 0, 10, 9, np.array([8, 0])) == 0
+
+
+def test_touch_refuses_units_outside_the_memory():
+    cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
+    clock = np.ones((1, 1, 1), np.int32), np.ones((1, 1, 1), np.int32), 0, 1
+    for first, done in ((-1, 0), (7, 0), (6, 1)):
+        assert cells.touch(np.array([first]), 2, *clock, np.array([0]), False, True, False, -1, 6) == done

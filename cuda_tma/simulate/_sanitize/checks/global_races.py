@@ -7,8 +7,9 @@ import numpy as np
 from ..._ptx import Instruction
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
+from ..model.areas import Area, AreaCells, PriorAccess
 from ..model.clocks import GPU, Clocks, Known, scope_of
-from ..model.global_shadow import AreaCells, GlobalShadow, PriorAccess
+from ..model.global_shadow import GlobalShadow
 from ..model.locations import Locations
 from ..model.operations import IssueRecord
 from ..model.strong_shadow import ANY_BYTES, StrongShadow, shapes_of
@@ -48,41 +49,37 @@ class GlobalRaceChecker:
         self._shadow, self._strong, self._clocks, self._collector = shadow, strong, clocks, collector
         self._facts, self._locations, self._strict = facts, locations, strict
 
-    def by_threads(self, access: Access) -> None:
-        """Take weak accesses through the generic proxy; those that follow all accesses before them take one call."""
-        done = self._touched(access)
-        if (done and (done == 1 or access.values is None)) or (these := self._these(access)) is None:
+    def by_threads(self, area: Area | None, access: Access) -> None:
+        """Take weak accesses through the generic proxy; `area` is None for arrays that are not watched."""
+        if area is None:
             return
-        if not done:
-            self._judge(these, access)
-        if access.values is not None:
-            self._at_once(these, access, access.values)
-
-    def _touched(self, access: Access) -> int:
-        """Return 0 for accesses that are not remembered yet, see `TimedStamps.touch`."""
-        area = self._shadow.area(int(access.positions[0]))
-        if area is None or "nc" in access.instruction.opcode:
-            return 0
-        units = self._shadow.first_units(area, access.positions, access.size_bytes)
+        lanes, is_coherent = as_array(access.lanes), "nc" not in access.instruction.opcode
         site = self._collector.site(access.instruction)
-        return self._shadow.touch(area, units, as_array(access.lanes), site, access.kind)
+        units = self._shadow.first_units(area, access.positions, access.size_bytes)
+        taken = self._shadow.touch(area, units, lanes, site, access.kind) if is_coherent else 0
+        if taken == 1 or (taken and access.values is None):
+            return
+        these = self._these(area, access)
+        stamped = site, *self._stamped(these)
+        if not taken:
+            self._compare(these, access, is_coherent)
+            self._shadow.remember(these, *stamped, access.kind)
+        if access.values is not None:
+            self._at_once(these, *stamped[1:], access, access.values)
 
-    def _judge(self, these: AreaCells, access: Access) -> None:
-        """Report and remember accesses of which some do not follow an access before them."""
-        stale = self._shadow.written(these) if "nc" in access.instruction.opcode else None
+    def _compare(self, these: AreaCells, access: Access, is_coherent: bool) -> None:
+        stale = None if is_coherent else self._shadow.written(these)
         if stale is not None:
             self._report_stale(stale, int(these.who[stale.which]), access.instruction)
         elif (past := self._past(these, access)) is not None:
             self._after(past, these, access)
-        site, columns, epochs = self._stamped(these, access)
-        self._shadow.remember(these.area, these.units, columns, epochs, site, access.kind, these.slots)
 
-    def by_strong_threads(self, access: Access) -> None:
+    def by_strong_threads(self, area: Area | None, access: Access) -> None:
         """Take strong accesses, atomics among them: they first race, then synchronize."""
-        these = self._these(access)
-        if these is None:
+        if area is None:
             self._sync(access)
             return
+        these = self._these(area, access)
         scope, number = scope_of(access.instruction.opcode, GPU), len(access.positions)
         shapes = shapes_of(scope, len(these.units) // number, number)
         if access.kind == "read":
@@ -94,7 +91,8 @@ class GlobalRaceChecker:
         elif (found := self._strong.apart(these, known, shapes, access.kind)) is not None:
             past, lacks = found
             self._report_apart(past, these, lacks, access)
-        site, columns, epochs = self._stamped(these, access)
+        columns, epochs = self._stamped(these)
+        site = self._collector.site(access.instruction)
         self._strong.remember(these, columns, epochs, site, access.kind, shapes)
         if access.kind == "read":
             return
@@ -105,9 +103,8 @@ class GlobalRaceChecker:
     def _sync(self, access: Access) -> None:
         self._locations.sync("global", access.lanes, access.positions, access.instruction)
 
-    def _stamped(self, these: AreaCells, access: Access) -> tuple[int, np.ndarray, np.ndarray]:
-        who = these.who
-        return self._collector.site(access.instruction), who % self._clocks.threads, self._clocks.own(who)
+    def _stamped(self, these: AreaCells) -> tuple[np.ndarray, np.ndarray]:
+        return these.who % self._clocks.threads, self._clocks.own(these.who)
 
     def _unreleased(self, these: AreaCells, access: Access) -> PriorAccess | None:
         """Return a weak write that neither precedes strong reads nor was released, by a fence and an atomic, say.
@@ -120,10 +117,7 @@ class GlobalRaceChecker:
             return None
         return None if self._locations.gave(past.slot, past.column, past.epoch) else past
 
-    def _these(self, access: Access) -> AreaCells | None:
-        area = self._shadow.area(int(access.positions[0]))
-        if area is None:
-            return None
+    def _these(self, area: Area, access: Access) -> AreaCells:
         units = self._shadow.units(area, access.positions, access.size_bytes)
         who = np.repeat(as_array(access.lanes), units.shape[1])
         return AreaCells(area, units.ravel(), who, who // self._clocks.threads)
@@ -153,9 +147,10 @@ class GlobalRaceChecker:
             return self._strong.before_strong(these, self._clocks.all_known())
         return self._past(these, access)
 
-    def _at_once(self, these: AreaCells, access: Access, values: Values) -> None:
+    def _at_once(
+        self, these: AreaCells, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values
+    ) -> None:
         """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
-        _, columns, epochs = self._stamped(these, access)
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
             return
@@ -192,15 +187,15 @@ class GlobalRaceChecker:
 
     def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
         """Of ``tensormap.cp_fenceproxy``, whose threads write the same, together."""
-        if (these := self._these(access)) is None:
+        if (area := self._shadow.area(int(access.positions[0]))) is None:
             return
+        these = self._these(area, access)
         column, slot = mark.lane % self._clocks.threads, self._clocks.slot_of(mark.lane)
         site, (epoch,) = self._collector.site(access.instruction), self._clocks.own(np.array([mark.lane]))
-        self._shadow.remember(these.area, these.units, column, epoch, site, access.kind, slot)
+        self._shadow.remember(these._replace(slots=np.full_like(these.units, slot)), site, column, epoch, access.kind)
 
-    def by_operation(self, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
+    def by_operation(self, area: Area | None, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
         """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""
-        area = self._shadow.area(int(access.positions[0]))
         if area is None:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
@@ -221,7 +216,7 @@ class GlobalRaceChecker:
         if reduces:
             self._strong.remember(these, column, epoch, site, "write", ANY_BYTES)
         else:
-            self._shadow.remember(area, units, column, epoch, site, access.kind, slot)
+            self._shadow.remember(these, site, column, epoch, access.kind)
 
     def _after_operation(
         self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known], mark: IssueRecord

@@ -15,6 +15,7 @@ from ..._ptx import Instruction
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, as_array
 from ..._warps.observe import Access
+from ..model.areas import AreaCells
 from ..model.clocks import ORDERED, Clocks, Known
 from ..model.global_shadow import GlobalShadow
 from ..model.history import History
@@ -140,11 +141,12 @@ class LaneCopies:
         units = self._global.units(area, addresses, access.size_bytes)
         (rows, who), each = self._known(access, copies), units.shape[1]
         slots = np.repeat(as_array(access.lanes) // self._clocks.threads, each)
-        if self._global.past(area, units.ravel(), rows, np.repeat(who, each), slots, "read") is not None:
+        these = AreaCells(area, units.ravel(), np.repeat(who, each), slots)
+        if self._global.past(area, these.units, rows, these.who, slots, "read") is not None:
             return False
         columns, epochs = (np.repeat(values, each) for values in self._completion(access, copies))
         site = self._collector.site(access.instruction)
-        self._global.remember(area, units.ravel(), columns, epochs, site, "read", slots)
+        self._global.remember(these, site, columns, epochs, "read")
         return True
 
     def _completion(self, access: Access, copies: Copies) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,9 @@ import numpy as np
 from ..._ptx import Instruction
 from ..._warps.lanes import as_array
 from ..._warps.observe import Access
+from ..model.areas import Area
 from ..model.clocks import ORDERED, Clocks
-from ..model.global_shadow import SLOT_BITS, Area, GlobalShadow
+from ..model.global_shadow import SLOT_BITS, GlobalShadow
 from ..model.shadow import stamps_of
 from ..report.collector import FindingCollector
 

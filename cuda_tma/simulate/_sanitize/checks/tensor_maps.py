@@ -17,8 +17,9 @@ from ..._copies.tensor_copy import MAP_BYTES
 from ..._ptx import Instruction
 from ..._warps.lanes import WARP
 from ..._warps.observe import Access
+from ..model.areas import Writer
 from ..model.clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, scope_of
-from ..model.global_shadow import GlobalShadow, Writer
+from ..model.global_shadow import GlobalShadow
 from ..model.history import History
 from ..model.operations import IssueRecord, Operations
 from ..report.collector import FindingCollector

@@ -5,7 +5,9 @@ from typing_extensions import disjoint_base
 class Stamps:
     values: np.ndarray
     notes: np.ndarray
-    def __init__(self, values: np.ndarray, notes: np.ndarray) -> None: ...
+    moments: np.ndarray
+    used: int
+    def __init__(self, values: np.ndarray, notes: np.ndarray, moments: np.ndarray | None = None) -> None: ...
     def late(
         self,
         places: int,
@@ -16,24 +18,11 @@ class Stamps:
         who: np.ndarray,
         strong: bool | int,
     ) -> int: ...
-    def operate(
-        self,
-        first: np.ndarray,
-        each: int,
-        clock: np.ndarray,
-        row: int,
-        other_row: int,
-        strong: bool | int,
-        place: int,
-        readers: int,
-        stamp: int,
-        note: int,
-    ) -> bool: ...
     def touch(
         self,
         first: np.ndarray,
         each: int,
-        lanes: np.ndarray,
+        rows: np.ndarray,
         warps: np.ndarray,
         visible: int,
         threads: int,
@@ -41,8 +30,27 @@ class Stamps:
         strong: bool | int,
         writes: bool,
         reads: bool,
-        readers: int,
+        place: int,
         note: int,
+        now: int = 0,
+        started: np.ndarray | None = None,
     ) -> int: ...
+    def operate(
+        self,
+        first: np.ndarray,
+        each: int,
+        clock: np.ndarray,
+        row_of_writes: int,
+        row_of_reads: int,
+        other_row: int,
+        strong: bool | int,
+        place: int,
+        reads_written: bool,
+        stamp: int,
+        note: int,
+        moment: int = 0,
+        started: int = 0,
+        threads: int = 0,
+    ) -> bool: ...
     def put(self, places: np.ndarray, first: np.ndarray, each: int, stamps: np.ndarray, note: int) -> None: ...
     def clear(self, places: int, first: np.ndarray, each: int) -> None: ...

@@ -1,127 +1,259 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The stamps of a shadow: each access looks at every unit that it touches, of which a wgmma has thousands."""
+"""The cells of a shadow: each access looks at every unit that it touches, of which a wgmma has thousands."""
 
 from libc.stdint cimport int32_t, int64_t
 
-from ._bits cimport COLUMN_BITS, NOBODY, ORDERED, WARP, fill
-
+cdef enum:
+    COLUMN_BITS = 20  # of a stamp; the epoch is above them
+    SLOT_BITS = 16  # of a moment; the time is above them
+    UNUSED = 0
+    WARP = 32
 
 cdef class Stamps:
-    """Who touched each unit, in so many places for each.
+    """The stamps of accesses to each unit, in several places: those of reads, then that of the last write.
+
+    A policy decides whether an access may outlive its cluster. If it may, the cells are timed: each stamp has a moment,
+    the place of a cluster and a time. Otherwise the columns of all stamps are those of the accessing cluster.
 
     Attributes
     ----------
     values, notes : numpy.ndarray, [place, unit]
-        The stamps; and of each, the site twice, and whether the access was strong.
+        The stamps; and the site of each, doubled, plus one if the access was strong.
+    moments : numpy.ndarray or None, [place, unit]
+        The moment of each stamp; None if the cells are not timed.
+    used : int
+        A bit for each place that is in use.
     """
 
     cdef readonly object values
     cdef readonly object notes
+    cdef readonly object moments
+    cdef readonly int used
     cdef int64_t[:, ::1] _values
+    cdef int64_t[:, ::1] _moments
     cdef int32_t[:, ::1] _notes
+    cdef bint _timed
+    cdef int _last
 
-    def __init__(self, values, notes):
+    def __init__(self, values, notes, moments=None):
         self.values = self._values = values
         self.notes = self._notes = notes
+        self._timed, self._last = moments is not None, len(values) - 1
+        self.moments = moments
+        self.used = 0
+        if self._timed:
+            self._moments = moments
+            self.used = (2 << self._last) - 1  # an observer may write into the arrays itself
+
+    cdef int _readers(self) noexcept nogil:
+        return self.used & ~(1 << self._last)
 
     def late(
         self, int places, const int64_t[::1] first, Py_ssize_t each,
         const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
     ):
-        """In which places there is a stamp that is not known to who touches its unit now.
+        """Return the places with a stamp that the present accesses do not follow; for cells that are not timed.
 
         Parameters
         ----------
         places : int
-            A bit for each place that is looked at; so is the result.
+            A bit for each place to compare; so is the result.
         first : numpy.ndarray of int64
-            Of each access the first unit, of `each`.
+            The first unit of each access, of `each`.
         lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
-            What is known, see `Known`.
+            The clocks, see `Known`.
         who : numpy.ndarray of int64
             The lane of each access; one, if all are of the same.
         strong : bool
-            Whether what is strong itself does not count.
+            Whether strong accesses do not count.
         """
         cdef int place, found = 0
         with nogil:
-            for place in range(<int>self._values.shape[0]):
-                if places >> place & 1 and self._is_late(place, first, each, lanes, warps, who, strong):
+            for place in range(self._last + 1):
+                if places >> place & 1 and self._is_late(place, first, each, lanes, warps, who, strong, NULL, 1):
                     found |= 1 << place
         return found
 
     cdef bint _is_late(
-        self, int place, const int64_t[::1] first, Py_ssize_t each,
-        const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
+        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] lanes,
+        const int32_t[:, :] warps, const int64_t[::1] who, bint strong, const int64_t* started, Py_ssize_t threads
     ) noexcept nogil:
         cdef const int64_t* stamps = &self._values[place, 0]
         cdef Py_ssize_t i, unit
-        cdef int64_t stamp, epoch, column, known = NOBODY, lane = who[0]
+        cdef int64_t stamp, epoch, column, known = UNUSED, known_at = 0, lane = who[0], moment = 0, slot, time
         for i in range(first.shape[0]):
             if who.shape[0] > 1:
-                lane, known = who[i], NOBODY
+                lane, known = who[i], UNUSED
             for unit in range(first[i], first[i] + each):
                 stamp = stamps[unit]
-                if stamp == known or stamp == NOBODY or (strong and self._notes[place, unit] & 1):
+                if stamp == UNUSED or (strong and self._notes[place, unit] & 1):
+                    continue
+                if started is not NULL:
+                    moment = self._moments[place, unit]
+                if stamp == known and moment == known_at:
                     continue
                 column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
-                if lanes[lane, column] < epoch and warps[lane // WARP, column] < epoch:
+                if started is NULL:
+                    if lanes[lane, column] < epoch and warps[lane // WARP, column] < epoch:
+                        return True
+                else:
+                    slot, time = moment & ((1 << SLOT_BITS) - 1), moment >> SLOT_BITS
+                    if (
+                        slot != lane // threads or time < started[slot]
+                        or (lanes[lane, column] < epoch and warps[lane // WARP, column] < epoch)
+                    ) and lanes[lane, threads + slot] < time and warps[lane // WARP, threads + slot] < time:
+                        return True
+                known, known_at = stamp, moment
+        return False
+
+    def touch(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] rows, const int32_t[:, :, :] warps,
+        int visible, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads, int place,
+        int note, int64_t now=0, const int64_t[::1] started=None
+    ):
+        """Remember accesses of threads, if they follow those that they must follow; otherwise do nothing.
+
+        Reads follow the last writes. Writes follow the reads, too, which no longer count then.
+
+        Parameters
+        ----------
+        first, each, who, strong
+            As for `late`.
+        rows, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
+            The clocks. The column of a lane among the `threads` columns of threads contains its epoch.
+        visible : int
+            The row for earlier accesses; for earlier reads in timed cells it is the first row.
+        reads : bool
+            Whether each unit must have been written.
+        place : int
+            The place of reads; -1 for a place by warp.
+        note : int
+            The site, doubled, plus one if the accesses are strong.
+        now : int
+            The present time; only for timed cells.
+        started : numpy.ndarray of int64, [slot]
+            The time at which the cluster of each place of clusters began; only for timed cells.
+
+        Returns
+        -------
+        int
+            0 if nothing was done, 1 if all are remembered, 2 if one of them has taken the place of another.
+        """
+        cdef const int64_t* began = &started[0] if started is not None else NULL
+        cdef int at, row, looked = 1 << self._last | (self._readers() if writes else 0)
+        cdef bint late = False
+        cdef int result = 0
+        with nogil:
+            if self._holds(first, each) and not (reads and self._is_unwritten(first, each)):
+                for at in range(self._last + 1):
+                    if looked >> at & 1 and not late:
+                        row = visible if at == self._last or not self._timed else 0
+                        late = self._is_late(at, first, each, rows[row], warps[row], who, strong, began, threads)
+                if not late:
+                    result = self._put_own(first, each, rows[0], threads, who, writes, place, note, now)
+                    if writes:
+                        self._clear(self._readers(), first, each)
+        return result
+
+    cdef int _put_own(
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] own, Py_ssize_t threads,
+        const int64_t[::1] who, bint writes, int place, int note, int64_t now
+    ) noexcept nogil:
+        cdef Py_ssize_t i, unit
+        cdef int64_t lane, stamp
+        cdef int at
+        for i in range(first.shape[0]):
+            lane = who[i]
+            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
+            at = self._last if writes else place if place >= 0 else <int>(lane // WARP % self._last)
+            self.used |= 1 << at
+            self._fill(at, first[i], first[i] + each, stamp, note, now << SLOT_BITS | lane // threads)
+        for i in range(first.shape[0] if writes else 0):
+            lane = who[i]
+            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
+            for unit in range(first[i], first[i] + each):
+                if self._values[self._last, unit] != stamp:
+                    return 2
+                if self._timed and self._moments[self._last, unit] != (now << SLOT_BITS | lane // threads):
+                    return 2
+        return 1
+
+    cdef bint _holds(self, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(first.shape[0]):
+            if first[i] < 0 or first[i] + each > self._values.shape[1]:
+                return False
+        return True
+
+    cdef bint _is_unwritten(self, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+        cdef Py_ssize_t i, unit
+        for i in range(first.shape[0]):
+            for unit in range(first[i], first[i] + each):
+                if self._values[self._last, unit] == UNUSED:
                     return True
-                known = stamp
         return False
 
     def operate(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, ::1] clock, int row, int other_row,
-        bint strong, int place, int readers, int64_t stamp, int note
+        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, ::1] clock, int row_of_writes,
+        int row_of_reads, int other_row, bint strong, int place, bint reads_written, int64_t stamp, int note,
+        int64_t moment=0, int64_t started=0, Py_ssize_t threads=0
     ):
-        """What an operation does to units, if it knows who touched them before; else nothing.
+        """Remember an operation, if it follows the accesses that it must follow; otherwise do nothing.
 
         Parameters
         ----------
         first : numpy.ndarray of int64
-            Of each access the first unit, of `each`.
+            The first unit of each access, of `each`.
         clock : numpy.ndarray of int32, [row, column]
-            What precedes it. An access before counts as known if it is in `row` and in `other_row`.
+            The clock of the operation. A write precedes it if it is in `row_of_writes` and in `other_row`, a read if
+            it is in `row_of_reads` and in `other_row`.
+        other_row : int
+            -1 if the first row is enough, which only timed cells allow.
         place : int
-            Where it is remembered. In the last place it is a write: what the places of `readers` hold is looked at,
-            too, and no longer counts.
-
-        Returns
-        -------
-        bool
-            Whether it knows them all, and reads nothing that nobody has written.
+            The place of its accesses. In the last place they are writes: they follow the reads, too, which no longer
+            count then.
+        reads_written : bool
+            Whether each unit that it reads must have been written.
+        moment, started, threads : int
+            Only for timed cells: the moment of the operation, the time at which its cluster began, and the number of
+            columns of threads. In `other_row` such a column does not count, as its fences are those of shared memory.
         """
-        cdef int at, last = <int>self._values.shape[0] - 1
+        cdef int at, last = self._last
         cdef Py_ssize_t i
-        cdef int looked = 1 << last | (readers if place == last else 0)
+        cdef int looked = 1 << last | (self._readers() if place == last else 0)
         cdef bint known = True
+        cdef const int32_t* other = &clock[other_row, 0] if other_row >= 0 else NULL
         with nogil:
             for at in range(last + 1):
                 if looked >> at & 1:
                     known = known and self._is_known(
-                        at, first, each, &clock[row, 0], &clock[other_row, 0], strong, at == last > place
+                        at, first, each, &clock[row_of_writes if at == last else row_of_reads, 0], other, strong,
+                        reads_written and at == last > place, moment & ((1 << SLOT_BITS) - 1), started, threads
                     )
             if known:
                 for i in range(first.shape[0]):
-                    self._fill(place, first[i], first[i] + each, stamp, note)
+                    self._fill(place, first[i], first[i] + each, stamp, note, moment)
                     for at in range(last if place == last else 0):
-                        if readers >> at & 1:
-                            fill(&self._values[at, 0], first[i], first[i] + each, NOBODY)
+                        if self.used >> at & 1:
+                            fill(&self._values[at, 0], first[i], first[i] + each, UNUSED)
+                self.used |= 1 << place
         return known
 
     cdef bint _is_known(
-        self, int place, const int64_t[::1] first, Py_ssize_t each,
-        const int32_t* row, const int32_t* other, bint strong, bint reads
+        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t* row, const int32_t* other,
+        bint strong, bint reads, int64_t slot, int64_t started, Py_ssize_t threads
     ) noexcept nogil:
+        if self._timed:
+            return self._timed_is_known(place, first, each, row, other, slot, started, threads)
         cdef const int64_t* stamps = &self._values[place, 0]
         cdef Py_ssize_t i, unit
-        cdef int64_t stamp, epoch, column, known = NOBODY
+        cdef int64_t stamp, epoch, column, known = UNUSED
         for i in range(first.shape[0]):
             for unit in range(first[i], first[i] + each):
                 stamp = stamps[unit]
-                if stamp == NOBODY and reads:
+                if stamp == UNUSED and reads:
                     return False
-                if stamp == known or stamp == NOBODY or (strong and self._notes[place, unit] & 1):
+                if stamp == known or stamp == UNUSED or (strong and self._notes[place, unit] & 1):
                     continue
                 column, epoch = stamp & ((1 << COLUMN_BITS) - 1), stamp >> COLUMN_BITS
                 if row[column] < epoch or other[column] < epoch:
@@ -129,106 +261,81 @@ cdef class Stamps:
                 known = stamp
         return True
 
-    cdef void _fill(self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int note) noexcept nogil:
+    cdef bint _timed_is_known(
+        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t* row, const int32_t* other,
+        int64_t slot, int64_t started, Py_ssize_t threads
+    ) noexcept nogil:
+        cdef const int64_t* stamps = &self._values[place, 0]
+        cdef const int64_t* moments = &self._moments[place, 0]
+        cdef Py_ssize_t i, unit
+        cdef int64_t stamp, moment, known = UNUSED, known_at = 0
+        for i in range(first.shape[0]):
+            for unit in range(first[i], first[i] + each):
+                stamp, moment = stamps[unit], moments[unit]
+                if stamp == UNUSED or (stamp == known and moment == known_at):
+                    continue
+                if not is_known(row, stamp, moment, slot, started, threads, False):
+                    return False
+                if other is not NULL and not is_known(other, stamp, moment, slot, started, threads, True):
+                    return False
+                known, known_at = stamp, moment
+        return True
+
+    cdef void _fill(
+        self, int place, Py_ssize_t start, Py_ssize_t stop, int64_t stamp, int note, int64_t moment
+    ) noexcept nogil:
         cdef Py_ssize_t unit
         cdef int32_t* notes = &self._notes[place, 0]
         fill(&self._values[place, 0], start, stop, stamp)
         for unit in range(start, stop):
             notes[unit] = note
-
-    def touch(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] lanes, const int32_t[:, :, :] warps,
-        int visible, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads, int readers,
-        int note
-    ):
-        """Put the accesses of threads, if each follows the accesses before it; else change nothing.
-
-        Parameters
-        ----------
-        first, each, who, strong
-            As of `late`.
-        lanes, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
-            The clocks, see `Known`; a lane's own column, of `threads`, contains its epoch.
-        visible : int
-            The row of `lanes` and `warps` with the accesses before these.
-        writes : bool
-            Whether these are writes: they follow the reads in the places of `readers`, too, which then are empty.
-        reads : bool
-            Whether units that no thread has written prevent the accesses.
-
-        Returns
-        -------
-        int
-            A bit for each place with a new stamp, 0 if nothing has changed. The bit after the last place is set where
-            two of the accesses write one unit.
-        """
-        cdef int place, last = <int>self._values.shape[0] - 1, found = 0
-        cdef int looked = 1 << last | (readers if writes else 0)
-        cdef bint is_late = False
-        with nogil:
-            for place in range(last + 1):
-                if looked >> place & 1:
-                    is_late = is_late or self._is_late(
-                        place, first, each, lanes[visible], warps[visible], who, strong
-                    )
-            if not (is_late or (reads and self._has_empty(last, first, each))):
-                found = self._put_own(first, each, lanes[ORDERED], threads, who, writes, note)
-                if writes:
-                    self._empty(readers, first, each)
-        return found
-
-    cdef int _put_own(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] own, Py_ssize_t threads,
-        const int64_t[::1] who, bint writes, int note
-    ) noexcept nogil:
-        cdef int place, last = <int>self._values.shape[0] - 1, found = 0
-        cdef Py_ssize_t i, unit
-        cdef int64_t lane, stamp
-        for i in range(first.shape[0]):
-            lane = who[i]
-            place = last if writes else <int>(lane // WARP % last)
-            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
-            self._fill(place, first[i], first[i] + each, stamp, note)
-            found |= 1 << place
-        for i in range(first.shape[0] if writes else 0):
-            lane = who[i]
-            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
-            for unit in range(first[i], first[i] + each):
-                if self._values[last, unit] != stamp:
-                    found |= 1 << (last + 1)
-        return found
-
-    cdef bint _has_empty(self, int place, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
-        cdef Py_ssize_t i, unit
-        for i in range(first.shape[0]):
-            for unit in range(first[i], first[i] + each):
-                if self._values[place, unit] == NOBODY:
-                    return True
-        return False
+        if self._timed:
+            fill(&self._moments[place, 0], start, stop, moment)
 
     def put(
         self, const int64_t[::1] places, const int64_t[::1] first, Py_ssize_t each, const int64_t[::1] stamps, int note
     ):
-        """Stamp units: of each access its own place and stamp, or one for all."""
+        """Stamp units: each access has its own place and stamp, or all have the same; for cells that are not timed."""
         cdef Py_ssize_t i, unit, place = places[0]
         cdef int64_t stamp = stamps[0]
         with nogil:
             for i in range(first.shape[0]):
                 place = places[i] if places.shape[0] > 1 else place
                 stamp = stamps[i] if stamps.shape[0] > 1 else stamp
+                self.used |= 1 << place
                 for unit in range(first[i], first[i] + each):
                     self._values[place, unit] = stamp
                     self._notes[place, unit] = note
 
     def clear(self, int places, const int64_t[::1] first, Py_ssize_t each):
-        """Nobody has touched units: in the places whose bits are set."""
-        with nogil:
-            self._empty(places, first, each)
+        """Forget accesses to units, in the places whose bits are set."""
+        self._clear(places, first, each)
 
-    cdef void _empty(self, int places, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+    cdef void _clear(self, int places, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
         cdef int place
-        cdef Py_ssize_t i
-        for place in range(<int>self._values.shape[0]):
+        cdef Py_ssize_t i, unit
+        for place in range(self._last + 1):
             if places >> place & 1:
                 for i in range(first.shape[0]):
-                    fill(&self._values[place, 0], first[i], first[i] + each, NOBODY)
+                    for unit in range(first[i], first[i] + each):
+                        self._values[place, unit] = UNUSED
+
+
+cdef inline bint is_known(
+    const int32_t* row, int64_t stamp, int64_t moment, int64_t slot, int64_t started, Py_ssize_t threads,
+    bint only_operations
+) noexcept nogil:
+    """Whether a row contains a stamp with a moment, which is of the cluster in `slot` or of another."""
+    cdef int64_t whose = moment & ((1 << SLOT_BITS) - 1), time = moment >> SLOT_BITS
+    cdef int64_t column = stamp & ((1 << COLUMN_BITS) - 1)
+    if row[threads + whose] >= time:
+        return True
+    if whose != slot or time < started or (only_operations and column < threads):
+        return False
+    return row[column] >= stamp >> COLUMN_BITS
+
+
+cdef inline void fill(int64_t* values, Py_ssize_t start, Py_ssize_t stop, int64_t value) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        values[i] = value

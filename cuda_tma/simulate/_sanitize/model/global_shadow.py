@@ -1,144 +1,28 @@
-"""What is remembered of weak accesses to global memory: the last write of each unit, and some reads since.
+"""The shadow of arrays in global memory: the last weak write of each unit, and some reads since then.
 
-Who was there may be gone: with its column and epoch an access has the place of its cluster and the time. Threads of
-the same cluster are told apart as in shared memory; of others it counts until when their cluster is known, and whether
-a release there covers the thread (`releases.py`). Strong accesses are compared in `strong_shadow.py`. Large arrays are
-not watched, for want of memory.
+An access may outlive its cluster, so each stamp has a moment: the place of the cluster and the time. Threads of the
+same cluster are compared as in shared memory. Another cluster is known until a time, and a release there must cover the
+thread (`releases.py`). `strong_shadow.py` compares strong accesses. Large arrays are not watched, to save memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from ..._memory.global_memory import GlobalMemory, Segment
-from ._timed_stamps import TimedStamps
+from .areas import READERS, WRITES, Area, AreaCells, PriorAccess, Row, Writer
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
 
-__all__ = ["SLOT_BITS", "WRITES", "Area", "AreaCells", "GlobalShadow", "PriorAccess", "Row", "StrongRows", "Writer"]
+__all__ = ["SLOT_BITS", "SLOT_MASK", "GlobalShadow"]
 
 _MOST_BYTES = 16 << 20
 # Warps write notes there in any order: watchdog.cuh reads the note of a warp that has waited for long.
 _NOTES = "the variable cuda_tma_watchdog,"
-_READERS = 2
-WRITES = 2  # the place of strong writes, behind those of strong reads
 _COLUMN_BITS, SLOT_BITS = 20, 16
-
-
-class PriorAccess(NamedTuple):
-    """An access before the present one, and whether order is missing, or a fence alone.
-
-    Attributes
-    ----------
-    address, column, slot, site : int
-        Where, and whose doing it was.
-    is_here : bool
-        Whether by the same cluster.
-    kind : str
-        ``"read"`` or ``"write"``.
-    which : int
-        Which of the present accesses.
-    is_ordered : bool
-    epoch : int
-        The value of its column then.
-    lives : bool
-        Whether that cluster is there still.
-    """
-
-    address: int
-    column: int
-    slot: int
-    is_here: bool
-    site: int
-    kind: str
-    which: int
-    is_ordered: bool
-    epoch: int
-    lives: bool
-
-
-class Row(NamedTuple):
-    """One remembered access for each unit: its stamp, its time and cluster, its statement.
-
-    Attributes
-    ----------
-    stamps, whens, sites : numpy.ndarray, [unit]
-        As in `TimedStamps`.
-    kind : str
-        ``"read"`` or ``"write"``.
-    """
-
-    stamps: np.ndarray
-    whens: np.ndarray
-    sites: np.ndarray
-    kind: str
-
-
-class Writer(NamedTuple):
-    """Who wrote something last: the place of its cluster, its column, the column's value, the time, the statement."""
-
-    slot: int
-    column: int
-    epoch: int
-    time: int
-    site: int
-
-
-class StrongRows:
-    """Of one array: two strong reads and the last strong write of each unit.
-
-    Attributes
-    ----------
-    stamps, whens, sites : numpy.ndarray, [place, unit]
-    shapes : numpy.ndarray of int32, [unit]
-        Of the write: what bytes it has accessed, and its scope.
-    """
-
-    def __init__(self, units: int):
-        timed = TimedStamps(WRITES + 1, units)
-        self.stamps, self.whens, self.sites = timed.stamps, timed.whens, timed.sites
-        self.shapes = np.zeros(units, np.int32)
-
-    def row(self, place: int) -> Row:
-        """Return what one place remembers."""
-        kind = "write" if place == WRITES else "read"
-        return Row(self.stamps[place], self.whens[place], self.sites[place], kind)
-
-
-class Area:
-    """Of one array."""
-
-    def __init__(self, segment: Segment, unit_bytes: int):
-        self.start, self.segment = segment.start, segment
-        self.before = segment.bytes.tobytes()  # the launch begins with them: the first access has no effect yet
-        self.timed = TimedStamps(_READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
-        self.stamps, self.whens, self.sites = self.timed.stamps, self.timed.whens, self.timed.sites
-        self.strong: StrongRows | None = None  # from the first strong access on
-
-    def row(self, place: int) -> Row:
-        """Return what one place remembers."""
-        kind = "write" if place == _READERS else "read"
-        return Row(self.stamps[place], self.whens[place], self.sites[place], kind)
-
-    def rows(self, kind: str) -> list[Row]:
-        """Return the weak accesses that conflict with an access of a kind."""
-        return [self.row(place) for place in (range(_READERS + 1) if kind != "read" else (_READERS,))]
-
-
-class AreaCells(NamedTuple):
-    """Cells that threads access at once: which, whose, and the places of their clusters."""
-
-    area: Area
-    units: np.ndarray
-    who: np.ndarray
-    slots: np.ndarray
-
-    def only(self, some: np.ndarray) -> AreaCells:
-        """Return those for which something holds."""
-        return AreaCells(self.area, self.units[some], self.who[some], self.slots[some])
+SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
 class GlobalShadow:
@@ -171,9 +55,9 @@ class GlobalShadow:
         The first array is of weak writes, the second of strong ones.
         """
         known, found = self._clocks.known(self._clocks.visible), []
-        for row in (area.row(_READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
-            ordered = self.precedes(known, who, row.stamps[units], row.whens[units], who // self._clocks.threads)
-            found.append(np.where(ordered, -1, row.sites[units]))
+        for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
+            ordered = self.precedes(known, who, row.stamps[units], row.moments[units], who // self._clocks.threads)
+            found.append(np.where(ordered, -1, row.notes[units] >> 1))
         return found
 
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
@@ -191,21 +75,29 @@ class GlobalShadow:
     ) -> bool:  # fmt: skip
         """`past` and `remember` of an operation, if it knows of all that is before it; else False, and nothing is
         remembered."""
-        place = _READERS if kind != "read" else site % _READERS
+        place = READERS if kind != "read" else site % READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
-        return area.timed.operate(
-            *units, clock, clocks.visible, fenced, clocks.threads, started, place, stamp, when, site
-        )
+        rows = clocks.visible, ORDERED, FENCED if fenced else -1
+        times = when, started, clocks.threads
+        return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
     def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
-        """Remember weak accesses of threads if each follows those before it: 0 if not, see `TimedStamps.touch`."""
+        """Remember weak accesses of threads as `Shadow.touch` does, if the clocks alone decide; otherwise return 0."""
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0
-        place = _READERS if kind != "read" else site % _READERS
-        clock = clocks.rows, clocks.warps, clocks.visible, clocks.threads, clocks.started
-        return area.timed.touch(*units, *clock, who, clocks.now, place, site)
+        (first, each), place, now, started = units, site % READERS, clocks.now, clocks.started
+        rows, warps, visible, threads, writes = (
+            clocks.rows,
+            clocks.warps,
+            clocks.visible,
+            clocks.threads,
+            kind != "read",
+        )
+        return area.cells.touch(
+            first, each, rows, warps, visible, threads, who, False, writes, False, place, site << 1, now, started
+        )
 
     def past(
         self,
@@ -250,10 +142,10 @@ class GlobalShadow:
         stamps = row.stamps[units]
         if not stamps.any():
             return None
-        whens = row.whens[units]
+        moments = row.moments[units]
         before = rows[self._clocks.visible if row.kind == "write" else ORDERED]
-        ordered = self.precedes(before, who, stamps, whens, slot)
-        done = ordered & self.precedes(rows[FENCED], who, stamps, whens, slot, True) if fenced else ordered
+        ordered = self.precedes(before, who, stamps, moments, slot)
+        done = ordered & self.precedes(rows[FENCED], who, stamps, moments, slot, True) if fenced else ordered
         if excuse is not None and not ordered.all():
             apart = np.flatnonzero(~ordered)
             excused = apart[excuse(apart)]
@@ -269,12 +161,12 @@ class GlobalShadow:
         known: Known,
         who: np.ndarray | int,
         stamps: np.ndarray,
-        whens: np.ndarray,
+        moments: np.ndarray,
         slot: np.ndarray | int,
         fenced: bool = False,
     ) -> np.ndarray:
         """Whether accesses are known to be over, or `fenced`: threads' columns tell of fences of shared memory only."""
-        slots, times = whens & (1 << SLOT_BITS) - 1, whens >> SLOT_BITS
+        slots, times = moments & SLOT_MASK, moments >> SLOT_BITS
         columns = stamps & (1 << _COLUMN_BITS) - 1
         here = (slots == slot) & (times >= self._clocks.started[slot])
         if fenced:
@@ -302,15 +194,15 @@ class GlobalShadow:
 
     def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
         """Return the access that a row remembers of a unit, as access `at` of a cluster has met it."""
-        stamp, when = int(row.stamps[unit]), int(row.whens[unit])
-        whose = when & (1 << SLOT_BITS) - 1
+        stamp, when = int(row.stamps[unit]), int(row.moments[unit])
+        whose = when & SLOT_MASK
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
         return PriorAccess(
             area.start + unit * self._unit,
             stamp & (1 << _COLUMN_BITS) - 1,
             whose,
             whose == slot and lives,
-            int(row.sites[unit]),
+            int(row.notes[unit]) >> 1,
             row.kind,
             at,
             ordered,
@@ -321,7 +213,7 @@ class GlobalShadow:
     def written(self, these: AreaCells) -> PriorAccess | None:
         """Return the first write of this launch to units, in order or not."""
         area = these.area
-        for row in (area.row(_READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
+        for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
             found = np.flatnonzero(row.stamps[these.units])
             if len(found):
                 at = int(found[0])
@@ -330,7 +222,7 @@ class GlobalShadow:
 
     def present(self, area: Area, unit: int, slot: int) -> PriorAccess:
         """The last write, as something that a write by a cluster's thread at the same time has met."""
-        return self.described(area, area.row(_READERS), unit, 0, slot, False)
+        return self.described(area, area.row(READERS), unit, 0, slot, False)
 
     def writers(self, address: int, size_bytes: int) -> list[Writer]:
         """Who has written some bytes last, each once."""
@@ -338,9 +230,10 @@ class GlobalShadow:
         if area is None:
             return []
         units = self.units(area, np.array([address]), size_bytes).ravel()
-        stamps, whens, sites = (of[_READERS, units] for of in (area.stamps, area.whens, area.sites))
-        found = np.unique(np.stack([stamps, whens, sites])[:, stamps != 0], axis=1).T.tolist()
-        slots, columns = (1 << SLOT_BITS) - 1, (1 << _COLUMN_BITS) - 1
+        cells = area.cells
+        stamps, moments, notes = (of[READERS, units] for of in (cells.values, cells.moments, cells.notes))
+        found = np.unique(np.stack([stamps, moments, notes >> 1])[:, stamps != 0], axis=1).T.tolist()
+        slots, columns = SLOT_MASK, (1 << _COLUMN_BITS) - 1
         return [
             Writer(when & slots, stamp & columns, stamp >> _COLUMN_BITS, when >> SLOT_BITS, site)
             for stamp, when, site in found
@@ -350,28 +243,28 @@ class GlobalShadow:
         self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
         """Of writes that are remembered at once, those in whose place another one is, and whose lane that is of."""
-        stamps, whens = area.stamps[_READERS, units], area.whens[_READERS, units]
+        stamps, moments = area.cells.values[READERS, units], area.cells.moments[READERS, units]
         mine = self._clocks.now << SLOT_BITS | slots
-        which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (whens != mine))
+        which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (moments != mine))
         if not len(which):
             return None
-        theirs = whens[which] & (1 << SLOT_BITS) - 1
+        theirs = moments[which] & SLOT_MASK
         return which, theirs * self._clocks.threads + (stamps[which] & (1 << _COLUMN_BITS) - 1)
 
     def remember(
-        self, area: Area, units: np.ndarray, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
-        slot: np.ndarray | int,
-    ) -> None:  # fmt: skip
-        """Remember a weak access; what precedes a write no longer counts."""
-        where = _side_by_side(units)
-        place = _READERS if kind != "read" else site % _READERS
-        area.stamps[place, where] = stamps_of(columns, epochs)
-        area.whens[place, where] = self._clocks.now << SLOT_BITS | slot
-        area.sites[place, where] = site
+        self, these: AreaCells, site: int, columns: np.ndarray | int, epochs: np.ndarray | int, kind: str
+    ) -> None:
+        """Remember weak accesses; earlier ones no longer count after a write."""
+        area, where = these.area, _side_by_side(these.units)
+        place = READERS if kind != "read" else site % READERS
+        cells = area.cells
+        cells.values[place, where] = stamps_of(columns, epochs)
+        cells.moments[place, where] = self._clocks.now << SLOT_BITS | these.slots
+        cells.notes[place, where] = site << 1
         if kind != "read":
-            area.stamps[:_READERS, where] = 0
+            cells.values[:READERS, where] = 0
             if area.strong is not None:
-                area.strong.stamps[:, where] = 0
+                area.strong.cells.values[:, where] = 0
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:

@@ -1,8 +1,8 @@
-"""What is remembered of each byte of shared memory: who wrote it last, and who has read it since.
+"""The shadow of memory that belongs to a CTA, as shared memory does: the last write and some reads of each unit.
 
-The unit is the smallest access that the kernel has (1 to 8 bytes). Of the readers since the last write one is kept in
-each of a few places, by warp: a broadcast to a whole CTA is remembered, and what does not fit is forgotten, so that
-something may be missed, and nothing is invented.
+A unit is the smallest access of the kernel (1 to 8 bytes). Of the reads since the last write, one is kept in each of a
+few places, by warp: a broadcast to a whole CTA is remembered. A read for which no place is left is forgotten, so a
+finding may be missed, and none is false.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ __all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict
 READERS = 8
 WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
 COLUMN_BITS = 20
+MET = 2  # of `Shadow.touch`
 _BESIDE = 64  # units
-MET = 1 << READERS + 1  # of `Shadow.touch`
-_WRITE, _WRITTEN = np.array([READERS]), 1 << READERS  # the place of the last write follows those of the readers
+_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place of the last write follows those of reads
 
 
 class Cells(NamedTuple):
-    """What accesses touch: each so many units side by side.
+    """The units of some accesses: the same number of adjacent units for each.
 
     Attributes
     ----------
     first : numpy.ndarray of int64
-        Of each access.
+        The first unit of each access.
     each : int
+        The number of units of an access.
     """
 
     first: np.ndarray
@@ -45,19 +46,19 @@ class Cells(NamedTuple):
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
-    """Who, and when, in one number; 0 is nobody."""
+    """Return the column and the epoch of accesses as one number; 0 stands for no access."""
     return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 
 class Conflict(NamedTuple):
-    """Accesses before the present ones that do not precede them as they should.
+    """Earlier accesses that do not precede the present ones as they should.
 
     Attributes
     ----------
     units, columns, epochs, sites : numpy.ndarray
-        Where, whose, when and by which statement.
+        The unit, the column, the epoch and the statement of each.
     which : numpy.ndarray
-        Which of the present accesses each is in conflict with.
+        The present access that each is in conflict with.
     before : str
         ``"read"`` or ``"write"``.
     """
@@ -70,13 +71,13 @@ class Conflict(NamedTuple):
     before: str
 
     def only(self, some: np.ndarray) -> Conflict:
-        """Those for which something holds."""
+        """Return those for which `some` is true."""
         units, which, columns, epochs, sites, before = self
         return Conflict(units[some], which[some], columns[some], epochs[some], sites[some], before)
 
 
 class Shadow:
-    """Of the shared memory of all resident CTAs.
+    """The shadow of the memory of all resident CTAs; `GlobalShadow` has the same verbs for arrays, which outlive CTAs.
 
     Parameters
     ----------
@@ -90,55 +91,49 @@ class Shadow:
         self._shift = unit_bytes.bit_length() - 1
         shape = READERS + 1, -(-size_bytes // unit_bytes)
         self._stamps = Stamps(lazy_zeros(shape, np.int64), lazy_zeros(shape, np.int32))
-        self._used = 0  # a bit for each place that is used
-
-    @property
-    def _readers(self) -> int:
-        return self._used & ~_WRITTEN
 
     def units(self, positions: np.ndarray, size_bytes: int) -> Cells:
-        """Those of accesses that begin at some bytes."""
+        """Return the units of accesses that begin at some bytes."""
         return Cells(positions >> self._shift, max(1, size_bytes >> self._shift))
 
     def range(self, position: int, size_bytes: int) -> Cells:
-        """Those of bytes side by side."""
+        """Return the units of adjacent bytes."""
         first = position >> self._shift
         return Cells(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
 
     def forget(self, position: int, size_bytes: int) -> None:
-        """Nobody has touched these bytes."""
-        self._stamps.clear(self._used, *self.range(position, size_bytes))
-
-    def operate(
-        self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
-    ) -> bool:
-        """Remember an operation, if it knows of all that is before it, and reads what has been written; else False.
-
-        Parameters
-        ----------
-        clock : numpy.ndarray of int32, [row, column]
-            What precedes the operation: what does so in both of two `rows`.
-        place : int
-            Of its reads; `READERS` if it writes.
-        stamp : int
-            Its column and epoch, see `stamps_of`.
-        """
-        known = self._stamps.operate(*units, clock, *rows, strong, place, self._readers, stamp, site << 1 | strong)
-        if known:
-            self._used |= 1 << place
-        return known
+        """Forget all accesses to some bytes."""
+        self._stamps.clear(self._stamps.used, *self.range(position, size_bytes))
 
     def touch(
         self, units: Cells, clocks: Clocks, who: np.ndarray, strong: int, writes: bool, reads: bool, note: int
     ) -> int:
-        """Remember accesses of threads if each follows those before it: 0 if not, see `Stamps.touch`."""
-        clock = clocks.rows, clocks.warps, clocks.visible, clocks.threads
-        found = self._stamps.touch(*units, *clock, who, strong, writes, reads, self._readers, note)
-        self._used |= found & ~MET
-        return found
+        """Remember accesses of threads, if they follow all that they must follow; otherwise return 0, see `Stamps`.
+
+        The result is `MET` if one of the writes has taken the place of another.
+        """
+        rows, warps, visible, threads = clocks.rows, clocks.warps, clocks.visible, clocks.threads
+        return self._stamps.touch(*units, rows, warps, visible, threads, who, strong, writes, reads, -1, note)
+
+    def operate(
+        self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
+    ) -> bool:
+        """Remember an operation, if it follows all accesses that it must follow, and reads written units; else False.
+
+        Parameters
+        ----------
+        clock : numpy.ndarray of int32, [row, column]
+            The clock of the operation: an access precedes it if it does so in both of two `rows`.
+        place : int
+            The place of its reads; `READERS` if it writes.
+        stamp : int
+            Its column and epoch, see `stamps_of`.
+        """
+        row, other = rows
+        return self._stamps.operate(*units, clock, row, row, other, strong, place, True, stamp, site << 1 | strong)
 
     def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
-        """The last writes, where they are not before an access.
+        """Return the last writes that do not precede an access.
 
         Parameters
         ----------
@@ -149,8 +144,8 @@ class Shadow:
         return self._conflict(READERS, units, known, who, strong) if late else None
 
     def after_reads(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
-        """Reads since the last writes, where they are not before a write."""
-        late = self._stamps.late(self._readers, *units, *known, who, strong)
+        """Return the reads since the last writes that do not precede a write."""
+        late = self._stamps.late(self._stamps.used & _READS, *units, *known, who, strong)
         places = [place for place in range(READERS) if late >> place & 1]
         return [self._conflict(place, units, known, who, strong) for place in places]
 
@@ -166,11 +161,11 @@ class Shadow:
         return Conflict(at[some], some // units.each, columns[some], epochs[some], notes[some] >> 1, before)
 
     def unwritten(self, units: Cells) -> np.ndarray:
-        """Which nobody has written: of each access, whether there are such."""
+        """Return which units have never been written: [access, unit]."""
         return self._stamps.values[READERS, units.all] == 0
 
     def writer_beside(self, unit: int) -> int | None:
-        """The statement that wrote the nearest unit before one that nobody has written, or behind it."""
+        """Return the statement that wrote the nearest unit before an unwritten one, or after it."""
         first = max(0, unit - _BESIDE)
         near = np.flatnonzero(self._stamps.values[READERS, first : unit + _BESIDE])
         if not len(near):
@@ -179,13 +174,12 @@ class Shadow:
         return int(self._stamps.notes[READERS, first + (before[-1] if len(before) else near[0])]) >> 1
 
     def write(self, units: Cells, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
-        """Remember writes, of one stamp or a stamp for each; what was read before them no longer counts."""
-        self._used |= _WRITTEN
+        """Remember writes, of one stamp or a stamp for each; earlier reads no longer count."""
         self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
-        self._stamps.clear(self._readers, *units)
+        self._stamps.clear(self._stamps.used & _READS, *units)
 
     def overwritten(self, units: Cells, stamps: np.ndarray) -> Conflict | None:
-        """Of writes that are remembered at once, those in whose place another one is."""
+        """Return those of simultaneous writes whose place another one has taken."""
         at = units.all.ravel()
         last = self._stamps.values[READERS, at]
         some = np.flatnonzero(last != np.repeat(stamps, units.each))
@@ -197,6 +191,4 @@ class Shadow:
 
     def read(self, units: Cells, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
         """Remember reads, each in one of the places for readers."""
-        for place in {*places.tolist()}:
-            self._used |= 1 << place
         self._stamps.put(places, *units, stamps, site << 1 | strong)

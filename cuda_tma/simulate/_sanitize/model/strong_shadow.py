@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
+from .areas import WRITES, Area, AreaCells, PriorAccess, Row, StrongRows
 from .clocks import CLUSTER, CTA, GPU, ORDERED, Clocks, Known
-from .global_shadow import SLOT_BITS, WRITES, Area, AreaCells, GlobalShadow, PriorAccess, Row, StrongRows
+from .global_shadow import SLOT_BITS, SLOT_MASK, GlobalShadow
 from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
@@ -106,7 +107,10 @@ class StrongShadow:
         if scope == GPU or these.area.strong is None:
             return None
         row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta
-        slots, columns = row.whens[these.units] & (1 << SLOT_BITS) - 1, row.stamps[these.units] & (1 << COLUMN_BITS) - 1
+        slots, columns = (
+            row.moments[these.units] & SLOT_MASK,
+            row.stamps[these.units] & (1 << COLUMN_BITS) - 1,
+        )
         last = slots * self._clocks.threads + columns
         out = np.flatnonzero(these.who // width != last // width)
         if not len(out):
@@ -121,18 +125,18 @@ class StrongShadow:
         """Remember strong accesses."""
         area, units, slots, now = these.area, these.units, these.slots, self._clocks.now
         if area.strong is None:
-            area.strong = StrongRows(area.stamps.shape[1])
+            area.strong = StrongRows(area.cells.values.shape[1])
         rows, places = area.strong, slots & 1 if kind == "read" else WRITES
         if kind != "write":
             at = self._locations(area, units)
             late = np.ones(len(units), bool)
             if kind == "read":  # the first observation of a write counts
                 seen = self._seen[slots, at]
-                late = (seen < rows.whens[WRITES, units] >> SLOT_BITS) | (seen < self._clocks.started[slots])
+                late = (seen < rows.cells.moments[WRITES, units] >> SLOT_BITS) | (seen < self._clocks.started[slots])
             self._seen[slots[late], at[late]] = now
-        rows.stamps[places, units] = stamps_of(columns, epochs)
-        rows.whens[places, units] = now << SLOT_BITS | slots
-        rows.sites[places, units] = site
+        rows.cells.values[places, units] = stamps_of(columns, epochs)
+        rows.cells.moments[places, units] = now << SLOT_BITS | slots
+        rows.cells.notes[places, units] = site << 1
         if kind != "read":
             rows.shapes[units] = shapes
 
@@ -157,7 +161,7 @@ class StrongShadow:
         """
         units, who, slots = these.units[which], these.who[which], these.slots[which]
         at, of_gpu = self._locations(these.area, units), known[self._clocks.visible]
-        times, by = row.whens[units] >> SLOT_BITS, row.whens[units] & (1 << SLOT_BITS) - 1
+        times, by = row.moments[units] >> SLOT_BITS, row.moments[units] & SLOT_MASK
         found = np.zeros(len(which), bool)
         for slot in range(self._clocks.slots):
             seen = self._seen[slot, at]
@@ -181,7 +185,7 @@ class StrongShadow:
                         some = which[lanes == lane]
                         told, units = Known.of(self._clocks.fitting(clock)[ORDERED]), these.units[some]
                         found[lanes == lane] |= self._shadow.precedes(
-                            told, 0, row.stamps[units], row.whens[units], these.slots[some]
+                            told, 0, row.stamps[units], row.moments[units], these.slots[some]
                         )
             return found
 
@@ -189,8 +193,8 @@ class StrongShadow:
 
     def _in_scope(self, these: AreaCells, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
         """Return whether each access and the strong write before it are in each other's scope."""
-        whens, columns = row.whens[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
-        here = (whens & (1 << SLOT_BITS) - 1 == these.slots) & (whens >> SLOT_BITS >= self._clocks.started[these.slots])
+        moments, columns = row.moments[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
+        here = (moments & SLOT_MASK == these.slots) & (moments >> SLOT_BITS >= self._clocks.started[these.slots])
         same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
         same_cta = here & (same_cta | (columns >= self._clocks.threads))  # of an operation, its cluster is known
         needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))

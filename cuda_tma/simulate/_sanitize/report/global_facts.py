@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from ..._ptx import Instruction
+from ..model.areas import PriorAccess
 from ..model.clocks import Clocks
-from ..model.global_shadow import PriorAccess
 from ..model.history import History
 from ..model.operations import IssueRecord, Operations
 from .collector import FindingCollector
