@@ -281,7 +281,7 @@ class Mbarriers:
     def completed(self, positions: np.ndarray, parities: np.ndarray) -> np.ndarray:
         """Return for each lane whether the phase of a parity has completed."""
         if len({*positions.tolist()}) == 1:
-            return (self.at(int(positions[0])).phase & 1) != np.asarray(parities)
+            return np.full(len(positions), self.at(int(positions[0])).phase & 1) != parities
         places, which = np.unique(positions, return_inverse=True)
         present = np.array([self.at(int(place)).phase & 1 for place in places])
         return present[which] != parities
