@@ -265,3 +265,12 @@ def test_errors_of_a_launch_are_its_own(gpu, twice):
         with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch twice"):
             cuda_tma.launch(STREAM, {"grid": 1, "block": 32}, kernel, tensor_map, out.ctypes.data)
     assert found == []
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_exception_in_the_block_ends_the_watch(gpu, error):
+    own = cuda_tma.launch, cuda_tma.prepare
+    with pytest.raises(error), simulate.watch():
+        assert own[0] != cuda_tma.launch and own[1] != cuda_tma.prepare
+        raise error
+    assert own == (cuda_tma.launch, cuda_tma.prepare)

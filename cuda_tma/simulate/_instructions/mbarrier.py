@@ -144,6 +144,7 @@ def try_wait(binder: Binder) -> Step:
             _announce_waited(binder, group, lanes, at, done)
             write(group, lanes, True)
             return None
+        done = np.broadcast_to(done, at.shape)  # one value where all threads name one barrier and one parity
         go = done | late
         if go.any():
             some = narrowed(lanes, go)
