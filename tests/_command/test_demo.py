@@ -277,3 +277,12 @@ def test_the_zone_plate():
     assert rings[32, 32] == 1 and rings.min() >= 0 and rings.max() <= 1
     assert np.array_equal(rings[32, 1:32][::-1], rings[32, 33:]) and np.array_equal(rings, rings.T)
     assert rings[32, 32 + 8] == pytest.approx(0.5 + 0.5 * np.cos(np.pi * 64 / 80), abs=1e-6)
+
+
+@pytest.mark.parametrize("planes", [1, 3, 4])
+def test_three_planes_are_the_colors_of_the_picture(planes):
+    before = np.zeros((planes, 2, 2), np.float32)
+    before[planes - 1], before[0] = 0.5, 1
+    rgb = demo.side_by_side(before, before)
+    colors = [tuple(int(each) for each in rgb[0, column]) for column in (0, rgb.shape[1] - 1)]
+    assert colors == {1: [(0, 0, 0)] * 2, 3: [(255, 0, 128)] * 2, 4: [(255, 0, 0)] * 2}[planes]

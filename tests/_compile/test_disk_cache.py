@@ -5,11 +5,13 @@ import json
 import os
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuda_tma._compile import kept
 from cuda_tma._compile.compiled import Compiled
 from cuda_tma._compile.disk_cache import MAGIC, DiskCache, cache_folder, packed, unpacked
 
@@ -186,3 +188,28 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert cache_folder() == tmp_path.cwd() / "own"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # without expansion by a shell
     assert cache_folder() == tmp_path / "own"
+
+
+def test_files_that_another_process_removes_meanwhile(tmp_path, monkeypatch):
+    size = len(packed(KERNEL, KEYS[0]))
+    disk = DiskCache(tmp_path, size)
+    disk.put(KEYS[0], KERNEL)
+    os.utime(tmp_path / f"{KEYS[0]}.kernel", (time.time() - 100,) * 2)
+    names, remove = Path.iterdir, Path.unlink
+
+    def removed_twice(path):
+        remove(path)
+        remove(path)  # as if the other process was faster
+
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*names(folder), folder / f"{KEYS[8]}.kernel"]))
+    monkeypatch.setattr(Path, "unlink", removed_twice)
+    disk.put(KEYS[1], KERNEL)
+    monkeypatch.undo()
+    assert [path.name for path in tmp_path.iterdir()] == [f"{KEYS[1]}.kernel"]
+
+
+def test_another_version_of_the_package_has_another_key(monkeypatch):
+    before = kept._key(("source",), {"a.cuh": b""}, "13.0")
+    assert kept._key(("source",), {"a.cuh": b""}, "13.0") == before
+    monkeypatch.setattr(kept, "__version__", "0.0.0")
+    assert kept._key(("source",), {"a.cuh": b""}, "13.0") != before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -293,3 +294,22 @@ def test_no_stream(fake):
         synchronize(4096)
     with pytest.raises(ValueError, match="the stream is closed"):
         synchronize(SimpleNamespace(__cuda_stream__=(0, 0), is_closed=True))
+
+
+def test_two_threads_that_take_one_report(fake, kernel, monkeypatch):
+    """The second one begins while the first one reads, and waits for its end."""
+    write(fake)
+    (watch,) = watchdog._watches.values()
+    read, taken = memory.hangs_of, []
+    other = threading.Thread(target=lambda: taken.append(watch.take()))
+
+    def interrupted(*arguments):
+        if other.ident is None:
+            other.start()
+            other.join(0.05)
+        return read(*arguments)
+
+    monkeypatch.setattr(memory, "hangs_of", interrupted)
+    taken.append(watch.take())
+    other.join()
+    assert sorted(map(len, taken)) == [0, 1]
