@@ -53,7 +53,7 @@ def chain():
 
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
-def test_a_waiting_kernel_sees_all_writes_of_the_preceding_one(chain, order):
+def test_a_kernel_that_waits_sees_all_of_the_one_before(chain, order):
     gpu, kernels = chain
     for seed in range(4):
         a, b, c = (np.zeros(CTAS * THREADS, np.int32) for _ in "abc")
@@ -161,7 +161,7 @@ def test_a_grid_meets(order):
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("next", []), ("forgets", ["race"])])
-def test_a_sequence_under_several_schedules(name, kinds):
+def test_a_row_under_several_schedules(name, kinds):
     """Memory is that of the first schedule, in which each kernel begins after the preceding one has ended."""
     gpu = simulate.Device(multiprocessor_count=2, schedules=4)
     first, then, last = (gpu.compile(CHAIN, each) for each in ("first", name, "says_nothing"))
@@ -172,3 +172,29 @@ def test_a_sequence_under_several_schedules(name, kinds):
     assert len(reports[1].schedules) == 4
     np.testing.assert_array_equal(a, 2 - len(kinds))
     np.testing.assert_array_equal(b, 2)
+
+
+WIDE = r"""
+extern "C" __global__ void first(int4* a) {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    for (int i = 0; i < 20; ++i) __nanosleep(1000);
+    a[threadIdx.x] = {1, 2, 3, 4};
+}
+extern "C" __global__ void last_of_each(int* a, int* b) {
+#ifdef RIGHT
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+    b[threadIdx.x] = a[4 * threadIdx.x + 3];
+}
+"""
+
+
+@pytest.mark.parametrize("defines", [{}, {"RIGHT": 1}])
+def test_all_bytes_of_a_wide_store_count(defines):
+    gpu = simulate.Device()
+    first, then = (gpu.compile(WIDE, name, defines=defines) for name in ("first", "last_of_each"))
+    a, b = np.zeros(128, np.int32), np.zeros(32, np.int32)
+    early = Config(1, 32, programmatic_stream_serialization=True)
+    reports = gpu.launch_all([(Config(1, 32), first, a), (early, then, a, b)])
+    kinds = {finding.kind for report in reports for finding in report.findings}
+    assert kinds == (set() if defines else {"race"})
