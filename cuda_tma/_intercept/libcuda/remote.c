@@ -35,9 +35,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, arena = -1;
 static pid_t owner; /* the process that has connected; 0 before */
 
-static int send_all(const void *data, size_t size) {
-    for (const char *next = data; size > 0;) {
-        ssize_t count = send(channel, next, size, MSG_NOSIGNAL);
+/* Send or receive all bytes; 0 if the other end is closed. */
+static int move_all(void *data, size_t size, int is_sent) {
+    for (char *next = data; size > 0;) {
+        ssize_t count = is_sent ? send(channel, next, size, MSG_NOSIGNAL) : recv(channel, next, size, 0);
         if (count < 0 && errno == EINTR)
             continue;
         if (count <= 0)
@@ -48,17 +49,12 @@ static int send_all(const void *data, size_t size) {
     return 1;
 }
 
+static int send_all(const void *data, size_t size) {
+    return move_all((void *)data, size, 1);
+}
+
 static int take_all(void *data, size_t size) {
-    for (char *next = data; size > 0;) {
-        ssize_t count = recv(channel, next, size, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return 0;
-        next += count;
-        size -= count;
-    }
-    return 1;
+    return move_all(data, size, 0);
 }
 
 /* Make the file of the arena, whose size never changes again: no access of the server meets its end. */

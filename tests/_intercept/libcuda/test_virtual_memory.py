@@ -8,6 +8,7 @@ size = ctypes.c_size_t
 GRANULE = 2 << 20
 properties = struct.pack("<4i16x", 1, 0, 1, 0)
 access = struct.pack("<3I", 1, 0, 3)
+require(out(i32, "cuDeviceGetAttribute", 102, 0), 1)  # programs ask whether virtual memory is there
 require(out(size, "cuMemGetAllocationGranularity", properties, 0), GRANULE)
 
 def made(count=1):
