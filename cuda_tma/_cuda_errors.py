@@ -116,7 +116,7 @@ class CudaError:
     causes : tuple of str
         Its recorded causes in TMA.
     source : str
-        The document or the observation behind the row.
+        The source of the row: a document or an observation.
     """
 
     number: int

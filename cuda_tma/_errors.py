@@ -25,7 +25,7 @@ class Violation:
     fix : str
         The remedy in the driver's terms; empty if none is known.
     source : str
-        The document or the observation behind the rule.
+        The source of the rule: a document or an observation.
     severity : str
         ``"error"``: the driver refuses the map. ``"warning"``: the driver accepts it, but it is likely a mistake.
     requirement : str

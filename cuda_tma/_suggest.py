@@ -60,7 +60,7 @@ def suggest(
 ) -> Suggestion:
     """Return the best swizzle and the largest legal box for a tile.
 
-    Of the swizzles that the driver accepts, choose the one with the fewest bank conflicts. Of several, prefer fewer
+    Among the swizzles that the driver accepts, choose the one with the fewest bank conflicts. If tied, prefer fewer
     loads, then less shared memory, then wider rows, then the simplest.
 
     Parameters

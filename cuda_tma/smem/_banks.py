@@ -59,7 +59,7 @@ def bank_conflicts(params: Params, access: str) -> int:
 
 
 def worst_read(params: Params, access: str) -> np.ndarray:
-    """Return the 4-byte words, numbered from the destination on, that the read of :func:`bank_conflicts` touches.
+    """Return the 4-byte words, numbered from the destination on, that the read of :func:`bank_conflicts` uses.
 
     >>> from cuda_tma.params import TiledParams
     >>> p = TiledParams(data_type=7, global_address=0, global_dim=(512, 512), global_strides=(2048,),

@@ -11,7 +11,7 @@
 namespace cuda_tma {
 
 // In each pair the first function does not assemble: it contains an instruction that does not exist, and the assembler
-// prints its name. The second calls the first if the compiler knows that something is `wrong`. Where the compiler
+// prints its name. The second calls the first if the compiler finds that `wrong` is true. Where the compiler
 // evaluates a constant, it names the first, which is not constexpr. Two separate branches let the compiler remove the
 // untaken one at any level of optimization.
 #define CUDA_TMA_REFUSAL(name, sentence)                                                                           \
