@@ -152,7 +152,7 @@ struct Shared {
 
 __device__ void produce(Shared& shared, const Map<LOADED>& tokens, const Map<OURS>& weights, unsigned* drawn, int rows,
                         int steps) {
-    const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // for each a last one
+    const int rank = cluster_cta_rank(), count = shared.routing.count + gridDim.x / CTAS;   // one last task for each
     const CachePolicy keep = evict_last();   // in L2, because every row of tiles loads the same tokens
     Stage<STAGES> at;
     for (Stage<2> turn;;) {
