@@ -94,7 +94,7 @@ def test_data_type_mistakes_are_named():
         TensorMapOptions((8,), data_type=np.complex128)
 
 
-def test_values_are_normalised_and_frozen():
+def test_values_are_normalized_and_frozen():
     options = TensorMapOptions([np.int64(8), 16], element_strides=np.array([1, 1]))
     assert options == TensorMapOptions((8, 16), (1, 1))
     assert hash(options) == hash(TensorMapOptions((8, 16), (1, 1)))

@@ -235,7 +235,7 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
 
 
 @pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
-def test_there_are_no_blank_ones(driver, device_tensor, kind):
+def test_blank_descriptors_do_not_exist(driver, device_tensor, kind):
     """A blank one would launch: its context would be that of a stream of unknown context."""
     makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
     for make in (*makers, lambda: copyreg.__newobj__(kind)):

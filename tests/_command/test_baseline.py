@@ -83,7 +83,7 @@ def test_a_fixed_kernel_needs_no_baseline(sanitize):
         (None, "--baseline base cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_is_no_report_is_refused(sanitize, capsys, text, message):
+def test_a_file_that_is_not_a_report_is_refused(sanitize, capsys, text, message):
     if text is not None:
         Path("base").write_text(text, "utf-8")
     Path("shift.cu").write_text(KNOWN, "utf-8")

@@ -187,7 +187,7 @@ def test_a_driver_without_green_contexts(driver, launch_elsewhere):
         launch_elsewhere(PRIMARY, GREEN)
 
 
-def test_a_context_that_is_gone_is_of_no_device(driver, launch_elsewhere):
+def test_a_destroyed_context_has_no_device(driver, launch_elsewhere):
     driver.green, driver.errors = (GREEN,), {"cuCtxPushCurrent": 201}
     with refused(GREEN, -1):
         launch_elsewhere(PRIMARY, GREEN)

@@ -54,7 +54,7 @@ def stand_in(tmp_path_factory):
 
 
 @needs_gcc
-def test_the_floor_passes_what_python_gives(stand_in):
+def test_the_floor_passes_pythons_values(stand_in):
     library, memory = floor.Floor(stand_in), floor.map_memory()
     assert ctypes.addressof(memory) % 128 == 0 and len(memory) == 128
     params = cuda_tma.TiledParams(

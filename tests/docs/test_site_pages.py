@@ -22,7 +22,7 @@ TOCTREE = re.compile(r"^```\{toctree\}\n(?::[^\n]*\n)*\n?(.*?)^```$", re.DOTALL 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_blocks_print_what_the_page_shows(name, tmp_path):
+def test_blocks_print_the_shown_output(name, tmp_path):
     text = (DOCS / name).read_text()
     wrong = [words for ran in pages.run(text, tmp_path, name) if (words := pages.compare(ran))]
     assert not wrong, "\n".join([*wrong, f"python tools/run_pages.py --write docs/{name}"])

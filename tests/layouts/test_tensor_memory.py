@@ -52,7 +52,7 @@ def test_notation(text, shape, stride, base):
         ("(" * 400 + "1" + ")" * 400 + ":1", "is not a layout"),
     ],
 )
-def test_what_is_not_the_notation(text, message):
+def test_texts_that_are_not_the_notation(text, message):
     with pytest.raises(ValueError) as caught:
         parse(text)
     assert message in str(caught.value)

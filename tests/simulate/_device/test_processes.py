@@ -66,7 +66,7 @@ def test_no_process_is_left():
             os.kill(pid, 0)
 
 
-def test_one_core_beside_other_threads():
+def test_one_core_with_other_threads():
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()

@@ -46,7 +46,7 @@ def test_to_narrow(type_, relu):
     assert np.array_equal(found & ((1 << bits) - 1), expected[::-1])
 
 
-def test_what_is_no_number_becomes_the_largest():
+def test_non_numbers_become_the_largest():
     values = np.array([np.nan, np.inf, -np.inf, 1e30], np.float32)
     zeros = np.zeros(4, np.float32)
     assert computed("cvt.rn.satfinite.e2m1x2.f32 d, a, b", zeros, values).tolist() == [7, 7, 15, 7]

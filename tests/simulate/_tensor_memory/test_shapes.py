@@ -55,7 +55,7 @@ def test_the_second_half_of_a_warp_has_other_columns_of_16_lanes():
 
 @pytest.mark.parametrize("name", [*PLACES])
 @pytest.mark.parametrize("packs", [False, True])
-def test_a_load_reads_what_a_store_has_written(name, packs):
+def test_a_load_reads_the_data_of_a_store(name, packs):
     registers = PLACES[name][0]
     store = shape(
         f"tcgen05.st.sync.aligned.{name}.x4{'.unpack::16b' if packs else ''}.b32", f"[%r0], {listed(4 * registers)}"
