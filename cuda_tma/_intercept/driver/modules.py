@@ -14,7 +14,7 @@ from ...rules._configurations import directives_of
 from ...simulate._device.module import fill_variables
 from ...simulate._kernel import Kernel, kernel_of
 from ...simulate._machine.decode import decode
-from ...simulate._ptx import Variable, parse
+from ...simulate._ptx import Variable, read
 from ...simulate._warps.program import Program
 from .messages import Function
 
@@ -45,8 +45,8 @@ class LoadedModule:
 
     def __init__(self, ptx: str, source: str, compute_capability: tuple[int, int]):
         self.ptx, self._source, self._compute_capability = ptx, source, compute_capability
-        self._module = parse(ptx)
-        self.entries = [each.name for each in self._module.functions.values() if each.kind == "entry"]
+        self._module = read(ptx)
+        self.entries = [each.name for each in self._module.functions.heads() if each.kind == "entry"]
         self._addresses: dict[str, int] = {}
         self._kernels: dict[str, Kernel] = {}
 

@@ -12,7 +12,7 @@ from ...simulate._device.device import Device
 from ...simulate._kernel import Kernel, kernel_of
 from ...simulate._machine.decode import decode
 from ...simulate._memory.global_memory import Segment
-from ...simulate._ptx import parse
+from ...simulate._ptx import read
 from ...simulate._report import Report
 from .recorded import RecordedLaunch
 
@@ -60,7 +60,7 @@ def _kernel(
     ptx: str, entry: str, variables: tuple[tuple[str, int], ...], names: tuple[str, ...], source: str
 ) -> Kernel:
     """Read a kernel whose variables have their places already."""
-    module, placed = parse(ptx), dict(variables)
+    module, placed = read(ptx), dict(variables)
     function = module.functions.get(entry)
     if function is None or function.kind != "entry":
         raise ValueError(f"the recorded PTX has no kernel {entry}")

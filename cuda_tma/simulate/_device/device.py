@@ -21,7 +21,7 @@ from .._machine.decode import decode
 from .._machine.machine import MAX_STEPS, Settings
 from .._machine.run import Running, run, run_overlapping
 from .._memory.array_memory import ArrayMemory
-from .._ptx import Module, parse
+from .._ptx import Module, read
 from .._ptx.text import text_of
 from .._report import Report, suppressed
 from .._sanitize import Sanitizer
@@ -182,7 +182,7 @@ class Device:
     def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
         """Return a kernel that owns its variables; `table` is the variable with the types of its parameters."""
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
-        module = parse(ptx, check)
+        module = read(ptx, check)
         entry = _entry(module, name)
         variables = load_variables(module, self._memory)
         try:
@@ -389,7 +389,7 @@ class Device:
 
 def _entry(module: Module, name: str) -> str:
     """Return the kernel of a name, or of that name in C++."""
-    entries = [function.name for function in module.functions.values() if function.kind == "entry"]
+    entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
     found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
     if len(found) == 1:
         return found[0]

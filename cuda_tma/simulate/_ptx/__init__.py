@@ -24,7 +24,7 @@ from .module import (
     Variable,
     Vector,
 )
-from .parser import parse
+from .parser import parse, read
 
 __all__ = [
     "TYPE_BYTES",
@@ -50,4 +50,5 @@ __all__ = [
     "Variable",
     "Vector",
     "parse",
+    "read",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..._budget import NESTING, REGISTERS
 from .._errors import ParseError
@@ -35,18 +35,27 @@ _EVERY = 64  # statements between two checks of the clock
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
 
 
+class Known(Protocol):
+    """The names outside a function."""
+
+    def get(self, name: str) -> Meaning | None: ...
+
+
 @dataclass
 class _Scope:
     """The meaning of names in one ``{ }``, and in those around it."""
 
     outer: _Scope | None
     names: dict[str, Meaning] = field(default_factory=dict)
+    module: Known | None = None
 
     def find(self, name: str) -> Meaning | None:
         scope: _Scope | None = self
         while scope is not None:
             if (meaning := scope.names.get(name)) is not None:
                 return meaning
+            if scope.module is not None:
+                return scope.module.get(name)
             scope = scope.outer
         return None
 
@@ -62,11 +71,11 @@ class _Statement(NamedTuple):
 class _Body:
     """The declarations of one body, as they are read."""
 
-    def __init__(self, function: Function, known: dict[str, Meaning], places: Places, registers_left: int):
+    def __init__(self, function: Function, known: Known, places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
         self._numbers: dict[str, int] = {}  # the last number of each name
-        self.scope = _Scope(_Scope(None, known))
+        self.scope = _Scope(_Scope(None, module=known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}
         self.prototypes: dict[str, Prototype] = {}
@@ -99,9 +108,7 @@ class _Body:
         return found
 
 
-def read_body(
-    cursor: Cursor, function: Function, known: dict[str, Meaning], places: Places, registers_left: int
-) -> Function:
+def read_body(cursor: Cursor, function: Function, known: Known, places: Places, registers_left: int) -> Function:
     """Return the function with its body; the cursor is after the opening brace."""
     body = _Body(function, known, places, registers_left)
     depth = 1

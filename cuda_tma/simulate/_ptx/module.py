@@ -6,8 +6,9 @@ within a function: a variable that a scope declares again is called ``name#2``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, field
+from typing import Protocol
 
 SPECIAL_REGISTER = "%"  # the prefix of their names, and of a compiler's registers
 
@@ -221,6 +222,25 @@ class Function:
     prototypes: Mapping[str, Prototype] = field(default_factory=dict)
 
 
+class Functions(Protocol):
+    """Functions by name, in the order of the text; the body of one may be read at its first use."""
+
+    def heads(self) -> tuple[Function, ...]:
+        """Return the functions, of which some may have no instructions yet."""
+
+    def __getitem__(self, name: str, /) -> Function: ...
+
+    def __contains__(self, name: object, /) -> bool: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def keys(self) -> KeysView[str]: ...
+
+    def values(self) -> ValuesView[Function]: ...
+
+    def get(self, name: str, /) -> Function | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """A PTX text. Functions and variables are in the order of the text."""
@@ -228,5 +248,5 @@ class Module:
     version: tuple[int, int]
     target: tuple[str, ...]
     address_size: int
-    functions: Mapping[str, Function]
+    functions: Functions
     variables: Mapping[str, Variable]

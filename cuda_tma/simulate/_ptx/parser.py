@@ -8,12 +8,14 @@ from dataclasses import replace
 from ..._budget import MODULE_BYTES, REGISTERS, VARIABLES
 from ..._given import shown
 from .._errors import ParseError
+from .bodies import BODY, tokens_outside
 from .body import read_body
 from .constants import integer
+from .functions import Functions
 from .module import Function, Module, Symbol, Variable
 from .operands import Meaning
 from .places import Names, Places
-from .tokens import Check, Cursor, not_at_all, tokens
+from .tokens import Check, Cursor, Token, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
@@ -46,13 +48,25 @@ def parse(text: str, check: Check = not_at_all) -> Module:
     ParseError
         If the text is not PTX; the message contains the line.
 
+    See Also
+    --------
+    read : Reads each function at its first use.
+
     Examples
     --------
     >>> module = parse(".version 8.0 .target sm_90 .address_size 64 .entry nothing() { ret; }")
     >>> module.functions["nothing"].instructions[0].opcode
     ('ret',)
     """
-    all_tokens = tokens(text.rstrip("\0"), check)
+    module = read(text, check)
+    for name in module.functions:
+        module.functions[name]
+    return module
+
+
+def read(text: str, check: Check = not_at_all) -> Module:
+    """Return a module as `parse`; the body of a function is read, and may raise, at the function's first use."""
+    all_tokens = tokens_outside(text.rstrip("\0"), check)
     return _Reader(Cursor(all_tokens, check), Names(all_tokens)).module()
 
 
@@ -65,9 +79,9 @@ class _Reader:
         self._version = (0, 0)
         self._target: tuple[str, ...] = ()
         self._address_size = 64
-        self._functions: dict[str, Function] = {}
+        self._functions = Functions(self._with_body)
         self._variables: dict[str, Variable] = {}
-        self._known: dict[str, Meaning] = {}
+        self._known: dict[str, int] = {}  # the number of names before each
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
         self._named: list[tuple[str, int]] = []  # names in initializers, with their lines
 
@@ -109,7 +123,7 @@ class _Reader:
                 f"the variables take more than the {MODULE_BYTES} bytes of a module here", self._cursor.line
             )
         self._variables[variable.name] = variable
-        self._known[variable.name] = Symbol(variable.name)
+        self._known.setdefault(variable.name, len(self._known))
         self._named += [(reference.symbol, self._cursor.line) for reference in variable.references]
 
     def _has_address(self, name: str) -> bool:
@@ -147,14 +161,24 @@ class _Reader:
         name = cursor.expect_kind("name")
         params = parameters(cursor)
         function = Function(name, kind, returns, params, self._attributes(), linkage, line, declared_only=True)
-        self._known[name] = Symbol(name)
-        if cursor.take("{"):
-            function = replace(function, declared_only=False)
-            function = read_body(cursor, function, self._known, Places(self._names, name), self._registers_left)
-            self._registers_left -= len(function.registers)
-        elif name in self._functions:
-            return
-        self._functions[name] = function
+        self._known.setdefault(name, len(self._known))
+        if cursor.token.kind == BODY:
+            self._functions.add_head(replace(function, declared_only=False), cursor.next(), len(self._known))
+        elif cursor.take("{"):  # it does not end
+            self._functions.add(self._read(cursor, replace(function, declared_only=False), len(self._known)))
+        elif name not in self._functions:
+            self._functions.add(function)
+
+    def _with_body(self, head: Function, body: Token, names: int) -> Function:
+        cursor = Cursor(tokens(body.text, self._cursor.check, body.line), self._cursor.check)
+        cursor.expect("{")
+        return self._read(cursor, head, names)
+
+    def _read(self, cursor: Cursor, head: Function, names: int) -> Function:
+        known = _Before(self._known, names)
+        function = read_body(cursor, head, known, Places(self._names, head.name), self._registers_left)
+        self._registers_left -= len(function.registers)
+        return function
 
     def _attributes(self) -> Mapping[str, tuple[int | str, ...]]:
         """Read ``.maxntid 256, 1, 1`` and similar directives, up to the body or the semicolon."""
@@ -175,6 +199,17 @@ class _Reader:
                 raise ParseError(f".{word} {shown(values)}; give {most} from 1 on", cursor.line)
             found[word] = tuple(values)
         return found
+
+
+class _Before:
+    """The names of a module that are declared before a function's body."""
+
+    def __init__(self, known: Mapping[str, int], names: int):
+        self._known, self._names = known, names
+
+    def get(self, name: str) -> Meaning | None:
+        """Return the meaning of a name."""
+        return Symbol(name) if self._known.get(name, self._names) < self._names else None
 
 
 def _are_counts(values: list[int | str], most: int) -> bool:

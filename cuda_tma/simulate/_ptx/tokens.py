@@ -36,15 +36,15 @@ def not_at_all() -> None:
 
 
 class Token(NamedTuple):
-    kind: str  # "string", "number", "integers", "name", "dotted", "mark" or "end"
+    kind: str  # "string", "number", "integers", "name", "dotted", "mark", "body" or "end"
     text: str
     line: int
 
 
-def tokens(text: str, check: Check) -> list[Token]:
-    """Return all tokens of a PTX text, the last of kind "end"."""
+def tokens(text: str, check: Check, line: int = 1) -> list[Token]:
+    """Return all tokens of a PTX text that begins in a line, the last of kind "end"."""
     found: list[Token] = []
-    line, at = 1, 0
+    at = 0
     match = _TOKEN.match
     while at < len(text):
         token = match(text, at)

@@ -1,0 +1,69 @@
+"""The bodies of functions in a PTX text: the rest is read first, and a body when a kernel needs it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from .tokens import Check, Token, tokens
+
+__all__ = ["BODY", "tokens_outside"]
+
+BODY = "body"  # the kind of a token that is the whole text between the braces of a function, with the braces
+_OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
+_INSIDE = re.compile(r'"|//|/\*|[{}]')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def tokens_outside(text: str, check: Check) -> list[Token]:
+    """Return the tokens of a PTX text, with one for each body of a function."""
+    found: list[Token] = []
+    at, line = 0, 1
+    for start, end in _bodies(text):
+        found += tokens(text[at:start], check, line)[:-1]
+        line += text.count("\n", at, start)
+        found.append(Token(BODY, text[start:end], line))
+        at, line = end, line + text.count("\n", start, end)
+    return found + tokens(text[at:], check, line)
+
+
+def _bodies(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of each body that ends."""
+    at, is_function, is_pragma = 0, False, False
+    while (found := _OUTSIDE.search(text, at)) is not None:
+        at, mark = _behind(text, found), found[0]
+        if mark == ".pragma":
+            is_pragma = True  # among the attributes of a function, with a semicolon
+        elif mark.startswith("."):
+            is_function = True
+        elif mark == ";":
+            is_function, is_pragma = is_function and is_pragma, False
+        elif mark == "{" and is_function:
+            if (end := _end(text, at)) is None:
+                return
+            yield found.start(), end
+            at, is_function = end, False
+
+
+def _end(text: str, at: int) -> int | None:
+    """Return the end of a body whose first brace ends at a place."""
+    depth = 1
+    while (found := _INSIDE.search(text, at)) is not None:
+        at, mark = _behind(text, found), found[0]
+        depth += (mark == "{") - (mark == "}")
+        if not depth:
+            return at
+    return None
+
+
+def _behind(text: str, found: re.Match[str]) -> int:
+    """Return the end of a mark, of a string or of a comment; the end of the text if these do not end."""
+    mark, end = found[0], len(text)
+    if mark == '"':
+        string = _STRING.match(text, found.start())
+        return string.end() if string is not None else end
+    if mark in ("//", "/*"):
+        stop = "\n" if mark == "//" else "*/"
+        at = text.find(stop, found.end())
+        return at + len(stop) if at >= 0 else end
+    return found.end()
