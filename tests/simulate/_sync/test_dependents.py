@@ -53,7 +53,7 @@ def chain():
 
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
-def test_a_kernel_that_waits_sees_all_of_the_one_before(chain, order):
+def test_a_waiting_kernel_sees_all_writes_of_the_preceding_one(chain, order):
     gpu, kernels = chain
     for seed in range(4):
         a, b, c = (np.zeros(CTAS * THREADS, np.int32) for _ in "abc")
@@ -161,7 +161,7 @@ def test_a_grid_meets(order):
 
 
 @pytest.mark.parametrize(("name", "kinds"), [("next", []), ("forgets", ["race"])])
-def test_a_row_under_several_schedules(name, kinds):
+def test_a_sequence_under_several_schedules(name, kinds):
     """Memory is that of the first schedule, in which each kernel begins after the preceding one has ended."""
     gpu = simulate.Device(multiprocessor_count=2, schedules=4)
     first, then, last = (gpu.compile(CHAIN, each) for each in ("first", name, "says_nothing"))
