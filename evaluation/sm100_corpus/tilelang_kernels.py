@@ -1,6 +1,7 @@
 """Kernels of TileLang for sm_100: matrix products of four types, specialized, and A from tensor memory.
 
-Products have no pipeline stages: with them TileLang 0.1.15 copies into tiles that a product still reads.
+TileLang 0.1.15 frees tensor memory, and multiplies operands in it, without a barrier: kernels synchronize before. Their
+products have no pipeline stages: with them it copies into tiles that a product still reads.
 
 ``python tilelang_kernels.py CASE`` launches one and compares with NumPy; without a name it lists the cases.
 """
@@ -83,6 +84,7 @@ def specialized(M, N, K, bm, bn, bk, stages):
                 T.copy(sums, local)
                 T.copy(local, shared)
                 T.copy(shared, C[by * bm, bx * bn])
+            T.sync_threads()
 
     return main
 
@@ -130,10 +132,12 @@ def chained(M, K, N, D):
             T.copy(s, sl)
             T.copy(sl, pl)
             T.copy(pl, p)
+            T.sync_threads()
             T.tcgen05_gemm(p, v, o, mbar=second, clear_accum=True)
             T.mbarrier_wait_parity(second, 0)
             T.copy(o, ol)
             T.copy(ol, Out)
+            T.sync_threads()
 
     return main
 

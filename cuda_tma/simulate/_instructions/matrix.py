@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._matrix import MatrixMove, matrix_move_of
+from .._matrix.byte_moves import ByteMove
 from .._memory.access import observe
 from .._memory.memory import Piece
 from .._sync.warp_sync import when_together
@@ -21,7 +22,7 @@ _ROW = np.dtype(np.complex128)  # serves as an item of 16 bytes, a row
 class Rows:
     """The rows at the addresses in the first lanes of each warp."""
 
-    def __init__(self, binder: Binder, address: Address64, move: MatrixMove):
+    def __init__(self, binder: Binder, address: Address64, move: MatrixMove | ByteMove):
         self._address, self._lanes = address, 8 * move.count
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
@@ -57,7 +58,7 @@ def ldmatrix(binder: Binder) -> Step:
     return step
 
 
-def _check_count(binder: Binder, given: int, move: MatrixMove) -> None:
+def _check_count(binder: Binder, given: int, move: MatrixMove | ByteMove) -> None:
     if given != move.count:
         raise binder.unsupported(f"of {move.count} matrices with {given} registers")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._errors import UnsupportedInstruction
 from .._ptx import Instruction
+from .byte_moves import ByteMove, byte_move_of
 
 ROW_BYTES = 16
 
@@ -36,7 +37,7 @@ class MatrixMove:
         return np.ascontiguousarray(matrices.swapaxes(2, 3)) if self.transposed else matrices
 
 
-def matrix_move_of(instruction: Instruction) -> MatrixMove:
+def matrix_move_of(instruction: Instruction) -> MatrixMove | ByteMove:
     """An ldmatrix or stmatrix of 8 x 8 matrices.
 
     Raises
@@ -47,5 +48,7 @@ def matrix_move_of(instruction: Instruction) -> MatrixMove:
     words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # in any order, as ptxas takes them
     count = next((count for count in (1, 2, 4) if words == {"sync", "aligned", "m8n8", f"x{count}", "b16"}), None)
     if count is None:
+        if (found := byte_move_of(instruction.opcode)) is not None:
+            return found
         raise UnsupportedInstruction(".".join(instruction.opcode), instruction.line)
     return MatrixMove(count, "trans" in instruction.opcode)

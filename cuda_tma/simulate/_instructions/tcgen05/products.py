@@ -66,6 +66,8 @@ class Products:
         if not scale:
             return 0
         (given,) = scale
+        if self._is_stationary and isinstance(given, Immediate) and given.value == 0:
+            return 0  # no mask of columns
         if not isinstance(given, Immediate) or self._kind not in ("f16", "tf32") or self._is_stationary:
             raise self._binder.unsupported("a mask of columns, or a scale of D")
         return given.value
