@@ -53,10 +53,9 @@ def specialized(M, N, K, bm, bn, bk, stages):
         with T.Kernel(T.ceildiv(N, bn), T.ceildiv(M, bm), threads=256) as (bx, by):
             a = T.alloc_shared((stages, bm, bk), "bfloat16")
             b = T.alloc_shared((stages, bk, bn), "bfloat16")
-            sums = T.alloc_tmem([bm, bn], "float")
+            sums, full = T.alloc_tmem([bm, bn], "float"), T.alloc_barrier([1])
             local, shared = T.alloc_fragment((bm, bn), "float"), T.alloc_shared((bm, bn), "bfloat16")
             loaded, consumed = T.alloc_barrier([32] * stages), T.alloc_barrier([1] * stages)
-            full = T.alloc_barrier([1])
             tx = T.get_thread_binding()
             if tx < 32:
                 for k in T.serial(T.ceildiv(K, bk)):
