@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The cells of a shadow: each access looks at every unit that it touches, of which a wgmma has thousands."""
+"""The cells of a shadow, in C: an access compares each of its units, and a ``wgmma`` has thousands."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -13,7 +13,7 @@ cdef class Stamps:
     """The stamps of accesses to each unit, in several places: those of reads, then that of the last write.
 
     A policy decides whether an access may outlive its cluster. If it may, the cells are timed: each stamp has a moment,
-    the place of a cluster and a time. Otherwise the columns of all stamps are those of the accessing cluster.
+    the slot of a cluster and a time. Otherwise the columns of all stamps are those of the accessing cluster.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ cdef class Stamps:
         self.used = 0
         if self._timed:
             self._moments = moments
-            self.used = (2 << self._last) - 1  # an observer may write into the arrays itself
+            self.used = (2 << self._last) - 1  # other code may write into the arrays directly
 
     cdef int _readers(self) noexcept nogil:
         return self.used & ~(1 << self._last)
@@ -52,7 +52,7 @@ cdef class Stamps:
         self, int places, const int64_t[::1] first, Py_ssize_t each,
         const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
     ):
-        """Return the places with a stamp that the present accesses do not follow; for cells that are not timed.
+        """Return the places with a stamp that does not happen before the present accesses; for cells without moments.
 
         Parameters
         ----------
@@ -111,9 +111,9 @@ cdef class Stamps:
         int visible, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads, int place,
         int note, int64_t now=0, const int64_t[::1] started=None
     ):
-        """Remember accesses of threads, if they follow those that they must follow; otherwise do nothing.
+        """Remember accesses of threads, if all conflicting ones happen before them; otherwise do nothing.
 
-        Reads follow the last writes. Writes follow the reads, too, which no longer count then.
+        Reads must follow the last writes. Writes must also follow the reads, which no longer count afterwards.
 
         Parameters
         ----------
@@ -132,12 +132,12 @@ cdef class Stamps:
         now : int
             The present time; only for timed cells.
         started : numpy.ndarray of int64, [slot]
-            The time at which the cluster of each place of clusters began; only for timed cells.
+            The time at which the cluster of each slot began; only for timed cells.
 
         Returns
         -------
         int
-            0 if nothing was done, 1 if all are remembered, 2 if one of them has taken the place of another.
+            0 if nothing was done, 1 if all are remembered, 2 if one of them has replaced another.
         """
         cdef const int64_t* began = &started[0] if started is not None else NULL
         cdef int at, row, looked = 1 << self._last | (self._readers() if writes else 0)
@@ -198,7 +198,7 @@ cdef class Stamps:
         int row_of_reads, int other_row, bint strong, int place, bint reads_written, int64_t stamp, int note,
         int64_t moment=0, int64_t started=0, Py_ssize_t threads=0
     ):
-        """Remember an operation, if it follows the accesses that it must follow; otherwise do nothing.
+        """Remember an operation, if all conflicting accesses happen before it; otherwise do nothing.
 
         Parameters
         ----------
@@ -210,13 +210,13 @@ cdef class Stamps:
         other_row : int
             -1 if the first row is enough, which only timed cells allow.
         place : int
-            The place of its accesses. In the last place they are writes: they follow the reads, too, which no longer
-            count then.
+            The place of its accesses. In the last place they are writes, which must also follow the reads; these no
+            longer count afterwards.
         reads_written : bool
             Whether each unit that it reads must have been written.
         moment, started, threads : int
             Only for timed cells: the moment of the operation, the time at which its cluster began, and the number of
-            columns of threads. In `other_row` such a column does not count, as its fences are those of shared memory.
+            columns of threads. In `other_row` such a column does not count: its fences are for shared memory.
         """
         cdef int at, last = self._last
         cdef Py_ssize_t i
@@ -325,7 +325,7 @@ cdef inline bint is_known(
     const int32_t* row, int64_t stamp, int64_t moment, int64_t slot, int64_t started, Py_ssize_t threads,
     bint only_operations
 ) noexcept nogil:
-    """Whether a row contains a stamp with a moment, which is of the cluster in `slot` or of another."""
+    """Return whether a row contains a stamp with a moment; the present cluster has the slot `slot`."""
     cdef int64_t whose = moment & ((1 << SLOT_BITS) - 1), time = moment >> SLOT_BITS
     cdef int64_t column = stamp & ((1 << COLUMN_BITS) - 1)
     if row[threads + whose] >= time:

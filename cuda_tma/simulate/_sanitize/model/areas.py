@@ -1,4 +1,4 @@
-"""The cells of arrays in global memory, and the accesses that they remember."""
+"""The cells of arrays in global memory, and the accesses that they contain."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from ._stamps import Stamps
 
 __all__ = ["READERS", "WRITES", "Area", "AreaCells", "PriorAccess", "Row", "StrongRows", "Writer"]
 
-READERS = 2  # the places of weak reads
-WRITES = 2  # the place of strong writes, which follows those of strong reads
+READERS = 2  # places of weak reads; the place of weak writes follows them
+WRITES = 2  # the place of strong writes, which follows two places of strong reads
 
 
 class PriorAccess(NamedTuple):
-    """An access before the present one, and whether order is missing, or a fence alone.
+    """An earlier access that does not happen before the present one, or does so without a proxy fence.
 
     Attributes
     ----------
     address, column, slot, site : int
-        Where, and whose doing it was.
+        The address, the column of its actor, the slot of its cluster, and its statement.
     is_here : bool
-        Whether by the same cluster.
+        Whether the present cluster made it.
     kind : str
         ``"read"`` or ``"write"``.
     which : int
-        Which of the present accesses.
+        The index of the present access in conflict with it.
     is_ordered : bool
+        Whether it happens before that access, so that only the fence is missing.
     epoch : int
-        The value of its column then.
+        The value of its column at the access.
     lives : bool
-        Whether that cluster is there still.
+        Whether its cluster still runs.
     """
 
     address: int
@@ -48,7 +49,7 @@ class PriorAccess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One remembered access for each unit.
+    """One place of the cells: at most one access to each unit.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class Row(NamedTuple):
 
 
 class Writer(NamedTuple):
-    """Who wrote something last: the place of its cluster, its column, the column's value, the time, the statement."""
+    """The last writer of some bytes: the slot of its cluster, its column and epoch, the time, the statement."""
 
     slot: int
     column: int
@@ -81,7 +82,7 @@ class Writer(NamedTuple):
 
 
 class StrongRows:
-    """Of one array: two strong reads and the last strong write of each unit.
+    """Two strong reads and the last strong write of each unit of an array.
 
     Attributes
     ----------
@@ -100,13 +101,13 @@ class StrongRows:
 
 
 class Area:
-    """Of one array."""
+    """The cells of one array."""
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
-        self.before = segment.bytes.tobytes()  # the launch begins with them: the first access has no effect yet
+        self.before = segment.bytes.tobytes()  # as at the start of the launch: the first access has no effect yet
         self.cells = _timed(READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
-        self.strong: StrongRows | None = None  # from the first strong access on
+        self.strong: StrongRows | None = None  # None until the first strong access
 
     def row(self, place: int) -> Row:
         """Return the accesses of one place."""
@@ -118,7 +119,7 @@ class Area:
 
 
 class AreaCells(NamedTuple):
-    """Cells that threads access at once: which, whose, and the places of their clusters."""
+    """Cells that threads access at once: the array, the units, the lanes, and the slots of their clusters."""
 
     area: Area
     units: np.ndarray
@@ -126,7 +127,7 @@ class AreaCells(NamedTuple):
     slots: np.ndarray
 
     def only(self, some: np.ndarray) -> AreaCells:
-        """Return those for which something holds."""
+        """Return the cells for which `some` is true."""
         return AreaCells(self.area, self.units[some], self.who[some], self.slots[some])
 
 

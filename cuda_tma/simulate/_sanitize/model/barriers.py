@@ -1,4 +1,4 @@
-"""What barriers carry from those who arrive to those who wait: clocks, phase by phase."""
+"""The clocks that barriers transfer from arriving to waiting threads, phase by phase."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ __all__ = ["Barriers", "Phases"]
 
 @dataclass(slots=True)
 class Phases:
-    """Of one barrier that is arrived at and waited for apart.
+    """The phases of a barrier at which threads arrive and wait in separate instructions.
 
     Attributes
     ----------
     pending, ready : numpy.ndarray or None, [row, column]
         The clocks of the arrivals in the present phase, and in the completed phases.
     far_pending, far_ready : numpy.ndarray or None
-        Of those in other CTAs, as far as both scopes must reach there.
+        The same for arrivals from other CTAs; only waits of scope ``.cluster`` acquire these clocks.
     completions : int
+        The number of completed phases.
     """
 
     pending: np.ndarray | None = None
@@ -47,34 +48,34 @@ class Phases:
     completions: int = 0
 
     def arrive(self, clocks: Clocks, clock: np.ndarray) -> None:
-        """Somebody arrives, with what it knows."""
+        """Join the clock of an arrival into the present phase."""
         self.pending = clock if self.pending is None else np.maximum(clocks.fitting(self.pending), clock)
 
     def arrive_from_afar(self, clocks: Clocks, clock: np.ndarray) -> None:
-        """Somebody of another CTA, and says so to the cluster."""
+        """Join the clock of an arrival from another CTA, released at scope ``.cluster``."""
         before = self.far_pending
         self.far_pending = clock if before is None else np.maximum(clocks.fitting(before), clock)
         self.arrive(clocks, clocks.told_too_narrowly(clock))
 
     def complete(self, clocks: Clocks) -> None:
-        """The phase ends: who waits for it knows what those knew who arrived."""
+        """End the phase: waits for it acquire the clocks of its arrivals."""
         self.completions += 1
         self.ready, self.pending = _joined(clocks, self.ready, self.pending), None
         self.far_ready, self.far_pending = _joined(clocks, self.far_ready, self.far_pending), None
 
     def signalled(self, clocks: Clocks, column: int) -> None:
-        """Operations of this phase have completed: a column of the barrier itself says so."""
+        """Record in a column of the barrier that the operations of the completed phases have completed."""
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.ready[:, column] = self.completions
 
     def sent(self, clocks: Clocks, column: int) -> None:
-        """As :meth:`signalled`, of what threads of other CTAs have sent: to whom the cluster is in scope."""
+        """Record the same for sends of threads of other CTAs; in row `visible` only for waits of scope ``.cluster``."""
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
 
     def heard(self, clocks: Clocks, scope: int) -> np.ndarray | None:
-        """What who waits knows then."""
+        """Return the clock that a wait of a scope acquires; None if it is empty."""
         if scope == CTA or self.far_ready is None or self.ready is None:
             return self.ready
         return np.maximum(clocks.fitting(self.ready), clocks.fitting(self.far_ready))
@@ -92,7 +93,7 @@ class Barriers:
         self._sent_to: set[int] = set()  # mbarriers, by st.async of other CTAs
 
     def forget(self, slot: int, ctas: range) -> None:
-        """Another cluster begins."""
+        """Forget the barriers of a slot and of its CTAs, because another cluster begins there."""
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
@@ -102,7 +103,7 @@ class Barriers:
             self._sent_to.discard(position)
 
     def event(self, event: OfBarrier) -> None:
-        """Take an event at a barrier of threads."""
+        """Apply an event at a barrier of threads."""
         match event:
             case WarpBarrier():
                 self._warp(event)
@@ -124,7 +125,7 @@ class Barriers:
     # ---- warps and CTAs ----
 
     def _warp(self, event: WarpBarrier) -> None:
-        """``bar.warp.sync``: the threads of each mask."""
+        """Join the clocks of the threads of each mask, for ``bar.warp.sync``."""
         masks = event.masks
         if masks is None:
             self._clocks.meet(event.lanes, WARP)
@@ -138,14 +139,14 @@ class Barriers:
             self._clocks.meet(here[groups == group], WARP)
 
     def _arrive(self, event: BarrierArrive) -> None:
-        """Some threads, at one of the barriers of their CTA."""
+        """Join the clocks of lanes that arrive at a barrier of their CTA."""
         key, clock = event.barrier, self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
         self._arrived[key].append(as_array(event.lanes))
 
     def _complete(self, event: BarrierComplete) -> None:
-        """Those who wait at it go on."""
+        """Let the waiting lanes acquire the clocks of all arrivals."""
         barrier = event.barrier
         clock, arrived = self._of_ctas.pop(barrier), self._arrived.pop(barrier)
         if len(lanes := as_array(event.lanes)):
@@ -155,7 +156,7 @@ class Barriers:
     # ---- clusters ----
 
     def _cluster_arrive(self, event: ClusterArrive) -> None:
-        """A relaxed arrival gives what a fence before it has made ready."""
+        """Release the clocks of lanes; a relaxed arrival releases only their clocks at earlier fences."""
         here = as_array(event.lanes)
         for slot in np.unique(here // self._clocks.threads).tolist():
             mine = here[here // self._clocks.threads == slot]
@@ -172,7 +173,7 @@ class Barriers:
     # ---- mbarriers ----
 
     def mbarrier_arrive(self, event: Arrive) -> None:
-        """Each barrier learns what those know who arrive there: from another CTA all of it if the scope says so."""
+        """Join the clocks of arriving threads into each mbarrier; from another CTA, ``.cta`` releases only a part."""
         opcode = event.instruction.opcode
         relaxed, scope = "relaxed" in opcode, scope_of(opcode, CTA)
         give = self._clocks.published if relaxed else self._clocks.released
@@ -192,7 +193,7 @@ class Barriers:
                     phases.arrive_from_afar(self._clocks, clock)
 
     def mbarrier_complete(self, position: int, slot: int) -> None:
-        """A phase ends."""
+        """End a phase of an mbarrier."""
         phases = self.mbarriers[position]
         phases.complete(self._clocks)
         phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
@@ -200,14 +201,17 @@ class Barriers:
             phases.sent(self._clocks, self._clocks.column(slot, ("sent", position)))
 
     def column_of(self, mark_lane: int, slot: int, position: int, sends: bool) -> int:
-        """That by which the end of an operation that is told to an mbarrier is learnt; threads' `sends` apart."""
+        """Return the column with the completion of an operation that signals an mbarrier.
+
+        Threads' `sends` to another CTA have a column of their own.
+        """
         if not sends or mark_lane // self._lanes_of_cta == position // self._pitch:
             return self._clocks.column(slot, ("mbarrier", position))
         self._sent_to.add(position)
         return self._clocks.column(slot, ("sent", position))
 
     def mbarrier_wait(self, event: Poll) -> None:
-        """Lanes that have found a phase complete; a relaxed look needs a fence to count."""
+        """Acquire the clocks of the phases that lanes find complete; a relaxed poll acquires them at the next fence."""
         opcode = event.instruction.opcode
         take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire
         scope = scope_of(opcode, CTA)
@@ -226,7 +230,7 @@ def _joined(clocks: Clocks, before: np.ndarray | None, more: np.ndarray | None) 
 
 
 def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]:
-    """The lanes that name each position."""
+    """Return the lanes that name each position."""
     if not len(positions):
         return []
     if len({*positions.tolist()}) == 1:

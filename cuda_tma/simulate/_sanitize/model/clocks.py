@@ -1,17 +1,17 @@
-"""Vector clocks: what every thread knows to have happened, and how far it lies behind a proxy fence.
+"""Vector clocks: the accesses that happen before each thread's next one, with and without a proxy fence.
 
-A thread's clock has a column for each thread of its cluster, and one for each mbarrier and for each owner of groups of
-asynchronous operations: an operation counts as done by what it completes on, in a phase or group. An access is an
-*epoch*: the column of who did it, and that column's value then. It is ordered before a thread iff the thread's clock
-holds at least that value: the common case of FastTrack, one comparison.
+A thread's clock has a column for each thread of its cluster, each resident cluster, each mbarrier, and each owner of
+groups of asynchronous operations. An operation completes on a phase or a group, whose number is its epoch. An access
+has an *epoch*: the column of its actor, and that column's value at the access. It happens before a thread's next
+statement iff the thread's clock contains at least that value: one comparison, the common case of FastTrack.
 
-Each clock has rows: ``ORDERED``, what precedes in base causality order, and ``FENCED``, what does so along a path with
-a fence between the generic and the async proxy. Where CTAs of a cluster tell each other by mbarriers there is a third,
-of what precedes along a path on which each release and acquire has a scope with both threads in it; ORDERED is then
-what precedes whatever the scopes. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order", "Morally Strong
-Operations".
+Each clock has two rows. ``ORDERED`` contains the accesses that precede in base causality order. ``FENCED`` contains
+those that precede along a path with a fence between the generic and the async proxy. If CTAs of a cluster synchronize
+by mbarriers, a third row contains the accesses that precede along a path on which the scope of each release and acquire
+includes both threads; ORDERED then ignores scopes. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order",
+"Morally Strong Operations".
 
-What all threads of a warp know is written down once for the warp: a barrier of thousands changes dozens of clocks.
+Values that all threads of a warp have in common are stored once: a barrier of 1,024 threads changes 32 clocks.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from .releases import Releases
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
 ORDERED, FENCED = 0, 1
-CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys is as .gpu, as there is one
+CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys equals .gpu, because there is one GPU
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
-_ROOM = 8  # times the spare columns: memory that no clock has touched is not resident
+_ROOM = 8  # times the spare columns: untouched pages are not resident
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
-    """The scope that an instruction names; ``st.volatile`` is ``.sys`` (PTX ISA, "Volatile Operation")."""
+    """Return the scope that an instruction names; ``st.volatile`` is ``.sys`` (PTX ISA, "Volatile Operation")."""
     return next((_SCOPES[part] for part in opcode if part in _SCOPES), otherwise)
 
 
@@ -47,7 +47,7 @@ class Known(NamedTuple):
     Attributes
     ----------
     lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
-        What each lane knows, and what all lanes of each warp do: a lane knows both.
+        The clock of each lane, and that of each warp. The maximum of both is the lane's clock.
     """
 
     lanes: np.ndarray
@@ -55,11 +55,11 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, clock: np.ndarray) -> Known:
-        """That of one actor, [column], as lane 0's."""
+        """Return the row of one actor, [column], as that of lane 0."""
         return cls(clock[None], clock[None])
 
     def at(self, lanes: Any, columns: Any) -> np.ndarray:
-        """What some lanes know of some columns."""
+        """Return the values of some columns in the clocks of some lanes."""
         return np.maximum(self.lanes[lanes, columns], self.warps[lanes // WARP, columns])
 
 
@@ -70,32 +70,32 @@ class Clocks:
     ----------
     geometry : Geometry
     scopes : bool
-        Whether there is a row of what precedes by sufficient scopes.
+        Whether the clocks have a third row, for order by sufficient scopes.
 
     Attributes
     ----------
     rows : numpy.ndarray of int32, [2 or 3, lane, column]
-        What each lane knows: its own column, and what it has learnt without the others of its warp since they met.
+        The clock of each lane: its own column, and the values that it has acquired without the rest of its warp.
     warps : numpy.ndarray of int32, [2 or 3, warp, column]
-        What all lanes of a warp know.
+        The values that all lanes of a warp have in common.
     visible : int
-        The row of what precedes by sufficient scopes.
+        The row for order by sufficient scopes.
     threads : int
-        Threads of a cluster: the columns before the others. The column of a lane is its place in its cluster.
+        The number of threads of a cluster. They have the first columns, by their position in the cluster.
     slots : int
-        Places of clusters: the columns behind those. They hold times: all that the cluster there had done until then.
+        The number of slots for resident clusters. Their columns come next, and contain times: all before it precedes.
     each : numpy.ndarray
         The columns of threads.
     now : int
-        The time: how much has been observed.
+        The time: a count of events.
     started : numpy.ndarray, [slot]
-        When the cluster there began.
+        The time at which the cluster of each slot began.
     fences : Fences
-        What threads knew at their last fences.
+        The clocks of threads at their last fences.
     releases : Releases
-        What those to other clusters cover.
+        The accesses that releases to other clusters cover.
     heard : numpy.ndarray, [lane]
-        When each lane last waited for others, or read what others write: it may depend on all before that time.
+        The time of each lane's last wait or read of shared data: the lane may depend on everything before it.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
@@ -104,25 +104,25 @@ class Clocks:
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
         self.heard = np.zeros(geometry.lanes, np.int64)
         self.each = np.arange(self.threads)
-        self._first = self.threads + self.slots  # column of what is neither
+        self._first = self.threads + self.slots  # the first of the other columns
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
-        self._apart = np.zeros(geometry.lanes, bool)  # who knows more than its warp, beside its own column
-        self._touched = np.zeros(geometry.lanes, bool)  # who has been so since its cluster began
+        self._apart = np.zeros(geometry.lanes, bool)  # lanes with values above their warp's, their own column apart
+        self._touched = np.zeros(geometry.lanes, bool)  # lanes that were apart at any time since their cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
-        self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: what it knows from its next fence on
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: clocks that its next fence acquires
         self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
 
     def slot_of(self, lane: int) -> int:
-        """The place of the lane's cluster among those that are resident."""
+        """Return the slot of the lane's cluster."""
         return lane // self.threads
 
     def start(self, lanes: np.ndarray) -> None:
-        """Threads of a new cluster begin, and know nothing."""
+        """Reset the clocks of the threads of a new cluster."""
         self._together.clear()
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
@@ -140,7 +140,7 @@ class Clocks:
         self.tick(lanes)
 
     def column(self, slot: int, key: object) -> int:
-        """The column of what is no thread: an mbarrier, or the groups of who waits for them."""
+        """Return the column of a key: an mbarrier, or an owner of asynchronous operations."""
         known = self._columns[slot]
         found = known.get(key)
         if found is None:
@@ -156,21 +156,21 @@ class Clocks:
         self.rows, self.warps = self._room[:, :, :columns], np.pad(self.warps, more)
 
     def key(self, slot: int, column: int) -> object:
-        """Of what a column is."""
+        """Return the key of a column."""
         return [*self._columns[slot]][column - self._first]
 
-    # ---- what is known ----
+    # ---- reading clocks ----
 
     def known(self, row: int) -> Known:
-        """ORDERED, FENCED or `visible` of all lanes."""
+        """Return one row of all lanes: ORDERED, FENCED or `visible`."""
         return Known(self.rows[row], self.warps[row])
 
     def all_known(self) -> list[Known]:
-        """Each row."""
+        """Return every row of all lanes."""
         return [*map(Known, self.rows, self.warps)]
 
     def known_to(self, lanes: slice) -> np.ndarray:
-        """What lanes side by side know, one or the other: [row, column]. It stays as it is."""
+        """Return the union of the clocks of adjacent lanes, [row, column]; this array does not change later."""
         key = (lanes.start, lanes.stop)
         found = self._together.get(key)
         if found is None:
@@ -178,14 +178,14 @@ class Clocks:
         return found
 
     def known_to_warps(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Return the clocks of warps side by side, [row, warp, column], without the columns of their lanes; None if a
-        lane knows more than its warp."""
+        """Return the clocks of adjacent warps, [row, warp, column], without their lanes' own columns; None if a lane
+        has a value above its warp's."""
         if self._apart[lanes].any():
             return None
         return self.warps[:, int(lanes[0]) // WARP : int(lanes[-1]) // WARP + 1].copy()
 
     def _union(self, lanes: Lanes) -> np.ndarray:
-        """Return what lanes of one cluster know, one or the other."""
+        """Return the union of the clocks of lanes of one cluster."""
         if isinstance(lanes, slice) and lanes.step in (1, None):
             return self._union_side_by_side(lanes)
         lanes = as_array(lanes)
@@ -200,7 +200,7 @@ class Clocks:
         return found
 
     def _union_side_by_side(self, lanes: slice) -> np.ndarray:
-        """Return the same for lanes side by side, which takes a fraction of the time."""
+        """Return the same for adjacent lanes, which takes a fraction of the time."""
         size = lanes.stop - lanes.start
         if size == 1:
             return np.maximum(self.rows[:, lanes.start], self.warps[:, lanes.start // WARP])
@@ -213,7 +213,7 @@ class Clocks:
         return found
 
     def _learn(self, lanes: np.ndarray, clock: np.ndarray) -> None:
-        """Lanes know what a clock knows: whole warps as such."""
+        """Join a clock into those of some lanes: once for each whole warp."""
         self._together.clear()
         self.heard[lanes] = self.now
         whole, rest = _whole_warps(lanes)
@@ -223,21 +223,21 @@ class Clocks:
             np.maximum(self.rows[:, some], clock[:, None], out=self.rows[:, some])
             self._apart[some] = self._touched[some] = True
 
-    # ---- what threads do ----
+    # ---- changes by threads ----
 
     def own(self, lanes: np.ndarray) -> np.ndarray:
-        """The present value of each lane in its own column: the epoch of what it does now."""
+        """Return the present value of each lane's own column: the epoch of its next accesses."""
         return self.rows[ORDERED, lanes, lanes % self.threads]
 
     def tick(self, lanes: Lanes) -> None:
-        """What the lanes do from now on is not what they did."""
+        """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
         self._together.clear()
         here = as_array(lanes)
-        at = here if len(here) > 1 else int(here[0])  # one lane takes a quarter of the time so
-        self.rows[::2, at, at % self.threads] += 1  # not FENCED
+        at = here if len(here) > 1 else int(here[0])  # for one lane, an integer index takes a quarter of the time
+        self.rows[::2, at, at % self.threads] += 1  # all rows except FENCED
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
-        """What precedes it is given by later relaxed operations, and what earlier ones have found now counts."""
+        """Apply a fence: later relaxed operations release the present clock, and earlier observations are acquired."""
         for lane in as_array(lanes).tolist():
             for at, clock in enumerate(self._noticed.get(lane, ())[: scope + 1]):
                 if clock is not None:
@@ -248,22 +248,22 @@ class Clocks:
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
-        """What some lanes give to a scope by a relaxed operation: what they knew at their last fences of it."""
+        """Return the clock that a relaxed operation of lanes releases to a scope: that of their last fences of it."""
         known = self.fences.given(as_array(lanes).tolist(), scope)
         return self.nothing() if known is None else known
 
     def published_with_others(self, lane: int, scope: int) -> np.ndarray:
-        """Return what a lane gives to a scope by a relaxed operation, with the fences of others that it knows of."""
+        """Return the clock that a relaxed operation releases to a scope, with others' fences that happen before it."""
         known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
         given = self.fences.met(lane, known, scope)
         return self.nothing() if given is None else self.fitting(given)
 
     def nothing(self) -> np.ndarray:
-        """The clock of who knows nothing."""
+        """Return an empty clock."""
         return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
 
     def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
-        """What a clock gives across CTAs where a scope ends at one: the ends of asynchronous operations."""
+        """Return the part of a clock that crosses CTAs at scope ``.cta``: no columns of threads in row `visible`."""
         if self.visible == ORDERED:
             return clock
         clock = clock.copy()
@@ -271,7 +271,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """A proxy fence of global memory, where times say what is behind one: of the own cluster, all until now."""
+        """Apply a proxy fence of global memory: copy the clusters' times to FENCED, and set the own one to now."""
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)
@@ -281,7 +281,7 @@ class Clocks:
         self._apart[here] = self._touched[here] = True
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
-        """What some lanes find by a relaxed operation, to be known from their next fence of a scope on."""
+        """Keep a clock that lanes observe by a relaxed operation; their next fence of its scope acquires it."""
         self.heard[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
@@ -289,7 +289,7 @@ class Clocks:
             noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
 
     def noticed(self, lanes: Lanes) -> list[np.ndarray | None]:
-        """What one of some lanes or the other has found by relaxed operations and not acquired yet, by scopes."""
+        """Return, by scope, the union of the clocks that lanes have observed by relaxed operations but not acquired."""
         here = as_array(lanes).tolist() if self._noticed else []
         found = [each for lane in here if (each := self._noticed.get(lane))]
         by_scopes: list[np.ndarray | None] = []
@@ -299,17 +299,17 @@ class Clocks:
         return by_scopes
 
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
-        """Who meets another at a barrier may acquire what that one has found, by a fence of its own.
+        """Let lanes that meet at a barrier acquire each other's observations, by fences of their own.
 
-        Of two fence.sc, as __threadfence() is, one precedes: here that of who released, since what was written behind
-        it has been read (PTX ISA, "Fence-SC"). Barriers of a grid are written so, with the fences outside.
+        One of two fence.sc, such as __threadfence(), precedes the other. Here the releasing thread's fence is first,
+        because a write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers have their fences outside.
         """
         for scope, clock in enumerate(noticed):
             for lane in as_array(lanes).tolist() if clock is not None else ():
                 self._noticed.setdefault(lane, [None] * (GPU + 1))[scope] = clock
 
     def fence_shared(self, lanes: Lanes) -> None:
-        """A proxy fence of shared memory: all that precedes it there is behind a fence."""
+        """Apply a proxy fence of shared memory: join ORDERED into FENCED, without the times of clusters."""
         here = as_array(lanes)
         whole, rest = _whole_warps(here)
         apart = self._apart.reshape(-1, WARP)[whole].any(axis=1)
@@ -327,22 +327,22 @@ class Clocks:
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:
-        """What some lanes give to whoever synchronises with them: [row, column]."""
+        """Return the clock that lanes release, [row, column], and begin a new epoch."""
         clock = self._union(lanes)
         self.tick(lanes)
         return clock
 
     def acquire(self, lanes: Lanes, clock: np.ndarray) -> None:
-        """Lanes know what a clock knows."""
+        """Join a clock into those of some lanes."""
         self._learn(as_array(lanes), self.fitting(clock))
 
     def fitting(self, clock: np.ndarray) -> np.ndarray:
-        """A clock from before columns were added."""
+        """Return a clock with a value for each present column; columns that were added since its creation contain 0."""
         missing = self.rows.shape[2] - clock.shape[-1]
         return np.pad(clock, ((0, 0), (0, missing))) if missing else clock
 
     def meet(self, lanes: Lanes, width: int) -> None:
-        """Each `width` lanes side by side, of which all or some are in `lanes`, know what each of them knows."""
+        """Join the clocks of those `lanes` that are in the same group of `width` adjacent lanes."""
         here = as_array(lanes)
         self.heard[lanes] = self.now
         for number in np.unique(here // width).tolist() if self._noticed else ():
@@ -359,7 +359,7 @@ class Clocks:
         self.tick(lanes)
 
     def _meet_in_warps(self, warps: np.ndarray) -> None:
-        """The lanes of each of some warps know what each of them knows."""
+        """Join the clocks of all lanes of each of some warps."""
         here = _lanes_of(warps)
         apart = here[self._apart[here]]
         for warp in np.unique(apart // WARP):
@@ -370,7 +370,7 @@ class Clocks:
         self._apart[here] = False
 
     def complete(self, lanes: Lanes, column: Any, value: Any, fenced: bool = True) -> None:
-        """Asynchronous operations up to a value have completed: those of one column, or of a column for each lane."""
+        """Record the completion of asynchronous operations up to a value: in one column, or in one for each lane."""
         self._together.clear()
         self.heard[lanes] = self.now
         of, here = slice(None, None, 1 if fenced else 2), as_array(lanes)
@@ -382,7 +382,7 @@ class Clocks:
 
 
 def _whole_warps(lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Warps all of whose lanes are there, and the lanes of others."""
+    """Return the warps of which all lanes are present, and the lanes of other warps."""
     if len(lanes) < WARP:
         return lanes[:0], lanes
     first, size = int(lanes[0]), len(lanes)

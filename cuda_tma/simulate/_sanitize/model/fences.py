@@ -1,6 +1,6 @@
-"""What threads knew at their last fences: a relaxed operation behind a fence gives it to others.
+"""The clocks of threads at their last fences: a relaxed operation after a fence releases them.
 
-A thread that meets others at a barrier gives what these knew at their fences, too, as in ``__threadfence();
+A thread that meets others at a barrier also releases their clocks at their fences, as in ``__threadfence();
 __syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence Functions").
 """
 
@@ -17,14 +17,14 @@ _GPU = _SCOPES - 1
 
 
 class Fences:
-    """Those of all resident threads.
+    """The last fences of all resident threads.
 
     Parameters
     ----------
     threads : int
-        Of a cluster.
+        The number of threads of a cluster.
     slots : int
-        Places of clusters.
+        The number of slots for resident clusters.
     fitting : callable
         Returns a clock with a value for each present column.
     """
@@ -32,12 +32,12 @@ class Fences:
     def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
         self._threads, self._fitting = threads, fitting
         self._clocks: dict[int, list[np.ndarray | None]] = {}  # by lane: at its last fence of each scope
-        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # of each lane, in its own column, then
+        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # of each lane, at that fence
         self._at = [0] * slots
-        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # by slot and scope: the last of `met`
+        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # by slot and scope: the result of `met`
 
     def start(self, slot: int) -> None:
-        """Forget the threads of a cluster that were here before."""
+        """Forget the fences of the preceding cluster in a slot."""
         first = slot * self._threads
         self._epochs[:, first : first + self._threads] = 0
         for scope in range(_SCOPES):
@@ -46,7 +46,7 @@ class Fences:
             del self._clocks[lane]
 
     def fence(self, lane: int, scope: int, clock: np.ndarray, epoch: int, now: int) -> None:
-        """Remember what a lane knows at a fence."""
+        """Keep the clock of a lane at a fence."""
         before = self._clocks.get(lane) or [None] * _SCOPES
         self._clocks[lane] = [*[clock] * (scope + 1), *before[scope + 1 :]]
         self._epochs[: scope + 1, lane] = epoch
@@ -54,7 +54,7 @@ class Fences:
             self._at[lane // self._threads] = now
 
     def until(self, slot: int) -> int:
-        """Return when a thread of a cluster executed the last fence of scope .gpu."""
+        """Return the time of the last fence of scope .gpu by a thread of a cluster."""
         return self._at[slot]
 
     def executed(self, lanes: Iterable[int]) -> list[int]:
@@ -62,23 +62,23 @@ class Fences:
         return [lane for lane in lanes if lane in self._clocks] if self._clocks else []
 
     def given(self, lanes: list[int], scope: int) -> np.ndarray | None:
-        """Return what some lanes knew at their last fences of a scope."""
+        """Return the union of the clocks of lanes at their last fences of a scope."""
         found = [clock for lane in self.executed(lanes) if (clock := self._clocks[lane][scope]) is not None]
         if not found:
             return None
         known = self._fitting(found[0]).copy()
         for clock in found[1:]:
-            older = known[:, : clock.shape[1]]  # clocks from before columns were added are narrower
+            older = known[:, : clock.shape[1]]  # a clock without the newest columns is narrower
             np.maximum(older, clock, out=older)
         return known
 
     def met(self, lane: int, known: np.ndarray, scope: int) -> np.ndarray | None:
-        """Return the clocks at fences of a lane's cluster, its own fence and those that it knows of."""
+        """Return the union of the clocks at the fences in a lane's cluster that happen before it, its own included."""
         slot = lane // self._threads
         first = slot * self._threads
         epochs = self._epochs[scope, first : first + self._threads]
         epochs = np.where(known >= epochs, epochs, 0)
-        key = epochs.tobytes()  # the epoch of a thread tells its fence
+        key = epochs.tobytes()  # the epoch of a thread identifies its fence
         if self._met.get((slot, scope), (None,))[0] != key:
             self._met[slot, scope] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
         return self._met[slot, scope][1]

@@ -1,8 +1,9 @@
-"""The shadow of arrays in global memory: the last weak write of each unit, and some reads since then.
+"""The shadow of arrays in global memory: the last weak write of each unit, and some reads since that write.
 
-An access may outlive its cluster, so each stamp has a moment: the place of the cluster and the time. Threads of the
-same cluster are compared as in shared memory. Another cluster is known until a time, and a release there must cover the
-thread (`releases.py`). `strong_shadow.py` compares strong accesses. Large arrays are not watched, to save memory.
+An access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time. Accesses of the
+same cluster are compared as in shared memory. For another cluster, a clock contains one time: earlier accesses precede
+if a release of that cluster covers their thread (`releases.py`). `strong_shadow.py` compares strong accesses. The
+shadow ignores arrays of more than 16 MiB, to save memory.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from .shadow import stamps_of
 __all__ = ["SLOT_BITS", "SLOT_MASK", "GlobalShadow"]
 
 _MOST_BYTES = 16 << 20
-# Warps write notes there in any order: watchdog.cuh reads the note of a warp that has waited for long.
+# Warps write notes there in any order; watchdog.cuh reads the note of a warp that has waited for a long time.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
 class GlobalShadow:
-    """Of all arrays that a launch touches."""
+    """The shadow of all arrays that a launch accesses."""
 
     def __init__(self, memory: GlobalMemory, clocks: Clocks, unit_bytes: int):
         self._memory, self._clocks, self._unit = memory, clocks, unit_bytes
         self._areas: dict[int, Area | None] = {}
 
     def area(self, address: int) -> Area | None:
-        """That of an address, if it is watched."""
+        """Return the cells of the array at an address; None if it has none."""
         segment = self._memory.find(address)
         if segment is None or not segment.writeable:
             return None
@@ -45,14 +46,14 @@ class GlobalShadow:
         return self._areas[segment.start]
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the bytes of all touched arrays before the launch; None if one of these arrays is not watched."""
+        """Return the bytes of all touched arrays before the launch; None if one of these arrays has no cells."""
         areas = [*self._areas.values()]
         return None if None in areas else {area.segment: area.before for area in areas if area is not None}
 
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
         """Return the statement of the last write of each unit that does not precede a lane's access, otherwise -1.
 
-        The first array is of weak writes, the second of strong ones.
+        The first array contains weak writes, the second strong ones.
         """
         known, found = self._clocks.known(self._clocks.visible), []
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
@@ -61,20 +62,19 @@ class GlobalShadow:
         return found
 
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
-        """The whole units of each access: [access, unit]."""
+        """Return the whole units of each access, [access, unit]."""
         first, each = self.first_units(area, addresses, size_bytes)
         return first[:, None] + np.arange(each)
 
     def first_units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> tuple[np.ndarray, int]:
-        """Of each access the first whole unit, and how many."""
+        """Return the first whole unit of each access, and the number of units of an access."""
         return -(-(addresses - area.start) // self._unit), max(1, size_bytes // self._unit)
 
     def operate(
         self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
         site: int, kind: str, fenced: bool,
     ) -> bool:  # fmt: skip
-        """`past` and `remember` of an operation, if it knows of all that is before it; else False, and nothing is
-        remembered."""
+        """Remember an operation, if all conflicting accesses happen before it; otherwise do nothing: return False."""
         place = READERS if kind != "read" else site % READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
@@ -83,7 +83,7 @@ class GlobalShadow:
         return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
     def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
-        """Remember weak accesses of threads as `Shadow.touch` does, if the clocks alone decide; otherwise return 0."""
+        """Remember weak accesses of threads as `Shadow.touch` does, if only the clocks decide; otherwise return 0."""
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0
@@ -109,7 +109,7 @@ class GlobalShadow:
         kind: str,
         fenced: bool = False,
     ) -> PriorAccess | None:
-        """Return the first weak access that does not precede as it should, see `late`."""
+        """Return the first conflicting weak access that does not precede as it must, see `late`."""
         found = (self.late(area, row, units, rows, who, slot, fenced) for row in area.rows(kind))
         return next((past for past in found if past is not None), None)
 
@@ -124,20 +124,20 @@ class GlobalShadow:
         fenced: bool = False,
         excuse: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> PriorAccess | None:
-        """Return the first access of a row that does not precede as it should.
+        """Return the first access of a row that does not precede as it must.
 
         Parameters
         ----------
         rows : list of Known
-            What precedes in each respect.
+            Each row of the clocks.
         who : numpy.ndarray or int
             The lane of each of the present accesses.
         slot : numpy.ndarray or int
-            The place of the cluster of each.
+            The slot of the cluster of each.
         fenced : bool
-            Whether threads' accesses have to be behind a proxy fence.
+            Whether a proxy fence must follow the accesses of threads.
         excuse : callable, optional
-            Of the indices of accesses without order: whether something else orders each.
+            Takes the indices of unordered accesses, and returns whether each is ordered in another way.
         """
         stamps = row.stamps[units]
         if not stamps.any():
@@ -165,7 +165,7 @@ class GlobalShadow:
         slot: np.ndarray | int,
         fenced: bool = False,
     ) -> np.ndarray:
-        """Whether accesses are known to be over, or `fenced`: threads' columns tell of fences of shared memory only."""
+        """Return whether accesses precede. If `fenced`, threads' columns do not count: they are for shared memory."""
         slots, times = moments & SLOT_MASK, moments >> SLOT_BITS
         columns = stamps & (1 << _COLUMN_BITS) - 1
         here = (slots == slot) & (times >= self._clocks.started[slot])
@@ -182,8 +182,10 @@ class GlobalShadow:
         return before | told
 
     def _covered(self, stamps: np.ndarray, slots: np.ndarray, times: np.ndarray, until: np.ndarray) -> np.ndarray:
-        """Of accesses before the time until which their cluster is known, those whose thread is covered by a release
-        there; of operations that time says enough."""
+        """Return whether a release of its cluster until a known time covers the thread of each access.
+
+        The accesses are before that time; for operations, this suffices.
+        """
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
         covered = columns >= self._clocks.threads
         for slot, known in {*zip(slots.tolist(), until.tolist(), strict=True)}:
@@ -193,7 +195,7 @@ class GlobalShadow:
         return covered
 
     def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
-        """Return the access that a row remembers of a unit, as access `at` of a cluster has met it."""
+        """Return the access to a unit that a row contains, in conflict with access `at` of a cluster."""
         stamp, when = int(row.stamps[unit]), int(row.moments[unit])
         whose = when & SLOT_MASK
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
@@ -221,11 +223,11 @@ class GlobalShadow:
         return None
 
     def present(self, area: Area, unit: int, slot: int) -> PriorAccess:
-        """The last write, as something that a write by a cluster's thread at the same time has met."""
+        """Return the last write of a unit, in conflict with a simultaneous write by a thread of a cluster."""
         return self.described(area, area.row(READERS), unit, 0, slot, False)
 
     def writers(self, address: int, size_bytes: int) -> list[Writer]:
-        """Who has written some bytes last, each once."""
+        """Return the last writers of some bytes, each once."""
         area = self.area(address)
         if area is None:
             return []
@@ -242,7 +244,7 @@ class GlobalShadow:
     def overwritten(
         self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Of writes that are remembered at once, those in whose place another one is, and whose lane that is of."""
+        """Return which simultaneous writes another one has replaced, and the lanes of these others."""
         stamps, moments = area.cells.values[READERS, units], area.cells.moments[READERS, units]
         mine = self._clocks.now << SLOT_BITS | slots
         which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (moments != mine))
@@ -254,7 +256,7 @@ class GlobalShadow:
     def remember(
         self, these: AreaCells, site: int, columns: np.ndarray | int, epochs: np.ndarray | int, kind: str
     ) -> None:
-        """Remember weak accesses; earlier ones no longer count after a write."""
+        """Remember weak accesses; a write discards the earlier ones."""
         area, where = these.area, _side_by_side(these.units)
         place = READERS if kind != "read" else site % READERS
         cells = area.cells
@@ -268,7 +270,7 @@ class GlobalShadow:
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:
-    """Cells as a slice, if they are one, as most are: what is put there then takes a fraction of the time."""
+    """Return adjacent units as a slice, for which assignments take a fraction of the time; others as they are."""
     if len(units) > 1 and units[-1] - units[0] == len(units) - 1 and bool((np.diff(units) == 1).all()):
         return slice(int(units[0]), int(units[-1]) + 1)
     return units

@@ -1,8 +1,7 @@
-"""What each thread has done last: statements beside which a mend belongs that no access names.
+"""The last synchronization and access of each thread: places near which the fix of a finding belongs.
 
-Two accesses that nothing orders have the missing barrier, fence or wait somewhere between them. What the later one did
-come after, the last barrier or wait of its thread, says how far up that can be; of a wait at an mbarrier, who arrived
-there last has let it go on.
+Between two unordered accesses, a barrier, fence or wait is missing. Its place is after the last barrier or wait of the
+later access's thread. The last arrival at an mbarrier completes the phase of a wait.
 """
 
 from __future__ import annotations
@@ -26,35 +25,35 @@ _MOST_ENDED, _MOST_WAITING = 2, 6
 
 
 class History:
-    """Of all resident threads.
+    """The last wait and the last access of each resident thread.
 
     Attributes
     ----------
     init_fence, map_acquire : Instruction or None
-        The last of their kind, by any thread.
+        The last fence of each kind, by any thread.
     """
 
     def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
         self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
         self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
-        self._mbarrier = np.full(lanes, _NOWHERE)  # that it waited for, if it was one
+        self._mbarrier = np.full(lanes, _NOWHERE)  # the mbarrier of that wait, if it has one
         self._touched = np.full(lanes, _NOWHERE, np.int32)
-        self._ended: dict[int, None] = {}  # sites: where threads that have ended last heard of others
+        self._ended: dict[int, None] = {}  # sites: the last waits of threads that have ended
         self.init_fence: Instruction | None = None
         self.map_acquire: Instruction | None = None
 
     def start(self, lanes: np.ndarray) -> None:
-        """Threads begin."""
+        """Reset the history of threads that begin."""
         for of in (self._heard, self._mbarrier, self._touched):
             of[lanes] = _NOWHERE
 
     def hear(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
-        """A barrier, a wait or an acquire lets lanes go on."""
+        """Record a barrier, a wait or an acquire that lets lanes continue."""
         if by is not None:
             self._heard[lanes], self._mbarrier[lanes] = self._collector.site(by), mbarriers
 
     def at_barrier(self, event: OfBarrier) -> None:
-        """A barrier lets lanes go on, each at its own statement."""
+        """Record a barrier that lets lanes continue, each at its own statement."""
         if isinstance(event, (WholeBarrier, ClusterWait)):
             self.hear(event.lanes, event.instruction)
         elif isinstance(event, BarrierComplete):
@@ -62,17 +61,17 @@ class History:
                 self.hear(lanes, by)
 
     def touch(self, lanes: Lanes, site: int) -> None:
-        """Lanes access shared memory, or execute a fence."""
+        """Record an access to shared memory, or a fence."""
         self._touched[lanes] = site
 
     def end(self, lanes: np.ndarray) -> None:
-        """Threads end."""
+        """Keep the last waits of threads that end."""
         self._ended.update(dict.fromkeys(np.unique(self._heard[lanes]).tolist()))
 
-    # ---- what explains a finding ----
+    # ---- explanations of a finding ----
 
     def before(self, lane: int) -> tuple[Explained, ...]:
-        """What the next statement of a lane, which runs now, comes after for certain; and who has called it."""
+        """Return statements that certainly precede the present one of a lane, and the calls that lead to it."""
         position, group = int(self._mbarrier[lane]), self._scheduler.where
         arrived = self._mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
@@ -84,11 +83,11 @@ class History:
 
     @property
     def fence_of_inits(self) -> Explained:
-        """The last, behind which the barrier belongs that lets others use mbarriers."""
+        """The last fence of initializations; the barrier that lets other threads use mbarriers belongs after it."""
         return "fence of initialisations", self.init_fence
 
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
-        """What explains that a kernel has ended before its end: to whom it happened, and who waits."""
+        """Return statements that explain a fault: those of the faulting, the waiting and the ended threads."""
         if isinstance(fault, NotInitialised) and len(lanes):
             return (*self.before(int(lanes[0])), self.fence_of_inits)
         if fault.kind not in ("deadlock", "transaction-count", "no-progress"):

@@ -1,7 +1,7 @@
-"""What atomics, and other strong accesses, carry from who releases a location to who acquires it.
+"""The clocks that atomics and other strong accesses transfer from a release to an acquire of the same location.
 
-The two must be in each other's scope: a release of scope ``.cta`` is for threads of the CTA, one of ``.cluster`` for
-those of the cluster, and an acquire likewise (PTX ISA 9.0, "Morally Strong Operations").
+Each of the two scopes must include both threads: a release of scope ``.cta`` reaches threads of the CTA, one of
+``.cluster`` those of the cluster, and an acquire likewise (PTX ISA 9.0, "Morally Strong Operations").
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ __all__ = ["Locations"]
 
 @dataclass(slots=True)
 class _Location:
-    """Clocks that were released here.
+    """The clocks that were released at one location.
 
     Attributes
     ----------
     of_ctas, of_clusters : dict
-        By the place of a CTA, or a cluster: when it began, and what its threads knew who released; of a cluster, at its
-        scope.
+        By CTA, or by the slot of a cluster: when the cluster began, and the union of the clocks that its threads
+        released; in `of_clusters` those at scope ``.cluster`` or wider.
     known, at : numpy.ndarray, [row, slot]
-        What those who released here to the GPU knew of other clusters; and until when their own has been released.
+        The times of other clusters in releases at scope ``.gpu``; and each cluster's own time at its last such release.
     """
 
     known: np.ndarray
@@ -38,14 +38,14 @@ class _Location:
 
 
 class Locations:
-    """Those that somebody has released, by space and address."""
+    """All locations with a release, by space and address."""
 
     def __init__(self, clocks: Clocks, lanes_of_cta: int):
         self._clocks, self._lanes_of_cta = clocks, lanes_of_cta
         self._found: dict[tuple[str, int], _Location] = {}
 
     def sync(self, space: str, lanes: Lanes, addresses: np.ndarray, instruction: Instruction) -> None:
-        """Strong accesses of an instruction: first they acquire, then they release; atomics one after the other."""
+        """Apply the strong accesses of an instruction: they acquire, then release; atomics one by one."""
         opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
             self._clocks.heard[lanes] = self._clocks.now
@@ -68,7 +68,7 @@ class Locations:
             self._in_turn(key, some, {*rest}, scope, acquires, releases)
 
     def gave(self, slot: int, column: int, epoch: int) -> bool:
-        """Whether what a thread of the cluster there did has been released anywhere, to whom it may concern."""
+        """Return whether a location has a release of an epoch of the cluster there, at scope ``.cluster`` or wider."""
         started = int(self._clocks.started[slot])
         given = (_since(started, found.of_clusters.get(slot)) for found in self._found.values())
         return any(clock is not None and clock[ORDERED, column] >= epoch for clock in given)
@@ -76,7 +76,7 @@ class Locations:
     def _in_turn(
         self, key: tuple[str, int], lanes: np.ndarray, giving: set[int], scope: int, acquires: bool, releases: bool
     ) -> None:
-        """Each atomic finds what those before it have left, also of the same instruction."""
+        """Let each atomic acquire the releases of earlier ones, also those of the same instruction."""
         for lane in lanes.tolist():
             self._acquire(key, np.array([lane]), scope, acquires)
             if lane in giving:
@@ -98,11 +98,11 @@ class Locations:
                         self._clocks.notice(some, clock, level)
 
     def _heard(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
-        """What a CTA is told here, by scopes: from itself, from its cluster, from others."""
+        """Return the clocks that a CTA acquires here, by scope: from itself, from its cluster, from others."""
         clocks, started = self._clocks, int(self._clocks.started[slot])
         near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))
         others = np.maximum(found.known, found.at)
-        if found.at[ORDERED, slot] >= started:  # of its own cluster more is known
+        if found.at[ORDERED, slot] >= started:  # the clocks of its own cluster are exact
             others[:, slot] = found.known[:, slot]
         far = clocks.nothing()
         far[:, clocks.threads : clocks.threads + clocks.slots] = others
@@ -129,7 +129,7 @@ class Locations:
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        if found.at[ORDERED, slot] < started:  # a cluster that was here before
+        if found.at[ORDERED, slot] < started:  # the time is that of the slot's preceding cluster
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.fences.until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)
@@ -148,5 +148,5 @@ def _semantics(opcode: tuple[str, ...]) -> tuple[bool, bool]:
 
 
 def _since(started: int, kept: tuple[int, np.ndarray] | None) -> np.ndarray | None:
-    """A clock, if it is of who is there now."""
+    """Return a kept clock, if its cluster is the present one."""
     return kept[1] if kept is not None and kept[0] == started else None

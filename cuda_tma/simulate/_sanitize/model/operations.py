@@ -1,4 +1,4 @@
-"""Asynchronous operations, each an actor of its own: what was known when one was issued, and how its end is learnt."""
+"""Asynchronous operations, each an actor of its own: the clock at its issue, and the groups of its completion."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["IssueRecord", "Operations"]
 
 @dataclass(slots=True, eq=False)
 class IssueRecord:
-    """The moment at which an operation was issued.
+    """The issue of an operation.
 
     Attributes
     ----------
     lane : int
-        Who issued it.
+        The lane that issued it.
     cluster : int
-        Which cluster of the grid that was.
+        The number of its cluster in the grid.
     instruction : Instruction
     clock : numpy.ndarray, [row, column]
-        What precedes it.
+        The clock of its lanes at the issue.
     group : tuple, optional
-        Who waits for it, and by which groups: ``("bulk", lane)``.
+        The kind of its groups, and the lane that waits for them: ``("bulk", lane)``.
     epoch : int
-        Which of them it is in, the first is 1.
+        The number of its group; the first is 1.
     after : tuple of Explained
-        The last barrier or wait of its thread then.
+        The last barrier or wait of its thread at the issue.
     """
 
     lane: int
@@ -56,15 +56,15 @@ class Groups:
     Attributes
     ----------
     committed : int
-        How many have been closed.
+        The number of committed groups.
     last : IssueRecord or None
-        The last operation in any of them.
+        The last operation in any group.
     done : int
-        How many have been waited for, at least for having read.
+        The number of groups that waits have covered, at least until the end of their reads.
     waits, commits : Instruction or None
-        The last wait, and what closed the last group.
+        The last wait, and the instruction that committed the last group.
     shared : list of (int, IssueRecord)
-        Operations of another lane that this one has issued with it, and the group of this lane that each is in.
+        Operations that another lane owns and this lane issued with it, each with its group of this lane.
     """
 
     committed: int = 0
@@ -75,40 +75,40 @@ class Groups:
     shared: list[tuple[int, IssueRecord]] = field(default_factory=list)
 
     def issue(self, mark: IssueRecord) -> None:
-        """One more operation, in the group that is open."""
+        """Add an operation to the open group."""
         mark.epoch = self.committed + 1
         self.last = mark
 
     def wait(self, most: int, by: Instruction | None) -> int:
-        """How many groups are complete when at most so many are not."""
+        """Return the number of complete groups after a wait that leaves at most `most` pending."""
         self.waits = by
         self.done = max(self.done, self.committed - most)
         return self.committed - most
 
     def shared_until(self, done: int) -> list[IssueRecord]:
-        """Return what this lane shares in its first `done` groups; of the groups of a lane, the last stands for all."""
+        """Return the shared operations in this lane's first `done` groups: the last one of each other lane."""
         over = {mark.lane: (epoch, mark) for epoch, mark in self.shared if epoch <= done}
         self.shared = [*over.values(), *(each for each in self.shared if each[0] > done)]
         return [mark for _, mark in over.values()]
 
     @property
     def open(self) -> IssueRecord | None:
-        """The last operation, if nobody has waited for it."""
+        """The last operation, if no wait has covered it."""
         return self.last if self.last is not None and self.last.epoch > self.done else None
 
 
 class Operations:
-    """Those of all resident threads, and the groups in which their owners wait: a thread, or a warpgroup's first."""
+    """The operations of all resident threads, and the groups of each owner: a thread, or the first of a warpgroup."""
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
         self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)  # by kind, then by owner
-        self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # of `groups_of`
-        # The last copies of several lanes, by the statement and the lanes: the group of each, and the statement.
+        self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # results of `groups_of`
+        # The last copies of several lanes, by lanes and statement: the lanes, the group of each, and the statement.
         self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
 
     def forget(self, slot: int) -> None:
-        """Another cluster begins."""
+        """Forget the operations of a slot, because another cluster begins there."""
         self._groups_of.clear()
         for begun, (owners, numbers, instruction) in [*self._begun.items()]:
             others = owners // self._clocks.threads != slot
@@ -118,7 +118,7 @@ class Operations:
                 del groups[lane]
 
     def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> IssueRecord:
-        """A thread, or a warpgroup, begins an operation that is waited for by groups of a kind, or by none."""
+        """Record that a thread or a warpgroup issues an operation, in a group of a kind or in none."""
         lane: int = lanes.start
         cluster = self._geometry.cluster_of_slot[self._clocks.slot_of(lane)]
         mark = IssueRecord(lane, cluster, instruction, self._clocks.known_to(lanes))
@@ -128,7 +128,7 @@ class Operations:
         return mark
 
     def groups_of(self, kind: str, lanes: np.ndarray, instruction: Instruction) -> np.ndarray:
-        """Return for each lane the number of the group that is open, and in which an instruction begins a copy."""
+        """Return for each lane the number of the open group, in which an instruction begins a copy."""
         key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
         found, known = self._groups_of.get(key), self._groups[kind]
         if found is None or not np.array_equal(found[0], lanes):
@@ -153,7 +153,7 @@ class Operations:
                     yield lane, number, instruction
 
     def issue_together(self, event: IssuedTogether) -> None:
-        """Lanes of a warp have issued one operation, the first of them as its owner: each may wait for it."""
+        """Share an operation that several lanes of a warp issued: the first one owns it, and each may wait for it."""
         first, *others = as_array(event.lanes).tolist()
         if event.kind is None:
             return
@@ -166,18 +166,18 @@ class Operations:
             groups.shared.append((groups.committed + 1, mark))
 
     def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
-        """Return the groups of some lanes, ascending; an owner of wgmma groups stands for its 128 lanes."""
+        """Return the groups of some lanes, ascending; one owner has the wgmma groups of 128 lanes."""
         known = self._groups[kind]
         return [(lane, known[lane]) for lane in sorted(known.keys() & as_array(lanes).tolist())]
 
     def commit(self, event: CommitGroup) -> None:
-        """``commit_group``."""
+        """Commit the open groups of some lanes."""
         for _, groups in self.owned(event.kind, event.lanes):
             groups.committed += 1
             groups.commits = event.instruction
 
     def related(self, who: object) -> tuple[Explained, ...]:
-        """What explains that nobody knows whether operations of an owner, ``("bulk", lane, "read")``, are over."""
+        """Return the last commit and wait of an owner, ``("bulk", lane, "read")``, to explain a missing completion."""
         if not isinstance(who, tuple) or (groups := self._groups[who[0]].get(who[1])) is None:
             return ()
         return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
@@ -192,7 +192,7 @@ class Operations:
             self._cp_async_wait(event)
 
     def _bulk_wait(self, event: WaitGroup) -> None:
-        """``cp.async.bulk.wait_group{.read}``."""
+        """Complete bulk groups, for ``cp.async.bulk.wait_group{.read}``."""
         for lane, groups in self.owned("bulk", event.lanes):
             done = groups.wait(event.most, event.instruction)
             for what in ("read",) if event.reads_only else ("read", "write"):
@@ -201,7 +201,7 @@ class Operations:
                     self._complete(slice(lane, lane + 1), ("bulk", mark.lane, what), mark.epoch)
 
     def _cp_async_wait(self, event: WaitGroup) -> None:
-        """``cp.async.wait_group``, ``cp.async.wait_all``: of the generic proxy."""
+        """Complete groups of the generic proxy, for ``cp.async.wait_group`` and ``cp.async.wait_all``."""
         clocks, owned = self._clocks, self.owned("cp.async", event.lanes)
         if not owned:
             return
@@ -213,7 +213,7 @@ class Operations:
         clocks.complete(lanes, columns, done, fenced=False)
 
     def _wgmma_wait(self, event: WaitGroup) -> None:
-        """``wgmma.wait_group``."""
+        """Complete the groups of warpgroups, for ``wgmma.wait_group``."""
         for first, groups in self.owned("wgmma", event.lanes):
             done = groups.wait(event.most, event.instruction)
             self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
@@ -223,12 +223,12 @@ class Operations:
         self._clocks.complete(lanes, column, done, fenced)
 
     def cp_async_arrive(self, event: ArriveAfterCopies, barriers: Barriers) -> None:
-        """``cp.async.mbarrier.arrive``: the barrier is told when what the thread has begun is complete."""
+        """Apply ``cp.async.mbarrier.arrive``, which signals the completion of the lane's earlier copies."""
         groups = dict(self.owned("cp.async", event.lanes))
         for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
-                groups[lane].committed += 1  # what begins later is not told of
+                groups[lane].committed += 1  # the arrival does not cover later copies
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
                 clock = self._clocks.nothing()
-                clock[::2, column] = groups[lane].committed  # through the generic proxy
+                clock[::2, column] = groups[lane].committed  # not FENCED: these copies use the generic proxy
                 barriers.mbarriers[position].arrive(self._clocks, clock)

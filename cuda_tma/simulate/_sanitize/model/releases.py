@@ -1,8 +1,8 @@
-"""What releases to other clusters cover.
+"""The accesses that releases to other clusters cover.
 
-Of another cluster a clock has a time alone: how far it had come when one of its threads released. What its other
-threads had done by then is behind that release only if the one knew it, by a barrier: that is kept here, release by
-release.
+For another cluster, a clock contains only a time: that of the last release by one of its threads. That release covers
+an earlier access of another thread only if the access happens before it, for example by a barrier. `Releases` keeps the
+covered epochs of each release.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 __all__ = ["Releases"]
 
-_MOST = 2048  # releases of a cluster: who spins for a lock may release at each look
+_MOST = 2048  # releases of a cluster: a thread that spins on a lock may release at each poll
 
 
 @dataclass(slots=True)
 class _Lifetime:
-    """Of one cluster: when it began, until when each release reaches, and what of its threads all until then cover."""
+    """One cluster: when it began, the time of each release, and the epochs that all releases until that time cover."""
 
     started: int
     until: list[int] = field(default_factory=list)
@@ -27,14 +27,14 @@ class _Lifetime:
 
 
 class Releases:
-    """Of the clusters at all places, those that have ended among them."""
+    """The releases of the clusters of all slots, including clusters that have ended."""
 
     def __init__(self, slots: int):
         self._lives: list[list[_Lifetime]] = [[] for _ in range(slots)]
         self.any = False
 
     def add(self, slot: int, started: int, until: int, epochs: np.ndarray) -> None:
-        """A thread of a cluster releases what lies before a time; `epochs` of its cluster's threads it knows of."""
+        """Add a release that a thread made until a time; `epochs` are those of its cluster's threads in its clock."""
         lives = self._lives[slot]
         if not lives or lives[-1].started != started:
             lives.append(_Lifetime(started))
@@ -46,16 +46,16 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
-        if len(life.until) > _MOST:  # of those who know no more than the first of them, nothing is said any more
+        if len(life.until) > _MOST:  # `cover` reports nothing for times before the oldest one
             del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 
     def cover(self, slot: int, known: int, when: np.ndarray, columns: np.ndarray, epochs: np.ndarray) -> np.ndarray:
-        """Whether accesses by threads of who was at a place are behind a release: to one who knows it until then."""
+        """Return whether the releases until a known time cover accesses by threads of a slot's clusters."""
         lives = self._lives[slot]
         covered = np.ones(len(when), bool)
         for life, after in zip(lives, [*lives[1:], None], strict=True):
             if after is not None and known >= after.started:
-                continue  # a later cluster there has told of it
+                continue  # covered by the later cluster of the slot
             last = bisect_right(life.until, known) - 1
             mine = (when >= life.started) & (after is None or when < after.started)
             if last >= 0 and mine.any():

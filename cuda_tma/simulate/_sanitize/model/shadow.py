@@ -1,8 +1,8 @@
-"""The shadow of memory that belongs to a CTA, as shared memory does: the last write and some reads of each unit.
+"""The shadow of memory that belongs to a CTA, such as shared memory: the last write and some reads of each unit.
 
-A unit is the smallest access of the kernel (1 to 8 bytes). Of the reads since the last write, one is kept in each of a
-few places, by warp: a broadcast to a whole CTA is remembered. A read for which no place is left is forgotten, so a
-finding may be missed, and none is false.
+A unit is the smallest access of the kernel (1 to 8 bytes). The reads since the last write have a few places, chosen by
+warp, so a broadcast to eight warps is remembered. A later read in the same place replaces an earlier one, so a race may
+be missed, but none is reported wrongly.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .clocks import Clocks, Known
 __all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
 READERS = 8
-WEAK, STRONG = 0, 1  # atomics, and other strong accesses, do not race with each other
+WEAK, STRONG = 0, 1  # strong accesses, such as atomics, do not race with each other
 COLUMN_BITS = 20
-MET = 2  # of `Shadow.touch`
-_BESIDE = 64  # units
+MET = 2  # the result of `Shadow.touch` if one write replaced another
+_BESIDE = 64  # units before and after an unwritten one
 _WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place of the last write follows those of reads
 
 
@@ -41,24 +41,24 @@ class Cells(NamedTuple):
 
     @property
     def all(self) -> np.ndarray:
-        """As [access, unit]."""
+        """The units, [access, unit]."""
         return self.first[:, None] + np.arange(self.each)
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
-    """Return the column and the epoch of accesses as one number; 0 stands for no access."""
+    """Return the column and the epoch of accesses as one number; no access has the number 0."""
     return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 
 class Conflict(NamedTuple):
-    """Earlier accesses that do not precede the present ones as they should.
+    """Earlier accesses that do not happen before the present ones.
 
     Attributes
     ----------
     units, columns, epochs, sites : numpy.ndarray
         The unit, the column, the epoch and the statement of each.
     which : numpy.ndarray
-        The present access that each is in conflict with.
+        The index of the present access that each is in conflict with.
     before : str
         ``"read"`` or ``"write"``.
     """
@@ -71,13 +71,13 @@ class Conflict(NamedTuple):
     before: str
 
     def only(self, some: np.ndarray) -> Conflict:
-        """Return those for which `some` is true."""
+        """Return the accesses for which `some` is true."""
         units, which, columns, epochs, sites, before = self
         return Conflict(units[some], which[some], columns[some], epochs[some], sites[some], before)
 
 
 class Shadow:
-    """The shadow of the memory of all resident CTAs; `GlobalShadow` has the same verbs for arrays, which outlive CTAs.
+    """The shadow of the memory of all resident CTAs; `GlobalShadow` is its counterpart for arrays, which outlive CTAs.
 
     Parameters
     ----------
@@ -108,9 +108,9 @@ class Shadow:
     def touch(
         self, units: Cells, clocks: Clocks, who: np.ndarray, strong: int, writes: bool, reads: bool, note: int
     ) -> int:
-        """Remember accesses of threads, if they follow all that they must follow; otherwise return 0, see `Stamps`.
+        """Remember accesses of threads, if all conflicting ones happen before them; otherwise return 0, see `Stamps`.
 
-        The result is `MET` if one of the writes has taken the place of another.
+        The result is `MET` if one of the writes has replaced another.
         """
         rows, warps, visible, threads = clocks.rows, clocks.warps, clocks.visible, clocks.threads
         return self._stamps.touch(*units, rows, warps, visible, threads, who, strong, writes, reads, -1, note)
@@ -118,7 +118,7 @@ class Shadow:
     def operate(
         self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
     ) -> bool:
-        """Remember an operation, if it follows all accesses that it must follow, and reads written units; else False.
+        """Remember an operation that follows all conflicting accesses and reads written units; otherwise return False.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Shadow:
         self._stamps.clear(self._stamps.used & _READS, *units)
 
     def overwritten(self, units: Cells, stamps: np.ndarray) -> Conflict | None:
-        """Return those of simultaneous writes whose place another one has taken."""
+        """Return the simultaneous writes that replaced others of the same instruction; None if no write did."""
         at = units.all.ravel()
         last = self._stamps.values[READERS, at]
         some = np.flatnonzero(last != np.repeat(stamps, units.each))

@@ -1,8 +1,8 @@
-"""What is remembered of strong accesses to global memory: atomics, reductions, volatile and relaxed accesses.
+"""The shadow of strong accesses to global memory: atomics, reductions, volatile and relaxed accesses.
 
 A strong access races with a weak one, unless the two are ordered. Two strong accesses race unless they are ordered or
 *morally strong*: each has the other thread in its scope, and both access the same bytes. A strong read or an atomic
-observes the last strong write of its bytes: that write precedes what follows the observer. Source: PTX ISA 9.0,
+observes the last strong write of its bytes: that write precedes the statements after the observer. Source: PTX ISA 9.0,
 "Memory Consistency Model": "Conflict and Data-races", "Morally Strong Operations", "Causality Order".
 """
 
@@ -20,9 +20,9 @@ from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
 
-_OBSERVED = 4093  # places for the times of observations, by address
+_OBSERVED = 4093  # entries for the times of observations, by address
 _SCOPE_BITS, _OFFSET_BITS = 2, 8
-ANY_BYTES = GPU  # the shape of a reduction by TMA: each element by itself, at .gpu
+ANY_BYTES = GPU  # the shape of a reduction by TMA: each element separately, at scope .gpu
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
@@ -43,7 +43,7 @@ class StrongShadow:
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
         self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
-        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster has observed a location
+        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster last observed a location
 
     def before_weak(
         self,
@@ -52,12 +52,12 @@ class StrongShadow:
         kind: str,
         fenced: bool = False,
     ) -> PriorAccess | None:
-        """Return the first strong access that does not precede weak ones as it should.
+        """Return the first strong access that does not precede weak ones as it must.
 
         Parameters
         ----------
         known : list of Known
-            What precedes the weak accesses in each respect.
+            Each row of the clocks of the weak accesses.
         """
         if these.area.strong is None:
             return None
@@ -70,7 +70,7 @@ class StrongShadow:
         return None
 
     def before_strong(self, these: AreaCells, known: list[Known]) -> PriorAccess | None:
-        """Return the first weak access that neither precedes strong writes nor is known from a relaxed read."""
+        """Return the first weak access that neither precedes strong writes nor was observed by a relaxed read."""
         for row in these.area.rows("write"):
             past = self._late(these, row, known, False, self._is_noticed(these, row))
             if past is not None:
@@ -103,7 +103,7 @@ class StrongShadow:
         return past._replace(which=at), "size" if reaches[at] else "scope"
 
     def apart_at_once(self, these: AreaCells, scope: int) -> PriorAccess | None:
-        """Return the last of strong writes that are remembered at once, if it is out of the scope of another one."""
+        """Return the last of simultaneous strong writes, if it is outside the scope of another one."""
         if scope == GPU or these.area.strong is None:
             return None
         row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta
@@ -155,9 +155,9 @@ class StrongShadow:
         return (units + area.start) % _OBSERVED
 
     def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
-        """Return which strong writes were observed by a cluster that precedes, or by the own cluster.
+        """Return which strong writes were observed by a preceding cluster, or by the own cluster.
 
-        Which thread of the own cluster has observed one is not compared: at worst a race is not found.
+        The threads of the own cluster are not distinguished, so a race may be missed.
         """
         units, who, slots = these.units[which], these.who[which], these.slots[which]
         at, of_gpu = self._locations(these.area, units), known[self._clocks.visible]
@@ -171,10 +171,10 @@ class StrongShadow:
         return found
 
     def _is_noticed(self, these: AreaCells, row: Row) -> Callable[[np.ndarray], np.ndarray]:
-        """Return what decides which accesses are known from a relaxed read that no fence has followed yet.
+        """Return a function that decides which accesses were observed by a relaxed read without a later fence.
 
-        A strong access behind such a read does not run ahead of it: CUDA C++ Programming Guide, "Memory Fence
-        Functions", has its fence only where the values are written.
+        A strong access after such a read does not run ahead of it: the example in the CUDA C++ Programming Guide,
+        "Memory Fence Functions", has a fence only after its writes.
         """
 
         def excuse(which: np.ndarray) -> np.ndarray:
@@ -192,18 +192,18 @@ class StrongShadow:
         return excuse
 
     def _in_scope(self, these: AreaCells, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """Return whether each access and the strong write before it are in each other's scope."""
+        """Return whether each access and the preceding strong write are in each other's scope."""
         moments, columns = row.moments[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
         here = (moments & SLOT_MASK == these.slots) & (moments >> SLOT_BITS >= self._clocks.started[these.slots])
         same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
-        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # of an operation, its cluster is known
+        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # an operation has only a cluster
         needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))
         mask = (1 << _SCOPE_BITS) - 1
         return (shapes & mask >= needed) & (theirs & mask >= needed)
 
 
 def _fits(shapes: np.ndarray, theirs: np.ndarray, kind: str) -> np.ndarray:
-    """Return whether accesses and the write before them access the same bytes; a read may access a part of them."""
+    """Return whether accesses and the preceding write access the same bytes; a read may access a part of them."""
     sizes, their_sizes = shapes >> _SCOPE_BITS + _OFFSET_BITS, theirs >> _SCOPE_BITS + _OFFSET_BITS
     mask = (1 << _OFFSET_BITS) - 1
     offsets, their_offsets = shapes >> _SCOPE_BITS & mask, theirs >> _SCOPE_BITS & mask

@@ -1,7 +1,7 @@
-"""What is remembered of each cell of tensor memory: the last write, and the last reads since.
+"""The shadow of tensor memory: the last write of each cell, and the last reads since that write.
 
-A cell here is a column of 16 lanes side by side, which instructions use together. Of reads, the last by a warp and the
-last by an operation are kept: something may be missed, and nothing is invented.
+A cell is a column of 16 adjacent lanes, which instructions use together. It contains the last read by a warp and the
+last read by an operation: a race may be missed, but none is reported wrongly.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .shadow import COLUMN_BITS
 __all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
 
 WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # places of a cell
-_ORDER, _END = 0, 1  # of a stamp: its thread, and its completion
+_ORDER, _END = 0, 1  # parts of a stamp: the issue, and the completion
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """One access: the columns and epochs by which others learn that it was issued, and that it is complete.
+    """One access: the column and epoch of its issue, and those of its completion.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """An access that an actor does not follow.
+    """An earlier access that does not happen before that of an actor.
 
     Attributes
     ----------
     note : int
     is_ordered : bool
-        Whether the actor follows its issue, and lacks its completion.
+        Whether its issue happens before, so that only its completion is missing.
     """
 
     note: int
@@ -53,13 +53,13 @@ class Past:
 
 
 class TensorShadow:
-    """That of all resident CTAs."""
+    """The shadow of the tensor memory of all resident CTAs."""
 
     def __init__(self) -> None:
         self._cells: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def forget(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Forget all accesses in CTAs that begin."""
         for cta in ctas:
             self._cells.pop(cta, None)
 
@@ -81,7 +81,7 @@ class TensorShadow:
         return not stamps[WRITTEN, _ORDER].any()
 
     def past(self, touch: Touch, place: int, clock: np.ndarray) -> list[Past]:
-        """Return the accesses of one place that a clock, [column], does not contain as complete; each once."""
+        """Return the accesses of one place whose completion is not in a clock, [column]; each once."""
         stamps, notes = self._of(touch)
         if not stamps[place, _END].any():
             return []
@@ -92,7 +92,7 @@ class TensorShadow:
         return [Past(note, not apart[found == note].any()) for note in np.unique(found).tolist()]
 
     def write(self, touch: Touch, stamp: Stamp) -> None:
-        """Remember a write; the reads before it no longer count."""
+        """Remember a write; the earlier reads no longer count."""
         self._put(touch, WRITTEN, stamp)
         stamps, _ = self._of(touch)
         stamps[READ_BY_WARP:] = 0
@@ -102,7 +102,7 @@ class TensorShadow:
         self._put(touch, place, stamp)
 
     def clear(self, touch: Touch) -> None:
-        """Columns are freed."""
+        """Forget all accesses to columns that are freed."""
         stamps, _ = self._of(touch)
         stamps[...] = 0
 

@@ -1,4 +1,4 @@
-"""Values that stores write: two that write the same race by the letter, and are mostly meant."""
+"""The values of stores: two stores of one value race by the PTX ISA's definition, but are usually intended."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 __all__ = ["Values", "leaves_as_it_is", "same_as"]
 
-Values = Sequence[np.ndarray]  # one for each element of a vector, of all accesses or a single one for all
+Values = Sequence[np.ndarray]  # an array for each element of a vector, with a value for each access or one for all
 
 
 def _bytes_of(values: Values, count: int) -> np.ndarray:
-    """As they lie in memory: [access, byte]."""
+    """Return the values as bytes in memory order, [access, byte]."""
     together = np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
     return together.view(np.uint8).reshape(count, -1)
 
 
 def leaves_as_it_is(memory: np.ndarray, positions: np.ndarray, values: Values) -> np.ndarray:
-    """Which accesses write what memory holds: bytes, from each position on."""
+    """Return which accesses write the bytes that memory already contains from each position on."""
     written = _bytes_of(values, len(positions))
     return (memory[positions[:, None] + np.arange(written.shape[1])] == written).all(axis=1)
 
 
 def same_as(values: Values, lanes: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Whether lanes write the same as others of the same instruction."""
+    """Return whether lanes write the same bytes as others of the same instruction."""
     written, order = _bytes_of(values, len(lanes)), np.argsort(lanes)
     places = [order[np.searchsorted(lanes, which, sorter=order)] for which in (some, others)]
     return (written[places[0]] == written[places[1]]).all(axis=1)

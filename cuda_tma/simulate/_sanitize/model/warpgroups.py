@@ -1,7 +1,8 @@
-"""The order of writes before a product: in each thread of its warpgroup, or in some threads only.
+"""The order of writes before a ``wgmma``: for each thread of its warpgroup, or for some threads only.
 
-The four warps of a warpgroup come together at ``wgmma``. An H200 lets no warp go ahead, so that a write that one thread
-knows of precedes the reads of the product. The PTX ISA has no such rule: ``wgmma`` is no barrier for memory.
+The four warps of a warpgroup converge at ``wgmma``. An H200 lets no warp run ahead (observed), so a write that happens
+before one of the threads precedes the reads of the ``wgmma``. The PTX ISA has no such rule: ``wgmma`` is not a memory
+barrier.
 """
 
 from __future__ import annotations
@@ -15,23 +16,23 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """What all threads of each warpgroup know."""
+    """The values that the clocks of all threads of a warpgroup have in common."""
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
         self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by the first lane, from a clock of known_to
 
     def known_to_each(self, lanes: slice) -> np.ndarray:
-        """Return what each of some lanes knows to precede, [row, column]; of FENCED, what one or the other knows."""
+        """Return the minimum of the clocks of some lanes, [row, column]; for row FENCED, their union."""
         clocks, here = self._clocks, np.arange(lanes.start, lanes.stop)
         found = np.maximum(clocks.rows[:, here], clocks.warps[:, here // WARP]).min(axis=1)
         found[FENCED] = clocks.fitting(clocks.known_to(lanes))[FENCED]
         return found
 
     def known_to_each_warp(self, lanes: slice, known: np.ndarray) -> np.ndarray:
-        """Return a part of `known_to_each` that takes less time: what the warps know as such.
+        """Return a lower bound of `known_to_each` in less time: the minimum of the warps' clocks.
 
-        `known` is what one or the other knows; as long as it is the same object, no clock has changed.
+        `known` is the union of the lanes' clocks; while it is the same object, no clock has changed.
         """
         kept = self._of_warps.get(lanes.start)
         if kept is not None and kept[0] is known:
