@@ -1,4 +1,4 @@
-"""Replays of a launch, as the sanitizer asks for them: they decide whether a value has an effect."""
+"""The replays of a launch that the sanitizer requests, which decide whether a value has an effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Launched(Protocol):
     """The observer of a launch that has ended."""
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the bytes of all arrays that the launch touches, as it found them; None if it touches too many."""
+        """Return the initial bytes of all arrays that the launch touches; None if it touches too many."""
 
     def progress(self) -> tuple[str, int, int]:
         """Return the output, the instructions of threads, and the steps."""

@@ -91,7 +91,7 @@ class Sanitizer:
     Parameters
     ----------
     strict : bool
-        Whether what is disputed counts as an error.
+        Whether disputed findings are errors.
     is_in_row : bool
         Whether another grid may begin before this one has ended, see :meth:`follows`.
     replay : Replays, optional
@@ -109,12 +109,12 @@ class Sanitizer:
         self._replay, self._watched, self._has_faulted = replay, watched, False
 
     def follows(self, before: Sanitizer) -> None:
-        """This grid begins before another has ended."""
+        """Connect this grid with a preceding one that may not have ended when it begins."""
         if self._row is not None and before._row is not None:
             self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings."""
+        """Return the findings; replays decide whether racing reads and undefined values have an effect."""
         if self._replay is not None and self._collector.racing_reads and not (self._has_faulted or self._strict):
             for pair, reason in self._replay.without_effect([*self._collector.racing_reads], self).items():
                 self._collector.excuse(*pair, reason)
@@ -124,7 +124,7 @@ class Sanitizer:
         return self._collector.findings()
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the bytes of all arrays that the launch touches, as it found them; None if it touches too many."""
+        """Return the initial bytes of all arrays that the launch touches; None if it touches too many."""
         return self._global.before()
 
     def progress(self) -> tuple[str, int, int]:
@@ -133,7 +133,7 @@ class Sanitizer:
         return "".join(self._parts.runtime.output), scheduler.thread_steps, scheduler.steps
 
     def begin(self, parts: Parts) -> None:
-        """For this launch."""
+        """Take the parts of a launch, and create its clocks, shadows and checks."""
         memory, geometry = parts.memory, parts.geometry
         self._parts, self._pitch = parts, memory.shared_pitch
         self._collector.begin(parts)
@@ -163,8 +163,8 @@ class Sanitizer:
         self._tensor = TensorMemoryUses(parts, self._clocks, self._operations, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
-        told = self._collector, self._global, self._history
-        self._maps = TensorMaps(parts, self._clocks, self._operations, *told, self._strict)
+        maps_need = self._collector, self._global, self._history
+        self._maps = TensorMaps(parts, self._clocks, self._operations, *maps_need, self._strict)
         shadows = self._shadow, self._global
         self._copies = LaneCopies(geometry, self._clocks, self._operations, shadows, self._collector, self._history)
         strong = StrongShadow(self._global, self._clocks, geometry.lanes_of_cta)
@@ -172,12 +172,12 @@ class Sanitizer:
         self._global_races = GlobalRaceChecker(*checks, self._strict)
 
     def explained(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
-        """What the trail says of a fault."""
+        """Return the statements that explain a fault."""
         self._has_faulted = True
         return self._history.of_fault(fault, lanes, waiting)
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return a function's own steps: each event is enough."""
+        """Return the steps of a function unchanged: the sanitizer observes events only."""
         return code.steps
 
     # ---- events ----
@@ -293,7 +293,7 @@ class Sanitizer:
     # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
-        """An operation begins."""
+        """Return the record of an operation that begins."""
         mark = self._mark(lane, instruction, kind)
         mark.after = self._history.before(lane)
         self._maps.in_use.issue(mark)
@@ -302,7 +302,7 @@ class Sanitizer:
         return mark
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Each of some lanes begins an operation of its own; None if they must begin one by one."""
+        """Begin an operation of each of some lanes; return None if they must begin one by one."""
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
@@ -318,7 +318,7 @@ class Sanitizer:
     # ---- accesses ----
 
     def access(self, access: Access) -> None:
-        """Told by the machine, in the order in which accesses take effect."""
+        """Take an access; the machine passes accesses in the order in which they take effect."""
         self._clocks.now += 1
         if isinstance(access.actor, Copies):
             self._copies.access(access, access.actor, self.access)
@@ -345,7 +345,7 @@ class Sanitizer:
         self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:
-        """Accesses to arrays, by threads or by operations."""
+        """Judge an access to arrays, by threads or by an operation."""
         if access.proxy == "tensormap" or not access.size_bytes:
             return
         strong = self._shared_races.strength(access.instruction) == STRONG
@@ -366,7 +366,7 @@ class Sanitizer:
             self._global_races.by_operation(area, access, mark, column, epoch)
 
     def _use_of_map(self, access: Access) -> None:
-        """Tensor maps that the kernel has changed."""
+        """Judge the use of a tensor map, or a write that may change one."""
         if access.proxy == "tensormap":
             self._maps.use(int(access.positions[0]), cast(IssueRecord, access.actor))
         elif access.kind == _WRITE:
@@ -375,7 +375,7 @@ class Sanitizer:
                 self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
-        """What others learn the end of an access by: a column, and its value then."""
+        """Return the column that marks the completion of an access, and its value then."""
         if access.signal is not None:
             self._inits.check(access.signal, mark)
             sends = access.instruction.opcode[:2] in SENDS

@@ -1,4 +1,4 @@
-"""Operands of wgmma that not all threads of the warpgroup know to be written: advice, with the recorded fact."""
+"""Operands of wgmma whose writes precede it in some threads of the warpgroup only: advice, with the recorded fact."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SOURCE = r"""
 #include <cuda_tma/wgmma.cuh>
 using namespace cuda_tma;
 __device__ unsigned at(const void* pointer) { return static_cast<unsigned>(__cvta_generic_to_shared(pointer)); }
-__device__ unsigned long long matrix(const void* tile) {  // of core matrices, 128 and 256 bytes apart
+__device__ unsigned long long matrix(const void* tile) {  // core matrices, 128 and 256 bytes apart
     return at(tile) >> 4 | 8ull << 16 | 16ull << 32;
 }
 __device__ void copy(void* to, const void* from) {
@@ -100,18 +100,18 @@ def launched(fill: str, strict: bool = False) -> tuple[simulate.Finding, ...]:
 def test_an_order_that_only_wgmma_keeps_is_advice(name):
     found = launched(ADVICE[name])
     assert {(finding.kind, finding.severity) for finding in found} == {("race", "advice")}, found
-    assert all("wgmma is no barrier for memory" in f.message and "An H200" in f.message for f in found)
+    assert all("wgmma is not a barrier for memory" in f.message and "An H200" in f.message for f in found)
     line = 1 + ["// wgmma" in line for line in SOURCE.replace("FILL", ADVICE[name]).splitlines()].index(True)
     assert {place.line for finding in found for place in finding.source} == {line}
     assert {finding.severity for finding in launched(ADVICE[name], strict=True) if finding.kind == "race"} == {"error"}
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_operands_that_all_threads_know_are_right(name):
+def test_operands_ordered_in_all_threads_are_right(name):
     assert launched(RIGHT[name]) == ()
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_operands_that_no_thread_knows_are_an_error(name):
+def test_operands_ordered_in_no_thread_are_an_error(name):
     fill, kind = WRONG[name]
     assert kind in {finding.kind for finding in launched(fill) if finding.severity == "error"}

@@ -1,8 +1,8 @@
-"""Arrivals at an mbarrier that may count for the phase before the one that they count for here.
+"""Arrivals at an mbarrier that count for the preceding phase in another order of threads.
 
-An arrival for a phase follows the end of the phase before: its thread has waited for that phase, or it follows all
-arrivals of that phase. If its thread has waited for nothing since then, another order of threads counts the arrival
-for the phase before, which then has more arrivals than ``mbarrier.init`` states.
+An arrival for a phase must be ordered after the end of the preceding phase: its thread has waited for that phase, or
+the arrival follows all arrivals of that phase. Otherwise another order of threads counts the arrival for the preceding
+phase, which then has more arrivals than ``mbarrier.init`` states.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class _Arrived(NamedTuple):
 
 @dataclass(slots=True)
 class _Barrier:
-    """What is known of one mbarrier.
+    """The arrivals at one mbarrier.
 
     Attributes
     ----------
     now, before : list of _Arrived
-        The arrivals of the present phase, and of the phase before.
+        The arrivals of the present phase, and of the preceding one.
     ended : int
-        The time at which the phase before ended.
+        The time at which the preceding phase ended.
     is_judged : bool
-        Whether all of its arrivals are of threads, at the time of the instruction, and none is reported yet.
+        Whether threads make all of its arrivals, each at its instruction, and no arrival has been reported.
     """
 
     now: list[_Arrived] = field(default_factory=list)
@@ -53,34 +53,34 @@ class _Barrier:
 
 
 class Arrivals:
-    """Those at all mbarriers, in their last two phases."""
+    """The arrivals at all mbarriers, in their last two phases."""
 
     def __init__(self, mbarriers: Mbarriers, clocks: Clocks, history: History, collector: FindingCollector):
         self._mbarriers, self._clocks, self._history, self._collector = mbarriers, clocks, history, collector
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Another cluster begins."""
+        """Forget the mbarriers of CTAs that begin."""
         for position in [position for position in self._barriers if position // pitch in ctas]:
             del self._barriers[position]
 
     def made(self, positions: np.ndarray) -> None:
-        """mbarriers begin, or end."""
+        """Forget mbarriers that are initialized or invalidated."""
         for position in positions.tolist():
             self._barriers.pop(position, None)
 
     def later(self, positions: np.ndarray) -> None:
-        """Arrivals that come when copies are complete: their phase is unknown at the instruction."""
+        """Exclude mbarriers whose arrivals follow the completion of copies, since their phase is not known here."""
         for position in np.unique(positions).tolist():
             self._barriers.setdefault(position, _Barrier()).is_judged = False
 
     def complete(self, position: int) -> None:
-        """A phase ends."""
+        """End the present phase of an mbarrier."""
         barrier = self._barriers.setdefault(position, _Barrier())
         barrier.before, barrier.now, barrier.ended = barrier.now, [], self._clocks.now
 
     def arrive(self, event: Arrive) -> None:
-        """Threads arrive, each at its mbarrier."""
+        """Judge and record arrivals of threads, each at its mbarrier."""
         lanes, positions, by = as_array(event.lanes), event.positions, event.instruction
         for position in {*positions.tolist()}:
             barrier = self._barriers.setdefault(position, _Barrier())
@@ -107,7 +107,7 @@ class Arrivals:
         barrier.now.append(mine)
 
     def _early(self, barrier: _Barrier, lanes: np.ndarray) -> int | None:
-        """Return a lane whose arrival nothing orders after the end of the phase before."""
+        """Return a lane whose arrival nothing orders after the end of the preceding phase."""
         for lane in lanes[self._clocks.heard[lanes] < barrier.ended].tolist():
             for arrived in barrier.before:
                 if not self._follows(lane, arrived):

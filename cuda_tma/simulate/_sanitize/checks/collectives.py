@@ -1,8 +1,8 @@
-"""Instructions that the lanes of a warp execute together, which are no barriers for memory.
+"""Instructions that the lanes of a warp execute together, and that do not order memory.
 
 The PTX ISA orders memory by ``bar.warp.sync``. At ``shfl.sync``, ``ldmatrix`` or ``wgmma`` the threads of a warp wait
-for each other, and no memory is ordered ("Causality Order"). DeepGEMM and CUTLASS let one lane arrive for its warp
-behind one of them. Hardware keeps that order, so a finding about it is advice.
+for each other, but memory is not ordered ("Causality Order"). DeepGEMM and CUTLASS let one lane arrive for its warp
+after one of them. Hardware keeps that order, so a finding about it is advice.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from ..report.collector import FindingCollector
 __all__ = ["Collectives"]
 
 _Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
-_MOST = 32  # of a warp, that are followed by releases
+_MOST = 32  # instructions kept for a warp; a lane releases something between two of them
 _NONE = -1
-_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and takes nothing from the others
+_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and reads no value of the others
 
-_COVERED = "commit_group"  # of wgmma: its fence and its wait stand beside it
+_COVERED = "commit_group"  # wgmma.commit_group: wgmma.fence and wgmma.wait_group are recorded
 
 
 class Collectives:
-    """The last of each warp, between which its lanes release something."""
+    """The last such instructions of each warp; its lanes release something between two of them."""
 
     def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):
         warps = geometry.lanes // WARP
         self._clocks, self._collector = clocks, collector
-        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # of each lane, at each
+        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # of each lane, at each instruction
         self._sites = np.zeros((_MOST, warps), np.int32)
-        self._at = np.zeros(warps, np.intp)  # which is the last
+        self._at = np.zeros(warps, np.intp)  # the index of the last one
         self._last: tuple[int, slice | np.ndarray] | None = None
 
     def start(self, lanes: np.ndarray) -> None:
-        """Threads of a new cluster begin."""
+        """Forget the instructions of warps that begin."""
         self._epochs[:, np.unique(lanes // WARP)] = _NONE
 
     def met(self, event: _Together) -> None:
-        """Whole warps have executed one."""
+        """Record an instruction that whole warps have executed."""
         by = event.instruction
         self._clocks.heard[event.lanes] = self._clocks.now
         if by is None or by.opcode[0] in _BARRIERS or by.opcode[1] == _COVERED or self._repeats(event):
@@ -59,7 +59,7 @@ class Collectives:
         self._clocks.tick(here)
 
     def _repeats(self, event: _Together) -> bool:
-        """Return whether nothing was observed since the last one, of the same lanes."""
+        """Return whether the preceding event was such an instruction of the same lanes."""
         now, last = self._clocks.now, self._last
         self._last = now, event.lanes
         if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice) or not isinstance(last[1], slice):
@@ -67,13 +67,13 @@ class Collectives:
         return last[1] == event.lanes
 
     def of(self, found: Conflict, known: np.ndarray, lane: int) -> tuple[np.ndarray, int | None]:
-        """Return which accesses before the present one they alone order, and the site of one that does.
+        """Return which earlier accesses only these instructions order, and the site of one such instruction.
 
         Parameters
         ----------
         found : Conflict
         known : numpy.ndarray, [column]
-            What precedes the present access of a lane.
+            The clock of the lane at its present access.
         lane : int
         """
         threads = self._clocks.threads
@@ -83,7 +83,7 @@ class Collectives:
             warp = (first + column) // WARP
             others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
             if found.before == "write" and lane // WARP == warp:
-                others[lane % WARP] = 0  # the lane itself has to have been told
+                others[lane % WARP] = 0  # a release of another lane orders a write, not the lane's own progress
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
             epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)

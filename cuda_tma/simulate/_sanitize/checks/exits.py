@@ -29,7 +29,7 @@ __all__ = ["ExitChecker"]
 
 
 class ExitChecker:
-    """Checks each end of a thread.
+    """The checks at the end of threads and CTAs.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class ExitChecker:
     Attributes
     ----------
     landing : dict
-        By mbarrier, the last load that signals it: its column, its phase, its mark.
+        For each mbarrier, the last load that signals it: its column, its phase and its issue record.
     waits : dict
-        By mbarrier, the instruction of the last wait.
+        For each mbarrier, the instruction of the last wait.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ExitChecker:
             del self.landing[position]
 
     def exit(self, event: Exit) -> None:
-        """Threads end."""
+        """Report pending operations of threads that end, and of CTAs whose last threads end."""
         ends: Explained = ("ends", event.instruction)
         self._history.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):

@@ -23,7 +23,7 @@ __all__ = ["GlobalRaceChecker"]
 
 
 class GlobalRaceChecker:
-    """Weak and strong accesses of threads, and operations.
+    """The checks of weak and strong accesses of threads, and of accesses of operations.
 
     Parameters
     ----------
@@ -107,9 +107,10 @@ class GlobalRaceChecker:
         return these.who % self._clocks.threads, self._clocks.own(these.who)
 
     def _unreleased(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return a weak write that neither precedes strong reads nor was released, by a fence and an atomic, say.
+        """Return a weak write that neither precedes strong reads nor was released, such as by a fence and an atomic.
 
-        That the reading thread has no fence is as the CUDA C++ Programming Guide does it ("Memory Fence Functions").
+        The reading thread needs no fence: an example of the CUDA C++ Programming Guide has none ("Memory Fence
+        Functions").
         """
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
@@ -119,17 +120,17 @@ class GlobalRaceChecker:
 
     def _these(self, area: Area, access: Access) -> AreaCells:
         units = self._shadow.units(area, access.positions, access.size_bytes)
-        who = np.repeat(as_array(access.lanes), units.shape[1])
-        return AreaCells(area, units.ravel(), who, who // self._clocks.threads)
+        lanes = np.repeat(as_array(access.lanes), units.shape[1])
+        return AreaCells(area, units.ravel(), lanes, lanes // self._clocks.threads)
 
     def _past(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return the first access that does not precede weak ones."""
+        """Return the first prior access that does not precede these weak ones."""
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
         return past if past is not None else self._strong.before_weak(these, known, access.kind)
 
     def _after(self, past: PriorAccess, these: AreaCells, access: Access) -> None:
-        """Report a race; a write of what is there already is told apart from others."""
+        """Report a race, or two writes of the same value if this write changes no byte that races."""
         lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
             self._report(past, lane, None, access.kind, now)
@@ -150,7 +151,7 @@ class GlobalRaceChecker:
     def _at_once(
         self, these: AreaCells, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values
     ) -> None:
-        """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        """Compare the stores of several warps in one step; within a warp one lane writes (PTX ISA, "st")."""
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
             return
@@ -186,7 +187,7 @@ class GlobalRaceChecker:
         self._collector.report(self._facts.of(NonCoherentLoad, past, lane, None, "read", now, related=related))
 
     def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
-        """Of ``tensormap.cp_fenceproxy``, whose threads write the same, together."""
+        """Remember the write of a ``tensormap.cp_fenceproxy``, which the threads of a warp make together."""
         if (area := self._shadow.area(int(access.positions[0]))) is None:
             return
         these = self._these(area, access)
@@ -195,7 +196,7 @@ class GlobalRaceChecker:
         self._shadow.remember(these._replace(slots=np.full_like(these.units, slot)), site, column, epoch, access.kind)
 
     def by_operation(self, area: Area | None, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
-        """Of TMA, and of bulk copies; `column` and `epoch` say when one is complete."""
+        """Judge an access of TMA or of a bulk copy, which is complete when `column` has the value `epoch`."""
         if area is None:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
@@ -228,7 +229,10 @@ class GlobalRaceChecker:
             self._report_same_value(past, mark.lane, access.instruction, mark)
 
     def _of_others(self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known]) -> PriorAccess | None:
-        """Return what a store by an operation meets where it changes bytes, or meets something else than a write."""
+        """Return the prior access that races with a store by an operation.
+
+        Unordered writes race only with bytes that the operation changes.
+        """
         if past.kind == "read" or past.is_ordered or access.unchanged is None:
             return past
         changed = these.only(~np.repeat(same := access.unchanged(), len(these.units) // len(same)))

@@ -1,7 +1,7 @@
-"""Grids that overlap (programmatic dependent launch): what one touches before its wait, and the one before as well.
+"""Grids that overlap (programmatic dependent launch): conflicts of accesses before the wait with the preceding grid.
 
 Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol": after ``griddepcontrol.wait`` the memory operations
-of the grids before are performed and visible; without it nothing orders the two.
+of the preceding grids are performed and visible; without it nothing orders the two.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class EarlierAccess(NamedTuple):
     ----------
     address : int
     kind : str
-        What the other one is: ``"read"`` or ``"write"``.
+        The kind of the other access: ``"read"`` or ``"write"``.
     by : Instruction
-        Of the other.
+        The statement of the other access.
     lane : int
-        Whose that was.
+        The lane of the other access.
     which : int
-        The lane of the present one.
+        The lane of the present access.
     """
 
     address: int
@@ -49,14 +49,14 @@ class EarlierAccess(NamedTuple):
 
 
 class AccessLog:
-    """Cells of arrays that a grid has accessed so far, of each the last statement and lane; by reads, and by writes."""
+    """The cells of arrays that a grid has accessed, with the statement and lane of the last read and the last write."""
 
     def __init__(self) -> None:
         self._of: dict[int, np.ndarray] = {}  # by segment: [read or write, statement or lane, unit]
         self._statements: list[Instruction] = []
 
     def add(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> None:
-        """Those of an access that `some` says."""
+        """Add the accesses that `some` selects."""
         if (found := _units(memory, access)) is None or not some.any():
             return
         segment, units, lanes = found
@@ -71,7 +71,7 @@ class AccessLog:
         row[1, units[chosen]] = np.broadcast_to(lanes[:, None], units.shape)[chosen]
 
     def met(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> EarlierAccess | None:
-        """The first of `some` of an access whose bytes have been written, or, if it writes, read."""
+        """Return an earlier access that conflicts with one of the accesses that `some` selects."""
         if (found := _units(memory, access)) is None:
             return None
         segment, units, lanes = found
@@ -87,26 +87,26 @@ class AccessLog:
 
 
 class GridWaits:
-    """Which threads come after a ``griddepcontrol.wait``, of themselves or of others of their cluster."""
+    """The threads that a ``griddepcontrol.wait`` precedes, of themselves or of other threads of their cluster."""
 
     def __init__(self, clocks: Clocks, lanes: int):
         self._clocks, self._itself = clocks, np.zeros(lanes, bool)
         self._waits: dict[int, list[tuple[int, int]]] = {}  # by cluster: columns, epochs
 
     def wait(self, lanes: Lanes) -> None:
-        """They have waited."""
+        """Record a wait of some lanes."""
         here = as_array(lanes)
         self._itself[here] = True
         for lane, epoch in zip(here.tolist(), self._clocks.own(here).tolist(), strict=True):
             self._waits.setdefault(self._clocks.slot_of(lane), []).append((lane % self._clocks.threads, epoch))
 
     def start(self, lanes: np.ndarray) -> None:
-        """Another cluster begins."""
+        """Forget the waits of threads that begin."""
         self._itself[lanes] = False
         self._waits.pop(self._clocks.slot_of(int(lanes[0])), None)
 
     def not_yet(self, lanes: np.ndarray) -> np.ndarray:
-        """Which of some lanes come after no wait."""
+        """Return, for each of some lanes, whether no wait precedes it."""
         early, known = ~self._itself[lanes], self._clocks.known(ORDERED)
         for slot in np.unique(lanes[early] // self._clocks.threads).tolist():
             mine = lanes // self._clocks.threads == slot
@@ -116,7 +116,7 @@ class GridWaits:
 
 
 class GridRaceChecker:
-    """What a grid has to do with the one before it, and with the one behind it."""
+    """The conflicts of a grid with the preceding grid, and with the following one."""
 
     def __init__(self) -> None:
         self._touched, self._early = AccessLog(), AccessLog()
@@ -124,15 +124,15 @@ class GridRaceChecker:
         self._after: GridRaceChecker | None = None
 
     def follows(self, before: GridRaceChecker) -> None:
-        """This one may begin before another has ended."""
+        """Connect this grid with a preceding one that may not have ended when it begins."""
         self._before, before._after = before, self
 
     def begin(self, memory: GlobalMemory, waited: GridWaits, collector: FindingCollector) -> None:
-        """For this launch."""
+        """Take the memory, the waits and the collector of a launch."""
         self._memory, self._waited, self._collector = memory, waited, collector
 
     def access(self, access: Access) -> None:
-        """Of global memory; not of an atomic, say, by which grids may tell each other."""
+        """Compare an access to global memory; the caller excludes strong ones, by which grids may synchronize."""
         lanes = np.broadcast_to(as_array(access.lanes), access.positions.shape)
         some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction
         self._touched.add(self._memory, access, some)
@@ -153,7 +153,7 @@ class GridRaceChecker:
 
 
 def _units(memory: GlobalMemory, access: Access) -> tuple[Segment, np.ndarray, np.ndarray] | None:
-    """The segment, the units of each access, and its lane."""
+    """Return the segment, the units of each access, and its lane."""
     segment = memory.find(int(access.positions[0]))
     if segment is None or not segment.writeable or len(segment.bytes) > _MOST_BYTES:
         return None

@@ -1,4 +1,4 @@
-"""mbarriers that were made: an operation that signals one must come after that, for the async proxy too."""
+"""The order of operations after the initialization of the mbarriers that they signal, for the async proxy too."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["InitChecker"]
 
 
 class InitChecker:
-    """Who made each mbarrier, when, by what; and whether a fence of initialisations stands behind it."""
+    """The lane, epoch and site of each mbarrier.init, and whether a fence of initializations follows it."""
 
     def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
@@ -23,24 +23,24 @@ class InitChecker:
         self._fenced: set[int] = set()
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Another cluster begins."""
+        """Forget the mbarriers of CTAs that begin."""
         for position in [position for position in self._made if position // pitch in ctas]:
             del self._made[position]
 
     def made(self, lanes: np.ndarray, positions: np.ndarray, site: int) -> None:
-        """``mbarrier.init``."""
+        """Record mbarriers that ``mbarrier.init`` initializes."""
         epochs = self._clocks.own(lanes)
         for position, lane, epoch in zip(positions.tolist(), lanes.tolist(), epochs.tolist(), strict=True):
             self._made[position] = (lane, epoch, site)
             self._fenced.discard(position)
 
     def fence(self, lanes: np.ndarray) -> None:
-        """``fence.mbarrier_init``: of what these lanes have made."""
+        """Record ``fence.mbarrier_init``, which covers the mbarriers that these lanes have initialized."""
         among = {*lanes.tolist()}
         self._fenced |= {position for position, (lane, _, _) in self._made.items() if lane in among}
 
     def check(self, position: int, mark: IssueRecord) -> None:
-        """An operation signals one."""
+        """Report an operation whose signal is not ordered after the initialization, or that lacks a fence."""
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]

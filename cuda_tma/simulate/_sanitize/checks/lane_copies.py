@@ -1,7 +1,7 @@
-"""Copies that many lanes issue by one instruction, ``cp.async``: their accesses are compared all at once.
+"""Copies that many lanes issue by one instruction, ``cp.async``: their accesses are compared together.
 
-Each lane's copy is an operation of its own: it follows what that lane knows, and completes in that lane's groups. If
-one of them does not follow what it should, the caller compares each alone, which finds the words.
+The copy of each lane is an operation of its own: it has the clock of that lane, and completes in a group of that lane.
+If one of them is unordered with a prior access, each is compared separately, which reports the violation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Copies", "LaneCopies"]
 
 @dataclass(slots=True, eq=False)
 class Copies:
-    """The moment at which some lanes issued a copy each.
+    """Copies that some lanes have issued by one instruction.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class Copies:
     instruction : Instruction
     kind : str
     groups : numpy.ndarray
-        The number of the group that each copy is in, from 1.
+        The number of the group of each copy, from 1.
     own : numpy.ndarray
         The value of each lane in its own column.
     warps : numpy.ndarray or None, [row, warp, column]
-        What all lanes of each warp know; None for copies that take effect at once.
+        The clock that the lanes of each warp share; None for copies that take effect at once.
     after : tuple of Explained
         The last barrier or wait of the first lane.
     columns : numpy.ndarray or None
-        The columns in which others learn the ends, once they are known.
+        The columns that mark the completions; None until they are computed.
     """
 
     lanes: np.ndarray
@@ -62,7 +62,7 @@ class Copies:
 
 
 class LaneCopies:
-    """Issues such copies, and compares their accesses."""
+    """The issue of such copies, and the comparison of their accesses."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class LaneCopies:
     ):
         self._geometry, self._clocks, self._operations = geometry, clocks, operations
         (self._shadow, self._global), self._collector, self._history = shadows, collector, history
-        self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # of `_columns_of`
+        self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # cached by `_columns_of`
 
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Begin a copy of each lane; None if these lanes must begin theirs one by one.
+        """Begin a copy of each lane; return None if these lanes must begin theirs one by one.
 
-        Copies that take effect later are of one cluster, in whose warps all lanes know the same.
+        Copies that take effect later belong to one cluster, and the lanes of each of its warps share a clock.
         """
         clocks, first = self._clocks, int(lanes[0])
         if clocks.visible != ORDERED:
@@ -96,7 +96,7 @@ class LaneCopies:
         return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warps, after)
 
     def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
-        """Compare accesses together; each `alone` if one of them does not follow what it should."""
+        """Compare accesses together, or each by `alone` if one of them is unordered with a prior access."""
         slot = self._clocks.slot_of(int(copies.lanes[0]))
         if copies.cluster != self._geometry.cluster_of_slot[slot]:
             return  # the cluster has ended, and its clocks with it
@@ -119,19 +119,20 @@ class LaneCopies:
         return IssueRecord(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
 
     def _write_shared(self, access: Access, copies: Copies) -> bool:
-        """Remember writes to shared memory, if each follows all that was there; else return False."""
+        """Remember writes to shared memory, if each follows all prior accesses; else return False."""
         positions, shadow = access.positions, self._shadow
         if len({*positions.tolist()}) < len(positions):
             return False
-        units, (rows, who) = shadow.units(positions, access.size_bytes), self._known(access, copies)
-        if shadow.after_write(units, rows[ORDERED], who) is not None or shadow.after_reads(units, rows[ORDERED], who):
+        units, (rows, lanes) = shadow.units(positions, access.size_bytes), self._known(access, copies)
+        known = rows[ORDERED]
+        if shadow.after_write(units, known, lanes) is not None or shadow.after_reads(units, known, lanes):
             return False
         stamps = stamps_of(*self._completion(access, copies))
         shadow.write(units, stamps, self._collector.site(access.instruction))
         return True
 
     def _read_global(self, access: Access, copies: Copies) -> bool:
-        """Remember reads of an array, if each follows the writes that were there; else return False."""
+        """Remember reads of an array, if each follows the prior writes; else return False."""
         addresses = access.positions
         area = self._global.area(int(addresses[0]))
         if area is None or area.strong is not None or int(addresses.min()) < area.start:
@@ -139,9 +140,9 @@ class LaneCopies:
         if int(addresses.max()) + access.size_bytes > area.segment.stop:
             return False
         units = self._global.units(area, addresses, access.size_bytes)
-        (rows, who), each = self._known(access, copies), units.shape[1]
+        (rows, lanes), each = self._known(access, copies), units.shape[1]
         slots = np.repeat(as_array(access.lanes) // self._clocks.threads, each)
-        these = AreaCells(area, units.ravel(), np.repeat(who, each), slots)
+        these = AreaCells(area, units.ravel(), np.repeat(lanes, each), slots)
         if self._global.past(area, these.units, rows, these.who, slots, "read") is not None:
             return False
         columns, epochs = (np.repeat(values, each) for values in self._completion(access, copies))
@@ -150,7 +151,7 @@ class LaneCopies:
         return True
 
     def _completion(self, access: Access, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
-        """Return the column by which others learn the end of each access, and its value then."""
+        """Return the column that marks the completion of each access, and its value then."""
         if copies.columns is None:
             copies.columns = self._columns_of(copies.lanes, copies.kind)
         return self._among(access, copies, copies.columns), self._among(access, copies, copies.groups)
@@ -165,7 +166,7 @@ class LaneCopies:
         return found[2]
 
     def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
-        """Return the rows that precede the accesses, and the lane of each access there."""
+        """Return the clock rows of the accesses, and the index of the lane of each access in them."""
         here, clocks = as_array(access.lanes), self._clocks
         if copies.warps is None:
             return clocks.all_known(), here
@@ -178,6 +179,6 @@ class LaneCopies:
 
     @staticmethod
     def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
-        """Return the values of those lanes that make an access."""
+        """Return the values of the lanes that make an access."""
         lanes = as_array(access.lanes)
         return values if len(lanes) == len(copies.lanes) else values[np.searchsorted(copies.lanes, lanes)]

@@ -1,8 +1,9 @@
 """Tensor maps in global memory that change while an operation may still read them.
 
 A load has read its map when its phase of an mbarrier is complete, or when a bulk group that its thread committed after
-it is; a store, when its bulk group is. Source: PTX ISA 9.0, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group",
-"mbarrier"; CUTLASS relies on the groups (NVIDIA/cutlass#2912). Uses by other clusters are not compared.
+it is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
+"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier"; CUTLASS relies on the groups
+(NVIDIA/cutlass#2912). Uses by other clusters are not compared.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..report.violations import MapInUse
 
 __all__ = ["MapsInUse"]
 
-_MOST_USES = 32  # of a map, the last ones
+_MOST_USES = 32  # the last ones of a map that are kept
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ class _Use:
     ends : list of (int, int)
         Columns and their values, each of which proves that the map has been read.
     parts : list of IssueRecord
-        Its transfers: one for each CTA of a multicast.
+        The transfers of the operation: one for each CTA of a multicast.
     """
 
     mark: IssueRecord

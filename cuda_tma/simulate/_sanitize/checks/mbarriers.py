@@ -1,4 +1,4 @@
-"""mbarriers as the sanitizer sees them: made, used and invalidated by threads, and the end of each phase."""
+"""The uses of mbarriers by threads, from initialization to invalidation, and the end of each phase."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _READ, _WRITE = "read", "write"
 
 
 class MbarrierUses:
-    """Passes each use of an mbarrier to all that judge it.
+    """The uses of mbarriers, each passed to the checks that judge it.
 
     ``mbarrier.init`` and ``mbarrier.inval`` are writes of its bytes: every other use is ordered before or after them.
     """

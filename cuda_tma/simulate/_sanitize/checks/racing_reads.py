@@ -1,4 +1,4 @@
-"""Which executions of a load race with a write that is known to race with one of them."""
+"""The executions of a load that race with a write, if at least one of them does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Pair = tuple[Instruction, Instruction]  # a load, and a store or an atomic opera
 
 
 class RacingReads:
-    """Compares each execution of some loads with each execution of the writes that race with it.
+    """A comparison of each execution of some loads with each execution of the writes that race with them.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class RacingReads:
     Attributes
     ----------
     found : dict
-        By ``id`` of the load and ``id`` of the write: the lane of each racing execution, and its number among the
+        For each ``id`` of a load and ``id`` of a write: the lane of each racing execution, and its number among the
         lane's executions of this load.
     is_complete : bool
         Whether memory sufficed to compare all of them.
@@ -51,7 +51,7 @@ class RacingReads:
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
         self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: the last load, its value
-        self._confirmed: dict[int, bool] = {}  # by load: whether atom.cas compares with each value, as far as seen
+        self._confirmed: dict[int, bool] = {}  # by load: whether atom.cas compares with each value so far
         # By unit, the reads since the last write: load, lane, number, stamp, time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
@@ -70,8 +70,8 @@ class RacingReads:
         load, lanes = id(access.instruction), as_array(access.lanes)
         numbers = [self._number(load, lane) for lane in lanes.tolist()]
         units = self._shadow.units(area, access.positions, access.size_bytes)
-        each, who = units.shape[1], np.repeat(lanes, units.shape[1])
-        late = self._shadow.late_writes(area, units.ravel(), who)
+        each, readers = units.shape[1], np.repeat(lanes, units.shape[1])
+        late = self._shadow.late_writes(area, units.ravel(), readers)
         for (read, write), found in self.found.items():
             if read == load:
                 writes = np.logical_or.reduce([sites == self._writes[write] for sites in late])
@@ -80,18 +80,18 @@ class RacingReads:
         for lane, address in zip(lanes.tolist(), access.positions.tolist(), strict=True):
             first = address - area.start
             self._loaded[lane, address] = load, area.segment.bytes[first : first + access.size_bytes].tobytes()
-        self._reads += len(who)
+        self._reads += len(readers)
         if self._reads > _MOST_READS:
             self.is_complete = False
             return
-        stamps = stamps_of(who % self._clocks.threads, self._clocks.own(who)).tolist()
-        times = (self._clocks.now << SLOT_BITS | who // self._clocks.threads).tolist()
+        stamps = stamps_of(readers % self._clocks.threads, self._clocks.own(readers)).tolist()
+        times = (self._clocks.now << SLOT_BITS | readers // self._clocks.threads).tolist()
         for at, unit in enumerate(units.ravel().tolist()):
-            note = load, int(who[at]), numbers[at // each], stamps[at], times[at]
+            note = load, int(readers[at]), numbers[at // each], stamps[at], times[at]
             self._since.setdefault((area.start, unit), []).append(note)
 
     def is_confirmed(self, load: Instruction) -> bool:
-        """Return whether a thread that loads a value and writes there next does so by an atom.cas with that value.
+        """Return whether the next write of each loading thread to those bytes is an atom.cas with the loaded value.
 
         Loops of atom.cas begin with such a load (CUDA C++ Programming Guide, "Atomic Functions"): if the value is
         old, atom.cas returns the present one.

@@ -38,7 +38,7 @@ class _Uses:
 
 
 class LateUse(NamedTuple):
-    """A use that no thread of a CTA knows to be over when the CTA ends.
+    """A use of the shared memory of a CTA that is not ordered before the end of the CTA.
 
     Attributes
     ----------
@@ -57,8 +57,8 @@ class LateUse(NamedTuple):
 class Remote:
     """For each resident CTA, the last access of each thread of other CTAs.
 
-    Loads are apart: the barrier of the cluster with ``.relaxed`` orders no memory, but a load is complete when its
-    value is used, and that may precede the arrival.
+    Loads are kept separately: the barrier of the cluster with ``.relaxed`` does not order memory, but a load is complete
+    when its value is used, and that may precede the arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
@@ -109,12 +109,12 @@ class Remote:
         uses.by.update(dict.fromkeys(lanes.tolist(), instruction))
 
     def alive(self, cta: int) -> bool:
-        """Whether any of its threads has not ended."""
+        """Return whether any thread of a CTA has not ended."""
         size = self._geometry.lanes_of_cta
         return bool(self._alive[cta * size : (cta + 1) * size].any())
 
     def unknown_at_end(self, cta: int) -> LateUse | None:
-        """Return an access to a CTA that ends, if none of its threads knows that the access is over."""
+        """Return an access to the memory of a CTA that ends, if it is not ordered before that end."""
         size, threads = self._geometry.lanes_of_cta, self._clocks.threads
         first = self._clocks.slot_of(cta * size) * threads
         found = None

@@ -33,12 +33,12 @@ from .volatiles import VolatileLoads
 __all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
-_Noted = tuple[tuple[int, int], int, int, int, int]  # of `Shadow.operate`, from its rows on
-_ONE = np.zeros(1, np.int64)  # the only lane that is known of
+_Noted = tuple[tuple[int, int], int, int, int, int]  # the arguments of `Shadow.operate`, from the rows on
+_ONE = np.zeros(1, np.int64)  # the lane of the clock of an operation, which has one row
 
 
 class SharedRaceChecker:
-    """Of threads, and of operations that they have issued."""
+    """The checks of accesses of threads, and of the operations that they have issued."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class SharedRaceChecker:
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
-        """Strong accesses do not race with each other; what uses an mbarrier is one."""
+        """Return STRONG for accesses that do not race with each other, such as uses of mbarriers, else WEAK."""
         found = self._strengths.get(id(instruction))
         if found is None:
             found = self._strengths[id(instruction)] = STRONG if is_strong(instruction) else WEAK
@@ -78,7 +78,7 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None = None,
     ) -> None:
-        """Judge accesses through the generic proxy; those that follow all accesses before them take one call."""
+        """Judge accesses through the generic proxy; one call suffices if each follows all prior accesses."""
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
             by, lane, cta = ended
@@ -98,7 +98,7 @@ class SharedRaceChecker:
         self, units: Cells, lanes: np.ndarray, positions: np.ndarray, kind: str, instruction: Instruction,
         values: Values | None,
     ) -> None:  # fmt: skip
-        """Report and remember accesses of which some do not follow an access before them."""
+        """Report and remember accesses, some of which are unordered with a prior access."""
         clocks, shadow, site = self._clocks, self._shadow, self._collector.site(instruction)
         known = clocks.known(clocks.visible)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
@@ -125,7 +125,7 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None,
     ) -> None:
-        """A write of what is there already is told apart from others."""
+        """Report a race with a prior write, or two writes of the same value if memory does not change."""
         if values is None or (found.columns >= self._clocks.threads).any():
             self._conflict(found, lanes, kind, instruction)
             return
@@ -141,7 +141,7 @@ class SharedRaceChecker:
         for lane in np.unique(lanes[late]).tolist():
             clock = known.at(np.full(self._clocks.threads, lane), self._clocks.each)
             mine = found.only(late & (lanes == lane))
-            rest = found if lane == lanes[0] else mine  # of many lanes, the first finding tells of all
+            rest = found if lane == lanes[0] else mine  # the first finding contains the conflicts of all lanes
             if not self._race(mine, rest, clock, lane, None, kind, instruction):
                 return
         if not late.any():
@@ -152,7 +152,7 @@ class SharedRaceChecker:
         self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: IssueRecord | None, kind: str,
         instruction: Instruction,
     ) -> bool:  # fmt: skip
-        """Report advice if instructions of whole warps order all of `found`, else a race of `rest`; return which."""
+        """Report advice and return True if only instructions of warps order all of `found`; else report a race."""
         together, site = self._collectives.of(found, clock, lane)
         if together.all() and site is not None:
             by = self._collector.instruction(site)
@@ -164,7 +164,7 @@ class SharedRaceChecker:
         return False
 
     def _at_once(self, units: Cells, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
-        """Warps that execute a store in the same step; of the lanes of one, one writes (PTX ISA, "st")."""
+        """Compare the stores of several warps in one step; within a warp one lane writes (PTX ISA, "st")."""
         stamps = stamps_of(lanes % self._clocks.threads, self._clocks.own(lanes))
         if (met := self._shadow.overwritten(units, stamps)) is None:
             return
@@ -181,8 +181,10 @@ class SharedRaceChecker:
             self._collector.report(self._facts.race(found, lane, None, _WRITE, instruction))
 
     def _is_disputed(self, found: Conflict, lane: int) -> bool:
-        """A read that is over, though no rule says so, before a write; and what st.async has sent, whose bytes are
-        counted like those of a copy."""
+        """Return whether the rule is disputed: for a read before a write, and for bytes of ``st.async``.
+
+        No rule states that such a read is complete; an mbarrier counts the bytes of ``st.async`` like those of a copy.
+        """
         return not self._strict and (found.before == _READ or self._facts.was_sent(found, lane))
 
     def _report(
@@ -201,7 +203,7 @@ class SharedRaceChecker:
     # ---- operations ----
 
     def by_operation(self, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
-        """Of TMA, of a bulk copy, of wgmma; `column` and `epoch` say when one is complete."""
+        """Judge an access of TMA, a bulk copy or wgmma, which is complete when `column` has the value `epoch`."""
         clocks, shadow = self._clocks, self._shadow
         clock = clocks.fitting(mark.clock)
         if len(access.positions) == 1:
@@ -236,7 +238,7 @@ class SharedRaceChecker:
     def _follows_in_each_thread(
         self, units: Cells, access: Access, mark: IssueRecord, clock: np.ndarray, noted: _Noted
     ) -> bool:
-        """Remember a product that all writes precede; report those that precede it in some of its threads only."""
+        """Remember a product that all writes precede, else return False; report writes that precede it only in part."""
         clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
         if self._shadow.operate(units, self._warpgroups.known_to_each_warp(lanes, mark.clock), *noted):
             return True
@@ -252,21 +254,21 @@ class SharedRaceChecker:
         return True
 
     def _read_unwritten(
-        self, who: np.ndarray, units: Cells, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
+        self, lanes: np.ndarray, units: Cells, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
     ) -> None:
-        """... what lies beside it has been written by somebody."""
+        """Report a read of bytes that were never written, with the last write next to them."""
         size = self._shadow.unit_bytes
         self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))
         beside = None if site is None else self._collector.instruction(site)
-        position, lane = int(units.all[unwritten][0]) * size, int(who[unwritten.any(axis=1)][0])
+        position, lane = int(units.all[unwritten][0]) * size, int(lanes[unwritten.any(axis=1)][0])
         related = (("written next to it", beside), *self._history.before(lane))
         self._collector.report(
             UnwrittenSharedMemory(now=by, lane=lane, related=related, position=position, is_operation=is_operation)
         )
 
     def _conflict_of_operation(self, found: Conflict, access: Access, mark: IssueRecord, clock: np.ndarray) -> None:
-        """Whether order is missing, or a fence alone, or a scope."""
+        """Report missing order, a missing fence, or a scope that is too narrow."""
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
             mine = found.only(late)
@@ -281,10 +283,10 @@ class SharedRaceChecker:
         self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
-        """Return whether there is no proxy fence by the thread that wrote, nor on the way from its warp."""
-        told, _ = self._collectives.of(found, clock[FENCED], lane)
+        """Return whether no proxy fence follows a write, in its thread or after an instruction of its warp."""
+        fenced, _ = self._collectives.of(found, clock[FENCED], lane)
         threads = self._clocks.threads
         first = lane // threads * threads
         return bool(
-            (~told & (self._clocks.known(FENCED).at(first + found.columns, found.columns) < found.epochs)).any()
+            (~fenced & (self._clocks.known(FENCED).at(first + found.columns, found.columns) < found.epochs)).any()
         )

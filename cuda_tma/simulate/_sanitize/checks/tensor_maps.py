@@ -1,6 +1,6 @@
-"""Tensor maps in global memory: fences of the tensormap proxy, a release by who changes one, an acquire by who uses it.
+"""Fences of tensor maps in global memory: a release in the thread that changes a map, an acquire in the user.
 
-Whoever writes to a map changes it: by ``tensormap`` instructions, or by ordinary stores. Source: PTX ISA 9.0, "membar,
+``tensormap`` instructions and ordinary stores change a map. Source: PTX ISA 9.0, "membar,
 fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++ Programming Guide, "Tensor
 Memory Accelerator": a map in global memory needs the fence in each block that uses it.
 """
@@ -29,11 +29,11 @@ from .maps_in_use import MapsInUse
 __all__ = ["Change", "TensorMaps"]
 
 _SCOPES = ("cta", "cluster", "gpu")
-_MOST_RELEASES = 8  # of a thread, of which it is known what they are behind
+_MOST_RELEASES = 8  # the last ones of a thread that are kept
 
 
 class _Fence(NamedTuple):
-    """A release or an acquire: a lane, its epoch, the time, what it knew then, and the scope."""
+    """A release or an acquire: a lane, its epoch, the time, the clock of the lane then, and the scope."""
 
     lane: int
     epoch: int
@@ -43,9 +43,9 @@ class _Fence(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What was done to a map: by which statement, and which fence is missing; none if `lacks` is empty.
+    """A change of a map: its statement, and the missing fence; if `lacks` is empty, no fence is missing.
 
-    ``"acquire.gpu"`` if there is one, and its scope is too narrow.
+    A scope in `lacks`, such as ``"acquire.gpu"``, means that the scope of the present fence is too narrow.
     """
 
     by: Instruction
@@ -53,7 +53,7 @@ class Change(NamedTuple):
 
 
 class TensorMaps:
-    """Who has acquired each of those in global memory, by its address, and all who have released."""
+    """The acquires of each map in global memory, by its address, and the last releases of each thread."""
 
     def __init__(
         self,
@@ -73,19 +73,19 @@ class TensorMaps:
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
     def forget(self, slot: int) -> None:
-        """Another cluster begins."""
+        """Forget the uses and acquires of a cluster, as another one begins in its slot."""
         self.in_use.forget(slot)
         for lanes in self._acquired.values():
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
     def release(self, lanes: np.ndarray, scope: int) -> None:
-        """A fence of some lanes, behind all changes that they know of."""
+        """Record a release of some lanes, which covers all changes that precede it."""
         for fence in self._fences(lanes, scope):
             self._released[fence.lane].append(fence)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray, scope: int) -> None:
-        """A fence of some lanes, each for a map. Of several of a lane the first one stays that is behind all writes."""
+        """Record acquires of some lanes, each of one map; a lane keeps its first acquire that lacks nothing."""
         for fence, address in zip(self._fences(lanes, scope), addresses.tolist(), strict=True):
             before = self._acquired[address].get(fence.lane)
             if before is None or self._lacks(address, before):
@@ -97,10 +97,10 @@ class TensorMaps:
         each = zip(lanes.tolist(), clocks.own(lanes).tolist(), known, strict=True)
         return [_Fence(lane, epoch, now, clock, scope) for lane, epoch, clock in each]
 
-    # ---- what is known at a fence ----
+    # ---- the order and the scopes of fences ----
 
     def _lacks(self, address: int, acquired: _Fence) -> str:
-        """What a map lacks that has been acquired so."""
+        """Return the fence that a map lacks after an acquire; empty if it lacks none."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not all(self._knows_of(acquired, writer) for writer in writers):
             return "acquire"
@@ -113,7 +113,7 @@ class TensorMaps:
         return f"release.{_SCOPES[needed]}" if all(scope >= CTA for scope in released) else "release"
 
     def _needed(self, lane: int, writer: Writer) -> int:
-        """Return the scope that has both a lane and a writer in it."""
+        """Return the narrowest scope that includes a lane and a writer."""
         slot = self._clocks.slot_of(lane)
         if writer.slot != slot or writer.time < int(self._clocks.started[slot]):
             return GPU
@@ -121,7 +121,11 @@ class TensorMaps:
         return CTA if len({*ctas}) == 1 else CLUSTER
 
     def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
-        """... as does its warp, which has executed ``tensormap.cp_fenceproxy`` together: it is ``.sync.aligned``."""
+        """Return whether a fence follows a write.
+
+        It follows a prior ``tensormap.cp_fenceproxy`` of its warp, which executes that together: it is
+        ``.sync.aligned``.
+        """
         lane = writer.slot * self._clocks.threads + writer.column
         if self._is_copy(writer) and lane // WARP == fence.lane // WARP and writer.time <= fence.time:
             return True
@@ -138,7 +142,7 @@ class TensorMaps:
         return self._collector.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
 
     def _released_to(self, acquired: _Fence, writer: Writer) -> int:
-        """Return the widest scope of a fence that stands behind a write and before an acquire; -1 if there is none."""
+        """Return the widest scope of a fence after a write and before an acquire; -1 without such a fence."""
         if self._is_copy(writer):
             return scope_of(self._collector.instruction(writer.site).opcode, GPU)
         scopes = (
@@ -155,7 +159,7 @@ class TensorMaps:
         slot, column = self._clocks.slot_of(released.lane), released.lane % self._clocks.threads
         return self._knows(acquired, slot, column, released.epoch, released.time)
 
-    # ---- where one is used ----
+    # ---- the uses of maps ----
 
     def use(self, address: int, mark: IssueRecord) -> None:
         """Take the read of a map by an operation."""
@@ -177,7 +181,7 @@ class TensorMaps:
         self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
 
     def _change(self, address: int, mark: IssueRecord) -> Change | None:
-        """What has changed a map in this launch, beside the fences of the cluster that uses it."""
+        """Return the last change of a map in this launch, with the fence that the using cluster lacks."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not writers:
             return None

@@ -1,8 +1,8 @@
-"""Tensor memory as the sanitizer sees it: the order of its accesses.
+"""The order of accesses to tensor memory.
 
-An operation of a thread is complete for threads that wait for an mbarrier of a later ``tcgen05.commit`` of that thread,
-a load or store of a warp after its ``tcgen05.wait``. An operation follows those that were issued before it: only the
-order of issue counts. Ordinary barriers order threads without ``tcgen05.fence``, so that an absent one is not a
+An operation of a thread is complete for threads that wait for an mbarrier of a later ``tcgen05.commit`` of that thread.
+A load or store of a warp is complete after its ``tcgen05.wait``. An operation follows those that were issued before it:
+only the order of issue counts. Ordinary barriers order threads without ``tcgen05.fence``, so an absent fence is not a
 violation (PTX ISA, "Memory Consistency Model" of tcgen05); relaxed arrivals and waits need one.
 """
 
@@ -60,7 +60,7 @@ class _Record:
 
 
 class TensorMemoryUses:
-    """Judges each access of tensor memory."""
+    """The checks of accesses to tensor memory."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class TensorMemoryUses:
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
     def forget(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Forget the tensor memory of CTAs that begin."""
         self._shadow.forget(ctas)
 
     def event(self, event: OfTensor) -> None:
@@ -114,7 +114,10 @@ class TensorMemoryUses:
     # ---- columns ----
 
     def _allocated(self, event: ColumnsAllocated) -> None:
-        """The address is in shared memory at once; no proxy fence is needed before copies to its bytes."""
+        """Record the write of the address to shared memory, which is complete at once.
+
+        Copies to its bytes need no proxy fence.
+        """
         kind, lane, clocks = "tcgen05.alloc", int(event.lanes[0]), self._clocks
         mark = self._operations.issue(slice(lane, lane + WARP), event.instruction, kind)
         column = clocks.column(clocks.slot_of(lane), (kind, lane, "write"))
@@ -135,11 +138,11 @@ class TensorMemoryUses:
     # ---- warps ----
 
     def _known(self, lanes: np.ndarray) -> np.ndarray:
-        """Return what a warp knows, [column]."""
+        """Return the clock of a warp, [column]."""
         return self._clocks.known_to(slice(int(lanes[0]), int(lanes[-1]) + 1))[ORDERED]
 
     def _moved(self, event: LanesMoved) -> None:
-        """``tcgen05.ld``, ``tcgen05.st``."""
+        """Judge and remember a ``tcgen05.ld`` or ``tcgen05.st``."""
         touch, by, lanes = event.touch, event.instruction, event.lanes
         lane, verb = int(lanes[0]), "writes" if touch.writes else "reads"
         clock = self._known(lanes)
@@ -243,7 +246,7 @@ class TensorMemoryUses:
         if record.kind == "operation" and is_in_order and (past.is_ordered or record.lane == lane):
             return
         if is_mine and (record.kind in _LOADS or (record.kind == "store" and by.opcode[1] in ("ld", "st"))):
-            return  # of the warp itself
+            return  # the accesses of one warp are in order
         missing = record.kind if past.is_ordered or is_mine or record.kind == "operation" else "order"
         self._collector.report(
             TensorUnordered(

@@ -1,4 +1,4 @@
-"""Undefined values that a launch reads: of shared or local memory before any write, and of lanes that take no part.
+"""Undefined values that a launch reads: of shared or local memory before any write, and of lanes absent in a shuffle.
 
 Such a read is advice: its value may have no effect. A replay with other values decides; with an effect it is an error.
 """
@@ -17,13 +17,13 @@ __all__ = ["UndefinedReads"]
 
 
 class UndefinedReads:
-    """Collects the undefined values that a launch reads."""
+    """The undefined values that a launch reads."""
 
     def __init__(self, collector: FindingCollector, pitch: int):
         self._found, self._collector, self._pitch = collector.undefined, collector, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
-        """Some bytes, each stretch `size_bytes` long."""
+        """Record reads of shared memory, `size_bytes` at each position."""
         key = "uninitialized-read", id(instruction)
         if key not in self._found:
             self._found[key] = UndefinedRead(instruction, np.zeros(self._pitch, bool), set())
@@ -38,14 +38,14 @@ class UndefinedReads:
             self._unwritten(event)
 
     def _absent_source(self, event: AbsentSource) -> None:
-        """Registers of lanes that take no part in a shuffle."""
+        """Report a shuffle that reads registers of lanes that take no part."""
         now = event.instruction
         self._found.setdefault(("barrier-divergence", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         lane, source, mask = int(as_array(event.lanes)[0]), int(event.sources[0]), int(event.masks[0])
         self._collector.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
 
     def _unwritten(self, event: UnwrittenRead) -> None:
-        """Bytes of threads' local memory."""
+        """Report a read of local memory that its thread has not written."""
         now, size = event.instruction, event.size_bytes
         read = self._found.setdefault(("uninitialized-read", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         read.local_offsets.update(np.unique(event.addresses[:, None] + np.arange(size)).tolist())

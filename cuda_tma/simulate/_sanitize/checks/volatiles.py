@@ -1,8 +1,8 @@
-"""Volatile loads of shared memory that take data of other threads.
+"""Volatile loads of shared memory that read data of other threads.
 
-Volatile accesses are no data race (PTX ISA, "Conflict and Data-races"), and they order nothing: threads of one warp
+Volatile accesses do not race (PTX ISA, "Conflict and Data-races"), and they order nothing: threads of one warp
 execute independently (CUDA C++ Programming Guide, "Independent Thread Scheduling"). A kernel that polls a flag compares
-what it loads. A value that no instruction compares is data, and another thread may not have written it yet.
+the loaded value. A value that no instruction compares is data, and another thread may not have written it yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COMPARES = {"setp", "set", "slct", "testp", "brx"}
 
 
 class VolatileLoads:
-    """Finds the stores that a load of data does not wait for."""
+    """The volatile stores that do not precede a volatile load of data."""
 
     def __init__(self, program: Program, shadow: Shadow, collector: FindingCollector):
         self._program, self._shadow, self._collector = program, shadow, collector
@@ -59,7 +59,7 @@ def _is_volatile(instruction: Instruction, opcode: str) -> bool:
 
 
 def _reaches_comparison(function: Function, load: Instruction) -> bool:
-    """Return whether a comparison or a call takes what a load leads to, through registers."""
+    """Return whether a comparison or a call reads a value that depends on a load, through registers."""
     readers: dict[int, list[Instruction]] = defaultdict(list)
     for each in function.instructions:
         for register in read_registers(each):

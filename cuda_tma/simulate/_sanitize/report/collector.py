@@ -38,7 +38,7 @@ class UndefinedRead(NamedTuple):
 
 
 class FindingCollector:
-    """Collects violations: those of one kind at the same statements are one finding."""
+    """The findings of a launch: violations of one kind at the same statements are one finding."""
 
     def __init__(self) -> None:
         self._parts: Parts | None = None
@@ -84,9 +84,9 @@ class FindingCollector:
             self._decide(key, "advice", reason)
 
     def undecided(self) -> dict[tuple, UndefinedRead]:
-        """Return the reads of undefined values without those of which another error may be the cause."""
-        accused = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
-        return {key: read for key, read in self.undefined.items() if id(read.instruction) not in accused}
+        """Return the reads of undefined values at instructions that no error names."""
+        named = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
+        return {key: read for key, read in self.undefined.items() if id(read.instruction) not in named}
 
     def accuse(self, key: tuple, reason: str) -> None:
         """Turn advice into an error, for a reason."""

@@ -18,7 +18,7 @@ _Pair = TypeVar("_Pair", bound=GlobalPair)
 
 
 class GlobalFacts:
-    """Makes a violation of a prior access.
+    """The facts of violations: a prior access to global memory, and the present one.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GlobalFacts:
         now: Instruction,
         **facts: Any,
     ) -> _Pair:
-        """Return a violation of a class: a prior access, and that of a thread or its operation."""
+        """Return a violation of class `kind`: a prior access, and the access of a thread or its operation."""
         threads, is_operation = self._clocks.threads, past.column >= self._clocks.threads
         return kind(
             now=now,
@@ -71,6 +71,6 @@ class GlobalFacts:
         return self._history.before(lane) if mark is None else mark.after
 
     def _key(self, past: PriorAccess) -> object:
-        """Return the object on which an earlier operation completes, if it is known still."""
+        """Return the object on which an earlier operation completes, if it is still known."""
         known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
         return self._clocks.key(past.slot, past.column) if known else None

@@ -1,4 +1,4 @@
-"""The violations of two accesses to global memory: a class for each, with its words."""
+"""The violations of two accesses to global memory: a class for each, with its message."""
 
 from __future__ import annotations
 
@@ -65,7 +65,10 @@ class GlobalPair(Violation):
         return "a thread of another block" if self.other_lane is None else parts.geometry.thread_name(self.other_lane)
 
     def accesses(self, parts: Parts) -> str:
-        """``thread 0 reads global memory at 0x10 by atom.add.u32, which a thread of another block at a.cu:5 wrote``."""
+        """Return both accesses in words.
+
+        An example: ``thread 0 reads global memory at 0x10 by atom.add.u32, which thread 32 at a.cu:5 wrote``.
+        """
         place, done = place_of(self.other.places, self.other.line), "wrote" if self.other_access == "write" else "read"
         verb = "read" if self.access == "read" else "write"
         by = "" if self.is_operation else _by(self.now)
@@ -78,13 +81,13 @@ class GlobalPair(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalRace(GlobalPair):
-    """Nothing orders two accesses."""
+    """Two accesses that nothing orders."""
 
     KIND = "race"
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether one is strong and may make the other so, and is no load."""
+        """Whether exactly one of the two is strong, and that one is not a load."""
         now, other = self.now, self.other
         return _is_strong(other) != _is_strong(now) and "ld" not in (now if _is_strong(now) else other).opcode
 
@@ -109,7 +112,7 @@ class GlobalRace(GlobalPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalFenceMissing(GlobalPair):
-    """No proxy fence is between ordered accesses through two proxies."""
+    """Two ordered accesses through two proxies, with no proxy fence between them."""
 
     KIND, RULE, REMEDY = "missing-proxy-fence", "proxy", FENCE_OF_GLOBAL
 
@@ -155,7 +158,7 @@ class NonCoherentLoad(GlobalPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalSameValue(GlobalPair):
-    """Nothing orders two writes of the same value."""
+    """Two writes of the same value that nothing orders."""
 
     KIND, RULE, REMEDY = "race", "order", ONE_WRITER
 
@@ -172,5 +175,5 @@ def _by(instruction: Instruction) -> str:
 
 
 def _is_strong(instruction: Instruction) -> bool:
-    """Return whether an access is strong, as are the reductions of TMA, element by element."""
+    """Return whether an access is strong; so is each element of a TMA reduction."""
     return is_strong(instruction) or instruction.opcode[:2] == ("cp", "reduce")

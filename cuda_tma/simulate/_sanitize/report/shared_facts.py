@@ -23,7 +23,7 @@ _Pair = TypeVar("_Pair", bound=SharedPair)
 
 
 class SharedFacts:
-    """Makes a violation of a conflict in the shadow.
+    """The facts of violations: a conflict in the shadow of shared memory, and the present access.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SharedFacts:
     history : History
     operations : Operations
     unit_bytes : int
-        Of a cell of the shadow.
+        The size of a cell of the shadow.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class SharedFacts:
         now: Instruction,
         **facts: Any,
     ) -> _Pair:
-        """Return a violation of a class: the first conflict of `found`, and the access of a thread or its operation."""
-        who, (first, size_bytes) = self._earlier(found, lane), self._bytes(found)
+        """Return a violation of class `kind`: the first conflict of `found`, and an access of a thread or operation."""
+        earlier, (first, size_bytes) = self._earlier(found, lane), self._bytes(found)
         return kind(
             now=now,
             lane=lane,
@@ -67,7 +67,7 @@ class SharedFacts:
             access=access,
             is_operation=mark is not None,
             other_access=found.before,
-            other_lane=who if isinstance(who, int) else None,
+            other_lane=earlier if isinstance(earlier, int) else None,
             first=first,
             size_bytes=size_bytes,
             **facts,
@@ -77,8 +77,8 @@ class SharedFacts:
         """Return the violation of two unordered accesses."""
         if "mbarrier" in (self._collector.instruction(int(found.sites[0])).opcode[0], now.opcode[0]):
             return self._of_mbarrier(found, lane, mark, access, now)
-        who = self._earlier(found, lane)
-        is_operand = isinstance(who, tuple) and who[0] == "tcgen05"
+        earlier = self._earlier(found, lane)
+        is_operand = isinstance(earlier, tuple) and earlier[0] == "tcgen05"
         return self.of(
             StageInFlight if is_operand else SharedRace,
             found,
@@ -86,10 +86,10 @@ class SharedFacts:
             mark,
             access,
             now,
-            completes_on=who[0] if isinstance(who, tuple) else "",
-            is_elsewhere=self._is_elsewhere(who, lane),
+            completes_on=earlier[0] if isinstance(earlier, tuple) else "",
+            is_elsewhere=self._is_elsewhere(earlier, lane),
             is_in_bulk_group=mark is not None and mark.group is not None and mark.group[0] == "bulk",
-            related=(*self.after(lane, mark), *self._operations.related(who)),
+            related=(*self.after(lane, mark), *self._operations.related(earlier)),
         )
 
     def together(
@@ -107,8 +107,8 @@ class SharedFacts:
 
     def was_sent(self, found: Conflict, lane: int) -> bool:
         """Return whether threads of another CTA have made the earlier access, by st.async."""
-        who = self._earlier(found, lane)
-        return isinstance(who, tuple) and who[0] == "sent"
+        earlier = self._earlier(found, lane)
+        return isinstance(earlier, tuple) and earlier[0] == "sent"
 
     def _of_mbarrier(
         self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction
@@ -131,11 +131,11 @@ class SharedFacts:
             return slot * self._clocks.threads + column
         return self._clocks.key(slot, column)
 
-    def _is_elsewhere(self, who: Any, lane: int) -> bool:
+    def _is_elsewhere(self, earlier: Any, lane: int) -> bool:
         """Return whether an operation completes on an mbarrier of another CTA than a lane's."""
-        if not isinstance(who, tuple) or who[0] not in ("mbarrier", "sent"):
+        if not isinstance(earlier, tuple) or earlier[0] not in ("mbarrier", "sent"):
             return False
-        return who[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
+        return earlier[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
 
     def _bytes(self, found: Conflict) -> tuple[int, int]:
         """Return the first byte and the number of bytes; of several CTAs, the part of the first."""

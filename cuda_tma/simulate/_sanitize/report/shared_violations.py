@@ -1,4 +1,4 @@
-"""The violations of two accesses to shared memory: a class for each, with its words."""
+"""The violations of two accesses to shared memory: a class for each, with its message."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class SharedPair(Violation):
         return f"{'the same thread' if same else parts.geometry.thread_name(self.other_lane)} at {place}"
 
     def memory(self, parts: Parts) -> str:
-        """``128 bytes at `tile` ``."""
+        """Return the size and the name of the bytes, such as ``128 bytes at `tile` ``."""
         name = parts.program.shared_name(self.first % parts.memory.shared_pitch)
         return f"{self.size_bytes} bytes {'at ' if name.startswith('`') else ''}{name}"
 
@@ -77,12 +77,12 @@ class SharedPair(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedRace(SharedPair):
-    """Nothing orders two accesses.
+    """Two accesses that nothing orders.
 
     Attributes
     ----------
     completes_on : str
-        The kind of object on which the earlier operation completes, ``"mbarrier"`` for example; empty for a thread.
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for a thread.
     is_elsewhere : bool
         Whether that is an mbarrier of another CTA.
     is_in_bulk_group : bool
@@ -115,7 +115,7 @@ class SharedRace(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SameValue(SharedPair):
-    """Nothing orders two writes of the same value."""
+    """Two writes of the same value that nothing orders."""
 
     KIND, RULE, REMEDY = "race", "order", ONE_WRITER
 
@@ -128,7 +128,7 @@ class SameValue(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NarrowScope(SharedPair):
-    """Only operations of scope .cta order accesses of two CTAs."""
+    """Accesses of two CTAs that only operations of scope .cta order."""
 
     KIND, RULE, REMEDY = "race", "scope", WIDER_SCOPE
 
@@ -141,7 +141,7 @@ class NarrowScope(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedFenceMissing(SharedPair):
-    """No proxy fence is between ordered accesses through two proxies."""
+    """Two ordered accesses through two proxies, with no proxy fence between them."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
 
@@ -162,7 +162,7 @@ class SharedFenceMissing(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpTogether(SharedPair):
-    """Only an instruction of a whole warp orders two accesses, and it is no barrier for memory."""
+    """Two accesses that only an instruction of a whole warp orders, which does not order memory."""
 
     KIND, RULE, REMEDY = "race", "order", WARP_BARRIER
     by: Instruction
@@ -171,13 +171,13 @@ class OnlyWarpTogether(SharedPair):
         return (
             f"{self.actor(parts)} {self.access}s {self.memory(parts)}, which {self.earlier(parts)} {self.participle}: "
             f"only {name_of(self.by)} at {place_of(self.by.places, self.by.line)}, which its warp executes together, "
-            "orders the two; hardware does so, but it is no barrier for memory"
+            "orders the two; hardware does so, but it is not a barrier for memory"
         )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpgroupTogether(SharedPair):
-    """A product reads bytes, and not all threads of its warpgroup know that they are written."""
+    """A product that reads bytes whose write precedes it in some threads of its warpgroup only."""
 
     KIND, RULE, REMEDY = "race", "order", WARPGROUP_BARRIER
 
@@ -185,5 +185,5 @@ class OnlyWarpgroupTogether(SharedPair):
         return (
             f"{self.actor(parts)} reads {self.memory(parts)}, which {self.earlier(parts)} wrote: not all threads of "
             "the warpgroup have waited for that, and only wgmma itself, at which the four warps come together, orders "
-            "the two. An H200 does so (50 launches with delays of up to 100 us), but wgmma is no barrier for memory"
+            "the two. An H200 does so (50 launches with delays of up to 100 us), but wgmma is not a barrier for memory"
         )

@@ -25,7 +25,7 @@ def place_of(places: tuple[Place, ...], line: int) -> str:
 
 
 def name_of(instruction: Instruction) -> str:
-    """``"the TMA copy"``; of most instructions their opcode."""
+    """Return the name of an instruction, such as ``"the TMA copy"``; in most cases its opcode."""
     for prefix, name in _NAMES:
         if instruction.opcode[: len(prefix)] == prefix:
             return name

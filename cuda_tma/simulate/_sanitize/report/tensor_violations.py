@@ -31,7 +31,7 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TensorUnordered(Violation):
-    """An access of tensor memory follows another whose end it does not wait for."""
+    """An access of tensor memory that does not wait for the end of an earlier one."""
 
     KIND, RULE = "tcgen05-order", "tcgen05"
     other: Instruction
@@ -56,14 +56,14 @@ class TensorUnordered(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StageInFlight(SharedRace):
-    """Shared memory of a ``tcgen05`` operation is written before the operation is complete."""
+    """A write to shared memory that a pending ``tcgen05`` operation accesses."""
 
     KIND, RULE = "tcgen05-order", "tcgen05"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenTensorMemory(Violation):
-    """Cells are read that nothing has been written to."""
+    """A read of cells that were never written."""
 
     KIND, RULE = "tensor-memory", "tensor memory"
     REMEDY = "write them first, or multiply without the input of D (enable-input-d false) the first time"

@@ -29,11 +29,11 @@ class Violation(ABC):
     lane : int
         The thread that executes or has issued it.
     other : Instruction or None
-        The statement that it is in conflict with.
+        The statement with which it conflicts.
     related : sequence of Explained
         Statements that explain it.
     is_disputed : bool
-        Whether hardware is known to keep the order: then it is advice.
+        Whether hardware is known to keep the order, so that the violation is advice.
     KIND, RULE, REMEDY : str
         The kind of the finding, the key of its rule in :data:`RULES`, and the remedy.
     IS_ADVICE : bool

@@ -1,4 +1,4 @@
-"""The violations of grids, exits, clusters, tensor maps and undefined values: a class for each, with its words."""
+"""The violations of grids, exits, clusters, tensor maps and undefined values: a class for each, with its message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BeforeGridWait(Violation):
-    """A grid that began early has not waited for the preceding grid; each accesses the same memory."""
+    """Accesses of a grid that began early, without a wait, and of the preceding grid to the same memory."""
 
     KIND, RULE, REMEDY = "race", "grids", WAIT_FOR_GRIDS
     access: str
@@ -54,7 +54,7 @@ class BeforeGridWait(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StoreReadsAfterExit(Violation):
-    """A thread ends before its bulk store has read shared memory."""
+    """A thread that ends before its bulk store has read shared memory."""
 
     KIND, RULE = "early-exit", "group"
     REMEDY = (
@@ -71,7 +71,7 @@ class StoreReadsAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CopyWritesAfterExit(Violation):
-    """No thread of a CTA has waited for a ``cp.async``."""
+    """A ``cp.async`` for which no thread of its CTA has waited."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute cp.async.wait_all before the end, or issue no unused copy"
@@ -86,7 +86,7 @@ class CopyWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LoadWritesAfterExit(Violation):
-    """A load may write shared memory of a CTA that has ended."""
+    """A load that may write shared memory of a CTA that has ended."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "issue no unused load, or wait for it before the end"
@@ -102,7 +102,7 @@ class LoadWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SendReadsAfterExit(Violation):
-    """A copy to another CTA may read shared memory of a CTA that has ended."""
+    """A copy to another CTA that may read shared memory of a CTA that has ended."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
@@ -118,7 +118,7 @@ class SendReadsAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteUseAfterExit(Violation):
-    """A use of another CTA's shared memory may follow the end of that CTA."""
+    """A use of another CTA's shared memory that may follow the end of that CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute a cluster barrier (cluster_sync()) at the end of the kernel, or wait there for all such arrivals"
@@ -134,7 +134,7 @@ class RemoteUseAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteLoadAfterExit(Violation):
-    """Only a relaxed arrival at the barrier of the cluster orders a load before the end of the CTA that it reads."""
+    """A load that only a relaxed arrival at the cluster's barrier orders before the end of the CTA that it reads."""
 
     KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
     REMEDY = (
@@ -155,7 +155,7 @@ class RemoteLoadAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class WithoutClusters(Violation):
-    """An instruction needs a launch with clusters."""
+    """An instruction that needs a launch with clusters."""
 
     KIND, RULE = "cluster", "clusters"
     REMEDY = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
@@ -169,7 +169,7 @@ class WithoutClusters(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ChangedMap(Violation):
-    """A copy uses a changed map that was not released, or not acquired; `lacks` names the fence."""
+    """A copy that uses a changed map without a release or an acquire; `lacks` names the fence."""
 
     KIND, RULE, REMEDY = "missing-tensor-map-fence", "map", RELEASE_MAP
     other: Instruction
@@ -189,7 +189,7 @@ class ChangedMap(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MapInMemory(Violation):
-    """The TMA unit may have a stale copy of a map in global memory."""
+    """The use of a map in global memory of which the TMA unit may have a stale copy."""
 
     KIND, RULE = "missing-tensor-map-fence", "map"
     REMEDY = (
@@ -207,7 +207,7 @@ class MapInMemory(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MapInUse(Violation):
-    """A map in global memory changes while an operation may still read it."""
+    """A change of a map in global memory while an operation may still read it."""
 
     KIND, RULE, REMEDY = "race", "order", WAIT_FOR_USES
     other: Instruction
@@ -226,7 +226,7 @@ class MapInUse(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AbsentShuffleSource(Violation):
-    """A lane takes the value of a lane that takes no part."""
+    """A shuffle that reads the value of a lane that takes no part."""
 
     KIND, RULE, IS_ADVICE = "barrier-divergence", "shuffle", True
     REMEDY = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
@@ -244,7 +244,7 @@ class AbsentShuffleSource(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenLocalMemory(Violation):
-    """A thread reads local memory that it has not written."""
+    """A read of local memory that its thread has not written."""
 
     KIND, RULE, IS_ADVICE = "uninitialized-read", "local", True
     REMEDY = "write each element of the local array before it is read; compare the indices of both accesses"
@@ -260,7 +260,7 @@ class UnwrittenLocalMemory(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenSharedMemory(Violation):
-    """A thread, or its operation, reads shared memory that was never written."""
+    """A read of shared memory that was never written, by a thread or its operation."""
 
     KIND, RULE, IS_ADVICE = "uninitialized-read", "undefined", True
     REMEDY = "write the bytes before the read, or wait for the copy that writes them; their initial value is undefined"
