@@ -267,7 +267,7 @@ def test_equal_waits_are_reported_once():
 
 
 def test_a_long_report_is_cut():
-    wait = BarrierWait("the cluster's barrier", "nobody came")
+    wait = BarrierWait("the cluster's barrier", "32 threads are missing")
     waits = [(f"k.cu:{line}", wait, (0, 0, 0), {line}) for line in range(12)]
     assert str(Hang(waiters_of(waits))).splitlines()[-2] == "  and 4 more"
 

@@ -1,4 +1,4 @@
-"""Statements that a finding names beside the accesses: where the mend belongs, if it is next to neither."""
+"""Statements that a finding names in addition to its accesses, as the fix may be next to neither."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def findings_of(name: str) -> tuple[simulate.Finding, ...]:
 
 
 def mark_of(name: str, places: tuple) -> str:
-    """The mark of the line of a place, in the kernel."""
+    """Return the mark of the line of a place in the kernel."""
     line = next(place.line for place in reversed(places) if place.file.endswith(f"{name}.cu"))
     return LINES[line - 1].partition("// ")[2]
 
@@ -248,7 +248,7 @@ def mark_of(name: str, places: tuple) -> str:
         ("group_left", "race", "AGAIN", {(BARRIER, "WAIT"), (ARRIVED, "ARRIVE"), ("its group is closed", "COMMIT")}),
     ],
 )  # fmt: skip
-def test_what_stands_beside_it(name, kind, at, related):
+def test_a_finding_names_related_statements(name, kind, at, related):
     findings = findings_of(name)
     finding = findings[0]
     assert (finding.kind, mark_of(name, finding.source)) == (kind, at), findings

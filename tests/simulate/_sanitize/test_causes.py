@@ -1,4 +1,4 @@
-"""One cause is one finding, under one schedule as under several: an unrolled loop has one statement and many of PTX."""
+"""One cause is one finding, under one schedule or several: an unrolled loop has one statement and many of PTX."""
 
 from __future__ import annotations
 

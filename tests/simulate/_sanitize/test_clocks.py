@@ -1,4 +1,4 @@
-"""Clocks that share what whole warps know say what plain ones say, a row of numbers for each thread."""
+"""Clocks that share rows among the threads of a warp equal plain ones, with a row for each thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS, LANES = CTAS * LANES_OF_CTA, CTAS * LANES_OF_CTA * SLOTS
 
 
 class Plain:
-    """The same, without any sharing."""
+    """The same clocks, without any sharing."""
 
     def __init__(self, shape):
         self.rows = np.zeros(shape, np.int32)
@@ -57,7 +57,7 @@ class Plain:
 
 
 def some_lanes(rng: np.random.Generator) -> np.ndarray:
-    """Of one cluster: one, some of a warp, a few warps side by side or not, with or without a few lanes more."""
+    """Return lanes of one cluster: one, some of a warp, or warps, adjacent or not, with or without other lanes."""
     first = rng.integers(SLOTS) * THREADS
     warps = rng.choice(THREADS // 32, rng.integers(1, 5), replace=False)
     lanes = (warps[:, None] * 32 + np.arange(32)).ravel()
@@ -70,7 +70,7 @@ def some_lanes(rng: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize("scopes", [False, True])
-def test_they_say_the_same(scopes):
+def test_shared_clocks_equal_plain_clocks(scopes):
     rng = np.random.default_rng(3)
     geometry = SimpleNamespace(cluster_ctas=CTAS, lanes_of_cta=LANES_OF_CTA, slots=SLOTS, lanes=LANES)
     clocks = Clocks(geometry, scopes)

@@ -1,4 +1,4 @@
-"""What may need a launch with clusters, as was observed on an H200."""
+"""Instructions that need a launch with clusters, as observed on an H200, and others that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One lane that arrives for its warp behind an instruction of the whole warp: advice, and an error without one."""
+"""One lane that arrives for its warp after an instruction of the whole warp: advice, and an error without one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# Threads 0 to 127 access `shared`, lane 0 of each warp arrives, and warp 4 then writes there; or TMA does.
+# Threads 0 to 127 access `shared`, lane 0 of each warp arrives, and then warp 4 or TMA writes there.
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 #include <cuda_tma/wgmma.cuh>
@@ -24,7 +24,7 @@ __device__ int get(const int* pointer) {
 __device__ void set(int* pointer, int value) {
     asm volatile("st.shared.b32 [%0], %1;" :: "r"(at(pointer)), "r"(value) : "memory");
 }
-__device__ unsigned long long matrix(const void* tile) {  // of core matrices, 128 and 256 bytes apart
+__device__ unsigned long long matrix(const void* tile) {  // core matrices, 128 and 256 bytes apart
     return at(tile) >> 4 | 8ull << 16 | 16ull << 32;
 }
 
@@ -107,7 +107,7 @@ def test_a_read_before_an_instruction_of_the_warp_is_advice(name, after):
     assert kinds(launched(READ + COLLECTIVES[name], after, strict=True)) >= {("race", "error")}
 
 
-def test_warps_apart_from_each_other_beside_one_warp():
+def test_some_warps_and_another_warp_execute_different_instructions():
     source = """
 extern "C" __global__ void k(int* out, int turns) {
     int t = threadIdx.x;
@@ -132,7 +132,7 @@ def test_the_instruction_between_the_read_and_the_arrival_is_named():
 
 @pytest.mark.parametrize("after", [STORE, LOAD], ids=["store", "load"])
 @pytest.mark.parametrize("name", COLLECTIVES)
-def test_a_read_behind_it_is_an_error(name, after):
+def test_a_read_after_it_is_an_error(name, after):
     assert ("race", "error") in kinds(launched(COLLECTIVES[name] + READ, after))
 
 
@@ -148,18 +148,18 @@ def test_a_write_before_a_shuffle_is_advice(after):
     assert ("race", "error") in kinds(launched(WRITE + FENCE, after))
 
 
-def test_a_write_before_a_shuffle_wants_its_proxy_fence():
+def test_a_write_before_a_shuffle_needs_a_proxy_fence():
     assert ("missing-proxy-fence", "error") in kinds(launched(WRITE + COLLECTIVES["shuffle"], TMA_STORE))
     behind = WRITE + COLLECTIVES["shuffle"] + "if (lane == 0) fence_proxy_async();"
     assert kinds(launched(behind, TMA_STORE)) == {("race", "advice")}
 
 
 @pytest.mark.parametrize("name", ["shuffle", "wgmma", "mma", "ldmatrix"])
-def test_a_barrier_of_the_warp_is_silent(name):
+def test_a_barrier_of_the_warp_orders_the_accesses(name):
     assert launched(READ + COLLECTIVES[name] + SYNC, STORE, strict=True) == ()
 
 
-def test_a_write_that_lanes_of_the_warp_read_behind_a_shuffle_is_an_error():
+def test_a_read_in_the_same_warp_after_a_write_and_a_shuffle_is_an_error():
     exchange = "set(shared + t, 5); v = __shfl_sync(~0u, t, lane ^ 1); v += get(shared + (t ^ 1));"
     assert ("race", "error") in kinds(launched(exchange + SYNC, ""))
 
@@ -169,14 +169,14 @@ def test_products_in_a_loop_are_advice():
     assert kinds(launched(loop, STORE)) == {("race", "advice")}
 
 
-def test_a_race_beside_advice_is_an_error():
-    """Warp 0 reads behind its shuffle, the others before theirs."""
+def test_a_race_in_addition_to_advice_is_an_error():
+    """Warp 0 reads after its shuffle, the others before theirs."""
     read = "v += get(shared + (t ^ 1));"
     before = f"if (t >= 32) {read} v += __shfl_sync(~0u, v, lane ^ 1); if (t < 32) {read}"
     assert ("race", "error") in kinds(launched(before, STORE))
 
 
-# ---- a map that the elected lane changes again, behind its copy by the warp ----
+# ---- a map that the elected lane changes again, after the warp has copied it ----
 
 MAPS = r"""
 #include <cuda_tma/tma.cuh>
@@ -201,7 +201,7 @@ extern "C" __global__ void maps(const __grid_constant__ TensorMap given, TensorM
 @pytest.mark.parametrize(
     ("behind", "expected"), [("", {("race", "advice")}), ("__syncwarp();", set())], ids=["copy alone", "barrier"]
 )
-def test_a_map_that_is_replaced_behind_its_copy_is_advice(behind, expected):
+def test_a_map_that_is_replaced_after_its_copy_is_advice(behind, expected):
     gpu = simulate.Device(schedules=4)
     given, memory, copies = np.zeros(128, np.int32), np.zeros(2048, np.uint8), np.zeros(256, np.uint8)
     kernel = gpu.compile(MAPS.replace("BEFORE", "__syncwarp();").replace("BEHIND", behind), "maps")
@@ -210,7 +210,7 @@ def test_a_map_that_is_replaced_behind_its_copy_is_advice(behind, expected):
     assert kinds(report.findings) == expected
 
 
-def test_warps_that_come_apart_and_together():
-    """Some lanes of each turn are no slice."""
+def test_warps_that_diverge_and_reconverge():
+    """Some lanes of each turn do not form a slice."""
     body = "for (int i = 0; i < 4; ++i) { if (t / 32 == i) v += elect_one(); v += __shfl_sync(~0u, v, lane ^ 1); }"
     assert launched(body + SYNC, STORE, strict=True) == ()

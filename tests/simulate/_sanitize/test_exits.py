@@ -63,7 +63,7 @@ def test_a_pending_copy_is_an_early_exit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_copy_that_a_thread_waits_for_is_not_accused(name: str) -> None:
+def test_a_copy_that_a_thread_waits_for_has_no_error(name: str) -> None:
     assert [each for each in launched(RIGHT[name]).errors if each.kind == "early-exit"] == []
 
 

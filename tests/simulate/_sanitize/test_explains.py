@@ -1,4 +1,4 @@
-"""What a finding says beside its own place: of a deadlock who else takes part, also where a wait gives up by itself."""
+"""Related statements of findings: the threads of a deadlock, also where a wait gives up by itself."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ extern "C" __global__ void bounded(const __grid_constant__ TensorMap map, int* o
     out[threadIdx.x] = tile[threadIdx.x];
 }
 
-// A look that finds nothing is no deadlock; the wait behind it may be.
+// A test that fails is not a deadlock; the wait after it may be.
 extern "C" __global__ void looked_before(const __grid_constant__ TensorMap map, int* out) {
     if (threadIdx.x) return;
     full.init(1);  // INIT
@@ -124,17 +124,17 @@ def launched(name: str, right: bool, **settings: object) -> simulate.Report:
 
 
 def marks_of(name: str, places: tuple) -> set[str]:
-    """The marks of the lines of some places, within the kernel."""
+    """Return the marks of the lines of some places within the kernel."""
     lines = {LINES[place.line - 1] for place in places if place.file.endswith(f"{name}.cu")}
     return {line.partition("// ")[2] for line in lines}
 
 
 @pytest.mark.parametrize("name", ["bounded", "looked_before", "polled", "too_many", "in_memory", "copied_on"])
-def test_what_is_right_is_not_accused(name):
+def test_a_right_kernel_has_no_finding(name):
     assert launched(name, True, schedules=3, strict=True).findings == ()
 
 
-def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
+def test_a_wait_that_gives_up_is_a_deadlock():
     (finding,) = launched("bounded", False).findings
     assert finding.kind == "deadlock"
     assert "1 of its 2 arrivals is missing" in finding.message and "until a wait gave up: " in finding.message
@@ -150,13 +150,13 @@ def test_a_wait_that_gives_up_is_the_deadlock_that_it_was():
     )
 
 
-def test_the_wait_that_gave_up_is_told_of_and_no_look_before_it():
+def test_the_wait_that_gave_up_is_reported_and_not_an_earlier_test():
     (finding,) = launched("looked_before", False).findings
     assert finding.kind == "deadlock"
     assert marks_of("looked_before", finding.source) & {"WAIT", "LOOK"} == {"WAIT"}
 
 
-def test_who_polls_without_end_is_told_who_waits():
+def test_an_endless_poll_names_the_waiting_threads():
     (finding,) = launched("polled", False).findings
     assert finding.kind == "no-progress"
     waits = [places for what, places in finding.related if what == "also waits"]
@@ -172,14 +172,14 @@ def test_too_many_arrivals_come_with_the_count():
     }
 
 
-def test_a_map_in_memory_wants_a_fence():
+def test_a_map_in_memory_needs_a_fence():
     (finding,) = launched("in_memory", False).findings
     assert (finding.kind, finding.severity) == ("missing-tensor-map-fence", "advice")
     assert "may have a stale copy" in finding.message
     assert launched("in_memory", False, strict=True).errors
 
 
-def test_a_fence_of_shared_memory_is_none_of_global_memory():
+def test_a_fence_of_shared_memory_does_not_cover_global_memory():
     kinds = {finding.kind for finding in launched("copied_on", False).findings}
     assert kinds == {"missing-proxy-fence"}
 

@@ -9,7 +9,7 @@ from cuda_tma import simulate
 
 SOURCE = r"""
 __device__ void wait_for_all(unsigned* count, unsigned all) {
-#if BARRIER == 0  // fences around the barriers, as __threadfence() by each thread
+#if BARRIER == 0  // fences around the barriers: __threadfence() in each thread
     __threadfence();
     MEET;
     if (threadIdx.x == 0) {
@@ -18,7 +18,7 @@ __device__ void wait_for_all(unsigned* count, unsigned all) {
     }
     __syncthreads();
     __threadfence();
-#elif BARRIER == 1  // by one thread
+#elif BARRIER == 1  // fences in one thread
     MEET;
     if (threadIdx.x == 0) {
         __threadfence();
@@ -101,13 +101,13 @@ def test_a_barrier_of_the_grid_orders_all(barrier):
 
 
 @pytest.mark.parametrize("barrier", [0, 1, 2])
-def test_one_thread_releases_what_others_wrote_only_if_they_met_before(barrier):
+def test_one_thread_releases_writes_of_others_only_after_a_barrier(barrier):
     report, _ = run("shift", barrier, "")
     (line,) = (i for i, text in enumerate(SOURCE.splitlines(), 1) if text.endswith("// STEP"))
     assert {(each.kind, each.severity, each.source[-1].line) for each in report.findings} == {("race", "error", line)}
 
 
-def test_a_load_of_what_threads_of_another_block_wrote():
+def test_a_bulk_load_of_bytes_that_another_block_wrote():
     report, (_, out) = run("hand_on", 0, "__syncthreads()", strict=True)
     assert (report.findings, out) == ((), 255)
     report, _ = run("hand_on", 0, "")

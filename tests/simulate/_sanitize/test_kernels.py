@@ -1,4 +1,4 @@
-"""Small kernels, each right as it is, and with one thing left out: the first is not accused, the second is."""
+"""Small kernels without a finding, and with a finding as soon as one statement is left out."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ extern "C" __global__ void changed_map(const __grid_constant__ TensorMap source,
         __syncwarp();
         if (threadIdx.x == 0)
             asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" :: "r"(at), "l"(out));
-        // as Triton has it, without __syncwarp(): the whole warp comes to what copies
+        // as in Triton, without __syncwarp(): the whole warp executes the copy
         asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
                      "[%0], [%1], 128;" :: "l"(made), "r"(at) : "memory");
         if (threadIdx.x == 0) {
@@ -192,7 +192,7 @@ extern "C" __global__ void fenced_in_shared(const __grid_constant__ TensorMap so
     out[threadIdx.x] = 1;
     __syncthreads();
     if (threadIdx.x == 0) {
-        if (RIGHT) fence_proxy_async_all();   // the one who copies may fence, too
+        if (RIGHT) fence_proxy_async_all();   // the copying thread may execute the fence, too
         else fence_proxy_async();
         full.arrive_expect_tx(128);
         load_bulk(tile, out, 128, full);  // HERE
@@ -278,7 +278,7 @@ extern "C" __global__ void product_wait(const __grid_constant__ TensorMap source
     multiply(out, true, RIGHT);  // HERE
 }
 """
-# The kernel, CTAs, threads, and what is said where something is left out.
+# The kernel: CTAs, threads, and the finding if a statement is left out.
 KERNELS = {
     "warp": (1, 32, "race", "error"),
     "named": (1, 64, "race", "error"),
@@ -323,12 +323,12 @@ def marked(name: str) -> int:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_is_right_is_not_accused(name):
+def test_a_right_kernel_has_no_finding(name):
     assert launched(name, True, schedules=4, strict=True).findings == ()
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_is_left_out_is_found(name):
+def test_a_missing_statement_is_found(name):
     *_, kind, severity = KERNELS[name]
     finding = launched(name, False).findings[0]
     assert (finding.kind, finding.severity) == (kind, severity)
@@ -338,7 +338,7 @@ def test_what_is_left_out_is_found(name):
 
 
 @pytest.mark.parametrize("order", ["late", "random"])
-def test_a_load_that_nobody_waits_for_is_found_when_it_lands(order):
+def test_a_load_without_a_wait_is_found_when_it_completes(order):
     gpu, out = simulate.Device(), np.zeros(2048, np.int32)
     source = gpu.create_tensor_map(np.arange(256, dtype=np.int32), box_dim=(256,))
     report = gpu.launch(simulate.Config(1, 32), compiled("landing", False), source, out, order=order)
@@ -346,5 +346,5 @@ def test_a_load_that_nobody_waits_for_is_found_when_it_lands(order):
 
 
 @pytest.mark.parametrize("name", ["fence_of_readers", "init_fence"])
-def test_what_is_disputed_is_an_error_where_it_is_asked_for(name):
+def test_a_disputed_finding_is_an_error_if_strict(name):
     assert {finding.severity for finding in launched(name, False, strict=True).findings} == {"error"}

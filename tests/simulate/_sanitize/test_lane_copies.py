@@ -23,7 +23,7 @@ extern "C" __global__ void kernel(const int* in, int* out) {
     __shared__ alignas(16) int tile[2][256];
     int t = threadIdx.x;
 """
-# Of 64 threads and 512 numbers; each body, and the lines of it that an error names.
+# Bodies for 64 threads and 512 numbers, and the lines of each that an error names.
 BODIES = {
     "right: two stages": (
         """
@@ -127,7 +127,7 @@ def launched(body: str, order: str) -> tuple[list[tuple], np.ndarray]:
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
 @pytest.mark.parametrize("name", BODIES)
-def test_together_as_one_by_one(name, order, monkeypatch):
+def test_together_and_one_by_one_are_equal(name, order, monkeypatch):
     body, kinds = BODIES[name]
     found, out = launched(body, order)
     if order == "early" or not kinds:

@@ -30,7 +30,7 @@ __device__ __noinline__ int deep(int n, const int* in) {
 extern "C" __global__ void kernel(const int* in, int* out, int n) {
     const int t = threadIdx.x;
 """
-# `in` is 0, 1, 2, ..., and n is 6. Of each: the kind of the finding, and the body.
+# `in` is 0, 1, 2, ..., and n is 6. Each has the kind of the finding, and the body.
 WRONG = {
     "sum_of_eight_of_six": ("uninitialized-read", "int a[8]; fill(a, n); out[t] = sum_of(a, 8);"),
     "never_written": ("uninitialized-read", "int a[8]; if (n > 6) fill(a, 8); out[t] = a[in[t] % 8];"),
@@ -90,12 +90,12 @@ def test_a_wrong_use_of_a_local_array_is_an_error(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_use_is_not_accused(name: str) -> None:
+def test_a_right_use_has_no_error(name: str) -> None:
     report = launched(RIGHT[name])
     assert report.errors == (), str(report)
 
 
-def test_a_launch_goes_on_behind_an_index_beyond_the_array() -> None:
+def test_a_launch_continues_after_an_index_beyond_the_array() -> None:
     gpu = simulate.Device()
     kernel = gpu.compile(HEAD + WRONG["write_beyond"][1] + "\n}", "kernel")
     out = np.zeros(32, np.int32)

@@ -1,4 +1,4 @@
-"""Tensor maps in global memory that ordinary stores change; mbarriers that end with bytes which nobody expects."""
+"""Tensor maps in global memory that ordinary stores change; mbarriers that end with unexpected bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ extern "C" __global__ void in_a_block(const __grid_constant__ TensorMap source, 
     if (threadIdx.x == 0) load_through(*slot, out);
 }
 
-// One block writes it, and tells another.
+// One block writes it, and signals another.
 extern "C" __global__ void between_blocks(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
     unsigned* told = reinterpret_cast<unsigned*>(out + 512);
     start();
@@ -63,7 +63,7 @@ extern "C" __global__ void between_blocks(const __grid_constant__ TensorMap sour
     }
 }
 
-// The same thread, twice: each change wants its own fences.
+// The same thread, twice: each change needs its own fences.
 extern "C" __global__ void again(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
     if (threadIdx.x) return;
     full.init(1);
@@ -76,7 +76,7 @@ extern "C" __global__ void again(const __grid_constant__ TensorMap source, Tenso
     }
 }
 
-// One thread writes it, and tells another one of the block, or of another block.
+// One thread writes it, and signals another one of the block, or of another block.
 #ifdef RELEASED
 #define FENCE_(how, scope, operands) asm volatile("fence.proxy.tensormap::generic." how "." scope operands)
 extern "C" __global__ void scoped(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
@@ -96,7 +96,7 @@ extern "C" __global__ void scoped(const __grid_constant__ TensorMap source, Tens
 }
 #endif
 
-// Nobody changes it here.
+// No thread changes it here.
 extern "C" __global__ void from_before(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
     start();
     if (threadIdx.x == 0) {
@@ -147,7 +147,7 @@ def launched(name: str, bug: int, **settings: object) -> simulate.Report:
 
 
 @pytest.mark.parametrize("name", ["in_a_block", "between_blocks", "again", "from_before", "unexpected"])
-def test_what_is_right_is_not_accused(name):
+def test_a_right_kernel_has_no_finding(name):
     assert launched(name, RIGHT, schedules=4, strict=True).findings == ()
 
 
@@ -158,7 +158,7 @@ def test_what_is_right_is_not_accused(name):
         ("in_a_block", NO_ACQUIRE, "acquire"),
         ("in_a_block", EARLY_ACQUIRE, "acquire"),
         ("in_a_block", NO_FENCES, "acquire"),
-        ("between_blocks", NO_RELEASE, "acquire"),  # without it the flag orders nothing either
+        ("between_blocks", NO_RELEASE, "acquire"),  # without the release, the flag orders nothing either
         ("between_blocks", LATE_RELEASE, "acquire"),
         ("between_blocks", NO_ACQUIRE, "acquire"),
         ("between_blocks", EARLY_ACQUIRE, "acquire"),
@@ -167,7 +167,7 @@ def test_what_is_right_is_not_accused(name):
         ("again", NO_ACQUIRE, "acquire"),
     ],
 )
-def test_a_map_that_is_written_wants_both_fences(name, bug, lacks):
+def test_a_map_that_is_written_needs_both_fences(name, bug, lacks):
     (finding,) = launched(name, bug).errors
     assert finding.kind == "missing-tensor-map-fence"
     assert f"no fence.proxy.tensormap::generic.{lacks} before this use" in finding.message
@@ -208,13 +208,13 @@ def test_a_scope_with_both_threads_is_enough(released, acquired, blocks, cluster
     assert scoped(released, acquired, blocks, cluster).errors == ()
 
 
-def test_a_map_that_nobody_acquires_is_told_of_once_with_a_count():
+def test_a_map_without_an_acquire_is_one_finding_with_a_count():
     (finding,) = launched("never_acquired", RIGHT).findings
     assert (finding.kind, finding.severity, finding.count) == ("missing-tensor-map-fence", "advice", 3)
 
 
 @pytest.mark.parametrize("bug", [1, 2])
-def test_bytes_that_nobody_expects_are_told_of_at_the_end(bug):
+def test_unexpected_bytes_are_reported_at_the_end(bug):
     (finding,) = [each for each in launched("unexpected", bug).findings if each.kind == "transaction-count"]
     assert finding.severity == "advice"
     assert "ends with a tx-count of -1024: 1,024 bytes arrived in its phase 0 without an expect_tx" in finding.message

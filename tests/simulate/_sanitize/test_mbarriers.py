@@ -1,4 +1,4 @@
-"""mbarriers that are invalidated while in use, waited for with an old token, or arrived at once too often."""
+"""mbarriers that are invalidated while in use, that wait with an old token, or that have one arrival too many."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_a_use_after_inval_is_an_error(use):
     assert [what for what, _ in finding.related if what == "invalidated"]
 
 
-def test_a_thread_that_waits_meets_the_inval():
+def test_a_wait_after_inval_is_an_error():
     body = "if (t == 0) inval(bar); else if (t > 31) wait(bar, 0);  // here"
     (finding,) = [each for each in launched(body, 96) if "is used after" in each.message]
     assert finding.kind == "barrier-use"
@@ -125,7 +125,7 @@ STALE = {
 }
 CURRENT = {
     "of the present phase": "while (!passed(bar, token)) {}",
-    "of the phase before": "__syncthreads();\n if (!passed(bar, token)) shared[t] = 1;",
+    "of the preceding phase": "__syncthreads();\n if (!passed(bar, token)) shared[t] = 1;",
 }
 
 
@@ -136,7 +136,7 @@ def test_a_token_two_phases_old_is_an_error(name):
 
 
 @pytest.mark.parametrize("name", CURRENT)
-def test_a_token_of_the_present_or_the_last_phase_is_right(name):
+def test_a_token_of_the_present_or_the_preceding_phase_is_right(name):
     assert launched(RING.replace("DELAY", CURRENT[name]), 96) == ()
 
 
@@ -192,7 +192,7 @@ def test_an_arrival_beyond_the_count_is_an_error(name):
 
 
 @pytest.mark.parametrize("name", AS_MANY)
-def test_arrivals_that_follow_the_phase_before_are_right(name):
+def test_arrivals_that_follow_the_preceding_phase_are_right(name):
     count, body = AS_MANY[name]
     kinds = {finding.kind for finding in launched(body, count)}
     assert kinds <= ({"race"} if name == "a flag" else set())

@@ -1,4 +1,4 @@
-"""Where an operation comes before what it races with: whose memory it reads when that ends, and what mends it."""
+"""Operations that are issued before the access or exit that races with them, and the remedies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TWO_ACTORS = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
 
-// A tile is loaded, changed and stored from where it lies, again and again.
+// A tile is loaded, changed in place and stored, repeatedly.
 extern "C" __global__ void changed_in_place(const __grid_constant__ TensorMap map) {
     __shared__ __align__(128) int tile[256];
     __shared__ Barrier full;
@@ -41,7 +41,7 @@ extern "C" __global__ void changed_in_place(const __grid_constant__ TensorMap ma
     if (threadIdx.x == 0) wait_group_read<0>();
 }
 
-// Each CTA sends what it has to the next one, and ends.
+// Each CTA sends its values to the next one, and ends.
 extern "C" __global__ void sent_to_the_next(int* out) {
     __shared__ __align__(16) int mine[32], got[32];
     __shared__ Barrier full;
@@ -77,11 +77,11 @@ def launched(name: str, kept: int, **settings: object) -> simulate.Report:
 
 
 @pytest.mark.parametrize("name", ["changed_in_place", "sent_to_the_next"])
-def test_what_is_right_is_not_accused(name):
+def test_a_right_kernel_has_no_error(name):
     assert launched(name, 0).errors == ()
 
 
-def test_a_store_that_its_own_thread_outruns_is_waited_for():
+def test_a_write_during_the_threads_own_store_needs_a_wait():
     found = launched("changed_in_place", 1).findings
     (own,) = [each for each in found if "the same thread at" in each.message and each.kind == "race"]
     assert own.message.startswith("the TMA copy that thread 0 (warp 0) issued reads 1024 bytes at `tile`")
@@ -89,7 +89,7 @@ def test_a_store_that_its_own_thread_outruns_is_waited_for():
     assert "execute wait_group_read<0>()" in own.remedy
 
 
-def test_a_cta_that_ends_before_what_it_sends_is_read():
+def test_a_cta_that_ends_before_its_copy_has_read_is_an_error():
     (finding,) = launched("sent_to_the_next", 1).findings
     assert (finding.kind, finding.severity) == ("early-exit", "error")
     assert "ends while the bulk copy may still read its shared memory: nothing orders its end after" in finding.message

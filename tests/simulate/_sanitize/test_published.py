@@ -1,4 +1,4 @@
-"""What one block leaves for the last one: fenced as the CUDA C++ Programming Guide does it, and not."""
+"""Values that blocks leave for the last one, with the fences of the CUDA C++ Programming Guide, and without."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ def line_of(text: str) -> int:
 
 
 @pytest.mark.parametrize(("name", "expected"), [("last_block", 320), ("released", 1), ("all_fence", 40), ("locked", 5)])
-def test_what_is_released_may_be_read(name, expected):
+def test_released_values_may_be_read(name, expected):
     report, out = launched(name, 0)
     assert (report.findings, out) == ((), expected)
 
 
 @pytest.mark.parametrize("fault", [1, 2])
-def test_a_fence_that_is_missing_or_of_the_block_alone(fault):
+def test_a_missing_fence_or_one_of_the_block_only_is_a_race(fault):
     report, _ = launched("last_block", fault)
     (finding,) = report.findings
     assert (finding.kind, finding.severity) == ("race", "error")
@@ -100,12 +100,12 @@ def test_a_fence_that_is_missing_or_of_the_block_alone(fault):
 
 
 @pytest.mark.parametrize("fault", [1, 2])
-def test_a_lock_without_the_fence_after_it_or_before_its_release(fault):
+def test_a_lock_without_one_of_its_fences_is_a_race(fault):
     report, _ = launched("locked", fault)
     assert {(each.kind, each.source[-1].line) for each in report.findings} == {("race", line_of("// UPDATE"))}
 
 
-def test_bytes_are_those_of_one_block():
+def test_a_message_counts_the_bytes_of_one_block():
     report, _ = launched("last_block", 3)
     (finding,) = report.findings
     assert finding.message.startswith("thread 0 (warp 0) reads 64 bytes at `sums` + 64 bytes while thread 16 (warp 0)")
@@ -140,7 +140,7 @@ extern "C" __global__ void kernel(int* out) {  // warp 1 of the last CTA of a cl
 
 
 @pytest.mark.parametrize(("ctas", "fence", "is_right"), [(1, 1, True), (2, 2, True), (2, 1, False), (1, 0, False)])
-def test_a_flag_in_shared_memory_tells_what_its_warp_has_fenced(ctas, fence, is_right):
+def test_a_flag_in_shared_memory_releases_the_fenced_writes_of_its_warp(ctas, fence, is_right):
     gpu, out = simulate.Device(schedules=2), np.zeros(32, np.int32)
     kernel = gpu.compile(SHARED, "kernel", defines={"FENCE": fence})
     report = gpu.launch(simulate.Config(1, 64, ctas), kernel, out)

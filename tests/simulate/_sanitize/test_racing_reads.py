@@ -63,7 +63,7 @@ def test_one_effect_leaves_the_other_place_advice() -> None:
     assert sorted(each.severity for each in found.findings) == ["advice", "error"]
 
 
-def test_memory_is_the_launchs_own() -> None:
+def test_replays_leave_memory_as_the_launch_did() -> None:
     """An update in place happens once, however often the launch is replayed."""
     source = f"{HEAD} out[threadIdx.x] += threadIdx.x + 1; int x = *p; {KEPT} if (threadIdx.x == 0) *p = x + 3; }}"
     found, p, out = report(source)

@@ -1,4 +1,4 @@
-"""Bugs that public repositories had: found before their mend, nothing after it (`tests/real_bugs`)."""
+"""Bugs that public repositories had: found before their fix, no finding after it (`tests/real_bugs`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lines_of(finding: simulate.Finding) -> set[int]:
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_found_before(bug):
+def test_found_before_the_fix(bug):
     finding = next(found for found in launched(bug).findings if found.severity == bug.severity)
     assert (finding.kind, lines_of(finding)) == (bug.kind, {bug.culprit}), finding
 
@@ -38,13 +38,13 @@ DISPUTED = [bug for bug in BUGS if (bug.kind, bug.severity) == ("missing-proxy-f
 
 
 @pytest.mark.parametrize("bug", DISPUTED, ids=lambda bug: bug.name)
-def test_what_is_disputed_is_an_error_if_asked(bug):
+def test_a_disputed_finding_is_an_error_if_strict(bug):
     finding = launched(bug, STRICT).errors[0]
     assert (finding.kind, lines_of(finding)) == (bug.kind, {bug.culprit})
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_nothing_after(bug):
+def test_no_finding_after_the_fix(bug):
     assert launched(bug, STRICT, FIXED=1).findings == ()
 
 

@@ -1,4 +1,4 @@
-"""Ten findings by lot: the remedy that is said, applied literally to the kernel's source, mends it."""
+"""Ten findings of a random sample: the remedy, applied literally to the kernel's source, fixes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import compared_kernels
 import write_findings
 from finding_kernels import KERNELS
 
-# The lot is drawn from what was there when it was drawn: bugs that came later are none of it.
+# The sample is drawn from the bugs of that time; it does not contain later ones.
 REAL_BUGS = [
     "cutlass_2364_init_that_is_none",
     "cutlass_2944_load_beyond_the_last_tile",
@@ -53,8 +53,8 @@ POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *(KERNELS
 SEED = 2026
 
 FENCE = "\n    fence_proxy_async();"
-# Of each kernel, what the remedy says, and the statements that it asks for: behind or in front of others, or in place.
-MENDS = {
+# For each kernel: a part of the remedy, and its statements, which follow, precede or replace others.
+FIXES = {
     "V7": [("put __syncthreads()", "fence_barrier_init(); }", "fence_barrier_init(); }\n    __syncthreads();")],
     "deepep_642_polled_then_loaded": [
         ("fence_proxy_async_global()", "= in[threadIdx.x];", "= in[threadIdx.x];\n        fence_proxy_async_global();")
@@ -80,7 +80,7 @@ MENDS = {
     "sglang_39124_write_then_bulk_store": [
         ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
     ],
-    # Not of the lot: two CTAs, of which one waits for the other. In the first the other arrives already.
+    # Not in the sample: two CTAs, one of which waits for the other. In the first, the other arrives already.
     "cutlass_3643_peer_not_waited_for": [
         ("wait for that mbarrier with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
     ],
@@ -88,7 +88,7 @@ MENDS = {
         ("Barrier::arrive_at()", "ready.in_cta(0).release_async_read();", "ready.arrive_at(0);")
     ],
 }
-BEYOND_THE_LOT = {"cutlass_3643_peer_not_waited_for", "cutlass_3643_release_of_a_cta"}
+BEYOND_THE_SAMPLE = {"cutlass_3643_peer_not_waited_for", "cutlass_3643_release_of_a_cta"}
 CASES = {case.name: case for case in compared_kernels.cases()}
 STRICT = {"strict": True, "schedules": 4}
 
@@ -104,28 +104,28 @@ def launched(name, source, **settings):
     return compared_kernels.simulated(replace(CASES[name], source=source), gpu)
 
 
-def test_the_lot():
-    assert {*random.Random(SEED).sample(POOL, 10)} == MENDS.keys() - BEYOND_THE_LOT
+def test_the_sample():
+    assert {*random.Random(SEED).sample(POOL, 10)} == FIXES.keys() - BEYOND_THE_SAMPLE
     assert {*REAL_BUGS} <= CASES.keys()
 
 
-@pytest.mark.parametrize("name", MENDS)
-def test_the_remedy_mends_it(name):
+@pytest.mark.parametrize("name", FIXES)
+def test_the_remedy_fixes_the_kernel(name):
     source = source_of(name)
     found = launched(name, source, strict=True).errors
     said = "\n".join(
         finding.remedy or f"{finding.message} {simulate._findings._REMEDIES[finding.kind]}" for finding in found
     )
-    for remedy, old, new in MENDS[name]:
+    for remedy, old, new in FIXES[name]:
         assert remedy in said and source.count(old) == 1, said
         source = source.replace(old, new)
     assert launched(name, source, **STRICT).findings == ()
 
 
-@pytest.mark.parametrize("name", [name for name, steps in MENDS.items() if len(steps) > 1])
-def test_each_remedy_mends_the_finding_that_says_it(name):
+@pytest.mark.parametrize("name", [name for name, steps in FIXES.items() if len(steps) > 1])
+def test_each_remedy_fixes_its_finding(name):
     source, kinds = source_of(name), []
-    for _, old, new in MENDS[name]:
+    for _, old, new in FIXES[name]:
         kinds.append(len(launched(name, source, **STRICT).findings))
         source = source.replace(old, new)
     assert kinds == [*range(len(kinds), 0, -1)]

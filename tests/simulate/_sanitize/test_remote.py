@@ -88,11 +88,11 @@ def fenced(writer: str, issuer: str) -> simulate.Report:
 
 
 @pytest.mark.parametrize(("writer", "issuer"), [(RELEASE, ACQUIRE), (RELEASE, ""), ("", ACQUIRE)])
-def test_a_fence_from_the_generic_to_the_async_proxy_is_one(writer: str, issuer: str):
+def test_a_one_way_fence_to_the_async_proxy_is_enough(writer: str, issuer: str):
     assert fenced(writer, issuer).findings == ()
 
 
-def test_without_it_the_copy_may_read_what_was_there_before():
+def test_without_a_fence_the_copy_may_read_old_values():
     (finding,) = fenced("", "").findings
     assert (finding.kind, finding.severity) == ("missing-proxy-fence", "error")
 
@@ -120,7 +120,7 @@ extern "C" __global__ void __cluster_dims__(2) kernel(int* out) {
 
 
 @pytest.mark.parametrize(("fence", "kinds"), [(RELEASE, []), ("", ["race"])])
-def test_its_release_is_one_of_the_cluster(fence: str, kinds: list[str]):
+def test_the_release_of_a_one_way_fence_has_the_scope_of_the_cluster(fence: str, kinds: list[str]):
     gpu = simulate.Device(schedules=2)
     kernel = gpu.compile(CROSSED, "kernel", defines={"FENCE": fence})
     report = gpu.launch(simulate.Config(2, 32), kernel, np.zeros(32, np.int32))

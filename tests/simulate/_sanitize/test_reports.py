@@ -8,7 +8,7 @@ BLESSED = on_disk()
 
 
 @pytest.mark.parametrize("name", [name for name in REPORTS if not name.startswith("examples/")])
-def test_a_report_is_as_blessed(name):
+def test_a_report_equals_its_snapshot(name):
     assert REPORTS[name]() == BLESSED[name], "if the difference is intended: make bless"
 
 

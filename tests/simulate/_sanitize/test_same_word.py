@@ -36,7 +36,7 @@ extern "C" __global__ void plain_and_atomic(int* out, int k) {
     other = 0;
     read_back(out);
 }
-// Right, whatever k is.
+// Right for each k.
 extern "C" __global__ void lanes(int* out, int k) { if (threadIdx.x < 32) out[0] = k * threadIdx.x; }
 extern "C" __global__ void shared_lanes(int* out, int k) {
     if (threadIdx.x < 32) word = k * threadIdx.x;
@@ -69,17 +69,17 @@ def test_different_values_are_a_race(name):
 
 
 @pytest.mark.parametrize("name", [name for name in WRONG if name != "shared"])
-def test_the_same_value_is_advice_and_an_error_if_asked(name):
+def test_the_same_value_is_advice_and_an_error_if_strict(name):
     assert set(found(name, 0)) == {("race", "advice")}
     assert set(found(name, 0, STRICT)) == {("race", "error")}
 
 
 @pytest.mark.parametrize("name", ["lanes", "shared_lanes", "volatiles", "atomics", "in_order"])
-def test_one_warp_strong_stores_and_stores_in_order_are_not_accused(name):
+def test_one_warp_strong_stores_and_ordered_stores_have_no_finding(name):
     assert found(name, 1, STRICT) == found(name, 0, STRICT) == []
 
 
-def test_the_words_say_who_and_what_to_do():
+def test_the_message_names_the_other_block_and_the_remedy():
     kernel, out = GPU.compile(SOURCE, "blocks"), np.zeros(8, np.int32)
     (finding,) = GPU.launch(simulate.Config(2, 1), kernel, out, 0).findings
     assert "a thread of another block at blocks.cu" in finding.message and "the same value there" in finding.message

@@ -30,13 +30,13 @@ def launched(bug: int, gpu: simulate.Device = GPU, **settings: object) -> simula
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_what_is_right_is_not_accused(order):
+def test_a_right_kernel_has_no_finding(order):
     assert launched(0, order=order).findings == ()
     assert launched(0, STRICT, order=order).findings == ()
 
 
 @pytest.mark.parametrize(("bug", "kind", "where", "other", "says"), BUGS)
-def test_what_is_wrong_is_found(bug, kind, where, other, says):
+def test_a_bug_is_found(bug, kind, where, other, says):
     finding = launched(bug).errors[0]
     assert finding.kind == kind
     assert finding.source[-1].line == line_of(where)
@@ -46,8 +46,8 @@ def test_what_is_wrong_is_found(bug, kind, where, other, says):
 
 @pytest.mark.parametrize("order", ["late", "random"])
 @pytest.mark.parametrize(("bug", "kind"), [bug[:2] for bug in BUGS])
-def test_what_is_wrong_is_found_in_other_orders(bug, kind, order):
-    """A wait for the wrong phase may let the next arrival come too early, before it stops for ever."""
+def test_a_bug_is_found_in_other_orders(bug, kind, order):
+    """A wait for the wrong phase may let the next arrival come too early, before it never returns."""
     assert launched(bug, order=order).errors[0].kind in (kind, "barrier-use")
 
 
@@ -57,7 +57,7 @@ def test_one_finding_a_cause_with_a_count():
     assert finding.blocks == ((0, 0, 0),) and finding.threads == (0,)
 
 
-def test_without_it_only_what_stops_the_kernel_is_found():
+def test_without_the_sanitizer_only_faults_and_hangs_are_found():
     assert [launched(bug, BLIND).findings for bug in (1, 2, 3, 4, 7, 8)] == [()] * 6
 
 
@@ -87,7 +87,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, int*
 """
 
 
-def test_what_only_some_schedule_reaches_is_found():
+def test_an_access_in_only_one_schedule_is_found():
     gpu = simulate.Device(schedules=5)
     out, tile = np.zeros(2, np.int32), np.full(256, 9, np.int32)
     source = gpu.create_tensor_map(tile, box_dim=(256,))
@@ -96,10 +96,10 @@ def test_what_only_some_schedule_reaches_is_found():
     (finding,) = report.errors
     read = BY_LUCK[: BY_LUCK.index("// READ")].count("\n") + 1
     assert finding.kind == "race" and read in (finding.source[-1].line, finding.other[-1].line)
-    assert out.tolist() == [9, 0]  # as the first schedule, which has nothing to find, leaves it
+    assert out.tolist() == [9, 0]  # the result of the first schedule, which has no finding
 
 
-def test_a_cause_is_said_once_for_all_schedules():
+def test_a_cause_is_one_finding_for_all_schedules():
     (finding,) = launched(1, simulate.Device(schedules=4)).errors
     assert (finding.kind, finding.source[-1].line) == ("race", line_of("READ"))
 
@@ -108,14 +108,14 @@ def test_a_cause_is_said_once_for_all_schedules():
 
 
 @pytest.mark.parametrize("place", [f"kernel.cu:{line_of('READ')}", "kernel.cu:*", "kernel"])
-def test_a_suppression_hides_what_it_covers(place):
+def test_a_suppression_hides_the_findings_that_it_covers(place):
     given = simulate.Suppression("race", place, "planted")
     report = launched(1, simulate.Device(suppressions=[given]))
     assert report.errors == () and report.unused_suppressions == ()
     assert [finding.kind for finding in report.suppressed] == ["race"]
 
 
-def test_a_suppression_that_covers_nothing_is_said():
+def test_an_unused_suppression_is_reported():
     given = simulate.Suppression("deadlock", "kernel.cu:*", "planted")
     report = launched(1, simulate.Device(suppressions=[given]))
     assert [finding.kind for finding in report.errors] == ["race"]

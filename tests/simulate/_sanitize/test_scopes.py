@@ -18,7 +18,7 @@ using namespace cuda_tma;
 __shared__ int part[32];
 __shared__ Barrier ready;
 
-// One block writes, and another reads, when it is told.
+// One block writes and sets a flag; another reads after that.
 template <typename Tell, typename Hear>
 __device__ void flag(int* out, Tell tell, Hear hear) {
     unsigned* told = reinterpret_cast<unsigned*>(out + 512);
@@ -65,7 +65,7 @@ extern "C" __global__ void cta_fence_in_a_cta(int* out) {
     }
 }
 
-// What one block has released to a second, which releases to a third, is there for the third.
+// A release to a second block, which releases to a third, is visible to the third.
 extern "C" __global__ void passed_on(int* out) {
     unsigned *first = reinterpret_cast<unsigned*>(out + 512), *second = first + 1;
     if (threadIdx.x) return;
@@ -81,7 +81,7 @@ extern "C" __global__ void passed_on(int* out) {
     }
 }
 
-// Whoever is last sums up what all have written.
+// The last block adds the values of all blocks.
 template <typename Count>
 __device__ void last_block(int* out, Count count) {
     __shared__ bool is_last;
@@ -105,7 +105,7 @@ extern "C" __global__ void last_by_fences(int* out) {
 extern "C" __global__ void last_by_acq_rel(int* out) { last_block(out, [](unsigned* n) { return fetch_add(n, 1u); }); }
 extern "C" __global__ void last_by_nothing(int* out) { last_block(out, [](unsigned* n) { return atomicAdd(n, 1u); }); }
 
-// A CTA tells the other one of its cluster: that it has written, or read.
+// A CTA signals the other one of its cluster that it has written, or read.
 enum { RIGHT, NARROW_ARRIVAL, NARROW_WAIT };
 template <int Bug, bool Reads>
 __device__ void tell_peer(int* out) {
@@ -148,7 +148,7 @@ __device__ void send_peer(int* out, unsigned to) {
 extern "C" __global__ void __cluster_dims__(2) sent(int* out) { send_peer<RIGHT>(out, 0); }
 extern "C" __global__ void __cluster_dims__(2) sent_waited(int* out) { send_peer<NARROW_WAIT>(out, 0); }
 extern "C" __global__ void __cluster_dims__(2) sent_home(int* out) { send_peer<NARROW_WAIT>(out, 1); }
-// Whoever has waited with the scope of the cluster hands on what was sent.
+// A thread that has waited with the scope of the cluster releases the sent values to others.
 extern "C" __global__ void __cluster_dims__(2) sent_on(int* out) {
     if (threadIdx.x == 0) {
         ready.init(1);
@@ -187,7 +187,7 @@ def launched(name: str, grid: int = 2, block: int = 32, **settings: object) -> s
 @pytest.mark.parametrize(
     "name", ["gpu_flag", "cluster_flag", "gpu_fence", "peer_writes", "peer_reads", "sent", "sent_home"]
 )
-def test_scopes_that_have_both(name):
+def test_scopes_that_include_both_threads_are_right(name):
     assert launched(name, strict=True, schedules=4).findings == ()
 
 
@@ -196,10 +196,10 @@ def test_a_fence_of_the_cta_is_enough_in_a_cta():
 
 
 @pytest.mark.parametrize("name", ["cta_release", "cta_acquire", "cluster_release", "cta_fence"])
-def test_scopes_that_lack_the_other(name):
+def test_scopes_without_the_other_thread_are_a_race(name):
     *of_flag, of_data = launched(name).errors
     assert of_data.kind == "race" and "nothing orders the two" in of_data.message
-    assert len(of_flag) == (name != "cta_fence")  # where the fence lacks the scope, the flag's accesses have it
+    assert len(of_flag) == (name != "cta_fence")  # in cta_fence the accesses of the flag have the scope
     assert all("does not include the other's thread" in finding.message for finding in of_flag)
 
 
@@ -210,11 +210,11 @@ def test_an_mbarrier_of_another_cta_needs_the_scope_of_the_cluster(name):
     assert "mbarrier.arrive.release.cluster" in finding.message and "wait_cluster()" in finding.message
 
 
-def test_what_was_sent_may_be_handed_on():
+def test_sent_values_may_be_released_again():
     assert launched("sent_on", block=64, strict=True, schedules=4).findings == ()
 
 
-def test_what_another_cta_has_sent_is_waited_for_with_the_scope_of_the_cluster():
+def test_a_wait_for_values_of_another_cta_needs_the_scope_of_the_cluster():
     """Disputed: the bytes are counted as those of a copy, for which a wait of the CTA is enough."""
     (finding,) = launched("sent_waited").findings
     assert (finding.kind, finding.severity) == ("race", "advice")
@@ -222,21 +222,21 @@ def test_what_another_cta_has_sent_is_waited_for_with_the_scope_of_the_cluster()
     assert [finding.kind for finding in launched("sent_waited", strict=True).errors] == ["race"]
 
 
-def test_reads_that_are_over_before_a_narrow_arrival_are_disputed():
+def test_reads_before_a_narrow_arrival_are_disputed():
     assert [finding.severity for finding in launched("peer_reads_narrow").findings] == ["advice"]
     assert [finding.kind for finding in launched("peer_reads_narrow", strict=True).errors] == ["race"]
 
 
-def test_what_was_released_may_be_passed_on():
+def test_a_release_is_transitive():
     assert launched("passed_on", grid=3, strict=True, schedules=4).findings == ()
 
 
 @pytest.mark.parametrize("multiprocessors", [1, 8])  # in waves, or all in one step
 @pytest.mark.parametrize("name", ["last_by_fences", "last_by_acq_rel"])
-def test_the_last_block_knows_of_all_others(name, multiprocessors):
+def test_the_last_block_follows_all_others(name, multiprocessors):
     report = launched(name, grid=40, strict=True, schedules=3, multiprocessor_count=multiprocessors)
     assert report.findings == ()
 
 
-def test_the_last_block_is_told_nothing_by_a_relaxed_counter():
+def test_a_relaxed_counter_does_not_order_the_last_block():
     assert {finding.kind for finding in launched("last_by_nothing", grid=40).errors} == {"race"}

@@ -60,8 +60,8 @@ def test_put_and_clear():
     assert np.array_equal(stamps.values, values) and np.array_equal(stamps.notes, notes)
 
 
-def test_a_conflict_says_where_whose_and_which():
-    """Two accesses of three units; a write by column 3 in epoch 2 that the second clock does not know."""
+def test_a_conflict_contains_units_columns_and_epochs():
+    """Two accesses of three units; a write by column 3 in epoch 2 that the second clock does not cover."""
     shadow = Shadow(64, 2)
     shadow.write(shadow.range(20, 8), stamps_of(3, [2]), site=11)
     known = Known(np.array([[0, 0, 0, 2], [9, 9, 9, 1]], np.int32), np.zeros((1, 4), np.int32))
@@ -78,7 +78,7 @@ def test_a_conflict_says_where_whose_and_which():
     assert shadow.after_reads(units, known, np.array([0, 1])) == []
 
 
-def test_the_writer_beside_is_the_nearest_before():
+def test_the_nearest_writer_is_at_the_next_lower_unit():
     shadow = Shadow(64, 4)
     for unit, site in ((2, 7), (4, 8), (6, 9)):
         shadow.write(shadow.range(4 * unit, 4), stamps_of(0, [1]), site)

@@ -1,4 +1,4 @@
-"""Weak accesses beside strong ones in global memory, and loads of ld.global.nc: each wrong kernel has a right twin."""
+"""Weak and strong accesses to global memory, and loads of ld.global.nc: each wrong kernel has a right twin."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ __device__ int* filled() {
 }
 extern "C" __global__ void kernel(int* out, int* other) {
 """
-# Of each: the body of the wrong kernel, the body of the right one.
+# The body of each wrong kernel, and the body of the right one.
 PAIRS = {
     "store_and_atomic": (
         "if (B) out[0] = 5; else atomicAdd(out, 1);",
@@ -132,7 +132,7 @@ PAIRS = {
         "if (T == 0) { atomicAdd(out + B, 1); other[B] = __ldcg(out + B); }",
     ),
 }
-# Right: what is known between blocks without a fence of the reader, or by observation.
+# Right: values that blocks exchange without a fence of the reader, or by an order that was observed.
 RIGHT = {
     "compare_and_swap_begins_with_a_load": (
         "int seen = other[0], old; do { old = seen; seen = atomicCAS(other, old, old + 2); } while (seen != old);"
@@ -210,14 +210,14 @@ def test_a_wrong_kernel_has_a_race_of_its_statement(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_its_right_twin_is_not_accused(name: str) -> None:
+def test_its_right_twin_has_no_error(name: str) -> None:
     assert of(launched(PAIRS[name][1]).errors) == []
 
 
 @pytest.mark.parametrize(
     "name", ["store_and_atomic", "atomics_of_the_block", "counter_is_reset", "store_and_reduction"]
 )
-def test_blocks_that_follow_each_other_in_one_place_are_told_apart(name: str) -> None:
+def test_blocks_that_follow_each_other_in_one_slot_are_distinct(name: str) -> None:
     wrong, right = (launched(body, blocks=6, multiprocessor_count=1) for body in PAIRS[name])
     assert {finding.kind for finding in wrong.errors} == {"race"}, of(wrong.errors)
     assert of(right.errors) == []
@@ -230,7 +230,7 @@ def test_atomics_of_the_scope_of_a_cluster(blocks: int, cluster: int, kinds: set
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_a_right_kernel_is_not_accused(name: str) -> None:
+def test_a_right_kernel_has_no_error(name: str) -> None:
     assert of(launched(RIGHT[name]).errors) == []
 
 
@@ -244,5 +244,5 @@ def test_a_right_kernel_is_not_accused(name: str) -> None:
         ("store_and_reduction", "TMA reduction"),
     ],
 )
-def test_the_words_name_the_condition_that_fails(name: str, words: str) -> None:
+def test_the_message_names_the_condition_that_fails(name: str, words: str) -> None:
     assert words in str(launched(PAIRS[name][0]))

@@ -23,7 +23,7 @@ FENCE = "__threadfence_block();"
 
 
 def launch(body: str) -> tuple[simulate.Report, int]:
-    """Return the report, and what lies in out[0]."""
+    """Return the report, and the value of out[0]."""
     gpu, x, out = simulate.Device(schedules=2), np.arange(64, dtype=np.int32), np.zeros(1, np.int32)
     return gpu.launch(simulate.Config(1, 64), gpu.compile(HEAD + body, "kernel"), x, out), int(out[0])
 
@@ -44,13 +44,13 @@ def test_syncwarp_orders_volatile_accesses():
 
 
 @pytest.mark.parametrize("read", ["s[1]", "get(s + 1)"])
-def test_a_flag_that_is_polled_and_data_behind_fences_are_right(read):
+def test_a_polled_flag_and_data_after_fences_are_right(read):
     body = "if (T == 40) { put(s + 1, 7); %s put(s, 1); } if (T == 1) { while (!get(s)); %s out[0] = %s; } }"
     report, value = launch(body % (FENCE, FENCE, read))
     assert (report.findings, value) == ((), 7)
 
 
-def test_volatile_data_beside_a_flag_without_fences_race():
+def test_volatile_data_and_a_flag_without_fences_race():
     body = "if (T == 40) { put(s + 1, 7); put(s, 1); } if (T == 1) { while (!get(s)); out[0] = get(s + 1); } }"
     report, _ = launch(body)
     assert {finding.kind for finding in report.errors} == {"race"}

@@ -57,8 +57,8 @@ class LateUse(NamedTuple):
 class Remote:
     """For each resident CTA, the last access of each thread of other CTAs.
 
-    Loads are kept separately: the barrier of the cluster with ``.relaxed`` does not order memory, but a load is complete
-    when its value is used, and that may precede the arrival.
+    Loads are kept separately. The barrier of the cluster with ``.relaxed`` orders no memory, but a load is complete
+    once its value is used, and that may precede the arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
