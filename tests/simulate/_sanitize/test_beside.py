@@ -201,7 +201,7 @@ extern "C" __global__ void acquired(const __grid_constant__ TensorMap map, int* 
 """
 LINES = SOURCE.split("\n")
 BARRIER, ARRIVED = "last barrier or wait before it", "last arrival there"
-WAITER, ENDED = "last access, copy or fence by who waits", "last barrier or wait of threads that have ended"
+WAITER, ENDED = "last access, copy or fence of the waiting threads", "last barrier or wait of threads that have ended"
 
 
 def findings_of(name: str) -> tuple[simulate.Finding, ...]:
@@ -226,9 +226,9 @@ def mark_of(name: str, places: tuple) -> str:
     ("name", "kind", "at", "related"),
     [
         ("not_initialised", "barrier-use", "USE", {("another is initialized", "ANOTHER"), (BARRIER, "WAIT"),
-                                                   ("last arrival there", ""), ("fence of initialisations", "FENCE")}),
-        ("not_met", "barrier-use", "USE", {("fence of initialisations", "FENCE")}),
-        ("not_met_by_a_copy", "barrier-use", "LOAD", {("fence of initialisations", "FENCE")}),
+                                                   ("last arrival there", ""), ("fence of initializations", "FENCE")}),
+        ("not_met", "barrier-use", "USE", {("fence of initializations", "FENCE")}),
+        ("not_met_by_a_copy", "barrier-use", "LOAD", {("fence of initializations", "FENCE")}),
         ("released", "race", "LOAD", {(BARRIER, "WAIT"), (ARRIVED, "RELEASE")}),
         ("met_before", "race", "READ", {(BARRIER, "MET")}),
         ("arrives_twice", "barrier-use", "SECOND", {("arrived before", "FIRST")}),

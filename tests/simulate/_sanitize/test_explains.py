@@ -143,7 +143,7 @@ def test_a_wait_that_gives_up_is_a_deadlock():
     assert explained.items() >= {
         "initialized": {"INIT"}, "bytes last expected": {"EXPECT"}, "last arrival": {"EXPECT"}
     }.items()  # fmt: skip
-    assert explained.keys() == {*ON_ITS_OWN, "bytes last arrived", "last access, copy or fence by who waits"}
+    assert explained.keys() == {*ON_ITS_OWN, "bytes last arrived", "last access, copy or fence of the waiting threads"}
     assert (
         f"  initialized: {shown_path(finding.source[-1].file)}:{1 + LINES.index(next(x for x in LINES if 'INIT' in x))}"
         in str(finding)

@@ -84,7 +84,7 @@ class History:
     @property
     def fence_of_inits(self) -> Explained:
         """The last fence of initializations; the barrier that lets other threads use mbarriers belongs after it."""
-        return "fence of initialisations", self.init_fence
+        return "fence of initializations", self.init_fence
 
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
         """Return statements that explain a fault: those of the faulting, the waiting and the ended threads."""
@@ -96,7 +96,7 @@ class History:
         sites = dict.fromkeys(int(self._touched[some[0]]) for some in waiting if len(some))
         touched = [self._at(site) for site in [*sites][:_MOST_WAITING]]
         return (
-            *(("last access, copy or fence by who waits", by) for by in touched),
+            *(("last access, copy or fence of the waiting threads", by) for by in touched),
             *(("last barrier or wait of threads that have ended", by) for by in ended),
         )
 
