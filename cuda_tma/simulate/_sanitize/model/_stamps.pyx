@@ -59,7 +59,7 @@ cdef class Stamps:
         places : int
             A bit for each place to compare; so is the result.
         first : numpy.ndarray of int64
-            The first unit of each access, of `each`.
+            The first unit of each access, which has `each` units.
         lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
             The clocks, see `Known`.
         who : numpy.ndarray of int64
@@ -203,7 +203,7 @@ cdef class Stamps:
         Parameters
         ----------
         first : numpy.ndarray of int64
-            The first unit of each access, of `each`.
+            The first unit of each access, which has `each` units.
         clock : numpy.ndarray of int32, [row, column]
             The clock of the operation. A write precedes it if it is in `row_of_writes` and in `other_row`, a read if
             it is in `row_of_reads` and in `other_row`.

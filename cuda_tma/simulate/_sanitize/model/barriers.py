@@ -36,7 +36,7 @@ class Phases:
     pending, ready : numpy.ndarray or None, [row, column]
         The clocks of the arrivals in the present phase, and in the completed phases.
     far_pending, far_ready : numpy.ndarray or None
-        The same for arrivals from other CTAs; only waits of scope ``.cluster`` acquire these clocks.
+        The same for arrivals from other CTAs; only waits of scope ``.cluster`` or wider acquire these.
     completions : int
         The number of completed phases.
     """
@@ -52,7 +52,7 @@ class Phases:
         self.pending = clock if self.pending is None else np.maximum(clocks.fitting(self.pending), clock)
 
     def arrive_from_afar(self, clocks: Clocks, clock: np.ndarray) -> None:
-        """Join the clock of an arrival from another CTA, released at scope ``.cluster``."""
+        """Join the clock of an arrival from another CTA, released at scope ``.cluster`` or wider."""
         before = self.far_pending
         self.far_pending = clock if before is None else np.maximum(clocks.fitting(before), clock)
         self.arrive(clocks, clocks.told_too_narrowly(clock))
@@ -69,7 +69,7 @@ class Phases:
         self.ready[:, column] = self.completions
 
     def sent(self, clocks: Clocks, column: int) -> None:
-        """Record the same for sends of threads of other CTAs; in row `visible` only for waits of scope ``.cluster``."""
+        """Record the same for sends from other CTAs; in row `visible` only for waits of scope ``.cluster`` or wider."""
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions

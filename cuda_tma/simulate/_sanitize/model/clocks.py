@@ -83,7 +83,7 @@ class Clocks:
     threads : int
         The number of threads of a cluster. They have the first columns, by their position in the cluster.
     slots : int
-        The number of slots for resident clusters. Their columns come next, and contain times: all before it precedes.
+        The number of slots for resident clusters. Their columns come next; everything before their times precedes.
     each : numpy.ndarray
         The columns of threads.
     now : int
@@ -237,7 +237,7 @@ class Clocks:
         self.rows[::2, at, at % self.threads] += 1  # all rows except FENCED
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
-        """Apply a fence: later relaxed operations release the present clock, and earlier observations are acquired."""
+        """Apply a fence: acquire earlier observations, and keep the clock that later relaxed operations release."""
         for lane in as_array(lanes).tolist():
             for at, clock in enumerate(self._noticed.get(lane, ())[: scope + 1]):
                 if clock is not None:
@@ -263,7 +263,7 @@ class Clocks:
         return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
 
     def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
-        """Return the part of a clock that crosses CTAs at scope ``.cta``: no columns of threads in row `visible`."""
+        """Return the part of a clock that crosses CTAs at scope ``.cta``: without threads' columns in row `visible`."""
         if self.visible == ORDERED:
             return clock
         clock = clock.copy()
@@ -271,7 +271,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of global memory: copy the clusters' times to FENCED, and set the own one to now."""
+        """Apply a proxy fence of global memory: copy clusters' times to FENCED, and the present time for its own."""
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)
@@ -281,7 +281,7 @@ class Clocks:
         self._apart[here] = self._touched[here] = True
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
-        """Keep a clock that lanes observe by a relaxed operation; their next fence of its scope acquires it."""
+        """Keep a clock that lanes observe by a relaxed operation; their next fence of its scope or wider takes it."""
         self.heard[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
@@ -301,7 +301,7 @@ class Clocks:
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
         """Let lanes that meet at a barrier acquire each other's observations, by fences of their own.
 
-        One of two fence.sc, such as __threadfence(), precedes the other. Here the releasing thread's fence is first,
+        Of two fence.sc, such as __threadfence(), one precedes. Here the releasing thread's fence is first,
         because a write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers have their fences outside.
         """
         for scope, clock in enumerate(noticed):

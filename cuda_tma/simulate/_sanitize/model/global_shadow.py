@@ -74,7 +74,7 @@ class GlobalShadow:
         self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
         site: int, kind: str, fenced: bool,
     ) -> bool:  # fmt: skip
-        """Remember an operation, if all conflicting accesses happen before it; otherwise do nothing: return False."""
+        """Remember an operation if all conflicting accesses happen before it; otherwise return False."""
         place = READERS if kind != "read" else site % READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
@@ -83,7 +83,7 @@ class GlobalShadow:
         return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
     def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
-        """Remember weak accesses of threads as `Shadow.touch` does, if only the clocks decide; otherwise return 0."""
+        """Remember weak accesses as `Shadow.touch` does; return 0 also if strong accesses or releases exist."""
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0

@@ -1,7 +1,7 @@
 """The last synchronization and access of each thread: places near which the fix of a finding belongs.
 
 Between two unordered accesses, a barrier, fence or wait is missing. Its place is after the last barrier or wait of the
-later access's thread. The last arrival at an mbarrier completes the phase of a wait.
+later access's thread. For a wait at an mbarrier, the last arrival there completed the phase.
 """
 
 from __future__ import annotations

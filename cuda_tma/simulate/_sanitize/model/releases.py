@@ -1,8 +1,8 @@
 """The accesses that releases to other clusters cover.
 
-For another cluster, a clock contains only a time: that of the last release by one of its threads. That release covers
-an earlier access of another thread only if the access happens before it, for example by a barrier. `Releases` keeps the
-covered epochs of each release.
+For another cluster, a clock contains only a time: that of the last release there that it has acquired. This release
+covers an earlier access of another thread only if the access happens before it, for example by a barrier. `Releases`
+keeps the covered epochs of each release.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Cells(NamedTuple):
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
-    """Return the column and the epoch of accesses as one number; no access has the number 0."""
+    """Return the column and the epoch of accesses as one number; 0 marks the absence of an access."""
     return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 

@@ -43,7 +43,7 @@ class StrongShadow:
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
         self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
-        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster last observed a location
+        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster observed a location
 
     def before_weak(
         self,

@@ -1,8 +1,7 @@
 """The order of writes before a ``wgmma``: for each thread of its warpgroup, or for some threads only.
 
-The four warps of a warpgroup converge at ``wgmma``. An H200 lets no warp run ahead (observed), so a write that happens
-before one of the threads precedes the reads of the ``wgmma``. The PTX ISA has no such rule: ``wgmma`` is not a memory
-barrier.
+The four warps of a warpgroup converge at ``wgmma``. An H200 lets no warp run ahead (observed), so a write that precedes
+``wgmma`` in one thread also precedes its reads. The PTX ISA has no such rule: ``wgmma`` is not a memory barrier.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """The values that the clocks of all threads of a warpgroup have in common."""
+    """The minimum of the clocks of all threads of each warpgroup."""
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
