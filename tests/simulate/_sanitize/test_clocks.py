@@ -35,9 +35,9 @@ class Plain:
         return clock
 
     def fence_shared(self, lanes):
-        behind = np.r_[:THREADS, THREADS + SLOTS : self.rows.shape[2]]
+        columns = np.r_[:THREADS, THREADS + SLOTS : self.rows.shape[2]]
         known = self.rows[:, lanes]
-        known[FENCED][:, behind] = np.maximum(known[FENCED], known[ORDERED])[:, behind]
+        known[FENCED][:, columns] = np.maximum(known[FENCED], known[ORDERED])[:, columns]
         self.rows[:, lanes] = known
         self.tick(lanes)
 
@@ -105,6 +105,6 @@ def test_shared_clocks_equal_plain_clocks(scopes):
         first, last = sorted(rng.integers(0, THREADS, 2))
         span = slice(slot * THREADS + first, slot * THREADS + last + 1)
         assert np.array_equal(clocks.known_to(span), plain.rows[:, span].max(axis=1))
-        who, columns = np.repeat(np.arange(LANES), 3), rng.integers(0, plain.rows.shape[2], 3 * LANES)
+        which, columns = np.repeat(np.arange(LANES), 3), rng.integers(0, plain.rows.shape[2], 3 * LANES)
         for row in range(len(plain.rows)):
-            assert np.array_equal(clocks.known(row).at(who, columns), plain.rows[row, who, columns]), (step, what)
+            assert np.array_equal(clocks.known(row).at(which, columns), plain.rows[row, which, columns]), (step, what)

@@ -15,7 +15,7 @@ using namespace cuda_tma;
 
 enum { STORE, REDUCE, ARRIVE };
 template <int What>
-__device__ void tell(int* out) {
+__device__ void signal_peer(int* out) {
     __shared__ Barrier full;
     __shared__ unsigned value;
     if (threadIdx.x == 0) {
@@ -35,10 +35,10 @@ __device__ void tell(int* out) {
     asm("{ .reg .pred p; mov.pred p, %%is_explicit_cluster; selp.u32 %0, 1, 0, p; }" : "=r"(is_explicit));
     out[blockIdx.x * 32 + threadIdx.x] = value + 100 * is_explicit;
 }
-extern "C" __global__ void stores(int* out) { tell<STORE>(out); }
-extern "C" __global__ void reduces(int* out) { tell<REDUCE>(out); }
-extern "C" __global__ void arrives(int* out) { tell<ARRIVE>(out); }
-extern "C" __global__ void __cluster_dims__(1) stores_in_clusters(int* out) { tell<STORE>(out); }
+extern "C" __global__ void stores(int* out) { signal_peer<STORE>(out); }
+extern "C" __global__ void reduces(int* out) { signal_peer<REDUCE>(out); }
+extern "C" __global__ void arrives(int* out) { signal_peer<ARRIVE>(out); }
+extern "C" __global__ void __cluster_dims__(1) stores_in_clusters(int* out) { signal_peer<STORE>(out); }
 """
 
 

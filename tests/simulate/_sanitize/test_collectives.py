@@ -150,8 +150,8 @@ def test_a_write_before_a_shuffle_is_advice(after):
 
 def test_a_write_before_a_shuffle_needs_a_proxy_fence():
     assert ("missing-proxy-fence", "error") in kinds(launched(WRITE + COLLECTIVES["shuffle"], TMA_STORE))
-    behind = WRITE + COLLECTIVES["shuffle"] + "if (lane == 0) fence_proxy_async();"
-    assert kinds(launched(behind, TMA_STORE)) == {("race", "advice")}
+    ending = WRITE + COLLECTIVES["shuffle"] + "if (lane == 0) fence_proxy_async();"
+    assert kinds(launched(ending, TMA_STORE)) == {("race", "advice")}
 
 
 @pytest.mark.parametrize("name", ["shuffle", "wgmma", "mma", "ldmatrix"])
@@ -192,19 +192,19 @@ extern "C" __global__ void maps(const __grid_constant__ TensorMap given, TensorM
         if (lane == 0) replace_global_address(mine, memory + 1024 * group);
         BEFORE
         copy_tensor_map_release(copies + group, mine);
-        BEHIND
+        ENDING
     }
 }
 """
 
 
 @pytest.mark.parametrize(
-    ("behind", "expected"), [("", {("race", "advice")}), ("__syncwarp();", set())], ids=["copy alone", "barrier"]
+    ("ending", "expected"), [("", {("race", "advice")}), ("__syncwarp();", set())], ids=["copy alone", "barrier"]
 )
-def test_a_map_that_is_replaced_after_its_copy_is_advice(behind, expected):
+def test_a_map_that_is_replaced_after_its_copy_is_advice(ending, expected):
     gpu = simulate.Device(schedules=4)
     given, memory, copies = np.zeros(128, np.int32), np.zeros(2048, np.uint8), np.zeros(256, np.uint8)
-    kernel = gpu.compile(MAPS.replace("BEFORE", "__syncwarp();").replace("BEHIND", behind), "maps")
+    kernel = gpu.compile(MAPS.replace("BEFORE", "__syncwarp();").replace("ENDING", ending), "maps")
     arguments = gpu.create_tensor_map(given, box_dim=(128,)), copies, memory
     report = gpu.launch(simulate.Config(1, 32), kernel, *arguments)
     assert kinds(report.findings) == expected

@@ -11,7 +11,7 @@ from tests.support.corpus_kernels import CorpusKernel, kernels, run
 SCHEDULES = 4
 MISSED: dict[str, str] = {  # wrong kernels without the expected error, and the reason
     "first/private_histogram_two_bins_short": "its values, drawn from 0 to 7, all fall into the first of its bins",
-    "first/wgmma_without_barrier_after_the_fill": "advice: an H200 lets a warpgroup come together at wgmma",
+    "first/wgmma_without_barrier_after_the_fill": "advice: an H200 synchronizes a warpgroup at wgmma",
 }
 
 

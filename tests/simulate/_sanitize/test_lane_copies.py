@@ -99,7 +99,7 @@ BODIES = {
         """,
         ("out-of-bounds",),
     ),
-    "wrong: what others write": (
+    "wrong: writes of other threads": (
         """
         out[t] = t;
         copy4(&tile[0][t], out + 63 - t); commit(); wait<0>(); __syncthreads();

@@ -46,17 +46,17 @@ extern "C" __global__ void in_a_block(const __grid_constant__ TensorMap source, 
 
 // One block writes it, and signals another.
 extern "C" __global__ void between_blocks(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
-    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+    unsigned* flag = reinterpret_cast<unsigned*>(out + 512);
     start();
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         for (int i = 0; i < 16; ++i) slot->opaque[i] = source.opaque[i];  // WRITE
         if (BUG != NO_RELEASE && BUG != LATE_RELEASE && BUG != NO_FENCES) fence_tensor_map_release();
         if (BUG == NO_FENCES) __threadfence();
-        atomicExch(told, 1);
+        atomicExch(flag, 1);
         if (BUG == LATE_RELEASE) fence_tensor_map_release();
     } else if (blockIdx.x == 1 && threadIdx.x == 0) {
         if (BUG == EARLY_ACQUIRE) fence_tensor_map_acquire(*slot);
-        while (atomicAdd(told, 0) == 0) __nanosleep(100);
+        while (atomicAdd(flag, 0) == 0) __nanosleep(100);
         if (BUG == NO_FENCES) __threadfence();
         if (BUG < NO_ACQUIRE) fence_tensor_map_acquire(*slot);
         load_through(*slot, out);
@@ -80,15 +80,15 @@ extern "C" __global__ void again(const __grid_constant__ TensorMap source, Tenso
 #ifdef RELEASED
 #define FENCE_(how, scope, operands) asm volatile("fence.proxy.tensormap::generic." how "." scope operands)
 extern "C" __global__ void scoped(const __grid_constant__ TensorMap source, TensorMap* slot, int* out) {
-    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+    unsigned* flag = reinterpret_cast<unsigned*>(out + 512);
     start();
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         for (int i = 0; i < 16; ++i) slot->opaque[i] = source.opaque[i];  // WRITE
         FENCE_("release", RELEASED, ";" ::: "memory");
         __threadfence();
-        atomicExch(told, 1);
+        atomicExch(flag, 1);
     } else if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 1) {
-        while (atomicAdd(told, 0) == 0) __nanosleep(100);
+        while (atomicAdd(flag, 0) == 0) __nanosleep(100);
         __threadfence();
         FENCE_("acquire", ACQUIRED, " [%0], 128;" :: "l"(slot) : "memory");
         load_through(*slot, out);
@@ -218,8 +218,8 @@ def test_unexpected_bytes_are_reported_at_the_end(bug):
     (finding,) = [each for each in launched("unexpected", bug).findings if each.kind == "transaction-count"]
     assert finding.severity == "advice"
     assert "ends with a tx-count of -1024: 1,024 bytes arrived in its phase 0 without an expect_tx" in finding.message
-    beside = {what: LINES[places[-1].line - 1] for what, places in finding.related}
-    assert "full.init" in beside["initialized"] and "// LOAD" in beside["bytes last arrived"]
+    related = {what: LINES[places[-1].line - 1] for what, places in finding.related}
+    assert "full.init" in related["initialized"] and "// LOAD" in related["bytes last arrived"]
 
 
 IN_USE = r"""

@@ -28,13 +28,13 @@ __device__ bool passed(unsigned long long& bar, unsigned long long token) {
         : "=r"(done) : "r"(at(&bar)), "l"(token) : "memory");
     return done;
 }
-__device__ bool looks(unsigned long long& bar, unsigned parity) {
+__device__ bool is_over(unsigned long long& bar, unsigned parity) {
     int done;
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.b32 %0, 1, 0, p; }"
         : "=r"(done) : "r"(at(&bar)), "r"(parity) : "memory");
     return done;
 }
-__device__ void wait(unsigned long long& bar, unsigned parity) { while (!looks(bar, parity)) {} }
+__device__ void wait(unsigned long long& bar, unsigned parity) { while (!is_over(bar, parity)) {} }
 
 extern "C" __global__ void k(int* out) {
     __shared__ unsigned long long bar, other;
@@ -65,16 +65,16 @@ def lines_of(body: str, mark: str) -> list[int]:
     return [number for number, line in enumerate(source.splitlines(), 1) if mark in line]
 
 
-def is_found(findings: tuple[simulate.Finding, ...], words: str, line: int) -> bool:
+def is_found(findings: tuple[simulate.Finding, ...], part: str, line: int) -> bool:
     return any(
-        finding.kind == "barrier-use" and words in finding.message and line in {place.line for place in finding.source}
+        finding.kind == "barrier-use" and part in finding.message and line in {place.line for place in finding.source}
         for finding in findings
     )
 
 
 INVALIDATED = {
     "while others wait": "arrive(bar);\n wait(bar, 0);\n if (t == 0) inval(bar);  // here",
-    "while others test": "arrive(bar);\n while (!looks(bar, 0)) {}\n if (t == 95) inval(bar);  // here",
+    "while others test": "arrive(bar);\n while (!is_over(bar, 0)) {}\n if (t == 95) inval(bar);  // here",
     "after a barrier of one warp": "arrive(bar);\n wait(bar, 0);\n __syncwarp();\n if (t == 0) inval(bar);  // here",
 }
 VALID_UNTIL_THEN = {

@@ -22,7 +22,7 @@ HARMLESS = {
     "all threads load, one stores": UPDATE,
     "in a loop": f"{HEAD} for (int i = 0; i < 4; ++i) {{ int x = *p; {KEPT} if (threadIdx.x == 0) *p = x + 3; "
     'asm volatile("" ::: "memory"); } }',
-    "behind the store": f"{HEAD} if (threadIdx.x == 32) *p = 3; int x = *p; {KEPT} "
+    "after the store": f"{HEAD} if (threadIdx.x == 32) *p = 3; int x = *p; {KEPT} "
     "if (threadIdx.x == 32) out[0] = x; }",
     "two places": f"{HEAD} int x = p[0]; {KEPT} if (threadIdx.x == 0) p[0] = x + 3; "
     f"int y = p[1]; {KEPT.replace('x', 'y')} if (threadIdx.x == 0) p[1] = y + 3; }}",

@@ -113,11 +113,11 @@ def test_the_sample():
 def test_the_remedy_fixes_the_kernel(name):
     source = source_of(name)
     found = launched(name, source, strict=True).errors
-    said = "\n".join(
+    remedies = "\n".join(
         finding.remedy or f"{finding.message} {simulate._findings._REMEDIES[finding.kind]}" for finding in found
     )
     for remedy, old, new in FIXES[name]:
-        assert remedy in said and source.count(old) == 1, said
+        assert remedy in remedies and source.count(old) == 1, remedies
         source = source.replace(old, new)
     assert launched(name, source, **STRICT).findings == ()
 

@@ -35,19 +35,19 @@ def test_a_right_kernel_has_no_finding(order):
     assert launched(0, STRICT, order=order).findings == ()
 
 
-@pytest.mark.parametrize(("bug", "kind", "where", "other", "says"), BUGS)
-def test_a_bug_is_found(bug, kind, where, other, says):
+@pytest.mark.parametrize(("bug", "kind", "where", "other", "part"), BUGS)
+def test_a_bug_is_found(bug, kind, where, other, part):
     finding = launched(bug).errors[0]
     assert finding.kind == kind
     assert finding.source[-1].line == line_of(where)
     assert [place.line for place in finding.other[-1:]] == ([line_of(other)] if other else [])
-    assert says in finding.message
+    assert part in finding.message
 
 
 @pytest.mark.parametrize("order", ["late", "random"])
 @pytest.mark.parametrize(("bug", "kind"), [bug[:2] for bug in BUGS])
 def test_a_bug_is_found_in_other_orders(bug, kind, order):
-    """A wait for the wrong phase may let the next arrival come too early, before it never returns."""
+    """A wait for the wrong phase may let the next arrival come too early, and then never return."""
     assert launched(bug, order=order).errors[0].kind in (kind, "barrier-use")
 
 
@@ -123,7 +123,7 @@ def test_an_unused_suppression_is_reported():
     assert "unused suppression: Suppression(kind='deadlock'" in str(report)
 
 
-@pytest.mark.parametrize(("kind", "reason", "says"), [("rase", "why", "one of race"), ("race", " ", "needs a reason")])
-def test_a_suppression_needs_a_kind_and_a_reason(kind, reason, says):
-    with pytest.raises(ValueError, match=says):
+@pytest.mark.parametrize(("kind", "reason", "part"), [("rase", "why", "one of race"), ("race", " ", "needs a reason")])
+def test_a_suppression_needs_a_kind_and_a_reason(kind, reason, part):
+    with pytest.raises(ValueError, match=part):
         simulate.Suppression(kind, "*", reason)

@@ -19,42 +19,42 @@ __shared__ int part[32];
 __shared__ Barrier ready;
 
 // One block writes and sets a flag; another reads after that.
-template <typename Tell, typename Hear>
-__device__ void flag(int* out, Tell tell, Hear hear) {
-    unsigned* told = reinterpret_cast<unsigned*>(out + 512);
+template <typename Set, typename Wait>
+__device__ void flag(int* out, Set set, Wait wait) {
+    unsigned* word = reinterpret_cast<unsigned*>(out + 512);
     if (blockIdx.x == 0) {
         out[threadIdx.x] = 1;
         __syncthreads();
-        if (threadIdx.x == 0) tell(told);
+        if (threadIdx.x == 0) set(word);
     } else if (blockIdx.x == 1) {
-        if (threadIdx.x == 0) hear(told);
+        if (threadIdx.x == 0) wait(word);
         __syncthreads();
         out[threadIdx.x + 256] = out[threadIdx.x];
     }
 }
 template <Scope Where>
-__device__ void spin(unsigned* told) { while (load_acquire<Where>(told) == 0) __nanosleep(100); }
+__device__ void spin(unsigned* word) { while (load_acquire<Where>(word) == 0) __nanosleep(100); }
 
 extern "C" __global__ void gpu_flag(int* out) {
-    flag(out, [](unsigned* told) { store_release(told, 1u); }, spin<Scope::gpu>);
+    flag(out, [](unsigned* word) { store_release(word, 1u); }, spin<Scope::gpu>);
 }
 extern "C" __global__ void __cluster_dims__(2) cluster_flag(int* out) {
-    flag(out, [](unsigned* told) { store_release<Scope::cluster>(told, 1u); }, spin<Scope::cluster>);
+    flag(out, [](unsigned* word) { store_release<Scope::cluster>(word, 1u); }, spin<Scope::cluster>);
 }
 extern "C" __global__ void cta_release(int* out) {
-    flag(out, [](unsigned* told) { store_release<Scope::cta>(told, 1u); }, spin<Scope::gpu>);
+    flag(out, [](unsigned* word) { store_release<Scope::cta>(word, 1u); }, spin<Scope::gpu>);
 }
 extern "C" __global__ void cta_acquire(int* out) {
-    flag(out, [](unsigned* told) { store_release(told, 1u); }, spin<Scope::cta>);
+    flag(out, [](unsigned* word) { store_release(word, 1u); }, spin<Scope::cta>);
 }
 extern "C" __global__ void cluster_release(int* out) {   // the two are in different clusters
-    flag(out, [](unsigned* told) { store_release<Scope::cluster>(told, 1u); }, spin<Scope::gpu>);
+    flag(out, [](unsigned* word) { store_release<Scope::cluster>(word, 1u); }, spin<Scope::gpu>);
 }
 extern "C" __global__ void cta_fence(int* out) {
-    flag(out, [](unsigned* told) { __threadfence_block(); atomicExch(told, 1u); }, spin<Scope::gpu>);
+    flag(out, [](unsigned* word) { __threadfence_block(); atomicExch(word, 1u); }, spin<Scope::gpu>);
 }
 extern "C" __global__ void gpu_fence(int* out) {
-    flag(out, [](unsigned* told) { __threadfence(); atomicExch(told, 1u); }, spin<Scope::gpu>);
+    flag(out, [](unsigned* word) { __threadfence(); atomicExch(word, 1u); }, spin<Scope::gpu>);
 }
 extern "C" __global__ void cta_fence_in_a_cta(int* out) {
     if (threadIdx.x == 0) { out[0] = 1; __threadfence_block(); atomicExch(out + 512, 1); }

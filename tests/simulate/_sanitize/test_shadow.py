@@ -25,21 +25,21 @@ def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("strong", [WEAK, STRONG])
-@pytest.mark.parametrize("alone", [False, True])
-def test_late(strong, alone):
+@pytest.mark.parametrize("is_one", [False, True])
+def test_late(strong, is_one):
     seen = set()
     for seed in range(60):
-        stamps, known, who, first = drawn(seed)
-        who = who[:1] if alone else who
+        stamps, known, lanes, first = drawn(seed)
+        lanes = lanes[:1] if is_one else lanes
         units = first[:, None] + np.arange(EACH)
-        heard = known.at(np.broadcast_to(who, ACCESSES)[:, None], stamps.values[:, units] & 0xFFFFF)
-        late = heard < stamps.values[:, units] >> 20
+        known_epochs = known.at(np.broadcast_to(lanes, ACCESSES)[:, None], stamps.values[:, units] & 0xFFFFF)
+        late = known_epochs < stamps.values[:, units] >> 20
         if strong:
             late &= stamps.notes[:, units] & 1 == WEAK
         places = late.any(axis=(1, 2))
-        for looked in (0b111, 0b101, 0b010):
-            expected = sum(1 << place for place in range(3) if places[place] and looked >> place & 1)
-            assert stamps.late(looked, first, EACH, *known, who, strong) == expected
+        for chosen in (0b111, 0b101, 0b010):
+            expected = sum(1 << place for place in range(3) if places[place] and chosen >> place & 1)
+            assert stamps.late(chosen, first, EACH, *known, lanes, strong) == expected
             seen.add(expected)
     assert len(seen) == 8
 
@@ -78,7 +78,7 @@ def test_a_conflict_contains_units_columns_and_epochs():
     assert shadow.after_reads(units, known, np.array([0, 1])) == []
 
 
-def test_the_nearest_writer_is_at_the_next_lower_unit():
+def test_the_neighboring_writer_is_at_a_lower_unit_if_any():
     shadow = Shadow(64, 4)
     for unit, site in ((2, 7), (4, 8), (6, 9)):
         shadow.write(shadow.range(4 * unit, 4), stamps_of(0, [1]), site)

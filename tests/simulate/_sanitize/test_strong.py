@@ -132,7 +132,7 @@ PAIRS = {
         "if (T == 0) { atomicAdd(out + B, 1); other[B] = __ldcg(out + B); }",
     ),
 }
-# Right: values that blocks exchange without a fence of the reader, or by an order that was observed.
+# Right: values that blocks exchange without a fence of the reader, or in observation order (PTX ISA).
 RIGHT = {
     "compare_and_swap_begins_with_a_load": (
         "int seen = other[0], old; do { old = seen; seen = atomicCAS(other, old, old + 2); } while (seen != old);"
@@ -153,7 +153,7 @@ RIGHT = {
         "if (T) return; while (atomicCAS(other, 0, 1)) { } __threadfence(); out[0] += 1; __threadfence();"
         "atomicExch(other, 0);"
     ),
-    "flag_beside_its_value": (
+    "flag_next_to_its_value": (
         "volatile int2* word = (volatile int2*)(out + 2 * T);"
         "if (B == 0) { word->x = T; __threadfence(); word->y = 1; }"
         "else { while (word->y == 0) { } other[T] = word->x; }"
@@ -235,7 +235,7 @@ def test_a_right_kernel_has_no_error(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
+    ("name", "part"),
     [
         ("store_and_atomic", "Conflict and Data-races"),
         ("atomics_of_the_block", "the scope of one does not include the other's thread"),
@@ -244,5 +244,5 @@ def test_a_right_kernel_has_no_error(name: str) -> None:
         ("store_and_reduction", "TMA reduction"),
     ],
 )
-def test_the_message_names_the_condition_that_fails(name: str, words: str) -> None:
-    assert words in str(launched(PAIRS[name][0]))
+def test_the_message_names_the_condition_that_fails(name: str, part: str) -> None:
+    assert part in str(launched(PAIRS[name][0]))

@@ -256,7 +256,7 @@ class SharedRaceChecker:
     def _read_unwritten(
         self, lanes: np.ndarray, units: Cells, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
     ) -> None:
-        """Report a read of bytes that were never written, with the last write next to them."""
+        """Report a read of bytes that were never written, with the statement that wrote next to them."""
         size = self._shadow.unit_bytes
         self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))

@@ -1,8 +1,8 @@
-"""Fences of tensor maps in global memory: a release in the thread that changes a map, an acquire in the user.
+"""Fences of tensor maps in global memory: a release in the changing thread, an acquire in the using thread.
 
-``tensormap`` instructions and ordinary stores change a map. Source: PTX ISA 9.0, "membar,
-fence": ``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++ Programming Guide, "Tensor
-Memory Accelerator": a map in global memory needs the fence in each block that uses it.
+``tensormap`` instructions and ordinary stores change a map. Source: PTX ISA 9.0, "membar, fence":
+``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++ Programming Guide, "Tensor Memory
+Accelerator": a map in global memory needs the fence in each block that uses it.
 """
 
 from __future__ import annotations
