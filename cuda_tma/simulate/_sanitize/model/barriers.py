@@ -82,7 +82,7 @@ class Phases:
 
 
 class Barriers:
-    """``bar``, ``barrier.cluster``, ``bar.warp.sync`` and mbarriers of all resident clusters."""
+    """The barriers of all resident clusters: ``bar``, ``barrier.cluster``, ``bar.warp.sync`` and mbarriers."""
 
     def __init__(self, clocks: Clocks, lanes_of_cta: int, pitch: int):
         self._clocks, self._lanes_of_cta, self._pitch = clocks, lanes_of_cta, pitch
@@ -90,7 +90,7 @@ class Barriers:
         self._arrived: defaultdict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
-        self._sent_to: set[int] = set()  # mbarriers, by st.async of other CTAs
+        self._sent_to: set[int] = set()  # mbarriers that sends from other CTAs signal
 
     def forget(self, slot: int, ctas: range) -> None:
         """Forget the barriers of a slot and of its CTAs, because another cluster begins there."""

@@ -301,8 +301,8 @@ class Clocks:
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
         """Let lanes that meet at a barrier acquire each other's observations, by fences of their own.
 
-        Of two fence.sc, such as __threadfence(), one precedes. Here the releasing thread's fence is first,
-        because a write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers have their fences outside.
+        One fence.sc, such as __threadfence(), precedes the other. Here the releasing thread's fence is first, because a
+        write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers have their fences outside.
         """
         for scope, clock in enumerate(noticed):
             for lane in as_array(lanes).tolist() if clock is not None else ():

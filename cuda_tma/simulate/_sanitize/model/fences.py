@@ -58,7 +58,7 @@ class Fences:
         return self._at[slot]
 
     def executed(self, lanes: Iterable[int]) -> list[int]:
-        """Return those of some lanes that have executed a fence."""
+        """Return the lanes that have executed a fence."""
         return [lane for lane in lanes if lane in self._clocks] if self._clocks else []
 
     def given(self, lanes: list[int], scope: int) -> np.ndarray | None:

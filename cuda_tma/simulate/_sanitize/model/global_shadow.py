@@ -51,7 +51,7 @@ class GlobalShadow:
         return None if None in areas else {area.segment: area.before for area in areas if area is not None}
 
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
-        """Return the statement of the last write of each unit that does not precede a lane's access, otherwise -1.
+        """Return the statement of the last write of each unit if it does not precede a lane's access, otherwise -1.
 
         The first array contains weak writes, the second strong ones.
         """
@@ -213,7 +213,7 @@ class GlobalShadow:
         )
 
     def written(self, these: AreaCells) -> PriorAccess | None:
-        """Return the first write of this launch to units, in order or not."""
+        """Return a write of this launch to one of some units, whether it precedes or not; otherwise None."""
         area = these.area
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
             found = np.flatnonzero(row.stamps[these.units])

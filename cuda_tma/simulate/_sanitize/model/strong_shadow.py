@@ -26,13 +26,13 @@ ANY_BYTES = GPU  # the shape of a reduction by TMA: each element separately, at 
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
-    """Return the shapes of the units of some accesses: the scope, the unit's place in its access, the units of it."""
+    """Return the shapes of the units of some accesses: the scope, a unit's index in its access, their number."""
     offsets = np.tile(np.arange(each, dtype=np.int32), count)
     return each << _SCOPE_BITS + _OFFSET_BITS | offsets << _SCOPE_BITS | scope
 
 
 class StrongShadow:
-    """Strong accesses to all arrays.
+    """The strong accesses to all arrays.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ class TensorShadow:
         return stamps[..., columns, groups], notes[..., columns, groups]
 
     def is_unwritten(self, touch: Touch) -> bool:
-        """Return whether nothing has been written to any of some cells."""
+        """Return whether none of some cells has been written."""
         stamps, _ = self._of(touch)
         return not stamps[WRITTEN, _ORDER].any()
 
