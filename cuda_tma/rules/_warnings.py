@@ -132,7 +132,7 @@ def _unexplained(m: TensorMap) -> Findings:
     found = []
     for word, mask in m.p.unexplained:
         effect = "their effect is unknown" if mask << 32 * word & ~_UNREAD else "no load reads them"
-        need = f"none: bits {mask:#x} of word {word} differ from what the driver writes, and {effect}"
+        need = f"none: bits {mask:#x} of word {word} differ from the driver's encoding, and {effect}"
         found.append(Finding(None, (word, mask), need, fix="Encode the params without them."))
     return found
 

@@ -301,15 +301,14 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
     odd = with_words(params, {31: 0xFFFFFFFF, 2: 1 << 23})
     assert check(odd) == ()
     assert [v.message for v in warnings(odd)] == [
-        "unexplained=(2, 8388608) should be none: bits 0x800000 of word 2 differ from what the driver writes, and "
+        "unexplained=(2, 8388608) should be none: bits 0x800000 of word 2 differ from the driver's encoding, and "
         "their effect is unknown. Encode the params without them.",
-        "unexplained=(31, 4294967295) should be none: bits 0xffffffff of word 31 differ from what the driver writes, "
+        "unexplained=(31, 4294967295) should be none: bits 0xffffffff of word 31 differ from the driver's encoding, "
         "and their effect is unknown. Encode the params without them.",
     ]
     assert sentence(odd, warnings(odd)[1], "float32") == (
         "the bytes contain bits that belong to no parameter; better: none: bits 0xffffffff of word 31 differ "
-        "from what the driver "
-        "writes, and their effect is unknown. Encode the params without them. "
+        "from the driver's encoding, and their effect is unknown. Encode the params without them. "
         "[driver: unexplained=(31, 4294967295)]"
     )
 
@@ -320,7 +319,7 @@ def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
     odd = replace(LEGAL, unexplained=((word, mask),))
     (warning,) = warnings(odd)
     assert warning.value == (word, mask) and warning.requirement == (
-        f"none: bits {mask:#x} of word {word} differ from what the driver writes, and "
+        f"none: bits {mask:#x} of word {word} differ from the driver's encoding, and "
         + ("their effect is unknown" if read else "no load reads them")
     )
 
