@@ -82,7 +82,7 @@ cdef class TensorMapDescriptor:
 
     def __reduce__(self):
         raise TypeError("a TensorMapDescriptor cannot be copied or pickled: it belongs to a process and a context. "
-                "Make another: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
+                        "Make another: TensorMapDescriptor.from_bytes(bytes(descriptor), descriptor.tensor)")
 
     @property
     def params(self):

@@ -258,7 +258,7 @@ def test_the_drivers_reason_for_a_refused_wide_map(driver, device_tensor):
     assert driver.encoded == 0
     del driver.errors["cuDeviceGetAttribute"]
     driver.compute_capability, driver.errors["cuTensorMapEncodeIm2colWide"] = (10, 0), 700
-    with pytest.raises(TensorMapError, match="the driver's encoder failed with CUDA_ERROR_ILLEGAL_ADDRESS, whatever"):
+    with pytest.raises(TensorMapError, match="encoder failed with CUDA_ERROR_ILLEGAL_ADDRESS, for any arguments"):
         cuda_tma.create_tensor_map(tensor, WIDE)
     driver.errors["cuTensorMapEncodeIm2colWide"] = 201
     with pytest.raises(TensorMapError, match="no CUDA context is current"):

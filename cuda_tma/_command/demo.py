@@ -28,6 +28,7 @@ from ..enums import TensorMapDataType
 from ..kernel_parameters import MapType
 from ..smem import tx_bytes
 from .exit_status import ACCEPTED, REFUSED, Misuse
+from .outcome import counted
 
 if TYPE_CHECKING:
     from .. import simulate
@@ -113,7 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     blurred = blurring(picture)
     seconds = time.perf_counter() - start
-    print(f"{picture.shape[2]} x {picture.shape[1]} pixels, {picture.shape[0]} plane(s): {seconds:.2f} s in all")
+    planes, rows, columns = picture.shape
+    print(f"{columns} x {rows} pixels, {counted(planes, 'plane', 'planes')}: {seconds:.2f} s in all")
     try:
         write_png(output, side_by_side(picture, blurred))
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name

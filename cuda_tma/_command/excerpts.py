@@ -41,12 +41,12 @@ def described(finding: Finding, sources: Sources) -> list[Styled]:
     if finding.rule:
         pieces += [("  rule: ", "bold"), (f"{finding.rule}\n", "")]
     pieces += [("  remedy: ", "bold green"), (f"{finding.remedy or finding.general_remedy}\n", "")]
-    if who := _who(finding):
-        pieces += [("  who: ", "bold"), (f"{who}\n", "")]
+    if where := _where(finding):
+        pieces += [("  where: ", "bold"), (f"{where}\n", "")]
     return pieces
 
 
-def _who(finding: Finding) -> str:
+def _where(finding: Finding) -> str:
     parts = []
     for name, values in (("block", finding.blocks), ("thread", finding.threads)):
         if values:

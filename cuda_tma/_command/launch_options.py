@@ -45,11 +45,9 @@ def add_configuration(command: Any, *, required: bool) -> None:
         ("grid", "number of CTAs, x first; of clusters, if --cluster is given"),
         ("block", "threads of a CTA, x first"),
     ):
-        command.add_argument(f"--{name}", type=sizes, required=required, metavar="4x1x1", help=text)
-    command.add_argument("--cluster", type=sizes, metavar="2", help="CTAs of a cluster, x first")
-    command.add_argument(
-        "--shmem-size", type=integer, default=0, metavar="65536", help="dynamic shared memory in bytes"
-    )
+        command.add_argument(f"--{name}", type=sizes, required=required, metavar="XxYxZ", help=text)
+    command.add_argument("--cluster", type=sizes, metavar="XxYxZ", help="CTAs of a cluster, x first")
+    command.add_argument("--shmem-size", type=integer, default=0, metavar="N", help="dynamic shared memory in bytes")
     command.add_argument(
         "--arg",
         action="append",
@@ -71,12 +69,12 @@ def add_configuration(command: Any, *, required: bool) -> None:
 
 
 def _add_limits(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--seed", type=integer, metavar="1", help=f"seed of the random orders (default: {SEED})")
+    command.add_argument("--seed", type=integer, metavar="N", help=f"seed of the random orders (default: {SEED})")
     command.add_argument(
         "--max-steps",
         type=integer,
         default=_MOST_STEPS,
-        metavar="100000",
+        metavar="N",
         help="steps after which a kernel counts as endless; a step is an instruction of a group of threads (default: "
         f"{_MOST_STEPS})",
     )

@@ -26,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _listed(dict(NAMES), arguments.json)
     if len(given) == 1:
         raise Misuse("pass two layouts: the one that an instruction writes, and the one that another reads")
-    found = _compared(*given, arguments.loaded)
+    written, read = given
+    found = _compared(written, read, arguments.loaded)
     if arguments.output:
         _draw(found, Path(arguments.output))
     if arguments.json:

@@ -89,7 +89,8 @@ def argv_of(command: Sequence[str]) -> list[str]:
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", os.defpath)])
     found = shutil.which(name, path=path)
     if found is None:
-        raise FileNotFoundError(f"there is no program {name}")
+        hint = f"; did you mean ./{name}?" if os.access(name, os.X_OK) else ""
+        raise FileNotFoundError(f"there is no program {name}{hint}")
     return [found, *rest]
 
 

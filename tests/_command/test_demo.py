@@ -268,7 +268,7 @@ def test_the_generated_picture_is_blurred_without_an_input(tmp_path, monkeypatch
     monkeypatch.setattr(demo, "generated_picture", lambda: np.ones((1, 9, 70), np.float32))
     assert run(tmp_path) == 0
     out = capsys.readouterr().out
-    assert "70 x 9 pixels, 1 plane(s): " in out and f"before and after: {tmp_path / 'out.png'}\n" in out
+    assert "70 x 9 pixels, 1 plane: " in out and f"before and after: {tmp_path / 'out.png'}\n" in out
 
 
 def test_the_zone_plate():

@@ -87,7 +87,7 @@ def test_a_fault_is_shown_with_both_lines_rule_and_remedy(sanitize):
     )
     assert "   12 |         load(tile, source, full, Coordinates{0});\n      |         ^\n" in out
     assert '  rule: PTX ISA, "Causality Order"' in out and "  remedy: wait for the phase of the copy's mbarrier" in out
-    assert "  who: block (0, 0, 0), thread 0\n" in out
+    assert "  where: block (0, 0, 0), thread 0\n" in out
     assert out.splitlines()[-1].startswith("1 error, 1 piece of advice; 4 schedules, ")
 
 

@@ -48,7 +48,7 @@ def add_to_fragments(
     float[:, ::1] registers not None, const Py_ssize_t[::1] rows not None, const Py_ssize_t[::1] lanes not None,
     bint with_c, tuple least, int fraction_bits, int kept_bits
 ):
-    """Add as `add_to_rows`, or compute D = A * B, where the registers of warpgroups hold C and D as f32, see `fragments.py`.
+    """Add as `add_to_rows`, or compute D = A * B; registers of warpgroups contain C and D as f32 (`fragments.py`).
 
     Parameters
     ----------

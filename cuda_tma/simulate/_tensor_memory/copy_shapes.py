@@ -19,7 +19,7 @@ COLUMNS_OF_SHIFT = 8  # 32 bytes
 _QUARTER = 32
 _PIECE_COLUMNS = 4
 _SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
-_LANES = {  # of each row: a lane for each copy of it
+_LANES: dict[str, list[range] | list[list[int]]] = {  # of each row: a lane for each copy of it
     "128x256b": [range(128)],
     "128x128b": [range(128)],
     "4x256b": [range(0, 128, 32)],

@@ -92,7 +92,7 @@ def test_one_instruction():
     "text",
     [
         HEAD + "// x\n;" * 2_000_000,
-        f"{HEAD}.global .b8 x[] = {{{'1,' * 1_000_000}}};",
+        f"{HEAD}.global .b8 x[] = {{{'{1},' * 1_000_000}}};",
         COUNTS.replace("L:\n", "L:\n" + "add.u64 %rd1, %rd1, 1;\n" * 100_000),
         HEAD + ".global .b8 x;\n" * 300_000,
     ],

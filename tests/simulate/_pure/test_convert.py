@@ -248,7 +248,7 @@ def test_packed_integers():
     [
         *("cvt.f32.f64 d, a", "cvt.rn.f64.f32 d, a", "cvt.f16.f32 d, a", "cvt.s32.f32 d, a", "cvt.f32.s32 d, a"),
         *("cvt.rn.e4m3x2.f32 d, a, b", "cvt.bf16x2.e4m3x2 d, a", "cvt.rs.f16x2.f32 d, a, b, c"),
-        *("cvt.rn.satfinite.e2m1x2.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.f16x2 d, a"),
+        *("cvt.rs.satfinite.e2m1x4.f32 d, a, b", "cvt.rn.tf32.f16 d, a", "cvt.rn.bf16x2.f16x2 d, a"),
     ],
 )
 def test_unknown_facts_are_not_guessed(text):

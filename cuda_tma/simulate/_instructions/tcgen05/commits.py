@@ -9,6 +9,7 @@ import numpy as np
 
 from ..._copies.copy import Issue, each_lane
 from ..._copies.engine import Operation
+from ..._ptx import Address, Operand
 from ..._sync.mbarrier import BYTES
 from ..._warps.binder import I64, U32, Binder, Read
 from ..._warps.code import Step
@@ -39,9 +40,9 @@ def commit(binder: Binder) -> Step:
     return step
 
 
-def _address(binder: Binder, operand: object) -> Read:
+def _address(binder: Binder, operand: Operand) -> Read:
     """Return shared addresses, of an operand that is one, or a generic one."""
-    found = binder.address(operand) if type(operand).__name__ == "Address" else binder.read(operand, I64)
+    found = binder.address(operand) if isinstance(operand, Address) else binder.read(operand, I64)
     window = 0 if space_of(binder.instruction.opcode) else WINDOWS["shared::cluster"]
     return lambda group, lanes: found(group, lanes) - window
 
