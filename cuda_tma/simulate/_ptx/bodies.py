@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import count
 
 from .tokens import Check, Token, tokens
 
@@ -12,6 +13,7 @@ __all__ = ["BODY", "tokens_outside"]
 BODY = "body"  # the kind of a token that is the whole text between the braces of a function, with the braces
 _OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
 _INSIDE = re.compile(r'"|//|/\*|[{}]')
+_EVERY = 4096  # marks between two checks of the clock
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -19,7 +21,7 @@ def tokens_outside(text: str, check: Check) -> list[Token]:
     """Return the tokens of a PTX text, with one for each body of a function."""
     found: list[Token] = []
     at, line = 0, 1
-    for start, end in _bodies(text):
+    for start, end in _bodies(text, check):
         found += tokens(text[at:start], check, line)[:-1]
         line += text.count("\n", at, start)
         found.append(Token(BODY, text[start:end], line))
@@ -27,10 +29,14 @@ def tokens_outside(text: str, check: Check) -> list[Token]:
     return found + tokens(text[at:], check, line)
 
 
-def _bodies(text: str) -> Iterator[tuple[int, int]]:
+def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
     """Yield the start and the end of each body that ends."""
     at, is_function, is_pragma = 0, False, False
-    while (found := _OUTSIDE.search(text, at)) is not None:
+    for number in count(1):
+        if (found := _OUTSIDE.search(text, at)) is None:
+            return
+        if not number % _EVERY:
+            check()
         at, mark = _behind(text, found), found[0]
         if mark == ".pragma":
             is_pragma = True  # among the attributes of a function, with a semicolon
@@ -39,16 +45,20 @@ def _bodies(text: str) -> Iterator[tuple[int, int]]:
         elif mark == ";":
             is_function, is_pragma = is_function and is_pragma, False
         elif mark == "{" and is_function:
-            if (end := _end(text, at)) is None:
+            if (end := _end(text, at, check)) is None:
                 return
             yield found.start(), end
             at, is_function = end, False
 
 
-def _end(text: str, at: int) -> int | None:
+def _end(text: str, at: int, check: Check) -> int | None:
     """Return the end of a body whose first brace ends at a place."""
     depth = 1
-    while (found := _INSIDE.search(text, at)) is not None:
+    for number in count(1):
+        if (found := _INSIDE.search(text, at)) is None:
+            return None
+        if not number % _EVERY:
+            check()
         at, mark = _behind(text, found), found[0]
         depth += (mark == "{") - (mark == "}")
         if not depth:
