@@ -4,9 +4,9 @@ its goal.
 A :class:`Work` prepares a timer: a function from a number of calls to the nanoseconds of one. If a work cannot be
 prepared or run, for example because a peer is not installed, its row contains the reason, and the others continue.
 
-:func:`compare` gives every work one repeat per round, in an order that rotates. If a goal is a few per cent, two works
-are also timed in pairs, one directly after the other, in alternating order: slow drifts do not affect the ratio of a
-pair.
+:func:`compare` runs each work once per round, and rotates their order from round to round. If a goal is a few per
+cent, two works are also timed in pairs, one directly after the other, in alternating order: slow drifts do not affect
+the ratio of a pair.
 """
 
 from __future__ import annotations

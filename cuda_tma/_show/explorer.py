@@ -94,8 +94,8 @@ def _chosen(params: Params) -> dict[str, object]:
     several = [extent for extent in extents[1:] if extent > 1]
     if not isinstance(params, TiledParams) or params.interleave or len(several) > 1:
         raise TensorMapError(
-            f"the box delivers {extents}; the explorer shows tiled maps without interleave, of whose box one dimension "
-            "other than the innermost is more than 1"
+            f"the box delivers {extents}; the explorer shows tiled maps without interleave whose box has at most one "
+            "dimension above 1 beside the innermost"
         )
     return {
         "type": TensorMapDataType(params.data_type).short_name,

@@ -69,7 +69,7 @@ def test_a_hang_is_explained(device, number):
         return
     assert answer["kind"] == "KernelHang", text
     assert_told(text, planted)
-    assert ("the kernel still runs" in text) == (planted.ends == "never"), text
+    assert ("the kernel is still running" in text) == (planted.ends == "never"), text
     assert answer["seconds"] < WATCHDOG_SECONDS + 2
     if planted.ends == "hang":
         assert answer["launches"] and answer["written"] == [1] * planted.cluster

@@ -216,7 +216,7 @@ def test_nvcc(tmp_path):
 
 
 def test_derived_bytes_are_the_drivers():
-    """The compiler evaluates words 16 and 18 of the map, at the codec's places; the other words stay."""
+    """The header computes words 16 and 18 of the map at compile time, and leaves the other words unchanged."""
     check = """
 __device__ constexpr bool agrees() {
     TensorMap map{};

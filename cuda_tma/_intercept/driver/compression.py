@@ -41,7 +41,7 @@ def lz4_block(data: bytes, size: int) -> bytes:
 
 
 def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
-    """Return a length and the place behind it: 15 goes on in further bytes, as long as they are 255."""
+    """Return a length and the position after it: a length of 15 continues in the next bytes, until one is not 255."""
     total, is_open = first, first == 15
     while is_open:
         total += data[at]

@@ -17,8 +17,8 @@ __device__ inline void fence_proxy_async_cluster() {
     asm volatile("fence.proxy.async.shared::cluster;" ::: "memory");
 }
 
-// ... .global: for global memory. Call it in each thread whose ordinary writes a copy of the same grid reads, before the
-// thread signals the copying thread.
+// ... .global: for global memory. If a copy of the same grid reads the ordinary writes of a thread, that thread calls it
+// before it signals the copying thread.
 __device__ inline void fence_proxy_async_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // ... for all memory.

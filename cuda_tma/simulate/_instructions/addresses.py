@@ -58,7 +58,7 @@ def isspacep(binder: Binder) -> Step:
 def mapa(binder: Binder) -> Step:
     """Return an address in a CTA of the cluster; if the CTA is absent, an access is wrong, not the address.
 
-    CuTe DSL's pipelines map an mbarrier to the CTA of each lane's number, and some lanes arrive.
+    In CuTe DSL's pipelines, each lane maps the mbarrier to the CTA with the lane's number; only some lanes then arrive.
     """
     parts = binder.instruction.opcode
     result, source, rank = binder.instruction.operands

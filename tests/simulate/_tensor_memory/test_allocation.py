@@ -144,3 +144,18 @@ def test_an_address_without_a_quarter_names_lanes_of_the_warp():
     report, out = run(body)
     assert report.findings == ()
     assert out.tolist() == [*range(128)]
+
+
+@pytest.mark.parametrize("threads", [1, 7, 40])
+def test_a_warp_of_fewer_threads_allocates(threads):
+    body = "if (warp == 0) { ALLOC(base, 64); DEALLOC(base[0], 64); }"
+    report, _ = run(body, threads)
+    assert report.findings == ()
+
+
+def test_a_warp_of_fewer_threads_moves_no_lanes():
+    body = "ALLOC(base, 64); x = 7; ST(base[0], x); DEALLOC(base[0], 64);"
+    report, _ = run(body, 7)
+    (finding,) = report.errors
+    assert finding.kind == "tensor-memory"
+    assert "in a warp of 7 threads (PTX ISA: it moves 32 lanes" in finding.message

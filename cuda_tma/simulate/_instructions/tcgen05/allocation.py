@@ -48,7 +48,7 @@ def _by_warps(binder: Binder, act: Act) -> Step:
         if ready is None:
             return YIELD
         goes: list[np.ndarray] = []
-        for warp in np.split(as_array(ready), np.flatnonzero(np.diff(as_array(ready) // WARP)) + 1):
+        for warp in _warps_of(as_array(ready)):
             together = met(group, warp)
             ctas = tuple(sorted(int(group.parts.geometry.cta_of_lane[each[0]]) for each in together))
             if together and act(group, np.sort(np.concatenate(together)), ctas):
@@ -60,6 +60,11 @@ def _by_warps(binder: Binder, act: Act) -> Step:
         return YIELD
 
     return step
+
+
+def _warps_of(lanes: np.ndarray) -> list[np.ndarray]:
+    """Return the lanes of each warp; the last warp of a CTA may have fewer than 32."""
+    return np.split(lanes, np.flatnonzero(np.diff(lanes // WARP)) + 1)
 
 
 @instruction("tcgen05.alloc", section=SECTION.format("alloc"), moves=True)
@@ -74,10 +79,10 @@ def alloc(binder: Binder) -> Step:
         allocator.check_count(asked, by, lanes)
         place = allocator.take(ctas, asked, by, lanes)
         if place is None:
-            for warp in lanes.reshape(-1, WARP):
+            for warp in _warps_of(lanes):
                 allocator.park(Parked(group.context, binder.pc, binder.pc, warp), asked)
             return False
-        for warp in lanes.reshape(-1, WARP):
+        for warp in _warps_of(lanes):
             _put(group, by, address, warp, place)
         return True
 
@@ -103,7 +108,7 @@ def dealloc(binder: Binder) -> Step:
         asked, first = _same(columns, group, lanes), _same(address, group, lanes)
         allocator.check_count(asked, by, lanes)
         allocator.free(ctas, first, asked, by, lanes)
-        for cta, warp in zip(ctas, lanes.reshape(-1, WARP), strict=True):
+        for cta, warp in zip(ctas, _warps_of(lanes), strict=True):
             touch = Touch(cta, first, asked, tuple(range(8)), False, True)
             group.parts.events.tell(ColumnsFreed(warp, by, touch))
         return True

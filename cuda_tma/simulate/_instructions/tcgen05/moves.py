@@ -68,6 +68,7 @@ def _moving(
     def act(group: Group, lanes: Lanes) -> None:
         parts, views = group.parts, group.views[_WORD]
         here = as_array(lanes)
+        _check_whole(here, by)
         addresses = address(group, lanes).reshape(-1, WARP)
         for warp, given in zip(here.reshape(-1, WARP), addresses, strict=True):
             first, cta = int(warp[0]), int(parts.geometry.cta_of_lane[warp[0]])
@@ -87,6 +88,18 @@ def _moving(
         return when_together(group, lanes, pc, act)
 
     return step
+
+
+def _check_whole(lanes: np.ndarray, by: Instruction) -> None:
+    """Refuse warps of fewer than 32 threads: a block's last warp may be one."""
+    if len(lanes) % WARP:
+        raise Fault(
+            "tensor-memory",
+            f"tcgen05.{by.opcode[1]} in a warp of {len(lanes) % WARP} threads (PTX ISA: it moves 32 lanes, one for "
+            "each thread of the warp). Remedy: launch a multiple of 32 threads",
+            lanes,
+            by,
+        )
 
 
 def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, by: Instruction) -> tuple[int, int]:
