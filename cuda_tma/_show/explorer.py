@@ -95,7 +95,7 @@ def _chosen(params: Params) -> dict[str, object]:
     if not isinstance(params, TiledParams) or params.interleave or len(several) > 1:
         raise TensorMapError(
             f"the box delivers {extents}; the explorer shows tiled maps without interleave whose box has at most one "
-            "dimension above 1 beside the innermost"
+            "dimension above 1 except the innermost"
         )
     return {
         "type": TensorMapDataType(params.data_type).short_name,
