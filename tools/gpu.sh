@@ -66,7 +66,10 @@ sanitized_examples() { # tool
 
 rm -f "$out"/part*.json "$out"/*.line
 case $stages in *" tests "*)
-  count=${CUDA_TMA_PROCESSES:-4} files=(tests/gpu/test_*.py)
+  # The memory of the GPU and the time of a launch are measured without other processes.
+  alone=tests/gpu/test_torch_operator.py
+  count=${CUDA_TMA_PROCESSES:-4} files=()
+  for each in tests/gpu/test_*.py; do [ "$each" = $alone ] || files+=("$each"); done
   for ((part = 0; part < count; ++part)); do
     own=()
     for ((i = part; i < ${#files[@]}; i += count)); do own+=("${files[i]}"); done
@@ -85,6 +88,7 @@ case $stages in *" sanitize "*)
 esac
 for each in "${running[@]}"; do wait "$each" || status=$?; done
 case $stages in *" tests "*)
+  tested "$count" $alone "$@" || status=$?
   tail -n 30 "$out"/part?.log
   python3 -m tests.gpu.results write "$out"/part*.json || status=$? ;;
 esac
