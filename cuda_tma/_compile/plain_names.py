@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ctypes
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from math import prod
 
 from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
@@ -20,6 +22,14 @@ __all__ = ["demangled", "plain_name"]
 _REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template argument
 _PACK = re.compile(r"Dp|sp")  # a pattern that is repeated for each of several arguments
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
+# libstdc++ 12 does not end for some names with an expression (X ... E): a process of their own reads them, for a time.
+_EXPRESSION, _SECONDS = "X", 2.0
+_CHILD = """import ctypes, sys
+function = ctypes.CDLL(sys.argv[1]).__cxa_demangle
+function.restype = ctypes.c_char_p
+found = function(sys.argv[2].encode(), None, None, ctypes.byref(ctypes.c_int()))
+sys.stdout.buffer.write(found or b"")
+"""
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 
@@ -92,8 +102,20 @@ def _demangler() -> Callable[[str], str | None] | None:
         function.restype = ctypes.c_void_p
         free = ctypes.CDLL(None).free
         free.argtypes, free.restype = [ctypes.c_void_p], None
-        return lambda name: _called(function, free, name)
+        return partial(_called_apart, library, partial(_called, function, free))
     return None
+
+
+def _called_apart(library: str, called: Callable[[str], str | None], name: str) -> str | None:
+    """Call the demangler; in a process of its own if the name may keep it busy forever."""
+    if _EXPRESSION not in name:
+        return called(name)
+    command = [sys.executable, "-I", "-S", "-c", _CHILD, library, name]
+    try:
+        ended = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return ended.stdout.decode(errors="replace") or None
 
 
 def _called(function: Callable[..., int | None], free: Callable[..., None], name: str) -> str | None:
