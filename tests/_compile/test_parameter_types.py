@@ -171,16 +171,11 @@ def test_kinds_of_mangled_names(name, kinds):
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
         "_Z1kIfEvT0_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f",
+        "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",  # libstdc++ 12 does not end
         "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
 )  # fmt: skip
 def test_unreadable_text_is_not_guessed(name):
-    assert types_of_name(name) is None
-
-
-def test_a_name_that_keeps_the_demangler_busy_has_no_types():
-    """libstdc++ 12 does not end for this name; a random change of a right one found it."""
-    name = "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_"
     assert types_of_name(name) is None
 
 
