@@ -63,7 +63,8 @@ def test_stages_are_chosen(script):
     assert all(part.startswith("-m pytest tests/gpu/test_") and "-k one" in part for part in parts)
     files = [word for part in parts for word in part.split() if word.startswith("tests/gpu/")]
     assert sorted(files) == sorted(f"tests/gpu/{path.name}" for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
-    assert len(parts) == 4 == written.count(".json") and written.startswith("-m tests.gpu.results write ")
+    assert parts[-1].startswith("-m pytest tests/gpu/test_torch_operator.py -k one")  # alone, after the others
+    assert len(parts) == 5 == written.count(".json") and written.startswith("-m tests.gpu.results write ")
     assert timed.startswith("-m benchmarks kernels --runs 5 --output ")
 
 
