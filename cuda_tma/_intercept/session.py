@@ -124,12 +124,9 @@ class Session:
         UnsupportedInstruction, ParseError, TypeError, ValueError
             If the launch cannot run; the session has it as skipped then.
         """
-        place = launching_place()
         with self._lock:
-            is_judged = self._matches(kernel_name)
-            known = Launched(self._next(), kernel_name, runtime, config, is_judged=is_judged, launched_at=place)
-            self.sink.begun(known)
-            begun = time.perf_counter()
+            known = self.begin(kernel_name, config, runtime, is_judged=True)
+            is_judged, place, begun = known.is_judged, known.launched_at, time.perf_counter()
             try:
                 kernel = self._kernel(ptx, entry) if kernel is None else kernel
                 lines = lines_of(ptx, sources, generated, kernel.source, place) if is_judged else Lines()
@@ -176,7 +173,7 @@ class Session:
         self._kernels[kernel.ptx, kernel.name] = kernel
 
     def begin(self, kernel_name: str, config: Config, runtime: str, *, is_judged: bool) -> Launched:
-        """Report a launch that another device is about to run; its end goes to :meth:`end`."""
+        """Report a launch that is about to run; :meth:`end` reports the end of one on another device."""
         with self._lock:
             is_judged = self._matches(kernel_name) and is_judged
             place = launching_place()

@@ -33,9 +33,9 @@ def reporting_device(session: Any) -> type[Device]:
     class ReportingDevice(Device):
         def launch(self, config: Any, kernel: Kernel, *arguments: Any, **keywords: Any) -> Report:
             run = super().launch
-            return _reported(session, self, [(config, kernel)], lambda: (run(config, kernel, *arguments, **keywords),))[
-                0
-            ]
+            row = [(config, kernel)]
+            (report,) = _reported(session, self, row, lambda: (run(config, kernel, *arguments, **keywords),))
+            return report
 
         def _launch_row(self, row: list[Sequence[Any]], *settings: Any) -> tuple[Report, ...]:
             run = super()._launch_row
