@@ -1,4 +1,4 @@
-"""The sanitizer: it reports synchronization errors of a kernel that runs on the simulator."""
+"""The sanitizer, which reports synchronization errors of a kernel that runs on the simulator."""
 
 from .checks.racing_reads import Pair
 from .report.collector import UndefinedRead

@@ -1,1 +1,1 @@
-"""The checks of the sanitizer, each for one kind of access or synchronization."""
+"""The checks of the sanitizer: one module for each kind of access or synchronization."""

@@ -1,8 +1,8 @@
-"""Arrivals at an mbarrier that count for the preceding phase in another order of threads.
+"""The check that each arrival at an mbarrier counts for the same phase in every order of threads.
 
-An arrival for a phase must be ordered after the end of the preceding phase: its thread has waited for that phase, or
-the arrival follows all arrivals of that phase. Otherwise another order of threads counts the arrival for the preceding
-phase, which then has more arrivals than ``mbarrier.init`` states.
+An arrival for a phase must follow the end of the preceding phase. It does so if its thread has waited for the
+preceding phase, or if it follows all arrivals of that phase. Otherwise, in another order of threads, the arrival counts
+for the preceding phase. That phase then has more arrivals than ``mbarrier.init`` states.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Arrivals"]
 
 
 class _Arrived(NamedTuple):
-    """Arrivals of one instruction: the lanes, and their epochs."""
+    """The arrivals of one instruction at one mbarrier: the arriving lanes and their epochs."""
 
     lanes: np.ndarray
     epochs: np.ndarray
@@ -41,9 +41,9 @@ class _Barrier:
     now, before : list of _Arrived
         The arrivals of the present phase, and of the preceding one.
     ended : int
-        The time at which the preceding phase ended.
+        The time of the end of the preceding phase.
     is_judged : bool
-        Whether threads make all of its arrivals, each at its instruction, and no arrival has been reported.
+        Whether the check applies: no arrival follows copies, and no arrival has been reported.
     """
 
     now: list[_Arrived] = field(default_factory=list)
@@ -53,14 +53,14 @@ class _Barrier:
 
 
 class Arrivals:
-    """The arrivals at all mbarriers, in their last two phases."""
+    """The arrivals at every mbarrier in its present and its preceding phase."""
 
     def __init__(self, mbarriers: Mbarriers, clocks: Clocks, history: History, collector: FindingCollector):
         self._mbarriers, self._clocks, self._history, self._collector = mbarriers, clocks, history, collector
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the mbarriers of CTAs that begin."""
+        """Forget the mbarriers of the preceding CTAs at the places of CTAs that begin."""
         for position in [position for position in self._barriers if position // pitch in ctas]:
             del self._barriers[position]
 
@@ -70,7 +70,7 @@ class Arrivals:
             self._barriers.pop(position, None)
 
     def later(self, positions: np.ndarray) -> None:
-        """Exclude mbarriers whose arrivals follow the completion of copies, since their phase is not known here."""
+        """Exclude mbarriers at which copies arrive when they complete, since the check does not know the phase then."""
         for position in np.unique(positions).tolist():
             self._barriers.setdefault(position, _Barrier()).is_judged = False
 
@@ -80,7 +80,7 @@ class Arrivals:
         barrier.before, barrier.now, barrier.ended = barrier.now, [], self._clocks.now
 
     def arrive(self, event: Arrive) -> None:
-        """Judge and record arrivals of threads, each at its mbarrier."""
+        """Check and record the arrivals of threads at their mbarriers."""
         lanes, positions, by = as_array(event.lanes), event.positions, event.instruction
         for position in {*positions.tolist()}:
             barrier = self._barriers.setdefault(position, _Barrier())
@@ -107,7 +107,7 @@ class Arrivals:
         barrier.now.append(mine)
 
     def _early(self, barrier: _Barrier, lanes: np.ndarray) -> int | None:
-        """Return a lane whose arrival nothing orders after the end of the preceding phase."""
+        """Return the first lane whose arrival is not ordered after the end of the preceding phase; None if all are."""
         for lane in lanes[self._clocks.heard[lanes] < barrier.ended].tolist():
             for arrived in barrier.before:
                 if not self._follows(lane, arrived):

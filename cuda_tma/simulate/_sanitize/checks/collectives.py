@@ -1,8 +1,9 @@
-"""Instructions that the lanes of a warp execute together, and that do not order memory.
+"""Instructions at which the lanes of a warp wait for each other, but which do not order their memory accesses.
 
-The PTX ISA orders memory by ``bar.warp.sync``. At ``shfl.sync``, ``ldmatrix`` or ``wgmma`` the threads of a warp wait
-for each other, but memory is not ordered ("Causality Order"). DeepGEMM and CUTLASS let one lane arrive for its warp
-after one of them. Hardware keeps that order, so a finding about it is advice.
+By the PTX ISA, ``bar.warp.sync`` orders the accesses of a warp's threads. The threads also wait for each other at
+``shfl.sync``, ``ldmatrix`` or ``wgmma``, but these instructions order no accesses ("Causality Order"). In DeepGEMM and
+CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps that order, so the finding is
+advice.
 """
 
 from __future__ import annotations
@@ -19,22 +20,25 @@ from ..report.collector import FindingCollector
 __all__ = ["Collectives"]
 
 _Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
-_MOST = 32  # instructions kept for a warp; a lane releases something between two of them
+_MOST = 32  # the most instructions that are kept for a warp
 _NONE = -1
-_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and reads no value of the others
+_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and reads no values of other lanes
 
-_COVERED = "commit_group"  # wgmma.commit_group: wgmma.fence and wgmma.wait_group are recorded
+_COVERED = "commit_group"  # wgmma.commit_group is not recorded: wgmma.fence and wgmma.wait_group are
 
 
 class Collectives:
-    """The last such instructions of each warp; its lanes release something between two of them."""
+    """The last instructions at which the lanes of each warp waited for each other without an order of memory.
+
+    If no lane releases anything between two such instructions, only the later one is kept.
+    """
 
     def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):
         warps = geometry.lanes // WARP
         self._clocks, self._collector = clocks, collector
-        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # of each lane, at each instruction
+        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # the epoch of each lane at each instruction
         self._sites = np.zeros((_MOST, warps), np.int32)
-        self._at = np.zeros(warps, np.intp)  # the index of the last one
+        self._at = np.zeros(warps, np.intp)  # the index of each warp's last instruction
         self._last: tuple[int, slice | np.ndarray] | None = None
 
     def start(self, lanes: np.ndarray) -> None:
@@ -42,7 +46,7 @@ class Collectives:
         self._epochs[:, np.unique(lanes // WARP)] = _NONE
 
     def met(self, event: _Together) -> None:
-        """Record an instruction that whole warps have executed."""
+        """Record an instruction that all lanes of some warps have executed."""
         by = event.instruction
         self._clocks.heard[event.lanes] = self._clocks.now
         if by is None or by.opcode[0] in _BARRIERS or by.opcode[1] == _COVERED or self._repeats(event):
@@ -53,13 +57,13 @@ class Collectives:
             return
         own = self._clocks.own(here).reshape(-1, WARP)
         at = self._at[warps]
-        at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # else no lane has released anything since
+        at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # without a release, replace the last one
         at %= _MOST
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._collector.site(by)
         self._clocks.tick(here)
 
     def _repeats(self, event: _Together) -> bool:
-        """Return whether the preceding event was such an instruction of the same lanes."""
+        """Return whether the preceding event was also an instruction that these lanes executed together."""
         now, last = self._clocks.now, self._last
         self._last = now, event.lanes
         if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice) or not isinstance(last[1], slice):
@@ -67,7 +71,7 @@ class Collectives:
         return last[1] == event.lanes
 
     def of(self, found: Conflict, known: np.ndarray, lane: int) -> tuple[np.ndarray, int | None]:
-        """Return which earlier accesses only these instructions order, and the site of one such instruction.
+        """Return which earlier accesses only the recorded instructions order, and the site of one such instruction.
 
         Parameters
         ----------
@@ -83,7 +87,7 @@ class Collectives:
             warp = (first + column) // WARP
             others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
             if found.before == "write" and lane // WARP == warp:
-                others[lane % WARP] = 0  # a release of another lane orders a write, not the lane's own progress
+                others[lane % WARP] = 0  # only releases of other lanes order their writes
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
             epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)

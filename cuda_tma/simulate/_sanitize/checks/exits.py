@@ -1,4 +1,4 @@
-"""The end of threads and CTAs: operations that are still pending then, and mbarriers with unexpected bytes."""
+"""The checks at the end of threads and CTAs: pending operations, and mbarriers with unexpected bytes."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class ExitChecker:
     Attributes
     ----------
     landing : dict
-        For each mbarrier, the last load that signals it: its column, its phase and its issue record.
+        For each mbarrier, the last load that signals it: the column and the phase of its completion, and its record.
     waits : dict
-        For each mbarrier, the instruction of the last wait.
+        For each mbarrier, the instruction of the last wait for it.
     """
 
     def __init__(
@@ -61,15 +61,15 @@ class ExitChecker:
         self._remote, self._history, self._collector = remote, history, collector
         self.landing: dict[int, tuple[int, int, IssueRecord]] = {}
         self.waits: dict[int, Instruction] = {}
-        self._ends: dict[int, Instruction | None] = {}  # by CTA: the instruction that ended its last thread
+        self._ends: dict[int, Instruction | None] = {}  # for each CTA, the instruction with which its last thread ended
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the loads of CTAs that begin."""
+        """Forget the loads to the preceding CTAs at the places of CTAs that begin."""
         for position in [position for position in self.landing if position // pitch in ctas]:
             del self.landing[position]
 
     def exit(self, event: Exit) -> None:
-        """Report pending operations of threads that end, and of CTAs whose last threads end."""
+        """Report the pending operations of threads that end, and of each CTA whose last thread ends."""
         ends: Explained = ("ends", event.instruction)
         self._history.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):
@@ -100,24 +100,24 @@ class ExitChecker:
                 self.unfinished(mark, cta, position, sends=False)
 
     def _pending_copies(self, cta: int, ends: Explained) -> None:
-        """Compare the last ``cp.async`` of each thread with the waits of all threads of its CTA."""
+        """Report the last ``cp.async`` of each thread if no thread of its CTA has waited for it."""
         size = self._parts.geometry.lanes_of_cta
         lanes = slice(cta * size, (cta + 1) * size)
         for lane, number, instruction in self._operations.unfinished("cp.async", lanes):
-            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))  # may add columns
+            column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
             known = self._clocks.known(ORDERED)
             if known.at(as_array(lanes), column).max() < number:
                 self._collector.report(CopyWritesAfterExit(now=instruction, lane=lane, related=(ends,)))
 
     def unfinished(self, mark: IssueRecord, cta: int, position: int, *, sends: bool) -> None:
-        """Report a copy that signals an mbarrier, and may access shared memory of a CTA that has ended."""
+        """Report a copy with an mbarrier that may access the shared memory of a CTA after its end."""
         violation = SendReadsAfterExit if sends else LoadWritesAfterExit
         related = ("last wait for its mbarrier", self.waits.get(position)), ("ends", self._ends.get(cta))
         now, lane = mark.instruction, mark.lane
         self._collector.report(violation(now=now, lane=lane, related=related, cta=cta, position=position))
 
     def unexpected_bytes(self, positions: list[int], lane: int, now: Instruction | None) -> None:
-        """Report mbarriers that end with a negative tx-count."""
+        """Report each mbarrier whose tx-count is negative when its use ends."""
         for position in positions:
             left = self._parts.mbarriers.unexpected(position)
             if left is not None and now is not None:

@@ -1,4 +1,4 @@
-"""Accesses to arrays in global memory, each compared with the cells of the shadow."""
+"""The checks of accesses to arrays in global memory, against the accesses that the shadow contains."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["GlobalRaceChecker"]
 
 
 class GlobalRaceChecker:
-    """The checks of weak and strong accesses of threads, and of accesses of operations.
+    """The checks of accesses to arrays: weak and strong accesses of threads, and accesses of asynchronous operations.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class GlobalRaceChecker:
         self._facts, self._locations, self._strict = facts, locations, strict
 
     def by_threads(self, area: Area | None, access: Access) -> None:
-        """Take weak accesses through the generic proxy; `area` is None for arrays that are not watched."""
+        """Check and record weak accesses through the generic proxy; `area` is None if the array has no shadow."""
         if area is None:
             return
         lanes, is_coherent = as_array(access.lanes), "nc" not in access.instruction.opcode
@@ -75,7 +75,7 @@ class GlobalRaceChecker:
             self._after(past, these, access)
 
     def by_strong_threads(self, area: Area | None, access: Access) -> None:
-        """Take strong accesses, atomics among them: they first race, then synchronize."""
+        """Check strong accesses, including atomics, for races; then apply their synchronization."""
         if area is None:
             self._sync(access)
             return
@@ -107,10 +107,10 @@ class GlobalRaceChecker:
         return these.who % self._clocks.threads, self._clocks.own(these.who)
 
     def _unreleased(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return a weak write that neither precedes strong reads nor was released, such as by a fence and an atomic.
+        """Return a weak write that does not precede strong reads and that no release covers, or None.
 
-        The reading thread needs no fence: an example of the CUDA C++ Programming Guide has none ("Memory Fence
-        Functions").
+        A fence and an atomic operation after the write are such a release. The reading thread needs no fence, as in an
+        example of the CUDA C++ Programming Guide ("Memory Fence Functions").
         """
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
@@ -124,13 +124,13 @@ class GlobalRaceChecker:
         return AreaCells(area, units.ravel(), lanes, lanes // self._clocks.threads)
 
     def _past(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return the first prior access that does not precede these weak ones."""
+        """Return the first prior access that is in conflict with these weak accesses and does not precede them."""
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
         return past if past is not None else self._strong.before_weak(these, known, access.kind)
 
     def _after(self, past: PriorAccess, these: AreaCells, access: Access) -> None:
-        """Report a race, or two writes of the same value if this write changes no byte that races."""
+        """Report a race; if the present write changes none of the racing bytes, report two writes of the same value."""
         lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
             self._report(past, lane, None, access.kind, now)
@@ -151,7 +151,10 @@ class GlobalRaceChecker:
     def _at_once(
         self, these: AreaCells, columns: np.ndarray, epochs: np.ndarray, access: Access, values: Values
     ) -> None:
-        """Compare the stores of several warps in one step; within a warp one lane writes (PTX ISA, "st")."""
+        """Compare the stores that several warps make in one step.
+
+        Stores of one warp are not compared: one of its lanes writes (PTX ISA, "st").
+        """
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
             return
@@ -161,7 +164,7 @@ class GlobalRaceChecker:
         if not len(which):
             return
         same = same_as(values, as_array(access.lanes), these.who[which], theirs)
-        at = int(np.argmin(same))  # the first that differs
+        at = int(np.argmin(same))  # the first write of another value
         past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
         lane = int(these.who[which[at]])
         if same.all():
@@ -187,7 +190,7 @@ class GlobalRaceChecker:
         self._collector.report(self._facts.of(NonCoherentLoad, past, lane, None, "read", now, related=related))
 
     def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
-        """Remember the write of a ``tensormap.cp_fenceproxy``, which the threads of a warp make together."""
+        """Record the write of a ``tensormap.cp_fenceproxy``, which the threads of a warp make together."""
         if (area := self._shadow.area(int(access.positions[0]))) is None:
             return
         these = self._these(area, access)
@@ -196,7 +199,7 @@ class GlobalRaceChecker:
         self._shadow.remember(these._replace(slots=np.full_like(these.units, slot)), site, column, epoch, access.kind)
 
     def by_operation(self, area: Area | None, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
-        """Judge an access of TMA or of a bulk copy, which is complete when `column` has the value `epoch`."""
+        """Check and record an access of a TMA or bulk copy, which completes when `column` has the value `epoch`."""
         if area is None:
             return
         slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
@@ -229,9 +232,9 @@ class GlobalRaceChecker:
             self._report_same_value(past, mark.lane, access.instruction, mark)
 
     def _of_others(self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known]) -> PriorAccess | None:
-        """Return the prior access that races with a store by an operation.
+        """Return the prior access that races with the store of an operation.
 
-        Unordered writes race only with bytes that the operation changes.
+        A write that nothing orders races only with bytes that the store changes.
         """
         if past.kind == "read" or past.is_ordered or access.unchanged is None:
             return past

@@ -1,7 +1,8 @@
-"""Grids that overlap (programmatic dependent launch): conflicts of accesses before the wait with the preceding grid.
+"""The check of grids that overlap by programmatic dependent launch.
 
-Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol": after ``griddepcontrol.wait`` the memory operations
-of the preceding grids are performed and visible; without it nothing orders the two.
+A thread's accesses before its ``griddepcontrol.wait`` must not conflict with the accesses of the preceding grid. After
+the wait, the memory operations of the preceding grids are performed and visible. Without the wait, nothing orders the
+two grids. Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol".
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ _READ = "read"
 
 
 class EarlierAccess(NamedTuple):
-    """Accesses of two grids to the same bytes.
+    """An access of another grid to bytes that the present grid accesses.
 
     Attributes
     ----------
     address : int
     kind : str
-        The kind of the other access: ``"read"`` or ``"write"``.
+        The kind of the other grid's access: ``"read"`` or ``"write"``.
     by : Instruction
-        The statement of the other access.
+        The statement of the other grid's access.
     lane : int
-        The lane of the other access.
+        The lane of the other grid's access.
     which : int
-        The lane of the present access.
+        The lane of the present grid's access.
     """
 
     address: int
@@ -49,10 +50,10 @@ class EarlierAccess(NamedTuple):
 
 
 class AccessLog:
-    """The cells of arrays that a grid has accessed, with the statement and lane of the last read and the last write."""
+    """The last read and the last write of each unit of the arrays that a grid has accessed, with statement and lane."""
 
     def __init__(self) -> None:
-        self._of: dict[int, np.ndarray] = {}  # by segment: [read or write, statement or lane, unit]
+        self._of: dict[int, np.ndarray] = {}  # for each segment: [read or write, statement or lane, unit]
         self._statements: list[Instruction] = []
 
     def add(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> None:
@@ -87,14 +88,14 @@ class AccessLog:
 
 
 class GridWaits:
-    """The threads that a ``griddepcontrol.wait`` precedes, of themselves or of other threads of their cluster."""
+    """The executed ``griddepcontrol.wait`` of each thread, and the order of other threads of its cluster after them."""
 
     def __init__(self, clocks: Clocks, lanes: int):
         self._clocks, self._itself = clocks, np.zeros(lanes, bool)
-        self._waits: dict[int, list[tuple[int, int]]] = {}  # by cluster: columns, epochs
+        self._waits: dict[int, list[tuple[int, int]]] = {}  # for each cluster: the columns and epochs of the waits
 
     def wait(self, lanes: Lanes) -> None:
-        """Record a wait of some lanes."""
+        """Record a ``griddepcontrol.wait`` of some lanes."""
         here = as_array(lanes)
         self._itself[here] = True
         for lane, epoch in zip(here.tolist(), self._clocks.own(here).tolist(), strict=True):
@@ -106,7 +107,7 @@ class GridWaits:
         self._waits.pop(self._clocks.slot_of(int(lanes[0])), None)
 
     def not_yet(self, lanes: np.ndarray) -> np.ndarray:
-        """Return, for each of some lanes, whether no wait precedes it."""
+        """Return, for each lane, whether no wait of its own or of its cluster happens before its present statement."""
         early, known = ~self._itself[lanes], self._clocks.known(ORDERED)
         for slot in np.unique(lanes[early] // self._clocks.threads).tolist():
             mine = lanes // self._clocks.threads == slot
@@ -116,7 +117,7 @@ class GridWaits:
 
 
 class GridRaceChecker:
-    """The conflicts of a grid with the preceding grid, and with the following one."""
+    """The comparison of a grid's accesses with those of the preceding and the following grid."""
 
     def __init__(self) -> None:
         self._touched, self._early = AccessLog(), AccessLog()
@@ -124,15 +125,18 @@ class GridRaceChecker:
         self._after: GridRaceChecker | None = None
 
     def follows(self, before: GridRaceChecker) -> None:
-        """Connect this grid with a preceding one that may not have ended when it begins."""
+        """Connect this grid with the preceding grid, which may still run when this grid begins."""
         self._before, before._after = before, self
 
     def begin(self, memory: GlobalMemory, waited: GridWaits, collector: FindingCollector) -> None:
-        """Take the memory, the waits and the collector of a launch."""
+        """Set the memory, the waits and the collector of a launch."""
         self._memory, self._waited, self._collector = memory, waited, collector
 
     def access(self, access: Access) -> None:
-        """Compare an access to global memory; the caller excludes strong ones, by which grids may synchronize."""
+        """Compare a weak access to global memory with those of the other grid.
+
+        The caller excludes strong accesses, because grids may synchronize by them.
+        """
         lanes = np.broadcast_to(as_array(access.lanes), access.positions.shape)
         some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction
         self._touched.add(self._memory, access, some)
@@ -153,7 +157,7 @@ class GridRaceChecker:
 
 
 def _units(memory: GlobalMemory, access: Access) -> tuple[Segment, np.ndarray, np.ndarray] | None:
-    """Return the segment, the units of each access, and its lane."""
+    """Return the segment, the units that each access contains, and the lane of each unit."""
     segment = memory.find(int(access.positions[0]))
     if segment is None or not segment.writeable or len(segment.bytes) > _MOST_BYTES:
         return None

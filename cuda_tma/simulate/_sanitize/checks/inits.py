@@ -1,4 +1,7 @@
-"""The order of operations after the initialization of the mbarriers that they signal, for the async proxy too."""
+"""The check that asynchronous operations follow the initialization of the mbarriers that they signal.
+
+The initialization also needs a fence that makes it visible to the async proxy.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +17,16 @@ __all__ = ["InitChecker"]
 
 
 class InitChecker:
-    """The lane, epoch and site of each mbarrier.init, and whether a fence of initializations follows it."""
+    """The ``mbarrier.init`` of each mbarrier, and whether a ``fence.mbarrier_init`` follows it."""
 
     def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
         self._strict = strict
-        self._made: dict[int, tuple[int, int, int]] = {}  # by position: lane, epoch, site
+        self._made: dict[int, tuple[int, int, int]] = {}  # for each position: lane, epoch, site
         self._fenced: set[int] = set()
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the mbarriers of CTAs that begin."""
+        """Forget the mbarriers of the preceding CTAs at the places of CTAs that begin."""
         for position in [position for position in self._made if position // pitch in ctas]:
             del self._made[position]
 
@@ -35,12 +38,12 @@ class InitChecker:
             self._fenced.discard(position)
 
     def fence(self, lanes: np.ndarray) -> None:
-        """Record ``fence.mbarrier_init``, which covers the mbarriers that these lanes have initialized."""
+        """Record a ``fence.mbarrier_init`` of some lanes, which covers the mbarriers that they have initialized."""
         among = {*lanes.tolist()}
         self._fenced |= {position for position, (lane, _, _) in self._made.items() if lane in among}
 
     def check(self, position: int, mark: IssueRecord) -> None:
-        """Report an operation whose signal is not ordered after the initialization, or that lacks a fence."""
+        """Report an operation that signals an mbarrier without order after its initialization, or without a fence."""
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]

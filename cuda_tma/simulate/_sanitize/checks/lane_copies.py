@@ -1,7 +1,7 @@
-"""Copies that many lanes issue by one instruction, ``cp.async``: their accesses are compared together.
+"""The check of ``cp.async``, by which many lanes issue copies at once, with one comparison for all of them.
 
-The copy of each lane is an operation of its own: it has the clock of that lane, and completes in a group of that lane.
-If one of them is unordered with a prior access, each is compared separately, which reports the violation.
+The copy of each lane is a separate operation: it has the clock of that lane, and completes in a group of that lane.
+If a copy is unordered with a prior access, each copy is compared separately, and the violation is reported then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Copies", "LaneCopies"]
 
 @dataclass(slots=True, eq=False)
 class Copies:
-    """Copies that some lanes have issued by one instruction.
+    """The copies that some lanes have issued by one instruction.
 
     Attributes
     ----------
@@ -39,15 +39,15 @@ class Copies:
     instruction : Instruction
     kind : str
     groups : numpy.ndarray
-        The number of the group of each copy, from 1.
+        The number of each copy's group; the first is 1.
     own : numpy.ndarray
-        The value of each lane in its own column.
+        The epoch of each lane at the issue.
     warps : numpy.ndarray or None, [row, warp, column]
-        The clock that the lanes of each warp share; None for copies that take effect at once.
+        The clock that the lanes of each warp have in common; None for copies that take effect at once.
     after : tuple of Explained
         The last barrier or wait of the first lane.
     columns : numpy.ndarray or None
-        The columns that mark the completions; None until they are computed.
+        The columns in which the completions are recorded; None until they are computed.
     """
 
     lanes: np.ndarray
@@ -62,7 +62,7 @@ class Copies:
 
 
 class LaneCopies:
-    """The issue of such copies, and the comparison of their accesses."""
+    """The issue of copies of many lanes, and the comparison of their accesses."""
 
     def __init__(
         self,
@@ -78,9 +78,10 @@ class LaneCopies:
         self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # cached by `_columns_of`
 
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Begin a copy of each lane; return None if these lanes must begin theirs one by one.
+        """Begin one copy for each lane; return None if the caller must begin the copies one by one.
 
-        Copies that take effect later belong to one cluster, and the lanes of each of its warps share a clock.
+        Copies that take effect later can begin together only in one cluster. The lanes of each warp must also have the
+        same clock.
         """
         clocks, first = self._clocks, int(lanes[0])
         if clocks.visible != ORDERED:
@@ -96,7 +97,7 @@ class LaneCopies:
         return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warps, after)
 
     def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
-        """Compare accesses together, or each by `alone` if one of them is unordered with a prior access."""
+        """Compare the accesses together; if one is unordered with a prior access, pass each access to `alone`."""
         slot = self._clocks.slot_of(int(copies.lanes[0]))
         if copies.cluster != self._geometry.cluster_of_slot[slot]:
             return  # the cluster has ended, and its clocks with it
@@ -108,7 +109,7 @@ class LaneCopies:
             alone(replace(access, actor=self._mark(copies, index), lanes=one, positions=positions))
 
     def _mark(self, copies: Copies, index: int) -> IssueRecord:
-        """Return one of the copies as an operation of its own."""
+        """Return the record of one of the copies as a separate operation."""
         lane = int(copies.lanes[index])
         if copies.warps is None:
             clock = self._clocks.known_to(slice(lane, lane + 1))
@@ -119,7 +120,7 @@ class LaneCopies:
         return IssueRecord(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
 
     def _write_shared(self, access: Access, copies: Copies) -> bool:
-        """Remember writes to shared memory, if each follows all prior accesses; else return False."""
+        """Record writes to shared memory if each follows all prior accesses; otherwise return False."""
         positions, shadow = access.positions, self._shadow
         if len({*positions.tolist()}) < len(positions):
             return False
@@ -132,7 +133,7 @@ class LaneCopies:
         return True
 
     def _read_global(self, access: Access, copies: Copies) -> bool:
-        """Remember reads of an array, if each follows the prior writes; else return False."""
+        """Record reads of an array if each follows the prior writes; otherwise return False."""
         addresses = access.positions
         area = self._global.area(int(addresses[0]))
         if area is None or area.strong is not None or int(addresses.min()) < area.start:
@@ -151,7 +152,7 @@ class LaneCopies:
         return True
 
     def _completion(self, access: Access, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
-        """Return the column that marks the completion of each access, and its value then."""
+        """Return the column in which the completion of each access is recorded, and the value of that column then."""
         if copies.columns is None:
             copies.columns = self._columns_of(copies.lanes, copies.kind)
         return self._among(access, copies, copies.columns), self._among(access, copies, copies.groups)
@@ -166,7 +167,7 @@ class LaneCopies:
         return found[2]
 
     def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
-        """Return the clock rows of the accesses, and the index of the lane of each access in them."""
+        """Return the rows of the clocks of the accesses, and for each access the index of its lane in these rows."""
         here, clocks = as_array(access.lanes), self._clocks
         if copies.warps is None:
             return clocks.all_known(), here
@@ -179,6 +180,6 @@ class LaneCopies:
 
     @staticmethod
     def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
-        """Return the values of the lanes that make an access."""
+        """Return, from an array with a value for each lane, the values of the lanes that make an access."""
         lanes = as_array(access.lanes)
         return values if len(lanes) == len(copies.lanes) else values[np.searchsorted(copies.lanes, lanes)]

@@ -1,9 +1,9 @@
-"""Tensor maps in global memory that change while an operation may still read them.
+"""The check that no tensor map in global memory changes while an operation may still read it.
 
-A load has read its map when its phase of an mbarrier is complete, or when a bulk group that its thread committed after
-it is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
-"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier"; CUTLASS relies on the groups
-(NVIDIA/cutlass#2912). Uses by other clusters are not compared.
+A load has read its map when the phase of its mbarrier is complete, or when a bulk group that its thread committed after
+the load is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
+"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on the groups
+(NVIDIA/cutlass#2912). The check compares no uses by other clusters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..report.violations import MapInUse
 
 __all__ = ["MapsInUse"]
 
-_MOST_USES = 32  # the last ones of a map that are kept
+_MOST_USES = 32  # the number of a map's last uses that are kept
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class _Use:
     ----------
     mark : IssueRecord
     ends : list of (int, int)
-        Columns and their values, each of which proves that the map has been read.
+        Columns of a clock and their values; each value proves that the operation has read the map.
     parts : list of IssueRecord
         The transfers of the operation: one for each CTA of a multicast.
     """
@@ -44,20 +44,20 @@ class _Use:
     parts: list[IssueRecord] = field(default_factory=list)
 
     def has_ended(self, known: np.ndarray) -> bool:
-        """Return whether a clock covers the end."""
+        """Return whether a clock contains an event which proves that the map has been read."""
         return any(column < len(known) and known[column] >= value for column, value in self.ends)
 
 
 class MapsInUse:
-    """The last operations that read each map, by its address."""
+    """The last operations that read each map."""
 
     def __init__(self, clocks: Clocks, operations: Operations):
         self._clocks, self._operations = clocks, operations
         self._uses: dict[int, deque[_Use]] = {}
-        self._last: dict[int, _Use] = {}  # by lane
+        self._last: dict[int, _Use] = {}  # for each lane, its last use
 
     def forget(self, slot: int) -> None:
-        """Forget the operations of a cluster, as another one begins in its place."""
+        """Forget the operations of the preceding cluster in a slot in which another cluster begins."""
         for address, uses in [*self._uses.items()]:
             others = [use for use in uses if self._clocks.slot_of(use.mark.lane) != slot]
             self._uses[address] = deque(others, _MOST_USES)
@@ -76,13 +76,13 @@ class MapsInUse:
         self._uses.setdefault(address, deque(maxlen=_MOST_USES)).append(use)
 
     def issue(self, mark: IssueRecord) -> None:
-        """Record a transfer of the operation that has read a map last in its thread."""
+        """Record a transfer of the last operation of its thread that reads a map."""
         use = self._last.get(mark.lane) if self._last else None
         if use is not None and use.mark.instruction is mark.instruction and len(use.parts) < _MOST_USES:
             use.parts.append(mark)
 
     def lands(self, mark: IssueRecord, column: int, value: int) -> None:
-        """Record the phase of an mbarrier on which a load completes."""
+        """Record the mbarrier's phase that is complete after a load."""
         for uses in self._uses.values():
             for use in reversed(uses):
                 if any(part is mark for part in use.parts):
@@ -90,7 +90,7 @@ class MapsInUse:
                     return
 
     def overwritten(self, access: Access) -> MapInUse | None:
-        """Return the first violation of a write to maps, by threads or by an operation."""
+        """Return the violation if threads or an operation write to a map that may still be read; otherwise None."""
         first = access.positions
         for address, uses in self._uses.items():
             for which in np.flatnonzero((first < address + MAP_BYTES) & (first + access.size_bytes > address)).tolist():

@@ -37,9 +37,9 @@ _READ, _WRITE = "read", "write"
 
 
 class MbarrierUses:
-    """The uses of mbarriers, each passed to the checks that judge it.
+    """The uses of mbarriers, and the checks of arrivals, initializations and races that apply to each use.
 
-    ``mbarrier.init`` and ``mbarrier.inval`` are writes of its bytes: every other use is ordered before or after them.
+    ``mbarrier.init`` and ``mbarrier.inval`` write the mbarrier, so each other use must be ordered before or after.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MbarrierUses:
         self.arrivals = Arrivals(parts.mbarriers, clocks, history, collector)
 
     def event(self, event: OfMbarrier) -> None:
-        """Judge the use of an mbarrier."""
+        """Check the use of an mbarrier."""
         match event:
             case PhaseComplete():
                 self._complete(event.position)

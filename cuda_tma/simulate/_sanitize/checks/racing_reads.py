@@ -1,4 +1,4 @@
-"""The executions of a load that race with a write, if at least one of them does."""
+"""The list of all executions of a load that race with a write, for a load with at least one race."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..report.collector import FindingCollector
 
 __all__ = ["Pair", "RacingReads"]
 
-_MOST_READS = 1 << 20  # reads that no write has followed yet
+_MOST_READS = 1 << 20  # the most reads that are kept until a write of the same bytes
 Pair = tuple[Instruction, Instruction]  # a load, and a store or an atomic operation
 
 
@@ -34,10 +34,10 @@ class RacingReads:
     Attributes
     ----------
     found : dict
-        For each ``id`` of a load and ``id`` of a write: the lane of each racing execution, and its number among the
-        lane's executions of this load.
+        For each pair, as the ``id`` of the load and the ``id`` of the write: the racing executions of the load. Each is
+        a lane, and the number of the execution among those of this lane.
     is_complete : bool
-        Whether memory sufficed to compare all of them.
+        Whether all executions were compared; False if there were too many reads to keep.
     """
 
     def __init__(self, pairs: Iterable[Pair], clocks: Clocks, shadow: GlobalShadow, collector: FindingCollector):
@@ -50,13 +50,13 @@ class RacingReads:
         self._writes = {id(write): collector.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
-        self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: the last load, its value
-        self._confirmed: dict[int, bool] = {}  # by load: whether atom.cas compares with each value so far
-        # By unit, the reads since the last write: load, lane, number, stamp, time.
+        self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: load, value
+        self._confirmed: dict[int, bool] = {}  # by load: did atom.cas compare each value?
+        # For each unit, the reads since its last write: load, lane, number of the execution, stamp, time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
     def access(self, access: Access) -> None:
-        """Take an access of threads to global memory, before the shadow does."""
+        """Compare an access of threads to global memory; the caller passes it here before it enters the shadow."""
         if access.actor is not None or (area := self._shadow.area(int(access.positions[0]))) is None:
             return
         if access.kind != "read" and self._loaded:
@@ -91,10 +91,10 @@ class RacingReads:
             self._since.setdefault((area.start, unit), []).append(note)
 
     def is_confirmed(self, load: Instruction) -> bool:
-        """Return whether the next write of each loading thread to those bytes is an atom.cas with the loaded value.
+        """Return whether, after a load, each thread writes the loaded bytes next by an atom.cas with the loaded value.
 
-        Loops of atom.cas begin with such a load (CUDA C++ Programming Guide, "Atomic Functions"): if the value is
-        old, atom.cas returns the present one.
+        A loop of atom.cas begins with such a load (CUDA C++ Programming Guide, "Atomic Functions"). The loaded value
+        may be old, because atom.cas then returns the present value.
         """
         return self._confirmed.get(id(load), False)
 

@@ -1,4 +1,4 @@
-"""Shared memory of another CTA of the cluster, which lasts until the end of that CTA.
+"""The check that no thread uses the shared memory of another CTA of its cluster after that CTA has ended.
 
 Source: PTX ISA 9.0, "Shared State Space", and CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
@@ -25,11 +25,11 @@ class _Uses:
     Attributes
     ----------
     epochs : numpy.ndarray of int32, [column]
-        The epoch of the last use by each thread of the cluster; 0 if it has none.
+        The epoch of the last use by each thread of the cluster; 0 for a thread without a use.
     arrivals : numpy.ndarray of int32, [column]
-        The number of arrivals of each thread at the barrier of the cluster before that use.
+        The number of arrivals of each thread at the cluster's barrier before its last use.
     by : dict of int to Instruction
-        The last use by each lane.
+        The instruction of the last use by each lane.
     """
 
     epochs: np.ndarray
@@ -44,9 +44,9 @@ class LateUse(NamedTuple):
     ----------
     instruction : Instruction
     lane : int
-        The thread that uses the memory.
+        The lane of the thread that uses the memory.
     is_load_before_arrival : bool
-        Whether it is a load, and only a relaxed arrival at the barrier of the cluster follows it.
+        Whether the use is a load that only a relaxed arrival at the cluster's barrier follows.
     """
 
     instruction: Instruction
@@ -55,20 +55,20 @@ class LateUse(NamedTuple):
 
 
 class Remote:
-    """For each resident CTA, the last access of each thread of other CTAs.
+    """The last accesses to the shared memory of each resident CTA by the threads of other CTAs.
 
-    Loads are kept separately. The barrier of the cluster with ``.relaxed`` orders no memory, but a load is complete
-    once its value is used, and that may precede the arrival.
+    Loads are kept separately from other accesses. A ``.relaxed`` arrival at the cluster's barrier orders no memory
+    accesses. But a load is complete once its value is used, and that use may precede the arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
         self._geometry, self._pitch, self._alive, self._clocks = geometry, pitch, alive, clocks
-        self._uses: dict[tuple[int, bool], _Uses] = {}  # by CTA, and whether they are loads
+        self._uses: dict[tuple[int, bool], _Uses] = {}  # for each CTA: the loads (True), and the other uses
         self._cta_of_lane = geometry.cta_of_lane
-        self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))  # at clusters' barriers
+        self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))  # counts for each lane
 
     def start(self, ctas: range) -> None:
-        """Forget the accesses to CTAs that begin."""
+        """Forget the accesses to the preceding CTAs at the places of CTAs that begin."""
         for cta in ctas:
             self._uses.pop((cta, False), None)
             self._uses.pop((cta, True), None)
@@ -76,7 +76,7 @@ class Remote:
         self._arrivals[ctas.start * size : ctas.stop * size] = self._waits[ctas.start * size : ctas.stop * size] = 0
 
     def at_barrier(self, event: BarrierEvent) -> None:
-        """Count arrivals and waits at the barriers of clusters."""
+        """Count the arrivals and waits of threads at the barriers of clusters."""
         if isinstance(event, ClusterArrive):
             self._arrivals[event.lanes] += 1
         elif isinstance(event, ClusterWait):
@@ -85,7 +85,10 @@ class Remote:
     def access(
         self, lanes: np.ndarray, positions: np.ndarray, instruction: Instruction, kind: str
     ) -> tuple[Instruction, int, int] | None:
-        """Take accesses to shared memory; return the first that follows the end of its CTA."""
+        """Record accesses to shared memory; return the first access to a CTA that has already ended, or None.
+
+        The result contains the instruction, the lane and the CTA.
+        """
         if self._geometry.cluster_ctas == 1:
             return None
         ctas = positions // self._pitch
@@ -109,12 +112,12 @@ class Remote:
         uses.by.update(dict.fromkeys(lanes.tolist(), instruction))
 
     def alive(self, cta: int) -> bool:
-        """Return whether any thread of a CTA has not ended."""
+        """Return whether at least one thread of a CTA still runs."""
         size = self._geometry.lanes_of_cta
         return bool(self._alive[cta * size : (cta + 1) * size].any())
 
     def unknown_at_end(self, cta: int) -> LateUse | None:
-        """Return an access to the memory of a CTA that ends, if it is not ordered before that end."""
+        """Return an access to the shared memory of a CTA that is not ordered before the CTA's end; None if all are."""
         size, threads = self._geometry.lanes_of_cta, self._clocks.threads
         first = self._clocks.slot_of(cta * size) * threads
         found = None

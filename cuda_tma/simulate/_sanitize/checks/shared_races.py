@@ -1,4 +1,4 @@
-"""Accesses to shared memory, each compared with the cells of the shadow."""
+"""The checks of accesses to shared memory, against the accesses that the shadow contains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .volatiles import VolatileLoads
 __all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
-_Noted = tuple[tuple[int, int], int, int, int, int]  # the arguments of `Shadow.operate`, from the rows on
+_Noted = tuple[tuple[int, int], int, int, int, int]  # the arguments of `Shadow.operate` from `rows` on
 _ONE = np.zeros(1, np.int64)  # the lane of the clock of an operation, which has one row
 
 
@@ -61,7 +61,7 @@ class SharedRaceChecker:
         self._strengths: dict[int, int] = {}
 
     def strength(self, instruction: Instruction) -> int:
-        """Return STRONG for accesses that do not race with each other, such as uses of mbarriers, else WEAK."""
+        """Return STRONG for accesses that do not race with each other, such as uses of mbarriers; otherwise WEAK."""
         found = self._strengths.get(id(instruction))
         if found is None:
             found = self._strengths[id(instruction)] = STRONG if is_strong(instruction) else WEAK
@@ -78,7 +78,10 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None = None,
     ) -> None:
-        """Judge accesses through the generic proxy; one call suffices if each follows all prior accesses."""
+        """Check and record accesses of threads through the generic proxy.
+
+        If each access follows all prior accesses, one call of the shadow suffices.
+        """
         clocks, shadow = self._clocks, self._shadow
         if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
             by, lane, cta = ended
@@ -98,7 +101,7 @@ class SharedRaceChecker:
         self, units: Cells, lanes: np.ndarray, positions: np.ndarray, kind: str, instruction: Instruction,
         values: Values | None,
     ) -> None:  # fmt: skip
-        """Report and remember accesses, some of which are unordered with a prior access."""
+        """Report the accesses that are unordered with a prior access, and record all of them."""
         clocks, shadow, site = self._clocks, self._shadow, self._collector.site(instruction)
         known = clocks.known(clocks.visible)
         strong = STRONG if kind == "atomic" else self.strength(instruction)
@@ -125,7 +128,7 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None,
     ) -> None:
-        """Report a race with a prior write, or two writes of the same value if memory does not change."""
+        """Report a race with a prior write; if memory does not change, report two writes of the same value."""
         if values is None or (found.columns >= self._clocks.threads).any():
             self._conflict(found, lanes, kind, instruction)
             return
@@ -152,7 +155,7 @@ class SharedRaceChecker:
         self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: IssueRecord | None, kind: str,
         instruction: Instruction,
     ) -> bool:  # fmt: skip
-        """Report advice and return True if only instructions of warps order all of `found`; else report a race."""
+        """Report a race, or advice if instructions of whole warps order all prior accesses; return True for advice."""
         together, site = self._collectives.of(found, clock, lane)
         if together.all() and site is not None:
             by = self._collector.instruction(site)
@@ -164,7 +167,10 @@ class SharedRaceChecker:
         return False
 
     def _at_once(self, units: Cells, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
-        """Compare the stores of several warps in one step; within a warp one lane writes (PTX ISA, "st")."""
+        """Compare the stores that several warps make in one step.
+
+        Stores of one warp are not compared: one of its lanes writes (PTX ISA, "st").
+        """
         stamps = stamps_of(lanes % self._clocks.threads, self._clocks.own(lanes))
         if (met := self._shadow.overwritten(units, stamps)) is None:
             return
@@ -181,9 +187,10 @@ class SharedRaceChecker:
             self._collector.report(self._facts.race(found, lane, None, _WRITE, instruction))
 
     def _is_disputed(self, found: Conflict, lane: int) -> bool:
-        """Return whether the rule is disputed: for a read before a write, and for bytes of ``st.async``.
+        """Return whether the rule is disputed, as for a read before a write, and for bytes of ``st.async``.
 
-        No rule states that such a read is complete; an mbarrier counts the bytes of ``st.async`` like those of a copy.
+        No rule states when such a read is complete. An mbarrier counts the bytes of ``st.async`` as it counts those of
+        a copy.
         """
         return not self._strict and (found.before == _READ or self._facts.was_sent(found, lane))
 
@@ -203,7 +210,7 @@ class SharedRaceChecker:
     # ---- operations ----
 
     def by_operation(self, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
-        """Judge an access of TMA, a bulk copy or wgmma, which is complete when `column` has the value `epoch`."""
+        """Check and record an access of an operation, which completes when `column` has the value `epoch`."""
         clocks, shadow = self._clocks, self._shadow
         clock = clocks.fitting(mark.clock)
         if len(access.positions) == 1:
@@ -238,7 +245,10 @@ class SharedRaceChecker:
     def _follows_in_each_thread(
         self, units: Cells, access: Access, mark: IssueRecord, clock: np.ndarray, noted: _Noted
     ) -> bool:
-        """Remember a product that all writes precede, else return False; report writes that precede it only in part."""
+        """Record a product if all prior writes precede it in at least some threads of its warpgroup.
+
+        Otherwise return False. Report writes that precede it only in some threads.
+        """
         clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
         if self._shadow.operate(units, self._warpgroups.known_to_each_warp(lanes, mark.clock), *noted):
             return True
@@ -256,7 +266,7 @@ class SharedRaceChecker:
     def _read_unwritten(
         self, lanes: np.ndarray, units: Cells, unwritten: np.ndarray, by: Instruction, is_operation: bool = False
     ) -> None:
-        """Report a read of bytes that were never written, with the statement that wrote next to them."""
+        """Report a read of bytes that were never written, with the statement that wrote the nearest bytes."""
         size = self._shadow.unit_bytes
         self._undefined.of_memory(by, units.all[unwritten] * size, size)
         site = self._shadow.writer_beside(int(units.all[unwritten][0]))
@@ -268,7 +278,7 @@ class SharedRaceChecker:
         )
 
     def _conflict_of_operation(self, found: Conflict, access: Access, mark: IssueRecord, clock: np.ndarray) -> None:
-        """Report missing order, a missing fence, or a scope that is too narrow."""
+        """Report a conflict of an operation: missing order, a missing fence, or a scope that is too narrow."""
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
             mine = found.only(late)
@@ -283,7 +293,7 @@ class SharedRaceChecker:
         self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
-        """Return whether no proxy fence follows a write, in its thread or after an instruction of its warp."""
+        """Return whether a write lacks a proxy fence after it, in its thread or after an instruction of its warp."""
         fenced, _ = self._collectives.of(found, clock[FENCED], lane)
         threads = self._clocks.threads
         first = lane // threads * threads

@@ -1,8 +1,9 @@
-"""Fences of tensor maps in global memory: a release in the changing thread, an acquire in the using thread.
+"""The check of the fences of tensor maps in global memory.
 
-``tensormap`` instructions and ordinary stores change a map. Source: PTX ISA 9.0, "membar, fence":
-``fence.proxy.tensormap::generic.acquire``; "tensormap.cp_fenceproxy". CUDA C++ Programming Guide, "Tensor Memory
-Accelerator": a map in global memory needs the fence in each block that uses it.
+``tensormap`` instructions and ordinary stores change a map. The changing thread needs a release, and the using thread
+an acquire. A map in global memory needs the acquire in each block that uses it. Source: PTX ISA 9.0, "membar, fence"
+(``fence.proxy.tensormap::generic.acquire``) and "tensormap.cp_fenceproxy"; CUDA C++ Programming Guide, "Tensor Memory
+Accelerator".
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from .maps_in_use import MapsInUse
 __all__ = ["Change", "TensorMaps"]
 
 _SCOPES = ("cta", "cluster", "gpu")
-_MOST_RELEASES = 8  # the last ones of a thread that are kept
+_MOST_RELEASES = 8  # the number of a thread's last releases that are kept
 
 
 class _Fence(NamedTuple):
-    """A release or an acquire: a lane, its epoch, the time, the clock of the lane then, and the scope."""
+    """A release or an acquire of a map: its lane, epoch, time and scope, and the clock of the lane at that time."""
 
     lane: int
     epoch: int
@@ -43,9 +44,9 @@ class _Fence(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of a map: its statement, and the missing fence; if `lacks` is empty, no fence is missing.
+    """A change of a map: its statement, and in `lacks` the missing fence; `lacks` is empty if no fence is missing.
 
-    A scope in `lacks`, such as ``"acquire.gpu"``, means that the scope of the present fence is too narrow.
+    If `lacks` contains a scope, such as ``"acquire.gpu"``, the kernel has the fence, but with too narrow a scope.
     """
 
     by: Instruction
@@ -53,7 +54,7 @@ class Change(NamedTuple):
 
 
 class TensorMaps:
-    """The acquires of each map in global memory, by its address, and the last releases of each thread."""
+    """The acquires of each map in global memory, and the last releases of each thread."""
 
     def __init__(
         self,
@@ -73,19 +74,22 @@ class TensorMaps:
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
     def forget(self, slot: int) -> None:
-        """Forget the uses and acquires of a cluster, as another one begins in its slot."""
+        """Forget the uses and acquires of the preceding cluster in a slot in which another cluster begins."""
         self.in_use.forget(slot)
         for lanes in self._acquired.values():
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
     def release(self, lanes: np.ndarray, scope: int) -> None:
-        """Record a release of some lanes, which covers all changes that precede it."""
+        """Record a release by some lanes, which covers all changes of maps that precede it."""
         for fence in self._fences(lanes, scope):
             self._released[fence.lane].append(fence)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray, scope: int) -> None:
-        """Record acquires of some lanes, each of one map; a lane keeps its first acquire that lacks nothing."""
+        """Record the acquire of one map by each of some lanes.
+
+        If a lane acquires a map several times, the first acquire that needs no other fence is kept.
+        """
         for fence, address in zip(self._fences(lanes, scope), addresses.tolist(), strict=True):
             before = self._acquired[address].get(fence.lane)
             if before is None or self._lacks(address, before):
@@ -100,7 +104,7 @@ class TensorMaps:
     # ---- the order and the scopes of fences ----
 
     def _lacks(self, address: int, acquired: _Fence) -> str:
-        """Return the fence that a map lacks after an acquire; empty if it lacks none."""
+        """Return the name of the fence that is missing between the changes of a map and an acquire; "" if none is."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not all(self._knows_of(acquired, writer) for writer in writers):
             return "acquire"
@@ -113,7 +117,7 @@ class TensorMaps:
         return f"release.{_SCOPES[needed]}" if all(scope >= CTA for scope in released) else "release"
 
     def _needed(self, lane: int, writer: Writer) -> int:
-        """Return the narrowest scope that includes a lane and a writer."""
+        """Return the narrowest scope that includes both a lane and the lane of a writer."""
         slot = self._clocks.slot_of(lane)
         if writer.slot != slot or writer.time < int(self._clocks.started[slot]):
             return GPU
@@ -123,8 +127,8 @@ class TensorMaps:
     def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
         """Return whether a fence follows a write.
 
-        It follows a prior ``tensormap.cp_fenceproxy`` of its warp, which executes that together: it is
-        ``.sync.aligned``.
+        A fence also follows the earlier ``tensormap.cp_fenceproxy`` of its warp, because that instruction is
+        ``.sync.aligned``: the threads of the warp execute it together.
         """
         lane = writer.slot * self._clocks.threads + writer.column
         if self._is_copy(writer) and lane // WARP == fence.lane // WARP and writer.time <= fence.time:
@@ -142,7 +146,7 @@ class TensorMaps:
         return self._collector.instruction(writer.site).opcode[:2] == ("tensormap", "cp_fenceproxy")
 
     def _released_to(self, acquired: _Fence, writer: Writer) -> int:
-        """Return the widest scope of a fence after a write and before an acquire; -1 without such a fence."""
+        """Return the widest scope of the releases between a write and an acquire; -1 without such a release."""
         if self._is_copy(writer):
             return scope_of(self._collector.instruction(writer.site).opcode, GPU)
         scopes = (
@@ -162,7 +166,7 @@ class TensorMaps:
     # ---- the uses of maps ----
 
     def use(self, address: int, mark: IssueRecord) -> None:
-        """Take the read of a map by an operation."""
+        """Check an operation that reads a map."""
         change = self._change(address, mark)
         self.in_use.begin(address, mark)
         if change is not None:
@@ -172,7 +176,7 @@ class TensorMaps:
             self._report(MapInMemory, mark, address=address, is_disputed=not self._strict)
 
     def write(self, access: Access) -> None:
-        """Take a write to global memory."""
+        """Report a write to global memory that changes a map which an operation may still read."""
         if (found := self.in_use.overwritten(access)) is not None:
             self._collector.report(found)
 
@@ -181,12 +185,12 @@ class TensorMaps:
         self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
 
     def _change(self, address: int, mark: IssueRecord) -> Change | None:
-        """Return the last change of a map in this launch, with the fence that the using cluster lacks."""
+        """Return the last change of a map in this launch, and the fence that is missing before an operation's use."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not writers:
             return None
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
-        missing = "" if "" in lacks else max(lacks)  # a release rather than an acquire, a scope rather than a fence
+        missing = "" if "" in lacks else max(lacks)  # a release has priority over an acquire, a scope over a fence
         return Change(self._collector.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 
     def _before(self, address: int, mark: IssueRecord) -> list[_Fence]:

@@ -1,9 +1,10 @@
 """The order of accesses to tensor memory.
 
-An operation of a thread is complete for threads that wait for an mbarrier of a later ``tcgen05.commit`` of that thread.
-A load or store of a warp is complete after its ``tcgen05.wait``. An operation follows those that were issued before it:
-only the order of issue counts. Ordinary barriers order threads without ``tcgen05.fence``, so an absent fence is not a
-violation (PTX ISA, "Memory Consistency Model" of tcgen05); relaxed arrivals and waits need one.
+An operation is complete for threads that have waited for the mbarrier of a later ``tcgen05.commit`` of the issuing
+thread. A load or store of a warp is complete after its ``tcgen05.wait``. Operations execute in the order of their
+issue, so one operation need not wait for another. Ordinary barriers order accesses without ``tcgen05.fence``, so an
+absent fence is not a violation (PTX ISA, "Memory Consistency Model" of tcgen05). Relaxed arrivals and waits need a
+fence.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ from .shared_races import SharedRaceChecker
 
 __all__ = ["TensorMemoryUses"]
 
-OPERATION = "tcgen05"  # the kind of its groups
+OPERATION = "tcgen05"  # the kind of the groups of tcgen05 operations
 _LOADS = ("load", "used load")
 _VERBS = {(False, True): "writes", (True, False): "reads", (True, True): "reads and writes"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """An access that a cell remembers: its instruction, its thread, and its kind."""
+    """The record of an access in a cell of tensor memory: its instruction, its thread, and its kind."""
 
     by: Instruction
     lane: int
@@ -79,16 +80,16 @@ class TensorMemoryUses:
         self._history, self._shadow = history, TensorShadow()
         self._records: list[_Record] = []
         self._notes: dict[tuple[int, int, str], int] = {}
-        self._issued: defaultdict[int, int] = defaultdict(int)  # by warp: its loads and stores
-        self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)  # by warp and wait
+        self._issued: defaultdict[int, int] = defaultdict(int)  # for each warp: the number of its loads and stores
+        self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)  # the number that each wait of a warp covers
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
     def forget(self, ctas: range) -> None:
-        """Forget the tensor memory of CTAs that begin."""
+        """Forget the accesses to the tensor memory of the CTAs that begin."""
         self._shadow.forget(ctas)
 
     def event(self, event: OfTensor) -> None:
-        """Take an event of tensor memory."""
+        """Check an event of tensor memory."""
         match event:
             case PairMet():
                 self._clocks.acquire(event.lanes, self._clocks.released(event.lanes))
@@ -114,9 +115,9 @@ class TensorMemoryUses:
     # ---- columns ----
 
     def _allocated(self, event: ColumnsAllocated) -> None:
-        """Record the write of the address to shared memory, which is complete at once.
+        """Record the write of an allocation's address to shared memory, which is complete at once.
 
-        Copies to its bytes need no proxy fence.
+        A later copy to the bytes of the address needs no proxy fence.
         """
         kind, lane, clocks = "tcgen05.alloc", int(event.lanes[0]), self._clocks
         mark = self._operations.issue(slice(lane, lane + WARP), event.instruction, kind)
@@ -138,11 +139,11 @@ class TensorMemoryUses:
     # ---- warps ----
 
     def _known(self, lanes: np.ndarray) -> np.ndarray:
-        """Return the clock of a warp, [column]."""
+        """Return the clock of a warp as an array [column]."""
         return self._clocks.known_to(slice(int(lanes[0]), int(lanes[-1]) + 1))[ORDERED]
 
     def _moved(self, event: LanesMoved) -> None:
-        """Judge and remember a ``tcgen05.ld`` or ``tcgen05.st``."""
+        """Check and record a ``tcgen05.ld`` or ``tcgen05.st``."""
         touch, by, lanes = event.touch, event.instruction, event.lanes
         lane, verb = int(lanes[0]), "writes" if touch.writes else "reads"
         clock = self._known(lanes)
@@ -240,7 +241,10 @@ class TensorMemoryUses:
         self._collector.report(UnwrittenTensorMemory(now=by, lane=lane, column=touch.column, columns=touch.columns))
 
     def _report(self, past: Past, touch: Touch, by: Instruction, lane: int, verb: str, is_in_order: bool) -> None:
-        """Report an access that another does not precede; `is_in_order` if operations follow each other as issued."""
+        """Report an access that an earlier access does not precede.
+
+        If `is_in_order` is true, the order of issue suffices.
+        """
         record = self._records[past.note]
         is_mine = record.lane // WARP == lane // WARP
         if record.kind == "operation" and is_in_order and (past.is_ordered or record.lane == lane):

@@ -1,6 +1,8 @@
-"""Undefined values that a launch reads: of shared or local memory before any write, and of lanes absent in a shuffle.
+"""The check of reads of undefined values.
 
-Such a read is advice: its value may have no effect. A replay with other values decides; with an effect it is an error.
+Shared and local memory are undefined before their first write, and so is the value that a shuffle reads from an absent
+lane. Such a read is advice, because the value may have no effect. If a replay with other values has another result,
+the read is an error.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class UndefinedReads:
         self._found, self._collector, self._pitch = collector.undefined, collector, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
-        """Record reads of shared memory, `size_bytes` at each position."""
+        """Record reads of undefined shared memory: `size_bytes` bytes at each position."""
         key = "uninitialized-read", id(instruction)
         if key not in self._found:
             self._found[key] = UndefinedRead(instruction, np.zeros(self._pitch, bool), set())
@@ -31,21 +33,21 @@ class UndefinedReads:
             self._found[key].offsets[(positions + byte) % self._pitch] = True
 
     def event(self, event: AbsentSource | UnwrittenRead) -> None:
-        """Take an event of an undefined value."""
+        """Report an event in which a thread reads an undefined value."""
         if isinstance(event, AbsentSource):
             self._absent_source(event)
         else:
             self._unwritten(event)
 
     def _absent_source(self, event: AbsentSource) -> None:
-        """Report a shuffle that reads registers of lanes that take no part."""
+        """Report a shuffle that reads the registers of lanes that do not execute it."""
         now = event.instruction
         self._found.setdefault(("barrier-divergence", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         lane, source, mask = int(as_array(event.lanes)[0]), int(event.sources[0]), int(event.masks[0])
         self._collector.report(AbsentShuffleSource(now=now, lane=lane, source=source, mask=mask))
 
     def _unwritten(self, event: UnwrittenRead) -> None:
-        """Report a read of local memory that its thread has not written."""
+        """Report a read of local memory that the reading thread has not written."""
         now, size = event.instruction, event.size_bytes
         read = self._found.setdefault(("uninitialized-read", id(now)), UndefinedRead(now, np.zeros(0, bool), set()))
         read.local_offsets.update(np.unique(event.addresses[:, None] + np.arange(size)).tolist())

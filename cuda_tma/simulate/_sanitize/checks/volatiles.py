@@ -1,8 +1,9 @@
-"""Volatile loads of shared memory that read data of other threads.
+"""The check of volatile loads of shared memory that read data of other threads.
 
-Volatile accesses do not race (PTX ISA, "Conflict and Data-races"), and they order nothing: threads of one warp
-execute independently (CUDA C++ Programming Guide, "Independent Thread Scheduling"). A kernel that polls a flag compares
-the loaded value. A value that no instruction compares is data, and another thread may not have written it yet.
+Volatile accesses do not race (PTX ISA, "Conflict and Data-races"), but they order no other accesses. Threads of one
+warp also execute independently (CUDA C++ Programming Guide, "Independent Thread Scheduling"). A kernel that polls a
+flag compares the loaded value. A value that no instruction compares is data, and another thread may not have written
+it yet.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _COMPARES = {"setp", "set", "slct", "testp", "brx"}
 
 
 class VolatileLoads:
-    """The volatile stores that do not precede a volatile load of data."""
+    """The comparison of each volatile load of data with the prior volatile stores."""
 
     def __init__(self, program: Program, shadow: Shadow, collector: FindingCollector):
         self._program, self._shadow, self._collector = program, shadow, collector
@@ -59,7 +60,7 @@ def _is_volatile(instruction: Instruction, opcode: str) -> bool:
 
 
 def _reaches_comparison(function: Function, load: Instruction) -> bool:
-    """Return whether a comparison or a call reads a value that depends on a load, through registers."""
+    """Return whether a comparison or a call reads a register whose value depends on a load."""
     readers: dict[int, list[Instruction]] = defaultdict(list)
     for each in function.instructions:
         for register in read_registers(each):
