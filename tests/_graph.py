@@ -1,4 +1,4 @@
-"""Definitions of graphs and executable graphs in cuda.core's form, for the fake driver."""
+"""Definitions of graphs and executable graphs for the fake driver, in the form of cuda.core."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Node:
 
 
 class Definition:
-    """A GraphDefinition as in cuda.core, of the fake driver's nodes."""
+    """A GraphDefinition as in cuda.core, with nodes of the fake driver."""
 
     def __init__(self, driver, handle=0x6000):
         self.driver, self.handle = driver, handle

@@ -17,14 +17,14 @@ from cuda_tma.simulate._device import device as simulated
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
-settings.register_profile("no deadline", deadline=None)  # the machines that run this are shared
+settings.register_profile("no deadline", deadline=None)  # other programs use the test machines at the same time
 settings.load_profile("no deadline")
 
 
-# Modules that need torch and are not tests: doctest would import them, to collect examples.
+# Modules that need torch and are not tests. Doctest would import them to collect examples.
 NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
-# Tests that read the sources of the package, which do not exist next to an installed wheel.
+# Tests that read the sources of the package, which an installed wheel does not contain.
 NEEDS_SOURCES = (
     "_cuda/test_driver.py",
     "test_command_imports.py",
@@ -36,14 +36,13 @@ NEEDS_SOURCES = (
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     "scripts",
-    "_intercept/driver/scripts",  # other tests run them, in processes of their own
+    "_intercept/driver/scripts",  # other tests run these in processes of their own
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
 ]
 
 
 def pytest_collection_finish():
-    """Freeze the present objects: many tests collect garbage, and benchmarks between samples, which would traverse
-    them."""
+    """Freeze the present objects, because garbage collections in tests and benchmarks would traverse them."""
     gc.collect()
     gc.freeze()
 
@@ -74,7 +73,7 @@ class DeviceTensor:
 
 @pytest.fixture
 def driver():
-    """The fake driver, which replaces the real one for one test."""
+    """Replace the real driver with the fake driver for one test."""
     before = _driver.snapshot()
     fake = FakeDriver()
     fake.install()
@@ -84,7 +83,7 @@ def driver():
 
 @pytest.fixture
 def unfound_driver(monkeypatch):
-    """A process that has loaded no driver, and finds none."""
+    """Replace the driver library with one that is not found and not loaded."""
 
     def not_found(*_):
         raise OSError("no library")
@@ -116,7 +115,7 @@ def launch(driver):
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(*types, sizes), which makes a kernel of these parameters."""
+    """Return kernel(*types, sizes), which makes a kernel with these parameters."""
 
     def kernel(*parameters, sizes=(128,)):
         handle = next(HANDLES)

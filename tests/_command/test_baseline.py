@@ -1,4 +1,4 @@
-"""``--baseline``: findings of an earlier report are known; a new one is reported alone."""
+"""Tests of ``--baseline``: the command reports only the findings that an earlier report does not contain."""
 
 from __future__ import annotations
 

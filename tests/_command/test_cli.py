@@ -1,4 +1,4 @@
-"""The command line: verdicts, exit statuses and JSON, from hex digits, files and shapes."""
+"""Tests of the command line: verdicts, exit statuses and JSON for hex digits, files and shapes."""
 
 import io
 import json
@@ -213,7 +213,7 @@ PICTURES = {
 @pytest.mark.parametrize("picture", PICTURES)
 def test_plot_writes_a_picture(capsys, tmp_path, monkeypatch, picture):
     matplotlib = pytest.importorskip("matplotlib")
-    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # keeps text as text
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # This mode turns no text into numbers.
     path = tmp_path / "picture.svg"
     options = ["--shape", "128x1024", "--dtype", "bfloat16", "--box", "8x64", "--swizzle", "128B"]
     options += ["--at", "16x64"] if picture != "banks" else ["--access", "column"]

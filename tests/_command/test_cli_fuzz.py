@@ -1,4 +1,4 @@
-"""No command line ends in a traceback: every input has an outcome, which is JSON if the command asks for it."""
+"""Random command lines: each ends with a result and without a traceback, and prints JSON if the command requests it."""
 
 import contextlib
 import io
@@ -64,7 +64,7 @@ MAPS = st.sampled_from(
 
 @st.composite
 def values(draw, flag, legal=None):
-    """Draw values, mostly legal ones, because others are refused early."""
+    """Draw values. Most are legal, because the command refuses illegal values early."""
     if draw(st.integers(0, 9)):
         return legal or LEGAL_VALUES[flag]
     sizes = SIZES.map(lambda found: "x".join(map(str, found)))
@@ -84,7 +84,7 @@ MODES = {
 
 @st.composite
 def tensors(draw):
-    """Draw the options of one mode, and perhaps others."""
+    """Draw the options of one mode, and sometimes options of other modes."""
     flags = ["--shape", "--dtype", *MODES[draw(st.sampled_from(sorted(MODES)))]]
     return [f"{flag}={draw(values(flag))}" for flag in flags] + (draw(FEW) if draw(st.booleans()) else [])
 

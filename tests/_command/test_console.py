@@ -1,4 +1,4 @@
-"""Tables on wide and narrow terminals, and in plain columns: a cut text cannot be copied, so nothing is cut."""
+"""Tests of tables on wide and narrow terminals, and in plain columns. No column is cut, because users copy its text."""
 
 import sys
 
@@ -19,7 +19,7 @@ PLAIN = (
 def terminal(monkeypatch):
     pytest.importorskip("rich")
 
-    def is_wide(columns):  # during the test, because pytest's capture sets a stream there for each phase
+    def is_wide(columns):  # The test does this, because pytest's capture replaces the stream for each phase.
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm")
@@ -35,19 +35,19 @@ def test_plain_columns_without_a_terminal(capsys):
 
 
 def test_a_table_has_the_room_it_needs_or_is_plain(capsys, terminal):
-    """9 + 5 + 33 characters, two spaces and a line for each column, and a last line."""
+    """The table needs 9 + 5 + 33 characters, two spaces and a line for each column, and a last line."""
     terminal(57)
     console.print_table("[b]title", HEAD, ROWS)
     out = capsys.readouterr().out
     assert "[b]title" in out and "│ [red]a[0] │ 1     │ some words that go on for a while │" in out
-    assert ":smile:" in out and len(out.splitlines()[-1]) == 57  # the frame
+    assert ":smile:" in out and len(out.splitlines()[-1]) == 57  # the lines of the table
     terminal(56)
     console.print_table("", HEAD, ROWS)
     assert capsys.readouterr().out == PLAIN
 
 
 def test_prose_is_wrapped_between_words(capsys, terminal):
-    """9 + 5 + 25 characters, the path."""
+    """The text has 9 + 5 + 25 characters: the last number is the length of the path."""
     terminal(49)
     console.print_table("", HEAD, ROWS, prose=True)
     out = capsys.readouterr().out
@@ -72,7 +72,7 @@ def test_json_is_indented(capsys):
 
 def test_a_stream_without_a_file_can_be_silenced(monkeypatch):
     console.silence(None)
-    console.silence(sys.stdin)  # pytest's stream, without a file: the call has no effect and raises nothing
+    console.silence(sys.stdin)  # pytest's stream has no file, so the call has no effect and raises nothing
     monkeypatch.setattr(sys, "stdout", None)
     console.escape_unprintable()
     console.print_table("", HEAD, ROWS)

@@ -1,4 +1,4 @@
-"""The demo on the emulator: the right picture passes, a wrong one does not, and the files have the right content."""
+"""Tests of the demo on the emulator: it accepts the right picture, refuses a wrong one, and writes the right files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cuda_tma._command import cli, demo
 
 @pytest.fixture
 def picture(tmp_path):
-    """A gray picture whose rows are not a multiple of 16 bytes, and whose edges are not a multiple of a tile."""
+    """Return a gray picture whose rows are not a multiple of 16 bytes, and whose edges are not a multiple of a tile."""
     path = tmp_path / "in.npy"
     np.save(path, np.random.default_rng(1).random((70, 131), np.float32))
     return path
@@ -77,7 +77,7 @@ def test_a_load_off_by_one_row_is_caught(tmp_path, picture, monkeypatch):
 @settings(max_examples=20, deadline=None)
 @given(planes=st.integers(1, 3), rows=st.integers(1, 140), columns=st.integers(1, 140), seed=st.integers(0, 99))
 def test_any_size_is_blurred_as_by_definition(planes, rows, columns, seed):
-    """Compare with the definition, one pixel at a time: 81 weighted neighbors, zeros outside."""
+    """Compare each pixel with the definition: 81 weighted neighbors, with zeros outside the picture."""
     rng = np.random.default_rng(seed)
     picture = rng.random((planes, rows, columns), np.float32)
     blurred = demo.blur_by_emulator(picture)
@@ -189,7 +189,7 @@ def test_an_output_that_cannot_be_written(tmp_path, capsys, picture, monkeypatch
 
 @pytest.mark.parametrize("largest", [3e38, -3e38, 0.0])
 def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
-    """With -W error: no intermediate result overflows."""
+    """Python runs with -W error, so the test fails if an intermediate result overflows."""
     pixels = np.zeros((20, 20), np.float32)
     pixels[3, 4], pixels[5, 6] = largest, -largest
     np.save(tmp_path / "in.npy", pixels)
@@ -205,7 +205,7 @@ def test_the_suffix_of_the_output_may_be_large(tmp_path, picture):
 
 
 class _Device:
-    """A device of some capability, which notes that it was made current."""
+    """A device of a given compute capability that records the call to make it current."""
 
     def __init__(self, capability):
         self.compute_capability, self.name, self.is_current = capability, "a GPU", False

@@ -1,4 +1,5 @@
-"""Every form in which tools print 128 bytes is read as these bytes; an ambiguous text is refused."""
+"""Tests of dumps of 128 bytes: every format in which tools print them gives these bytes, and ambiguous text is
+refused."""
 
 import io
 import re
@@ -67,7 +68,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @given(bits=st.binary(min_size=127, max_size=127))
 def test_every_form_is_read_as_its_bytes(form, bits):
-    raw = bits + b"\xff"  # the last word has all its digits
+    raw = bits + b"\xff"  # the last number has all its digits
     assert parse_dump(FORMS[form](raw)) == raw
 
 
@@ -127,7 +128,7 @@ def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
 
 @pytest.mark.parametrize(("count", "most"), [(16, 16), (32, 8), (64, 4), (128, 2)])
 def test_the_longest_word_shows_that_the_others_are_whole(count, most):
-    """Words of half the length could be half a dump."""
+    """Numbers of half this length could come from half of a dump."""
     size = 128 // count
     for digits in range(most // 2 + 1, most + 1):
         text = "0x1 " * (count - 1) + "0x" + "f" * digits

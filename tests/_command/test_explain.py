@@ -1,4 +1,4 @@
-"""``cuda-tma explain``: original public posts, and the explanation of each."""
+"""Tests of ``cuda-tma explain``: the text of public posts, and the explanation of each."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cuda_tma.codec import encode
 from cuda_tma.rules import RULES, WARNINGS
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-POSTED = Path(__file__).parents[1] / "data" / "posted"  # named by repository and issue
-# errors; for each map the error at its creation, and the rules that it breaks
+POSTED = Path(__file__).parents[1] / "data" / "posted"  # each name contains the repository and the issue
+# For each post: its errors, and for each map the error at its creation and the rules that it breaks.
 EXPECTED = {
     "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),
     "NVIDIA_Fuser_4970": ([716], []),
@@ -102,7 +102,7 @@ def test_a_broken_rule_is_named(capsys):
     assert "That is why its creation returned CUDA_ERROR_INVALID_VALUE." in out
 
 
-# ---- errors in their spellings ----
+# ---- errors in several spellings ----
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_file_of_bytes(capsys, tmp_path):
     assert status == 1 and "rank 8 has no place in a tensor map" in out
 
 
-# ---- maps in their spellings ----
+# ---- maps in several spellings ----
 
 SPELLINGS = {
     "hex": bytes.hex,
@@ -192,7 +192,7 @@ SPELLINGS = {
 
 
 def in_lines(raw: bytes, size: int, kind: str, before: str, form: str, between: str = " ", behind: str = "") -> str:
-    """Format memory as tools do: `size` bytes per line, after their address or index."""
+    """Format memory as tools do: each line has an address or index, and then `size` bytes."""
     parts = [
         (i, struct.unpack(f"<{size // struct.calcsize(kind)}{kind}", raw[i : i + size])) for i in range(0, 128, size)
     ]
@@ -279,7 +279,7 @@ def test_fields_of_a_word(capsys):
     assert "Zeros: no mbarrier was made there" in explain(capsys, "mbarrier 0x0")[1]
 
 
-# ---- our own errors ----
+# ---- errors of this package ----
 
 
 def test_the_table_lists_the_sticky_errors():
@@ -360,7 +360,7 @@ def test_unfinished_digits_are_not_a_map():
 
 @pytest.mark.filterwarnings("error")
 def test_a_literal_with_an_invalid_escape_prints_no_warning():
-    """Python 3.12 warns of such escapes as it evaluates a literal."""
+    """Python 3.12 warns of such escapes when it evaluates a literal."""
     assert read_posted(r"the map is b'\9\x00'").maps == ()
     (found,) = read_posted("b'" + "".join(f"\\x{byte:02x}" for byte in encode(LEGAL)) + "'").maps
     assert found.params == LEGAL

@@ -1,4 +1,4 @@
-"""Arguments that name devices, pipes, folders, large files, or missing libraries: each ends in one sentence."""
+"""Tests of arguments that name devices, pipes, folders, large files or missing libraries: each ends in one sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def limited(*arguments):
-    """Run a command with at most 500 MiB of memory and 20 seconds."""
+    """Run a command with at most 500 MiB of memory and a time limit of 20 seconds."""
     return run_forked(*arguments, limits={resource.RLIMIT_DATA: 500 << 20}, seconds=20)
 
 
@@ -89,7 +89,7 @@ def test_a_picture_in_a_pipe_without_a_reader(folder, command):
 
 
 def test_a_launch_beyond_the_memory_of_its_process(folder):
-    """Local memory of 256 KiB in each of 2,048 threads takes 512 MiB."""
+    """Local memory of 256 KiB in each of 2,048 threads needs 512 MiB."""
     local = PTX.replace("ret;", ".local .b8 x[200000];\nst.local.u8 [x], 1;\nret;").replace(".param .b64 p", "")
     (folder / "local.ptx").write_text(local)
     done = limited("sanitize", "local.ptx", "--kernel", "f", "--grid", "2", "--block", "1024")

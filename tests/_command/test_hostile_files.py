@@ -1,4 +1,4 @@
-"""Files that an untrusted kernel names: the command opens only those that the user named, or that are next to the
+"""Tests of files that an untrusted kernel names: the command opens only the user's files and files next to the
 kernel."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _note(event, arguments):
         _opened.append(os.path.realpath(os.fsdecode(arguments[0])))
 
 
-sys.addaudithook(_note)  # it cannot be removed
+sys.addaudithook(_note)  # the test cannot remove it
 
 
 PTX = """.version 8.0
@@ -43,7 +43,7 @@ LAUNCH = ["--kernel", "f", "--grid", "1", "--block", "1"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working directory, next to a folder of PTX and a folder of secrets."""
+    """Return the working directory, which is next to a folder of PTX and a folder of secrets."""
     for name in ("work", "work/src", "ptx", "ptx/below", "secret"):
         (tmp_path / name).mkdir()
     for name in ("work/src/a.cu", "ptx/a.cu", "ptx/below/a.cu", "secret/a.cu"):
@@ -150,7 +150,7 @@ def test_a_line_directive_of_cpp_opens_no_other_file(folder, capsys):
 
 
 def test_a_compiler_that_waits_for_a_pipe_reaches_the_time_limit(folder):
-    """NVRTC opens the pipe and waits for a writer; the process ends."""
+    """NVRTC opens the pipe and waits for data until the process reaches its time limit."""
     (folder / "work" / "waits.cu").write_text('#include "pipe.cu"\nextern "C" __global__ void f() {}\n')
     command = [sys.executable, "-m", "cuda_tma", "sanitize", "waits.cu", *LAUNCH, "--time-limit", "0.5"]
     root = os.path.dirname(os.path.dirname(cuda_tma.__file__))

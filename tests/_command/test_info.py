@@ -1,4 +1,4 @@
-"""The description of a machine: versions always, driver and devices if there are any."""
+"""Tests of ``cuda-tma info``: versions of the software, and the driver and devices of a machine that has them."""
 
 import platform
 from pathlib import Path
@@ -16,7 +16,7 @@ ANSWERS = {
 
 
 def answer(name, *arguments):
-    """The driver's answers for two devices of compute capability 8.6 and 10.0."""
+    """Return the driver's answers for two devices of compute capability 8.6 and 10.0."""
     if name == "cuDeviceGet":
         return arguments[0]
     if name == "cuDeviceGetAttribute":
@@ -60,7 +60,7 @@ def test_a_missing_package_is_none():
 
 
 class _Code:
-    """An error in the form of cuda.bindings: an int with a name."""
+    """An error like those of cuda.bindings: an int with a name."""
 
     def __init__(self, value):
         self.value, self.name = value, "CUDA_SUCCESS" if value == 0 else f"CUDA_ERROR_{value}"
@@ -71,7 +71,7 @@ class _Code:
 
 @pytest.fixture
 def bindings(monkeypatch):
-    """cuda.bindings.driver with functions that return the answers of a test."""
+    """Replace the functions of cuda.bindings.driver by functions that return the answers of a test."""
     driver = pytest.importorskip("cuda.bindings.driver")
     return lambda name, function: monkeypatch.setattr(driver, name, function)
 

@@ -1,4 +1,4 @@
-"""Arguments of `cuda-tma run` as text."""
+"""Tests of the textual arguments of `cuda-tma run`."""
 
 from __future__ import annotations
 

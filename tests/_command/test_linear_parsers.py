@@ -1,4 +1,4 @@
-"""The parsers of pasted texts take time linear in the length: they read no part of a text twice."""
+"""Tests of the time of the parsers of pasted texts: it is linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.descriptors import LEGAL
 from tests.support.forked import run_forked
 
 LENGTH = 32_000
-MOST_SECONDS = 1  # quadratic time is 15 seconds and more
+MOST_SECONDS = 1  # a parser of quadratic time needs 15 seconds or more
 HEX_LIST, NUMBER_LIST = "[" + ",".join(["0x1"] * 16), "[" + ",".join(["1"] * 16)
 
 
@@ -86,7 +86,7 @@ def test_a_word_next_to_its_name_is_read(text):
 
 
 def limited(*arguments):
-    """Run a command with at most 400 MiB of memory and 90 seconds."""
+    """Run a command with at most 400 MiB of memory and a time limit of 90 seconds."""
     return run_forked(*arguments, limits={resource.RLIMIT_DATA: 400 << 20}, seconds=90)
 
 
@@ -127,7 +127,7 @@ def test_a_pipe_with_a_writer_is_read(tmp_path):
 
 @pytest.mark.parametrize("dim", ["4", "99999999999999999999", "0", "-3"])
 def test_a_map_of_scalars_and_of_a_huge_rank(dim):
-    """The rank is not the length of a tuple, and a single number is a tuple of one."""
+    """The parser does not build a tuple of the map's rank, and reads a single number as a tuple with one element."""
     text = f"tmaFormat: 9 dim: {dim} gmem: 0x1000\nShape: 64 16 1 7\nStride: 128 2 4096\ntileShapes: 64 16 1 1\n"
     (found,) = read_posted(f"{text}tileStrides: 1").maps
     assert found.params.element_strides == (1,) and found.params.global_dim == (64, 16, 1, 7)
@@ -181,7 +181,8 @@ GROWING = {
 
 
 def grows_too_fast(name: str) -> bool:
-    """Four times the text takes at most eight times the time, or almost none: quadratic time is sixteen times."""
+    """Return whether the time grows faster than linearly. Four times the text may take eight times the time; a
+    quadratic parser takes sixteen times the time."""
     seconds = []
     for number in (3000, 12_000):
         text = GROWING[name](number)
@@ -193,7 +194,7 @@ def grows_too_fast(name: str) -> bool:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_ptx(name):
-    """On a busy machine one measurement can be wrong; three of a quadratic parser are all too long."""
+    """One measurement on a busy machine can be wrong, so a parser fails only if three measurements are too long."""
     assert not all(grows_too_fast(name) for _ in range(3))
 
 

@@ -1,4 +1,4 @@
-"""The end of a command: refused, misused, or with output that nothing reads; in JSON if the command asks for it."""
+"""Tests of the end of a command after a refusal, a usage error, or output that no process reads."""
 
 import json
 import os
@@ -255,7 +255,7 @@ def test_closed_streams():
 
 
 def test_complaints_do_not_appear_on_standard_output(capfd, monkeypatch):
-    """print would write there if standard error is closed."""
+    """If standard error is closed, print() writes to standard output."""
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["decode", "zz"]) == 2
     assert capfd.readouterr().out == ""
@@ -281,8 +281,8 @@ def test_characters_absent_from_the_terminal_are_escaped(tmp_path):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_without_a_reader_ends_quietly(unbuffered):
-    """As in ``cuda-tma decode ... | head -3``: the error occurs when a line is printed, or when all lines are
-    flushed."""
+    """The pipe breaks as in ``cuda-tma decode ... | head -3``. The error occurs when the command prints a line, or when
+    it flushes all lines."""
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:

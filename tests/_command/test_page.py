@@ -1,4 +1,4 @@
-"""The page of ``--html``: complete, in one file, and safe with hostile texts."""
+"""Tests of the page of ``--html``: it is one complete file, and hostile text in it is harmless."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VOID = {"meta", "link", "br"}
 
 
 class Reader(HTMLParser):
-    """A parser that keeps the elements of a page, and refuses an unclosed one."""
+    """A parser that stores the elements of a page, and refuses an unclosed one."""
 
     def __init__(self, page):
         super().__init__()
@@ -84,7 +84,7 @@ def test_a_page_has_findings_lines_and_timelines(folder, capsys):
     hits = [each for each in reader.named("span") if each.get("class") == "hit"]
     assert len(hits) == 2
     assert len(reader.named("details")) == 2 and "Timeline around the finding" in text
-    assert any(each.get("stroke") == "#d43c7c" for each in reader.named("rect"))  # the span of the finding
+    assert any(each.get("stroke") == "#d43c7c" for each in reader.named("rect"))  # the element of the finding
     references = [each.get(name) for _, each in reader.elements for name in ("src", "href", "srcset") if each.get(name)]
     assert references == [] and "@import" not in page and "url(h" not in page
 
@@ -107,7 +107,7 @@ def test_a_program_has_its_launches_and_notes_in_the_page(tmp_path):
     reader = Reader(page)
     assert found.status == 1 and "<i>" in "".join(reader.text) and "a note with <b>" in "".join(reader.text)
     assert "launched by script.py:2; 2 launches have this finding" in "".join(reader.text)
-    assert len(reader.named("tr")) == 4  # the head, and three kinds of launches
+    assert len(reader.named("tr")) == 4  # the headings, and three kinds of launches
     assert "Timeline around the finding" in page
 
 

@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize -- COMMAND``: every launch of a program is judged, regardless of how the program ends."""
+"""Tests of ``cuda-tma sanitize -- COMMAND``: it checks every launch of a program, however the program ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TESTS = Path(__file__).parents[1]
 
 @pytest.fixture
 def program(tmp_path, monkeypatch, capfd):
-    """Judge a script; return the exit status, the document, standard output and standard error."""
+    """Check a script; return the exit status, the document, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
     packages = tmp_path / "site-packages"
     packages.mkdir()

@@ -1,4 +1,4 @@
-"""Under ``cuda-tma sanitize`` no end of a program loses a report: kills, forks, threads, full disks, many launches."""
+"""Tests of the report of ``cuda-tma sanitize`` after signals, forks, threads, full disks and many launches."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
     while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     if number == signal.SIGINT:
-        os.killpg(process.pid, number)  # a terminal sends it to the group
+        os.killpg(process.pid, number)  # a terminal sends the signal to the process group
     else:
         process.send_signal(number)
     out, _ = process.communicate(timeout=60)
@@ -129,7 +129,7 @@ def test_many_launches(tmp_path):
     found = sanitize(tmp_path, "x = np.zeros(64, np.int32)\nfor _ in range(2000): right(array=x)\nassert x[0] == 2000")
     assert (found.status, len(found.answer["launches"]), found.kinds) == (0, 2000, [[]] * 2000)
     assert "2000 launches judged under 2 schedules, no errors; " in found.out
-    assert time.monotonic() - begun < 60  # 4 s on 2 cores that other processes also use
+    assert time.monotonic() - begun < 60  # This takes 4 s on 2 cores that other processes also use.
 
 
 # ---- a full disk ----

@@ -1,4 +1,4 @@
-"""``cuda-tma run``: a kernel from a file, on the simulator."""
+"""Tests of ``cuda-tma run``: it runs a kernel of a file on the simulator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize``: its text, its documents, and its exit statuses."""
+"""Tests of ``cuda-tma sanitize``: its text, its documents, and its exit statuses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WRONG, RIGHT = [*ARGUMENTS, "0"], [*ARGUMENTS, "1"]
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The folder of the kernel, which is the working directory."""
+    """Return the folder of the kernel, which is the working directory."""
     folder = tmp_path / "ünï dir"
     folder.mkdir()
     (folder / "kernel.cu").write_text(SOURCE, "utf-8", newline="\r\n")
@@ -61,7 +61,7 @@ def sanitize(folder, capsys):
 
 @pytest.fixture
 def ptx(folder):
-    """A file of PTX with line information, and one without."""
+    """Return a file of PTX with line information, and a file without it."""
     text = simulate.Device().compile(folder / "kernel.cu", "ns::kernel").ptx
     (folder / "lines.ptx").write_text(text, "utf-8")
     kept = [line for line in text.splitlines() if not line.strip().startswith((".loc", ".file"))]
@@ -69,7 +69,7 @@ def ptx(folder):
     return kept
 
 
-# ---- for people ----
+# ---- text for users ----
 
 
 def test_a_fault_is_shown_with_both_lines_rule_and_remedy(sanitize):
@@ -123,7 +123,7 @@ def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
 def test_colors_are_for_terminals(sanitize, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(console.sys, "stdout", None)
-        console.print_styled([("", "bold")])  # no reader of the output: no error is raised
+        console.print_styled([("", "bold")])  # no process reads the output, and the command raises no error
     _, plain, _ = sanitize(*WRONG)
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -160,7 +160,7 @@ def test_a_kernel_absent_from_the_ptx_is_named(sanitize, ptx):
     assert "the PTX has no kernel kernal; it has _ZN2ns6kernelEN8cuda_tma9TensorMapEPib (ns::kernel)" in err
 
 
-# ---- for programs ----
+# ---- documents for programs ----
 
 
 def test_json_has_everything(sanitize):
@@ -318,7 +318,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
     assert (folder / "known").read_text() == "race:*:why\n"
 
 
-# ---- how it ends ----
+# ---- how the command ends ----
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""compile(): its inputs, the cases in which it loads from disk instead, and the resulting kernel."""
+"""Tests of compile(): its inputs, the cases in which it loads a stored kernel, and the resulting kernel."""
 
 import gc
 import io
@@ -27,7 +27,7 @@ SOURCE = '#include "size.cuh"\nextern "C" __global__ void k(float* out, int n) {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The folder of the cache, next to a header that the source includes."""
+    """Return the folder of the cache, which is next to a header that the source includes."""
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path / "cache"))
     (tmp_path / "size.cuh").write_text("#define SIZE 3\n")
     return tmp_path
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def compilations(monkeypatch):
-    """The requests to the compiler."""
+    """Return a list to which each request to the compiler is added."""
     asked = []
     run = nvrtc.run
     monkeypatch.setattr(kept, "run", lambda request: asked.append(request) or run(request))
@@ -147,7 +147,7 @@ def test_another_nvrtc_compiles_again(folder, compilations, monkeypatch):
     library.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kept_kernel(folder), kept_kernel(folder)  # from an unknown file: not kept
+        kept_kernel(folder), kept_kernel(folder)  # an unknown file is not stored
     assert len(compilations) == 5
 
 
@@ -161,7 +161,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
     with monkeypatch.context() as other:
         other.setenv("LD_LIBRARY_PATH", "/elsewhere")
         assert nvrtc_file.noted_nvrtc(disk) is None
-    with monkeypatch.context() as other:  # a package was installed
+    with monkeypatch.context() as other:  # another package was installed
         other.setattr(sys, "path", [*sys.path, str(folder / "site-packages")])
         assert nvrtc_file.noted_nvrtc(disk) is None
     assert nvrtc_file.noted_nvrtc(disk) == noted
@@ -172,7 +172,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 
 def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monkeypatch):
-    """Another library seems to have loaded its own NVRTC before."""
+    """The test acts as if another library has loaded its own NVRTC before."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
@@ -182,7 +182,7 @@ def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monke
     assert kept_kernel(folder) == usual == kept_kernel(folder) and len(compilations) == 2
 
 
-# ---- many processes ----
+# ---- several processes ----
 
 PROCESS = f"""
 import sys, warnings
@@ -233,7 +233,7 @@ def test_a_start_from_disk_loads_no_compiler(folder):
 
 @pytest.fixture
 def device(monkeypatch, folder):
-    """A device that does not exist, and the loaded modules."""
+    """Return a fake device, and the list of the loaded modules."""
     loaded = []
 
     def from_cubin(cubin, *, name=""):
@@ -265,7 +265,8 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
-    """The source is there for the report; each kernel is compiled again, because each is a module of its own."""
+    """The kernel keeps its source for the report. Each kernel is compiled again, because each has a module of its
+    own."""
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'
@@ -277,7 +278,7 @@ def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilati
 
 def test_remarks_of_the_compiler_are_written_on_request(device, folder, compilations):
     source = 'extern "C" __global__ void k() { int unused; }'
-    for _ in range(2):  # from the compiler, then from disk
+    for _ in range(2):  # the first kernel is compiled, the second is loaded from disk
         logs = io.StringIO()
         cuda_tma.compile(source, "k", logs=logs)
         assert 'k.cu(1): warning #177-D: variable "unused" was declared but never referenced' in logs.getvalue()

@@ -1,4 +1,5 @@
-"""Kernels on disk: complete or absent, for many processes at once, and at most up to the size limit."""
+"""Tests of kernels on disk: each file is complete or absent, also with many processes, and a limit bounds their
+size."""
 
 import hashlib
 import json
@@ -57,7 +58,7 @@ def test_the_least_recently_used_entry_goes_first(tmp_path):
     for age, key in enumerate(KEYS[:3]):
         disk.put(key, KERNEL)
         os.utime(tmp_path / f"{key}.kernel", (time.time() - 100 + age,) * 2)
-    assert disk.get(KEYS[0]) == KERNEL  # used now
+    assert disk.get(KEYS[0]) == KERNEL  # this entry was used last
     disk.put(KEYS[3], KERNEL)
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
 
@@ -72,7 +73,7 @@ def test_an_entry_of_another_key_is_ignored(tmp_path):
 
 
 def forged(change):
-    """Return an entry with the right digest and other values."""
+    """Return an entry with a valid digest and other values."""
     content = packed(KERNEL, KEYS[0])
     start = len(MAGIC) + 32
     end = start + 4 + int.from_bytes(content[start : start + 4], "little")
@@ -186,7 +187,7 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert str(cache_folder()) == "/cache/cuda_tma"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
     assert cache_folder() == tmp_path.cwd() / "own"
-    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # without expansion by a shell
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # the shell does not expand the path
     assert cache_folder() == tmp_path / "own"
 
 
@@ -199,7 +200,7 @@ def test_files_that_another_process_removes_meanwhile(tmp_path, monkeypatch):
 
     def removed_twice(path):
         remove(path)
-        remove(path)  # as if the other process was faster
+        remove(path)  # the other process stores its entry first
 
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*names(folder), folder / f"{KEYS[8]}.kernel"]))
     monkeypatch.setattr(Path, "unlink", removed_twice)

@@ -1,4 +1,4 @@
-"""The headers that a source may include: at least all that NVRTC would read."""
+"""Tests of the headers that a source may include: the list contains at least all that NVRTC would read."""
 
 import os
 import time
@@ -12,7 +12,7 @@ from cuda_tma._include_path import include_path
 
 @pytest.fixture
 def folder(tmp_path):
-    """Headers, each with a text."""
+    """Write headers, each with a text that contains its name, and return their folder."""
 
     def write(**texts):
         for name, text in texts.items():
@@ -90,7 +90,7 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_includes_are_found_however_they_are_spelled(folder, spelling):
-    """NVRTC reads these forms, so that a change of any of them is noticed."""
+    """NVRTC reads every one of these forms, so a parser that misses a form uses an outdated kernel."""
     there = folder(**{spelling.replace(" ", "_"): "#define VALUE 3\n"})
     (header,) = there.iterdir()
     source = SPELLINGS[spelling].format(header.name) + "\n__global__ void k(int* out) { *out = VALUE; }"
@@ -100,7 +100,7 @@ def test_includes_are_found_however_they_are_spelled(folder, spelling):
 
 @pytest.mark.parametrize("name", ["a\\\n b.cuh", "a \\\nb.cuh", "a\\\r\n b.cuh", "a\\\n\\\n b.cuh"])
 def test_a_name_may_continue_in_the_next_line(tmp_path, name):
-    """A blank follows the end of the line."""
+    """A blank follows the backslash at the end of the line."""
     header = tmp_path / "a b.cuh"
     header.write_text("#define VALUE 3\n")
     source = f'#include "{name}"\n__global__ void k(int* out) {{ *out = VALUE; }}'
@@ -115,7 +115,8 @@ def test_questions_are_found_however_they_are_spelled(folder):
 
 
 def test_includes_that_are_not_headers(folder):
-    """A device without an end, a named pipe without a writer, a folder, and a name with a null character."""
+    """The names are those of a device without an end, a pipe that no process writes to, a folder, and a name with a
+    null character."""
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")
     kernel = str(there / "kernel.cu")

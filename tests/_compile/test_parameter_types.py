@@ -19,7 +19,7 @@ from cuda_tma._map_type import MapPointer, MapType
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
 
-# Declarations, compiled by the host compiler (which mangles as NVRTC does), and the argument of each parameter.
+# Declarations, and the argument of each parameter. The host's compiler, which mangles as NVRTC does, compiles them.
 DECLARATIONS = [
     ("void k()", ()),
     ("void k(int a, float b, double c, bool d)", ("integer", "float", "float", "bool")),
@@ -114,7 +114,7 @@ def test_kinds_of_mangled_types(declaration, kinds, tmp_path):
     assert types_of_name(name) == kinds
 
 
-# The output of gcc, nvcc 13.0, NVRTC 12.4 and 13.5, for machines without a compiler.
+# The output of gcc, nvcc 13.0 and of NVRTC 12.4 and 13.5, for machines without a compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -171,7 +171,7 @@ def test_kinds_of_mangled_names(name, kinds):
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
         "_Z1kIfEvT0_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f",
-        "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",  # libstdc++ 12 does not end
+        "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",  # libstdc++ 12 does not return
         "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
 )  # fmt: skip
@@ -181,7 +181,7 @@ def test_unreadable_text_is_not_guessed(name):
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
 def test_no_name_breaks_the_reader(name, data):
-    """Names cut short, or with a changed letter, give kinds or None."""
+    """For names that are cut short, or in which one letter differs, the parser returns kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
     found = types_of_name(name[:at] + letter + name[at + 1 :])
@@ -217,7 +217,7 @@ OTHERS = [
 
 
 def random_map(draw):
-    """Draw a typed map; a map that the header would refuse is also a type."""
+    """Draw a typed map. It is a C++ type even if the header refuses its values."""
     data_type, swizzle, fill = draw.choice([*T]), draw.randrange(7), draw.randrange(2)
     others = {"data_type": data_type, "swizzle": swizzle, "oob_fill": fill, "l2_promotion": draw.randrange(4)}
     if draw.random() < 0.25:
@@ -227,7 +227,7 @@ def random_map(draw):
 
 
 def random_parameter(draw, maps):
-    """Draw a parameter's C++ type and its expected value. Maps repeat, so that names have substitutions."""
+    """Draw a parameter's C++ type and its expected value. Maps repeat, so that mangled names contain substitutions."""
     if draw.random() < 0.5:
         return draw.choice(OTHERS)
     if not maps or draw.random() < 0.5:
@@ -237,8 +237,8 @@ def random_parameter(draw, maps):
 
 
 def random_kernel(draw, name):
-    """Draw a kernel's declaration, its name, and the types of its parameters: plain, with types as its template's
-    arguments, or with a pack of them in the middle."""
+    """Draw a kernel's declaration, its name, and the types of its parameters. Some kernels are templates, and some have
+    a pack of parameters in the middle."""
     maps = []
     parameters = [random_parameter(draw, maps) for _ in range(draw.randint(0, 6))]
     types = [written for written, _ in parameters]
@@ -257,7 +257,7 @@ def random_kernel(draw, name):
 
 
 def reported(kernels, source):
-    """Return the types of many kernels of one source: as the compiler reports them, and by their names."""
+    """Return the types of the kernels of a source twice: from the compiler's table, and from their mangled names."""
     asked = {named: f"&cuda_tma::parameters<decltype(+({named}))>" for named in kernels}
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     for expression in (*asked, *asked.values()):
@@ -276,7 +276,8 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """A hundred kernels in one compilation, half of them in a namespace: the compiler's table, and each name."""
+    """Compare the compiler's table with each mangled name, for a hundred kernels in one compilation. Half of them are
+    in a namespace."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
@@ -310,7 +311,7 @@ extern "C" __global__ void none() {}"""
 
 
 def test_each_kernel_of_a_source_has_its_own_types():
-    """Overloads by a cast, and an extern "C" kernel, whose name contains no types."""
+    """A cast selects an overload. The name of an extern "C" kernel contains no types."""
     source = """
 __global__ void scale(float a) {}
 __global__ void scale(int a, float* b) {}
@@ -323,7 +324,7 @@ namespace n { extern "C" __global__ void plain(bool a) {} }"""
         assert compile_source(source, name, target="compute_90").types == types
 
 
-# ---- kernels that another program compiles ----
+# ---- kernels of other compilers ----
 
 
 def test_a_macro_next_to_a_kernel_describes_it():
@@ -394,6 +395,6 @@ def test_no_table_breaks_the_reader(content):
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
-    """The parameter T1_ names a third template argument, and there are two."""
+    """The parameter T1_ refers to a third template argument, and the name has two."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
     assert types_of_name(name) is None and plain_name(name) == "gemm<...>"

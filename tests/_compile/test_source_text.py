@@ -1,4 +1,4 @@
-"""Facts that the parser finds in a source's text: its kernels, and the names of their parameters."""
+"""Tests of the parser that finds the kernels of a source, and the names of their parameters."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""cuda.core's descriptor of our bytes, and ours of its bytes; without a driver, an unencoded one."""
+"""Tests of the exchange of descriptors with cuda.core; without a driver, a descriptor is not encoded."""
 
 import ctypes
 
@@ -11,12 +11,12 @@ from cuda_tma._cuda import core as _core
 
 CoreDescriptor = pytest.importorskip("cuda.core").TensorMapDescriptor
 OPTIONS = cuda_tma.TensorMapOptions((16, 32), swizzle="128B")
-DEVICE_OFFSET = 256  # place of the ordinal in cuda.core 1.2's structure; -1 means no context
+DEVICE_OFFSET = 256  # This is the place of the ordinal in cuda.core 1.2's structure; -1 stands for no context.
 
 
 @pytest.fixture
 def views(monkeypatch):
-    """A replacement of cuda.core's view, which records the objects that it is made of."""
+    """Replace cuda.core's view by one that records the objects from which it is made."""
     made = []
 
     class View:
@@ -62,7 +62,7 @@ def test_another_context_is_refused(driver, device_tensor, views):
 
 
 def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
-    """This holds for a cuda.core that would give a launch other bytes than its descriptor's."""
+    """A cuda.core that writes to its copy would give a launch bytes that its descriptor does not have."""
     ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
     elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
     holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})

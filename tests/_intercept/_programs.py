@@ -1,4 +1,4 @@
-"""Programs that run below the command, shared by the tests of the driver library, of the runtime and of scripts."""
+"""Programs that the command runs, shared by the tests of the driver library, of the runtime and of scripts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ran(NamedTuple):
     ----------
     status : int
     launches : list of dict
-        Also the wrong calls of the program, but no leaks: few of these programs free their memory.
+        The launches, and the wrong calls of the program without its leaks: few of these programs free their memory.
     leaks : list of dict
         The findings.
     notes : list of str
@@ -43,7 +43,7 @@ class Ran(NamedTuple):
 
     @property
     def printed(self) -> str:
-        """The output of a program that ends no line."""
+        """Return the output of a program whose last line has no end."""
         return re.split(r"cuda-tma:|(?:error|advice)\[", self.out)[0]
 
     @property
@@ -60,7 +60,7 @@ class Ran(NamedTuple):
 
 
 def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
-    """Run a command below ``cuda-tma sanitize`` in a folder."""
+    """Run a command in a folder, as the program of ``cuda-tma sanitize``."""
     options = ["--json", "out.json", "--schedules", str(schedules)]
     paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
@@ -82,7 +82,7 @@ def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
 
 
 def run_program(folder: Path, text: str, library: str, *arguments: str) -> Ran:
-    """Compile C, link it with a library by its name, and run it below the command."""
+    """Compile a C program, link it with the named library, and run it below the command."""
     (folder / "program.c").write_text(text, "utf-8")
     (folder / f"lib{library}.so").symlink_to(LIBRARY)
     subprocess.run(["cc", "program.c", "-L.", f"-l{library}", "-o", "program"], cwd=folder, check=True)

@@ -1,4 +1,5 @@
-"""Triton's cache keeps a kernel of two files apart, so that a finding names the file that runs."""
+"""Tests of Triton's cache: it stores equal kernels of two files separately, so that a finding names the file that
+runs."""
 
 from __future__ import annotations
 

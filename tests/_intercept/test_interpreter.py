@@ -1,4 +1,4 @@
-"""Triton's interpreter launches no kernel: a note states so."""
+"""A test of Triton's interpreter: it launches no kernel, and a note of the session states this."""
 
 from __future__ import annotations
 

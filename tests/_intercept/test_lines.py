@@ -1,4 +1,4 @@
-"""Lines of the source in Triton's PTX; the function needs no Triton."""
+"""Tests of the source lines in Triton's PTX; the function works without Triton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The products that Triton's scripts take from cuBLAS as a reference."""
+"""Tests of the matrix products that Triton's scripts take from cuBLAS as a reference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ pytest.importorskip("triton")
 @pytest.mark.parametrize("shape", [(16, 16, 32), (130, 520, 96), (512, 512, 64)])
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_a_product_of_fp8_may_have_any_shape(shape, beta):
-    """Small integers, whose sums every number of bits holds: a product is larger than one instruction."""
+    """The factors are small integers, so that every data type holds their sums. A product needs more than one
+    instruction."""
     from cuda_tma._intercept.triton.products import CublasLt
 
     m, n, k = shape

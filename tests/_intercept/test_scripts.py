@@ -1,4 +1,4 @@
-"""Scripts of each runtime, run with the adapters: right ones have no error, wrong ones have it at the marked line."""
+"""Tests of the adapters: right scripts of each runtime have no error, wrong scripts have one at the marked line."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def test_wrong(name, tmp_path):
     places = {(Path(file).name, line) for found in errors for file, line in found["places"]}
     if lines:
         assert {(script.name, line) for line in lines} & places, errors
-    else:  # the lines of generated C++
+    else:  # lines of generated C++
         assert any(file.endswith(".cu") for file, _ in places), errors

@@ -1,4 +1,4 @@
-"""The session of a process: the order of its events and its progress line."""
+"""Tests of the session of a process: the order of its events, and its progress line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Events(list[tuple[str, int]]):
 
 @pytest.mark.parametrize("terminal", [True, False])
 def test_the_progress_line_counts_launches_on_a_terminal_alone(capsys, monkeypatch, terminal):
-    """Each launch here is short: the run as a whole is long enough for the line."""
+    """Each launch of the test is short, but the whole run is long enough for the progress line."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     events = Events()
     session = Session(Options(), events)
@@ -47,7 +47,7 @@ def test_the_progress_line_counts_launches_on_a_terminal_alone(capsys, monkeypat
 
 
 class Notes(Events):
-    """Keeps the number of schedules of each launch, and the notes."""
+    """A recorder of the number of schedules of each launch, and of the notes."""
 
     def __init__(self) -> None:
         self.schedules: list[int] = []

@@ -1,4 +1,4 @@
-"""TileLang writes the Python of a launch; a finding names the program's line, at the first compilation too."""
+"""Tests of TileLang: a finding names the program's line and not the generated Python, also at the first compilation."""
 
 from __future__ import annotations
 

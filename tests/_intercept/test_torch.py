@@ -1,4 +1,4 @@
-"""``device="cuda"`` of torch without a GPU: each script runs in a fork of a process that has torch and the adapter."""
+"""Tests of ``device="cuda"`` of torch without a GPU: each script runs in a fork of a process that has loaded torch."""
 
 from __future__ import annotations
 

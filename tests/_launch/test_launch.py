@@ -1,4 +1,4 @@
-"""launch() on a fake driver: kernels, streams and contexts."""
+"""Tests of launch() on a fake driver: kernels, streams and contexts."""
 
 import inspect
 
@@ -75,7 +75,7 @@ def test_streams(launch, driver):
 
 
 def test_the_first_contexts_function_is_launched(driver):
-    """In other contexts, and if the context is not known, the context-free kernel is launched."""
+    """In other contexts, and if the context is not known, launch() uses the context-free kernel."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
     kernel = core.Kernel.from_handle(handle)
@@ -109,7 +109,7 @@ def test_a_driver_without_functions_launches_kernels(driver, missing):
 
 @given(st.lists(st.tuples(st.sampled_from(["new", "drop", "launch"]), st.integers(0, 2)), max_size=60))
 def test_streams_are_created_and_destroyed(steps):
-    """Whatever streams were created and destroyed, at whichever addresses: each launch uses its stream's handle."""
+    """Streams are created and destroyed at equal addresses. Each launch uses the handle of its own stream."""
     before, fake = _driver.snapshot(), FakeDriver()
     fake.install()
     try:
@@ -117,7 +117,7 @@ def test_streams_are_created_and_destroyed(steps):
         fake.kernels[handle] = ("k", [])
         kernel = core.Kernel.from_handle(handle)
         prepared = cuda_tma.prepare(kernel, CONFIG)
-        streams = {}  # number: (stream, handle)
+        streams = {}  # from a number to a stream and its handle
         for step, number in steps:
             if step == "new":
                 own = next(HANDLES)
@@ -181,7 +181,7 @@ def test_an_error_while_reading_the_parameters_is_not_kept(driver):
 
 
 def test_a_kernel_that_goes_is_forgotten(driver):
-    """Another kernel may get its handle and its address."""
+    """The handle and the address of a deleted kernel can belong to another kernel later."""
     handle = next(HANDLES)
     for sizes in ([4], [8, 8]):
         driver.kernels[handle] = ("k", sizes)

@@ -1,5 +1,5 @@
-"""Configurations of launches: the values that reach the driver from a LaunchConfig or a mapping, and when they are read
-again."""
+"""Tests of launch configurations: the values that reach the driver from a LaunchConfig or a mapping, and when launch()
+reads them again."""
 
 import inspect
 import re
@@ -19,7 +19,7 @@ def test_the_configuration_reaches_the_driver(launch):
     given = launch("k", [])
     assert (given.grid, given.block, given.shared_mem_bytes) == ((2, 3, 4), (5, 6, 7), 99)
     assert (given.stream, given.attributes, given.arguments) == (0x77, {}, [])
-    # Set one by one, because cuda.core's constructor would ask the device.
+    # The test sets each field, because cuda.core's constructor would need the device.
     config = core.LaunchConfig(grid=(2, 3, 1), block=32)
     config.cluster = (2, 1, 1)
     clustered = launch("k", [], config=config)
@@ -76,7 +76,7 @@ def test_each_changed_field_is_read_again_for_the_same_kernel(driver, config_typ
 
 
 def test_a_configuration_is_kept_for_its_kernel_until_it_changes(driver):
-    """Two kernels with two configurations run in turns."""
+    """Launches of two kernels with two configurations alternate."""
     kernels, configs = [], []
     for size in (0, 300, 70_000):
         handle = next(HANDLES)
@@ -98,7 +98,8 @@ def test_invalid_configuration(launch, config):
 
 
 def test_a_configuration_that_seems_changed_is_read_again(launch):
-    """Its memory is compared: a weak reference to it, and equal fields, make another object."""
+    """launch() compares the configuration's memory. A weak reference to a configuration changes its memory, and another
+    object can have equal fields."""
     config = core.LaunchConfig(grid=(2, 1, 1), block=32)
     for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
         kept = change()
@@ -125,7 +126,7 @@ def test_a_list_of_a_subclass_is_read_at_each_launch(driver):
 @pytest.mark.parametrize("name", ["grid", "block", "cluster"])
 @pytest.mark.parametrize("value", [(2, 1), (2, 1, 1, 1), (1.5, 1, 1), (-1, 1, 1), (1 << 32, 1, 1), (0, 1, 1)])
 def test_a_field_without_three_extents_is_refused(launch, name, value):
-    """cuda.core checks only arguments of its constructor."""
+    """cuda.core checks only the arguments of its constructor."""
     config = core.LaunchConfig(grid=1, block=32)
     setattr(config, name, value)
     with pytest.raises(ValueError, match=rf"^the configuration's {name} is {re.escape(str(value))}; a launch needs"):
@@ -135,7 +136,7 @@ def test_a_field_without_three_extents_is_refused(launch, name, value):
 
 
 def test_every_field_of_this_cuda_core_is_read():
-    """A field that is not read would be missing in launches."""
+    """The driver would not receive a field that launch() does not read."""
     fields = {name for name, member in vars(core.LaunchConfig).items() if inspect.isdatadescriptor(member)}
     assert fields - {"__weakref__", "__dict__"} <= {name for name, *_ in CHANGES}
 
@@ -151,7 +152,7 @@ def test_configurations_take_turns(driver):
 
 
 class Elsewhere:
-    """A configuration whose fields are in a dictionary that no instance shows."""
+    """A configuration whose fields are in a dictionary that is not an attribute of the instance."""
 
     __slots__ = ("_index",)
     FIELDS: ClassVar[list] = []
@@ -170,7 +171,7 @@ class Elsewhere:
 
 
 class Frozen:
-    """A configuration of a hypothetical cuda.core that cannot change."""
+    """A configuration as of a cuda.core whose configurations cannot change."""
 
     __slots__ = ("grid",)
 

@@ -1,4 +1,4 @@
-"""Tensors as arguments for typed maps: their maps, the owner of their memory, and contexts."""
+"""Tests of tensors as arguments for typed maps: their maps, the owner of their memory, and contexts."""
 
 import gc
 import struct
@@ -30,7 +30,7 @@ COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle=
 BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
 WORDS = T.UINT32, T.INT32
 LONGS = T.UINT64, T.INT64
-# The data types of a kernel that may take such a tensor directly.
+# The data types of a kernel that accepts such a tensor directly.
 DTYPES = {
     "float32": (T.FLOAT32, T.FLOAT32_FTZ, T.TFLOAT32, T.TFLOAT32_FTZ, *WORDS), "int32": WORDS,
     "bfloat16": (T.BFLOAT16, T.UINT16), "float16": (T.FLOAT16, T.UINT16), "uint16": (T.BFLOAT16, T.UINT16),
@@ -40,7 +40,7 @@ DTYPES = {
 
 @st.composite
 def cases(draw):
-    """Draw a tensor and a type that mostly fit each other."""
+    """Draw a tensor and a type. Most pairs fit each other."""
     dtype = draw(st.sampled_from([*DTYPES]))
     data_type = draw(st.sampled_from(DTYPES[dtype] if draw(st.booleans()) else [*T]))
     rank = draw(st.integers(1, 5))
@@ -58,7 +58,7 @@ def cases(draw):
 
 @given(cases())
 def test_the_map_equals_that_of_create_tensor_map(case):
-    """The maps are equal byte for byte; a refusal has the same text."""
+    """The maps are equal byte for byte. Both functions refuse the same tensors with the same text."""
     tensor, map_type = case
     before, fake = _driver.snapshot(), FakeDriver(compute_capability=(10, 0))
     fake.install()
@@ -95,8 +95,8 @@ def test_the_map_equals_that_of_create_tensor_map(case):
     ("float16", T.BFLOAT16, "bfloat16"), ("bfloat16", T.FLOAT16, "float16"), ("int32", T.TFLOAT32, "float32"),
 ])  # fmt: skip
 def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, device_tensor, dtype, data_type, wanted):
-    """The types have the same number of bits, so that the map has no other fault: the result would be wrong without an
-    error."""
+    """The data types have the same number of bits, so nothing else is wrong in the map. Without the check the kernel
+    would compute wrong values."""
     tile = MapType(mode="tiled", tile_dim=(16, 32), data_type=data_type)
     taken, right = kernel(tile), device_tensor((64, 128), dtype=wanted)
     prepared = cuda_tma.prepare(taken, CONFIG, right)
@@ -115,7 +115,8 @@ def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, d
 
 
 def test_a_block_is_aligned_for_the_encoder(driver, stream, device_tensor):
-    """cuTensorMapEncodeTiled, tensorMap: a multiple of 64; in blocks on the stack and in larger ones."""
+    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers blocks
+    on the stack and larger ones."""
     tensor = device_tensor((64, 128))
     for count in (1, 3, 7, 8, 20):
         taken = compiled_kernel(driver, "i", *[TILE] * count, sizes=(4, *[128] * count))
@@ -183,7 +184,7 @@ def kernel_of(driver, *parameters):
 
 
 def described(*parameters):
-    """Return the table of a kernel's parameters that the compiler makes, in PTX."""
+    """Return the table of a kernel's parameters, which the compiler writes into PTX."""
     words = [len(parameters)]
     for each in parameters:
         if isinstance(each, str):
@@ -197,7 +198,7 @@ def described(*parameters):
 
 
 def compiled_kernel(driver, *parameters, sizes, names=()):
-    """Return an ``extern "C"`` kernel that was compiled here: its module has the types."""
+    """Return an ``extern "C"`` kernel that the test compiles, so that its module contains the types."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", list(sizes))
     kernel = core.Kernel.from_handle(handle)
@@ -222,7 +223,7 @@ def test_types_of_an_extern_c_kernel(driver, stream, device_tensor):
 
 
 def test_a_kernel_without_types_is_checked_for_sizes(driver, stream):
-    """An ``extern "C"`` kernel that another program compiled: the driver reports no types."""
+    """Another program compiled the ``extern "C"`` kernel, so the driver reports no types."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("scale", [4])
     loaded = core.Kernel.from_handle(handle)
@@ -313,7 +314,7 @@ def test_without_a_context(driver, kernel, stream, device_tensor):
 
 
 class Counted(DeviceTensor):
-    """A tensor that can be referred to weakly."""
+    """A tensor to which weak references can be made."""
 
 
 def test_a_launch_keeps_nothing(driver, kernel, stream):

@@ -1,5 +1,4 @@
-"""Prepared launches: made once, with arguments that change one at a time. (test_prepared_threads tests them with
-threads.)"""
+"""Tests of prepared launches, whose arguments change one at a time. (test_prepared_threads tests them with threads.)"""
 
 import dataclasses
 
@@ -31,7 +30,7 @@ def test_a_subclass_may_launch_otherwise(driver):
 
 
 def test_a_launch_is_prepared_once(driver):
-    """A second call of __init__ has no effect, and a call without arguments is refused."""
+    """A second call of __init__ has no effect. A call without arguments raises an error."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [4])
     prepared = cuda_tma.prepare(core.Kernel.from_handle(handle), CONFIG, 3)
@@ -67,7 +66,7 @@ def test_a_failed_assignment_leaves_the_arguments_unchanged(driver):
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):
-    """A comparison for one stream does not hold for another, nor for another descriptor."""
+    """A comparison of maps for one stream is not valid for another stream or another descriptor."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))

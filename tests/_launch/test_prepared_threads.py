@@ -1,6 +1,6 @@
-"""Prepared launches that other threads use at the same time: the driver receives arguments that were prepared together.
+"""Tests of prepared launches that several threads use: the driver receives arguments that were prepared together.
 
-The fake driver runs the work of the other thread, which may run then because the GIL is free.
+The fake driver runs the work of the second thread, because a thread can run there while the GIL is free.
 """
 
 import copy
@@ -39,7 +39,7 @@ def stream():
 
 @pytest.fixture
 def meanwhile(driver):
-    """Return meanwhile(name, work), which does the work once, while that entry point of the driver runs."""
+    """Return meanwhile(name, work), which runs the work once, during a call of that entry point of the driver."""
 
     def meanwhile(name, work):
         call, pending = getattr(driver, name), [work]
@@ -81,7 +81,7 @@ def test_a_descriptor_set_while_the_kernel_is_found_is_compared(driver, kernel, 
 
 
 def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanwhile):
-    """Results bound to the earlier stream are not kept."""
+    """The launch does not store results that belong to the earlier stream."""
     prepared = cuda_tma.prepare(kernel([8]), CONFIG, 1)
     meanwhile("cuKernelGetFunction", lambda: prepared.__setitem__(0, 2))
     prepared(stream)
@@ -90,7 +90,8 @@ def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanw
 
 
 def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, meanwhile):
-    """Launches of other configurations, prepared during its reads, do not change them."""
+    """Other threads prepare launches with other configurations during the driver's reads, and do not change what it
+    reads."""
     clustered, cooperative = (core.LaunchConfig(grid=1, block=32) for _ in range(2))
     clustered.cluster, cooperative.is_cooperative = (2, 1, 1), True
     one = kernel([8])
@@ -102,7 +103,7 @@ def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, mea
 
 
 def test_two_arguments_set_at_once(kernel, device_tensor):
-    """Packing the first argument runs Python, which sets the other: neither is lost."""
+    """Packing of the first argument runs Python code that sets the second argument. Neither value is lost."""
     prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
 
     class Sets(device_tensor):
@@ -116,7 +117,7 @@ def test_two_arguments_set_at_once(kernel, device_tensor):
 
 
 def test_the_end_of_an_old_argument_may_use_it(driver, kernel, stream, device_tensor):
-    """Its finalizer sees the new argument."""
+    """The finalizer of the old argument reads the new argument."""
 
     class Last(device_tensor):
         def __del__(self):
@@ -149,7 +150,7 @@ def test_invalid_argument(kernel, index):
 
 @pytest.mark.parametrize("door", ["launch", "prepared", "by name"])
 def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door):
-    """Here Python itself answers in the driver's place whether this thread holds the GIL: 1 (refused) or 0
+    """A function of Python replaces the driver. It returns whether this thread holds the GIL: 1 (refused) or 0
     (success)."""
     entry_points = dict(_driver.snapshot())
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
@@ -164,7 +165,7 @@ def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door)
 
 
 def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
-    """The test asks as above, when the launch makes the stream's context current for the load."""
+    """The test checks the GIL when the launch makes the stream's context current to load the kernel."""
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**_driver.snapshot(), "cuCtxPushCurrent": has_gil, "cuCtxPopCurrent": has_gil})
     cuda_tma.launch(stream, CONFIG, kernel([8]), 1)
@@ -190,7 +191,7 @@ def test_a_prepared_launch_reads_a_stream_once(driver, kernel, device_tensor, st
     for _ in range(3):
         prepared(stream)
     assert len(driver.called("cuDevicePrimaryCtxGetState")) == 1 and len(driver.launches) == 3
-    prepared[0] = descriptor  # its context may differ
+    prepared[0] = descriptor  # the context of this stream may differ
     prepared(stream)
     assert driver.launches[-1].arguments == [bytes(descriptor)]
 
@@ -220,7 +221,7 @@ def test_a_refused_prepared_launch_is_named(driver, kernel, stream):
 
 @pytest.mark.parametrize("size_bytes", [1016, 1024, 1032, 4096])
 def test_blocks_of_any_size(driver, kernel, stream, size_bytes):
-    """Blocks of up to 1024 bytes are on the stack."""
+    """Blocks of at most 1024 bytes are on the stack."""
     one = kernel([8] * (size_bytes // 8))
     numbers = list(range(size_bytes // 8))
     cuda_tma.launch(stream, CONFIG, one, *numbers)

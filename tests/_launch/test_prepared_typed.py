@@ -1,4 +1,4 @@
-"""Prepared launches of typed maps: the launch keeps a tensor, and changes the address of its map."""
+"""Tests of prepared launches of typed maps: the launch keeps a tensor, and changes the address in its map."""
 
 import dataclasses
 import gc
@@ -15,7 +15,7 @@ from tests.support.typed_kernels import TILE, made
 
 
 class Counted(DeviceTensor):
-    """A tensor that can be referred to weakly."""
+    """A tensor to which weak references can be made."""
 
 
 def test_a_prepared_launch_keeps_its_tensor_and_no_other(driver, kernel, stream):
@@ -65,7 +65,7 @@ def test_tensors_that_differ_in_more_are_encoded_again(driver, kernel, stream, d
 
 
 def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_tensor):
-    """The user's descriptor does not change, and changes in it have no effect."""
+    """The user's descriptor does not change, and a later change of it has no effect."""
     first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
     descriptor = cuda_tma.create_tensor_map(first, TILE.options)
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, descriptor)
@@ -117,7 +117,7 @@ def test_another_context_makes_the_map_again(driver, kernel, device_tensor):
 
 
 def test_threads_that_launch_and_set(driver, kernel, stream):
-    """Each launch has maps that were set: one of the two arguments was set before the other."""
+    """Each launch has maps that a thread has set. A thread sets one of the two arguments before the other."""
     tensors = [Counted((64, 128), address=(1 + index) << 32) for index in range(8)]
     maps = [made(tensor) for tensor in tensors]
     prepared = cuda_tma.prepare(kernel(TILE, TILE, sizes=(128, 128)), CONFIG, tensors[0], tensors[0])

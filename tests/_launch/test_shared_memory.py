@@ -13,7 +13,8 @@ KB = 1024
 
 @pytest.fixture
 def kernel(driver):
-    """Return kernel(static bytes, dynamic bytes by the compiler), which makes a kernel without parameters."""
+    """Return kernel(static, dynamic), which makes a kernel without parameters from two sizes of shared memory in
+    bytes."""
 
     def kernel(static=0, dynamic=0):
         handle = next(HANDLES)
@@ -61,7 +62,7 @@ def test_allowed_values_are_unchanged(driver, kernel, stream, static, dynamic):
     for _ in range(3):
         cuda_tma.launch(stream, config(dynamic), taken)
     assert driver.called("cuKernelSetAttribute") == []
-    assert len(driver.called("cuKernelGetAttribute")) == (1 if dynamic else 0)  # asked once
+    assert len(driver.called("cuKernelGetAttribute")) == (1 if dynamic else 0)  # queried once
 
 
 @pytest.mark.parametrize("launch", LAUNCHES)
@@ -91,7 +92,7 @@ def test_each_device_has_a_limit(driver, kernel):
 
 
 def test_streams_with_an_unknown_context(driver, kernel):
-    """The context of a default stream is the current one, which each launch reads again."""
+    """The context of a default stream is the current one, and each launch reads it again."""
     taken = kernel()
     for device in (0, 1, 0):
         driver.context, driver.device = 0xC0DE + device, device
@@ -116,7 +117,7 @@ def test_a_compiled_kernel_gets_its_arguments(driver, kernel, stream, launch):
 
 @pytest.mark.parametrize(("dynamic", "calls"), [(16, 0), (100 * KB, 1), (300 * KB, 0)])
 def test_occupancy_of_a_kernel_before_a_launch(driver, kernel, stream, dynamic, calls):
-    """Up to the device's limit; a launch reports an excess."""
+    """The query reports occupancy up to the device's limit; only a launch reports an excess."""
     taken = kernel(8, dynamic)
     allow_on_current_device(taken, dynamic)
     raised = driver.called("cuKernelSetAttribute")
@@ -128,7 +129,7 @@ def test_occupancy_of_a_kernel_before_a_launch(driver, kernel, stream, dynamic, 
 
 @pytest.mark.parametrize("ask", [lambda kernel: allow_on_current_device(kernel, 64 * KB), static_shared_bytes_of])
 def test_a_query_before_anything_else_loads_the_driver(unfound_driver, ask):
-    """The query may be the first call of a process; here there is no driver."""
+    """The query may be the first call of a process. This process has no driver."""
     with pytest.raises(RuntimeError, match="no NVIDIA driver"):
         ask(core.Kernel.from_handle(next(HANDLES)))
 

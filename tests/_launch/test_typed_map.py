@@ -1,4 +1,4 @@
-"""Typed maps in a kernel's parameters: descriptors of the type, and others."""
+"""Tests of typed maps in a kernel's parameters: descriptors that match the type, and descriptors that do not."""
 
 import ctypes
 import dataclasses
@@ -135,7 +135,7 @@ class Bytes128(ctypes.Structure):
 
 
 def others(raw):
-    """Return the other forms of 128 bytes, which are not our descriptors."""
+    """Return other objects with 128 bytes, which are not our descriptors."""
     bound = CUtensorMap()
     ctypes.memmove(int(bound.getPtr()), raw, 128)
     return [bound, Bytes128.from_buffer_copy(raw), np.frombuffer(raw, "V128")[0]]
@@ -164,7 +164,7 @@ def test_numbers_are_not_maps(launch, value):
 
 
 def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
-    """A box that is not known, such as N * f(M), is handled as an untyped map's."""
+    """A parameter with an unknown box, such as N * f(M), accepts the descriptors that an untyped map accepts."""
     name = kernel_name(TILE).replace("Li16E", "XclL_Z1fiELi1EEE")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(8, 8))
     assert launch(name, [128], descriptor).arguments == [bytes(descriptor)]
@@ -241,7 +241,7 @@ def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
 
 @pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])
 def test_each_bit_that_a_type_fixes_is_one_of_a_field(map_type):
-    """All other bits belong to other fields: a map differs in a bit exactly if its params differ."""
+    """All other bits belong to other fields: maps with different parameters differ in these bits, and only there."""
     mask, value = fixed_bits(map_type)
     named = {"data_type", "interleave", "swizzle"} | {
         name for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)

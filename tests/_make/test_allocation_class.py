@@ -1,4 +1,4 @@
-"""The allocation class, and the drivers that set it wrongly: see _fix_allocation_class in _make/encode.pyx."""
+"""Tests of the allocation class, and of drivers that set it wrongly: see _fix_allocation_class in _make/encode.pyx."""
 
 import pytest
 
@@ -11,7 +11,7 @@ OLD = ["cuTensorMapSetAllocationClass"]
 
 @pytest.fixture
 def blackwell(driver):
-    """A driver from before the entry point, on compute capability 10.0, that reports every tensor as LARGE."""
+    """Return a driver without the entry point for compute capability 10.0, which reports every tensor as LARGE."""
     driver.compute_capability, driver.encodes_class = (10, 0), 2
     driver.install(without=OLD)
     return driver
@@ -26,16 +26,16 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
     ("shape", "strides", "dtype", "reach_bytes"),
     [
         ((256, 127), (128, 1), "float32", LIMIT - 4),
-        ((256, 128), (128, 1), "float32", LIMIT),  # dense
+        ((256, 128), (128, 1), "float32", LIMIT),  # a dense tensor
         ((255, 128), (128, 1), "float32", LIMIT - 512),
         ((2, 16), (LIMIT // 4 - 20, 1), "float32", LIMIT - 16),
         ((2, 16), (LIMIT // 4 - 16, 1), "float32", LIMIT),
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
-        ((1, 16), (LIMIT, 1), "float32", 64),  # the stride is not used
-        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # the driver receives 196608
-        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # more than 64 bits
-        ((100000, 32), (0, 1), "float32", 128),  # the steps do not leave the range
+        ((1, 16), (LIMIT, 1), "float32", 64),  # the map does not use the stride
+        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # the driver receives the stride 196608
+        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # the product has more than 64 bits
+        ((100000, 32), (0, 1), "float32", 128),  # the element strides stay within the range
         ((LIMIT,), None, "uint8", LIMIT),
         ((LIMIT - 1,), None, "uint8", LIMIT - 1),
         ((LIMIT // 8 - 1,), None, "float64", LIMIT - 8),
@@ -61,7 +61,7 @@ def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
 
 @pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])
 def test_compute_capabilities(blackwell, device_tensor, compute_capability):
-    """Before 10.0 the bit has no meaning, and stays as the driver wrote it."""
+    """Before compute capability 10.0 the bit has no meaning, and keeps the value that the driver wrote."""
     blackwell.compute_capability = compute_capability
     wanted = 1 if compute_capability >= (10, 0) else 2
     assert made(device_tensor, (64, 128)).params.allocation_class == wanted
@@ -71,7 +71,7 @@ def test_a_small_class_of_the_driver_stays(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
-    assert blackwell.called("cuDeviceGetAttribute") == []  # no attribute is read for it
+    assert blackwell.called("cuDeviceGetAttribute") == []  # the encoder reads no device attribute for this map
 
 
 def test_arrays_and_im2col_maps_are_fixed_too(blackwell, device_tensor):

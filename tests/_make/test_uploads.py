@@ -1,4 +1,4 @@
-"""Maps copied to device memory: by cuda.core's allocator, and by another way while a stream captures a graph."""
+"""Tests of maps in device memory: cuda.core allocates it, or another allocator if a stream captures a graph."""
 
 import ctypes
 import gc
@@ -15,14 +15,14 @@ STREAM, OWN = 0x5000, 0xC0D3
 
 
 class ForeignStream:
-    """A stream like torch's, which has only a handle."""
+    """A stream as in torch, which has only a handle."""
 
     def __init__(self, handle=STREAM):
         self.__cuda_stream__ = (0, handle)
 
 
 class CoreMemory:
-    """A replacement of cuda.core's Device, which records the requests to its memory resource. It has no allocate() of
+    """A replacement of cuda.core's Device that records the requests to its memory resource. It has no allocate() of
     its own, which would require set_current()."""
 
     def __init__(self):
@@ -68,7 +68,7 @@ def test_memory_is_cuda_cores(driver, maps, memory):
 
 @pytest.mark.parametrize(("handle", "wanted"), [(STREAM, STREAM), (0, 1), (1, 1), (2, 2)])
 def test_a_foreign_stream_becomes_cuda_cores(driver, maps, memory, handle, wanted):
-    """If only torch made the context, no call of set_current() is required."""
+    """The call needs no set_current(), although only torch created the context."""
     maps.upload(ForeignStream(handle))
     ((device_id, size, stream),) = memory.asked
     assert (device_id, size, type(stream), int(stream.handle)) == (3, 384, core.Stream, wanted)
@@ -84,9 +84,9 @@ def test_a_graph_builder_allocates_on_its_stream(driver, maps, memory):
 
 
 def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
-    """The memory is not the graph's, which could then be launched only once; it lives as long as the Buffer."""
+    """Memory of the graph would limit the graph to one launch. This memory is valid until the Buffer is freed."""
     driver.capturing = (STREAM,)
-    driver.context = 0xD00D  # another context is current during the call, and stays so
+    driver.context = 0xD00D  # another context is current before, during and after the call
     buffer = maps.upload(ForeignStream())
     address = int(buffer.handle)
     assert driver.memory == {address: (384, OWN)} and memory.asked == [] and buffer.size == 384
@@ -96,7 +96,7 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     gc.collect()
     assert driver.memory == {}
     assert (driver.context, driver.capture_mode, driver.stack) == (0xD00D, 0, [])
-    other = maps.upload(ForeignStream(STREAM + 16))  # this stream does not capture
+    other = maps.upload(ForeignStream(STREAM + 16))  # this stream captures nothing
     assert len(memory.asked) == 1 and int(other.handle) == 0xB0FFE800
 
 
@@ -122,7 +122,7 @@ def test_a_context_that_is_gone(driver, maps):
 
 
 def test_a_capture_mode_that_is_refused(driver, maps):
-    """The thread's capture mode is restored, also if only its first change succeeds."""
+    """The thread's capture mode is restored, even if only its first change succeeds."""
 
     class Once(dict):
         __getitem__ = dict.pop
@@ -134,11 +134,11 @@ def test_a_capture_mode_that_is_refused(driver, maps):
 
 
 def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
-    """The device may have to end its work first, and that may wait for a host function in Python."""
+    """The call may wait for work of the device, and that work may include a host function in Python."""
     driver.capturing, driver.context = (STREAM,), OWN
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value  # 0, success, if the GIL is free
     _driver.install(_driver.snapshot() | {"cuCtxPushCurrent": has_gil})
-    driver.stack = [(OWN, 3)] * 2  # for the pops
+    driver.stack = [(OWN, 3)] * 2  # the driver returns these to the calls that pop a context
     buffer = maps.upload(ForeignStream())
     assert driver.memory == {int(buffer.handle): (384, OWN)}
     del buffer

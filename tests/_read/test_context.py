@@ -1,4 +1,4 @@
-"""The owner of a tensor's memory, the device that reads it, and the context in which a map is valid."""
+"""Tests of the owner of a tensor's memory, the device that reads it, and the context in which a map is valid."""
 
 import pytest
 from cuda import core
@@ -80,7 +80,7 @@ def test_facts_about_a_view_are_not_queried_again(driver):
 
 @pytest.mark.parametrize("nth", [0, 2])
 def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
-    """The first query of the memory's attributes fails, or the third, which is about the device."""
+    """The driver fails at the first query of the memory's attributes, or at the third, which returns the device."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
 
@@ -95,7 +95,7 @@ def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
 
 
 def test_no_memory(driver):
-    """The driver is not asked, regardless of the exporter's report."""
+    """The function does not query the driver, whatever device the exporter reports."""
     for device_type in (CPU, CUDA, PINNED, MANAGED, ROCM, 0):
         with pytest.raises(TensorMapError, match=r"has no memory of its own \(address 0\)"):
             create(Exporter(device_type=device_type, address=0))
@@ -111,7 +111,7 @@ def test_memory_may_begin_at_an_offset(driver):
 
 
 def test_the_current_device(driver):
-    """The device of the current context is read again if another context was current before."""
+    """The function reads the device of the current context again if another context was current before."""
     driver.device, driver.context = 1, 0xA0
     assert (current_device(), current_device()) == (1, 1)
     assert len(driver.called("cuCtxGetDevice")) == 1
@@ -136,7 +136,7 @@ PRIMARY, OTHER, GREEN = 0xC0DE, 0xBEEF, 0x6EE
 
 @pytest.fixture
 def launch_elsewhere(driver, device_tensor):
-    """Launch a descriptor that was made in one context on a stream of another."""
+    """Launch a descriptor of one context on a stream of another context."""
 
     def launch(made_in, launched_in):
         driver.context, driver.stream_context = made_in, launched_in
@@ -164,7 +164,7 @@ def test_green_contexts_share_the_memory_of_the_primary_one(driver, launch_elsew
 
 
 def test_a_device_whose_primary_context_is_not_active_has_none(driver, launch_elsewhere):
-    """The primary context is not retained, because that would create it."""
+    """The function does not retain the primary context, because that would create it."""
     driver.primary, driver.green = {}, (GREEN,)
     with refused(OTHER, 0):
         launch_elsewhere(GREEN, OTHER)

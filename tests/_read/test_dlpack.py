@@ -1,4 +1,4 @@
-"""The fields that are read from DLPack capsules and CUDA arrays, and the return of memory to its owners."""
+"""Tests of the fields of DLPack capsules and CUDA arrays, and of the return of memory to its owners."""
 
 import ctypes
 import gc
@@ -33,7 +33,7 @@ def test_a_capsule_is_consumed_and_its_tensor_released_once(exporter, used):
     del exported
     gc.collect()
     assert tensor.deleted == 1
-    tensor.managed.deleter = None  # it may be null (dlpack.h)
+    tensor.managed.deleter = None  # the pointer may be null (dlpack.h)
     export_tensor(tensor)
     gc.collect()
     assert tensor.deleted == 1
@@ -47,7 +47,8 @@ def test_an_exporter_gets_the_newest_request_that_it_supports():
 
 
 def test_host_memory_is_requested_without_a_stream():
-    """2 is CUDA's device type and 13 managed memory's; pinned memory (3) and the CPU's (1) take no stream."""
+    """The device types are 2 for CUDA and 13 for managed memory. Requests for pinned memory (3) and CPU memory (1) have
+    no stream."""
     asked = {}
     for device_type in (1, 2, 3, 13):
         tensor = Exporter(device_type=device_type)
@@ -84,7 +85,7 @@ def test_a_copy_is_refused_and_other_flags_are_not():
     tensor.managed.flags = 2
     with pytest.raises(TensorMapError, match="exports a copy of itself"):
         export_tensor(tensor)
-    tensor.managed.flags = 1  # read-only: a load reads
+    tensor.managed.flags = 1  # the array is read-only, and a load only reads it
     assert export_tensor(tensor).shape == (64, 128)
     view = StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
     assert view.readonly is True
@@ -156,7 +157,8 @@ def test_a_used_capsule_is_refused_and_not_released_twice():
 
 @pytest.fixture
 def patient():
-    """A thread runs only while another releases the GIL, for any time; an alarm ends a hang."""
+    """Make the switch interval of threads very long, so that a thread runs only when another releases the GIL. An alarm
+    ends a hang."""
     before = sys.getswitchinterval(), signal.signal(signal.SIGALRM, lambda *_: None)
     sys.setswitchinterval(1000)
     signal.alarm(10)
@@ -168,7 +170,7 @@ def patient():
 
 @pytest.mark.parametrize("exporter", [Exporter, OldExporter])
 def test_deleters_are_called_without_the_gil(patient, exporter):
-    """The deleter here waits for another thread that runs Python, as freeing device memory may."""
+    """This deleter waits for a thread that runs Python, as the release of device memory may do."""
     tensor = exporter()
     tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
     exported = export_tensor(tensor)
@@ -190,7 +192,7 @@ def test_deleters_are_called_without_the_gil(patient, exporter):
     assert ran_before_the_deleter_ended == [True]
 
 
-# ---- our own capsules ----
+# ---- capsules of this package ----
 
 
 def test_a_capsule_of_ours_shows_the_tensor():
@@ -239,11 +241,11 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
         tensor = Exporter()
         tensor.view = make(tensor, stream_ptr=-1)
         gone = weakref.ref(tensor)
-        tensor._deleter = tensor.managed.deleter = None  # its holder is hidden from the collector
-        memory = tensor.memory  # the memory then outlives its readers
+        tensor._deleter = tensor.managed.deleter = None  # the garbage collector cannot find the holder
+        memory = tensor.memory  # the memory is then valid longer than its readers
         del tensor
         gc.collect()
-        assert gone() is None and memory[0] == 1  # DLPack's major version
+        assert gone() is None and memory[0] == 1  # the major version of DLPack
 
 
 @pytest.mark.parametrize("is_asked_first", [False, True])
@@ -355,7 +357,7 @@ def test_an_exchange_that_gives_nothing():
 
 
 def test_a_tensor_that_requires_grad_is_ordered_detached():
-    """torch exports no such tensor."""
+    """torch cannot export a tensor that requires a gradient, so the function exports the detached tensor."""
 
     class Parameter(Exporter):
         requires_grad = True
@@ -374,15 +376,15 @@ def test_a_tensor_that_requires_grad_is_ordered_detached():
     [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
 )
 def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
-    """None means the legacy default stream, for CUDA's and for managed memory."""
+    """None stands for the legacy default stream, for CUDA memory and for managed memory."""
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)
     assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked
 
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
-    """It keeps the memory alive, and its content does not matter."""
-    owner = np.zeros(4, [("field", "f4")])  # NumPy's DLPack refuses it
+    """The owner keeps the memory valid, and the function does not use its content."""
+    owner = np.zeros(4, [("field", "f4")])  # DLPack of NumPy refuses this array
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
     exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)
     borrow(exported, buffer)

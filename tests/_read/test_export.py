@@ -1,4 +1,4 @@
-"""Reading torch's tensors in place: tensors without memory, the owner, and the time of the read."""
+"""Tests of reads of torch's tensors in place: tensors without memory, the owner, and the time of the read."""
 
 import gc
 import weakref
@@ -18,7 +18,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.float8
 
 @pytest.fixture(autouse=True)
 def pinned(driver):
-    """All host memory is also the GPU's."""
+    """Replace the driver's attributes, so that the GPU can access all host memory."""
     driver.pinned = ((1, 1 << 63),)
 
 
@@ -34,7 +34,7 @@ def doors():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("inference", [False, True])
 def test_negative_views_are_refused(dtype, inference):
-    """Tensors of any dtype, dense ones, and those that torch does not treat as views."""
+    """The cases are tensors of any dtype, dense tensors, and tensors that torch does not treat as views."""
     with torch.inference_mode(inference):
         negative = torch._neg_view(torch.ones(16, 16).to(dtype))
     for tensor in (negative, negative.detach(), negative[2:], negative.view(-1)[:8], negative[:1]):
@@ -99,7 +99,7 @@ def test_a_transformed_tensor_is_refused_in_one_line():
 
 
 class Resizes(torch.Tensor):
-    """A tensor that grows from 2 dimensions to 6 during the read, so that torch moves the sizes."""
+    """A tensor whose rank grows from 2 to 6 during the read, so that torch moves the sizes."""
 
     def untyped_storage(self):
         if self.dim() == 2:
@@ -127,10 +127,10 @@ def test_a_tensor_that_resizes_itself_is_read_as_it_then_is(kind, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 def test_the_storage_is_kept_and_not_the_tensor(dtype):
-    """x.data = y swaps the storage, and the descriptor keeps the first one."""
+    """In torch, x.data = y replaces the storage. The descriptor keeps the first storage."""
 
     class Array(np.ndarray):
-        """An array with weak references, which NumPy's own arrays lack."""
+        """An array that supports weak references, unlike NumPy's arrays."""
 
     for make in doors()[:2]:
         array = np.zeros((16, 16), str(dtype).split(".")[1]).view(Array)
@@ -147,7 +147,7 @@ def test_the_storage_is_kept_and_not_the_tensor(dtype):
 
 
 def test_a_class_is_not_a_tensor():
-    """It has the protocols only for its instances."""
+    """Only instances of the class support the protocols."""
     for kind, name in ((torch.Tensor, "torch.Tensor"), (np.ndarray, "numpy.ndarray"), (int, "int")):
         with pytest.raises(TensorMapError, match=f"^the class {name} is not a tensor. Pass a torch, "):
             cuda_tma.create_tensor_map(kind, box_dim=(8, 8))
@@ -188,7 +188,7 @@ def test_fields_read_from_a_tensor(dtype):
 
 
 class OfOldTorch(torch.Tensor):
-    """A tensor like torch's own before the C exchange API."""
+    """A tensor as of a torch version without the C exchange API."""
 
     __dlpack_c_exchange_api__ = None
 
@@ -218,7 +218,7 @@ def test_torch_without_the_exchange_api_refuses_in_the_same_words(kind):
 
 
 def test_a_float8_that_torch_does_not_export():
-    """torch 2.6 does not export it."""
+    """torch 2.6 does not export this dtype."""
     error = _refusals.not_strided(torch.ones(2).to(torch.float8_e5m2), RuntimeError("float8 types: not by dlpack"))
     assert str(error).endswith("(float8 types: not by dlpack). Pass tensor.view(torch.uint8), or use a newer torch")
 

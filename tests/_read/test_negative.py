@@ -1,4 +1,4 @@
-"""Torch's own function that detects a negative view: it agrees with the method, and without it the method is called."""
+"""Tests of torch's function that detects a negative view: it agrees with the method, which is called without it."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 
 def tensors():
-    """Return tensors of every kind that may have the bit, and whether it is set."""
+    """Return tensors of every kind that may have the bit, each with whether the bit is set."""
     real, complex_ = torch.arange(6.0).reshape(2, 3), torch.zeros(4, dtype=torch.complex64)
     assigned = torch.zeros(3)
     assigned.data = torch._neg_view(torch.ones(3))

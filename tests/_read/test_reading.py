@@ -1,4 +1,4 @@
-"""Tensors of every library and protocol, read without a copy, and the refusals."""
+"""Tests of tensors of every library and protocol: they are read without a copy, or refused."""
 
 import ctypes
 import pickle
@@ -45,7 +45,7 @@ def test_a_copy_is_refused(driver, device_tensor):
 
 
 def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
-    """A stand-in with CuPy's attributes: __dlpack__ is called only for facts that the attributes lack."""
+    """A fake array has CuPy's attributes. The function calls __dlpack__ only for facts that the attributes lack."""
     cupy = types.ModuleType("cupy")
 
     class ndarray:
@@ -82,7 +82,7 @@ def test_a_half_imported_library_is_ignored(driver, device_tensor, monkeypatch):
         assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
 
 
-NEGATIVE = {  # still a negative view, made of the imaginary part of a conjugate
+NEGATIVE = {  # the imaginary part of a conjugate is still a negative view
     "itself": lambda torch, x: x,
     "transposed": lambda torch, x: x.t(),
     "detached": lambda torch, x: x.detach(),
@@ -196,8 +196,8 @@ def test_array_interface_mistakes(driver):
 
 
 def test_an_exported_capsule_always_has_strides():
-    """DLPack 1.2 and later leave them out for no tensor."""
-    pytest.importorskip("numpy", minversion="2.1")  # the first to read capsules of DLPack 1
+    """DLPack 1.2 and later never omit the strides."""
+    pytest.importorskip("numpy", minversion="2.1")  # the first version that reads capsules of DLPack 1
     array = np.from_dlpack(_Capsule(describe_tensor((3, 4), None, "float32", _HOST.ctypes.data)))
     assert array.strides == (16, 4) and array[2, 3] == 11
 
@@ -217,5 +217,5 @@ class _Capsule:
         capsule = exported.capsule()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1  # device_type: the CPU
+        ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1  # the device_type of the CPU
         return capsule

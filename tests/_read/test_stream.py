@@ -1,4 +1,4 @@
-"""Streams of every kind for launches, the queries to them, and objects that are not streams."""
+"""Tests of streams of every kind for launches, the queries about them, and objects that are not streams."""
 
 from unittest import mock
 
@@ -79,7 +79,7 @@ def test_a_builders_stream_is_launched_on(driver, kernel):
 def test_default_streams_are_of_the_context_that_is_current_then(
     driver, kernel, map_kernel, descriptor, stream, handle
 ):
-    """So neither their context nor results for it are kept."""
+    """The driver resolves a default stream at each call, so neither its context nor results for it are kept."""
     prepared = cuda_tma.prepare(map_kernel, CONFIG, descriptor)
     for _ in range(2):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
@@ -90,13 +90,13 @@ def test_default_streams_are_of_the_context_that_is_current_then(
         prepared(stream)
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
-    driver.green, driver.stream_context = (0xBEEF,), 0xBEEF  # shares the primary context's memory, for now
+    driver.green, driver.stream_context = (0xBEEF,), 0xBEEF  # this context shares the memory of the primary context
     prepared(stream)
     driver.green = ()
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         prepared(stream)
     cuda_tma.launch(stream, CONFIG, kernel, 1)
-    assert driver.launches[-1].function == 0x1000  # the kernel itself, in any context
+    assert driver.launches[-1].function == 0x1000  # the same kernel handle is valid in any context
 
 
 def test_a_streams_handle_and_context_are_queried_once(driver, map_kernel, descriptor):
@@ -119,7 +119,7 @@ def test_shared_contexts_are_queried_once(driver, map_kernel, descriptor):
 
 @pytest.mark.parametrize("names", [{"cuStreamGetCtx"}, {"cuCtxGetId"}])
 def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, descriptor, names):
-    """The launch reports an error, if there is one."""
+    """Only the launch reports the error."""
     driver.errors = dict.fromkeys(names, 1)
     stream = core.Stream.from_handle(0x5000)
     for _ in range(2):
@@ -129,7 +129,7 @@ def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, d
 
 
 def test_the_kernel_is_looked_up_in_the_streams_context(driver, kernel):
-    """For any current context; that context is current again afterwards."""
+    """Any other context may be current. It is current again after the call."""
     driver.stream_context = 0xBEE5
     cuda_tma.launch(core.Stream.from_handle(0x5000), CONFIG, kernel, 1)
     assert driver.launches[-1].function == 0x1000 | 5 and (driver.context, driver.stack) == (0xC0DE, [])
@@ -146,7 +146,7 @@ def test_a_kernel_not_found_in_a_context_is_launched_directly(driver, kernel, fa
 
 
 class Subclass(core.Stream):
-    """A stream that reports whether it is closed."""
+    """A stream with a property that contains whether it is closed."""
 
     ended = False
     handle = 0x5000
@@ -200,7 +200,7 @@ def test_the_descriptor_of_another_context_is_named(driver, device_tensor, numbe
 
 
 def test_another_stream_at_the_address_of_a_closed_one(driver, kernel):
-    """A prepared launch keeps results for the first stream, and must not use them for the other."""
+    """A prepared launch keeps results for the first stream, and must not use them for a new stream at its address."""
     firsts = [core.Stream.from_handle(handle) for handle in range(0x10000, 0x11000, 16)]
     prepared = {id(stream): cuda_tma.prepare(kernel, CONFIG, 1) for stream in firsts}
     for stream in firsts:

@@ -1,4 +1,4 @@
-"""The swizzle explorer: its JavaScript computes the same as Python, for every type, swizzle and access."""
+"""Tests of the swizzle explorer: its JavaScript and Python compute equal results for every type, swizzle and access."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ JS = Path(module.__file__).with_name("explorer.js")
 ROWS = 40
 ACCESSES = ("row", "column", "ldmatrix")
 
-# One type of each size: the page has the same facts for the others.
+# One data type of each size, because the page computes the same values for all types of one size.
 KINDS = {(e.bits, e.group_bytes, e.row_elements): (data_type, e) for data_type, e in reversed(ELEMENTS.items())}
 KINDS = dict(KINDS.values())
 
-# Read {facts, cases} and print for each case the offsets of elements, the conflicts of each access, and the refusal.
+# This reads {facts, cases}, and prints the offsets of elements, the conflicts of each access, and the error of each
+# case.
 PROGRAM = """
 const page = require(%s);
 const {facts, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));
@@ -52,7 +53,7 @@ console.log(JSON.stringify(cases.map(([typeName, swizzleName, columns, rows]) =>
 
 @pytest.fixture(scope="module")
 def computed():
-    """Return the results of the page's formulas for cases, in one run of node."""
+    """Return the results of the page's formulas for all cases, from one run of node."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node")
@@ -81,7 +82,7 @@ def matrix(data_type, swizzle, columns, rows=ROWS):
 
 
 def cases_of_every_mode():
-    """Return for each type and swizzle a row that fills the span, and one that leaves a gap."""
+    """Return for each type and swizzle a row that fills the span, and a row that leaves a gap."""
     for data_type, element in KINDS.items():
         for swizzle in S:
             if element.swizzles is None or swizzle in element.swizzles:
@@ -93,7 +94,7 @@ def cases_of_every_mode():
 
 
 def test_the_page_computes_the_same_as_python(computed):
-    """Compare every element's offset, and the worst conflict of each access, for every type, swizzle and several
+    """Compare the offset of every element, and the worst conflict of each access, for every type, swizzle and several
     widths."""
     cases = [*cases_of_every_mode()]
     assert {(data_type, swizzle) for data_type, swizzle, _ in cases} >= {(T.UINT16, swizzle) for swizzle in S}
@@ -110,7 +111,8 @@ def test_the_page_computes_the_same_as_python(computed):
 
 
 def strided(params, width):
-    """Return the words in each bank of lanes that are a row and three elements apart, from the second row on."""
+    """Return the words in each bank for lanes whose addresses differ by a row and three elements, from the second row
+    on."""
     unit = unit_bytes(params)
     words = set()
     for lane in range(min(32, 128 // unit)):

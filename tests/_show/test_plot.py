@@ -1,4 +1,4 @@
-"""Pictures show the emulator's results: labels, hatches, marks and titles."""
+"""Tests of pictures: labels, hatches, marks and titles show the emulator's results."""
 
 import dataclasses
 import re
@@ -114,7 +114,7 @@ def test_cells_are_colored_by_row_and_gaps_are_gray():
     axes, key = figure.axes
     image = axes.images[0]
     rows = np.repeat(np.arange(6), 4).reshape(6, 4)
-    assert image.get_array().count() == 24  # the others are masked
+    assert image.get_array().count() == 24  # the other elements are masked
     assert (np.sort(image.get_array(), axis=1)[:, :4] == rows).all()
     assert (image.get_clim(), image.get_cmap().name, key.get_ylabel()) == ((0, 5), "viridis", "row of the box")
     assert tuple(image.get_cmap().get_bad()) == (0.93, 0.93, 0.93, 1)
@@ -257,8 +257,8 @@ def test_the_page_of_pictures_shows_those_that_are_drawn():
 
 
 def test_drawings_of_the_page_are_those_that_would_be_drawn():
-    """The comparison covers the text, because another NVRTC gives other steps. After a change of a kernel or a picture,
-    run `make docs`."""
+    """The comparison includes the text, because another NVRTC generates other steps. After a change of a kernel or a
+    picture, run `make docs`."""
 
     def words(svg):
         return {re.sub(r"[\d,]+", "0", word) for word in re.findall(r">([^<>]+)</text>", svg)}

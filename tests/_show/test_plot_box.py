@@ -1,4 +1,5 @@
-"""The picture of a box in its tensor: the elements inside, the visited elements, and their places."""
+"""Tests of the picture of a box in its tensor: the elements inside, the elements that a copy reads, and their
+places."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A tensor in tiles: as CuTe divides it, and with the coordinates that load each."""
+"""Tests of the picture of a tensor in tiles: CuTe's division into tiles, and the coordinates that load each tile."""
 
 from itertools import product
 
@@ -14,7 +14,7 @@ UNEVEN = params_of(TensorSpec((60, 128), "bfloat16"), box_dim=(8, 64), swizzle="
 
 
 def test_it_equals_cutes_zipped_divide():
-    """For every tile, the first element's offset is that of the coordinates that load it."""
+    """The first element of every tile has the offset of the coordinates that load the tile."""
     cute = pytest.importorskip("tensor_layouts")
     division = plot.divided(EVEN)
     found = cute.zipped_divide(cute.Layout(EVEN.global_dim, division.strides), EVEN.box_dim)

@@ -1,4 +1,4 @@
-"""The timeline of a simulated kernel: its steps, the dependencies of its waits, and its pictures."""
+"""Tests of the timeline of a simulated kernel: its steps, the dependencies of its waits, and its pictures."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_without_a_trace_a_kernel_runs_its_own_steps():
 
 @pytest.fixture(scope="module")
 def gemm():
-    """The example's kernel on one cluster of two CTAs, eight steps of K through four stages."""
+    """Run the example's kernel on one cluster of two CTAs, with eight steps of K through four stages."""
     gpu = simulate.Device(multiprocessor_count=2, sanitize=False)
     kernel = gpu.compile(example("gemm").SOURCE, "gemm")
     shapes = ((256, 512), (256, 512), (256, 256))
@@ -137,7 +137,7 @@ def test_a_pipeline_shows_its_roles_and_its_ring(gemm):
 
 
 def test_each_wait_of_a_pipeline_ends_with_the_phase_that_it_is_for(gemm):
-    """Each also ends a phase of a full barrier, with the last load of its stage; warps do not wait twice at once."""
+    """A full barrier's phase ends with the last load of its stage. A warp does not wait at two barriers at once."""
     timeline = gemm()
     tracks = {track.name: track for track in timeline.of_block((0, 0, 0))}
     for track in tracks.values():
@@ -166,7 +166,8 @@ def test_products_take_turns_and_their_wait_ends_with_the_last(gemm):
 
 @pytest.mark.parametrize("order", ["late", "random"])
 def test_the_order_of_the_simulator_does_not_show(gemm, order):
-    """Warps run in parallel, in any order of the machine: every event has the same steps."""
+    """The warps run in parallel, and the simulator runs them in any order. Every event has the same steps in each
+    order."""
 
     def ends(timeline):
         return [(track.name, [(span.end, span.label) for span in track.spans]) for track in timeline.tracks]

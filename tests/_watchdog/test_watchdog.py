@@ -1,4 +1,4 @@
-"""synchronize() and arm_watchdog(): memory that a kernel would write to, through a fake driver."""
+"""Tests of synchronize() and arm_watchdog() on a fake driver, whose memory the test writes in place of a kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ STRUCT_BYTES = memory.NOTES_OFFSET + memory.NOTES * memory.NOTE.itemsize
 
 
 class FakeDriver:
-    """A driver with one context, whose memory is the host's; streams return `answers`, and then success."""
+    """A driver with one context that uses host memory. Queries of streams return `answers` in order, and then
+    success."""
 
     CUresult, CUstream_flags, CUstream, CUkernel = real.CUresult, real.CUstream_flags, real.CUstream, real.CUkernel
     CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
@@ -112,14 +113,14 @@ STREAM = SimpleNamespace(__cuda_stream__=(0, 4096))
 
 @pytest.fixture
 def kernel(fake):
-    """An armed kernel, whose source is one line."""
+    """Return an armed kernel, whose source is one line."""
     made = FakeKernel()
     watchdog.arm(made, "full.wait(0);", "/tmp/gemm.cu", 500)
     return made
 
 
 def write(fake, slot=0, **fields):
-    """Write a report as the kernel's thread 32 would."""
+    """Write a report as thread 32 of the kernel would."""
     buffer = np.frombuffer(fake.pinned[0], np.uint8)
     record = buffer[memory.HEAD.itemsize :].view(memory.RECORD)[slot]
     given = {"module": fake.head[1], "word": WORD, "warp": 1, "lanes": 1, "line": 1, "file": b"gemm.cu", "is_whole": 1}
@@ -147,7 +148,8 @@ def test_a_kernel_receives_the_address_for_reports(fake, kernel):
 
 
 def test_the_last_freed_kernels_are_known(fake, kernel):
-    """A report of one may still come, but a list of all earlier kernels would grow without bound."""
+    """A report of a freed kernel can still arrive. A list of all freed kernels would grow without bound, so only the
+    last ones are kept."""
     (watch,) = watchdog._watches.values()
     for _ in range(200):
         watchdog.arm(FakeKernel(), "full.wait(0);", "/tmp/gemm.cu", 500)
@@ -163,9 +165,10 @@ def test_the_last_freed_kernels_are_known(fake, kernel):
 
 
 def test_a_context_with_the_handle_of_an_earlier_one(fake, kernel):
-    """Its watchdogs write to separate memory, because the other context's is freed with it."""
+    """The driver frees the memory of a context with the context, so the watchdogs of each context write to separate
+    memory."""
     fake.context_ids[1] = 12
-    synchronize(STREAM)  # freed by the driver: nothing of this context is armed
+    synchronize(STREAM)  # the driver frees it, so no kernel of this context is armed
     assert fake.waited[-1] == 4096
     arm_watchdog(kernel)
     assert len(fake.pinned) == 2 and fake.head[0] == ctypes.addressof(fake.pinned[1])
@@ -202,7 +205,7 @@ def test_a_written_report_is_raised_once(fake, kernel, stream):
     fake.answers = [BUSY] * 3
     synchronize(stream)
     write(fake)
-    fake.device[16:20] = b"\1\2\3\4"  # the grid that has hung
+    fake.device[16:20] = b"\1\2\3\4"  # the grid that hangs
     fake.answers = [BUSY]
     with pytest.raises(KernelHang) as raised:
         synchronize(stream)
@@ -263,11 +266,11 @@ def test_warps_that_wait_at_a_hardware_barrier(fake, kernel):
     )
     assert "the kernel is still running: nothing ends a wait at a hardware barrier" in str(raised.value)
     waited = 40 - len(fake.answers)
-    assert 15 <= waited <= 24  # tenths of a second: the deadline, one more, and the interval of the polls
+    assert 15 <= waited <= 24  # in tenths of a second: the deadline, one more, and the interval of the polls
 
 
 def test_warps_that_wait_again_and_again_are_not_stuck(fake, kernel, monkeypatch):
-    """The clock in their notes shows that it is another wait."""
+    """The clock in the notes of a warp shows that each wait is a new one."""
     asked = fake.cuStreamQuery
 
     def query(stream):
@@ -297,7 +300,7 @@ def test_no_stream(fake):
 
 
 def test_two_threads_that_take_one_report(fake, kernel, monkeypatch):
-    """The second one begins while the first one reads, and waits for its end."""
+    """The second thread begins while the first one reads, and waits until the first one ends."""
     write(fake)
     (watch,) = watchdog._watches.values()
     read, taken = memory.hangs_of, []

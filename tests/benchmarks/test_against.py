@@ -1,5 +1,4 @@
-"""Examples compared with variants of themselves: another commit, no watchdog, no `evict_last`. All kernels are
-checked."""
+"""Tests of comparisons of an example with a variant: another commit, no watchdog, or no `evict_last`."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def cases(sizes):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The folder of another commit."""
+    """Return the folder of the other commit."""
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "_example.py").write_text(NEIGHBOR)
     (tmp_path / "examples" / "gemm.py").write_text(EXAMPLE)
@@ -107,7 +106,7 @@ def test_the_next_kernel_is_timed_after_each(monkeypatch):
 
 
 def test_a_header_in_the_source_is_the_same_code():
-    """A header is included once if it requests that, and each time otherwise."""
+    """A header with an include guard is included once; a header without it is included each time."""
     source = kernels.example("conv_im2col").SOURCE
     alone = against.with_headers(source, Path(cuda_tma.include_path()))
     assert "#include" not in re.sub("//.*", "", alone)

@@ -1,4 +1,5 @@
-"""The benchmarks' command, and the suites that need no GPU: they measure the named work, and print the results."""
+"""Tests of the benchmarks' command and of the suites that need no GPU: they measure the named work, and print
+results."""
 
 import json
 
@@ -13,7 +14,7 @@ from cuda_tma import TiledParams
 
 @pytest.fixture
 def called(monkeypatch):
-    """Return the call of each work, by its name, in place of its timer."""
+    """Replace the timer, and return the measured function of each work by its name."""
     found = {}
     make = host.work
     for suite in (host, nvrtc):
@@ -96,7 +97,7 @@ def test_the_simulator_suite_runs_the_named_kernels(monkeypatch):
 # ---- the run-time compiler ----
 
 
-# The names that a load takes from CCCL.
+# The names of CCCL that a load uses.
 STAND_IN_FOR_CCCL = """
 namespace cuda { namespace std { using uint64_t = unsigned long long; } namespace ptx {
 enum Word { sem_release, scope_cluster, scope_cta, space_shared, space_cluster, space_global };
@@ -140,7 +141,7 @@ def test_without_cccl_there_are_our_rows(monkeypatch):
     assert "pip install nvidia-cuda-cccl" in table.notes[0] and nvrtc.machine().endswith("no CCCL found")
 
 
-# ---- a start ----
+# ---- the start of a process ----
 
 
 def test_a_start_is_timed_in_processes_of_its_own(tmp_path):

@@ -1,4 +1,4 @@
-"""Works are timed in comparison with each other, and tables contain the measurements."""
+"""Tests of comparisons: works are timed in turns, and tables contain the measurements."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from benchmarks.comparison import Comparison, Goal, Row, Work
 
 
 def fixed(*ns):
-    """Return a timer that returns these in turn."""
+    """Return a timer that returns these times in turn."""
     values = iter(ns)
     return lambda calls: next(values)
 
@@ -105,7 +105,7 @@ def test_one_failure_does_not_stop_the_others(monkeypatch):
     works = [
         Work("ours", lambda: fixed(1.0, 2.0, 3.0), is_ours=True),
         Work("absent", absent),
-        Work("breaks", lambda: fixed(1.0)),  # StopIteration in the second round
+        Work("breaks", lambda: fixed(1.0)),  # this raises StopIteration in the second round
         Work("silent", lambda: 1 / 0),
     ]
     rows = comparison.compare("Title", works, 3, ("ours",)).rows

@@ -1,4 +1,4 @@
-"""The GPU suite of the benchmarks, without a GPU."""
+"""Tests of the GPU suite of the benchmarks, on a machine without a GPU."""
 
 import ctypes
 import json
@@ -45,7 +45,7 @@ needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")
 
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
-    """A library with five of the driver's functions, which have no effect."""
+    """Return a library with five of the driver's functions, which have no effect."""
     folder = tmp_path_factory.mktemp("driver")
     (folder / "driver.c").write_text(STAND_IN)
     command = ["gcc", "-shared", "-fPIC", "-o", folder / "libdriver.so", folder / "driver.c"]
@@ -136,7 +136,7 @@ def test_the_gpu_machine_names_versions():
 
 
 class FakeScene(scene.Scene):
-    """A scene of fake tensors for a fake driver, without torch's, a stream or a floor."""
+    """A replacement of the scene, with fake tensors for a fake driver."""
 
     def __init__(self, device_tensor):
         self.address = 1 << 33
@@ -201,7 +201,7 @@ def test_a_comparison_is_written_with_its_chart(monkeypatch, tmp_path, capsys):
 
 
 class FakeBench(launch.Bench):
-    """A bench whose kernels are their names, with a string as the configuration."""
+    """A bench in which each kernel is its name, and the configuration is a string."""
 
     config = "config"
 

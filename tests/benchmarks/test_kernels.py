@@ -1,4 +1,4 @@
-"""The timing and the tables of the examples' kernels, without a GPU."""
+"""Tests of the timing and the tables of the examples' kernels, without a GPU."""
 
 import ctypes
 import dataclasses
@@ -68,7 +68,7 @@ def test_every_example_with_cases_is_timed():
 
 
 class Example:
-    """A copy that fails in launch `wrong`, if that is the last one."""
+    """A copy whose result is wrong if the launch number `wrong` is the last one."""
 
     LARGE = (1, 2)
 
@@ -86,7 +86,7 @@ class Example:
 
 @pytest.mark.parametrize(("wrong", "cases"), [(0, ["case 1", "case 2", ""][:2]), (3, [""]), (6, ["case 1", ""])])
 def test_results_of_the_timed_launches_are_checked(monkeypatch, wrong, cases):
-    """A figure is reported only after the example has checked the results of the last launch."""
+    """The benchmark reports a time only after the example has checked the results of the last launch."""
     freed = []
     monkeypatch.setattr(kernels, "example", lambda name: Example(wrong))
     monkeypatch.setattr(kernels, "_free_memory", lambda: freed.append(1))
@@ -165,7 +165,7 @@ def test_a_process_that_ends_early_is_reported(monkeypatch):
 
 
 def test_processes_run_on_every_gpu_at_once(monkeypatch):
-    """A barrier that exactly one process per GPU passes; then the first GPU's second process runs separately."""
+    """A barrier waits for exactly one process of each GPU. The second process of the first GPU runs later."""
     asked, both = [], threading.Barrier(2)
 
     def in_a_process(names, options, gpu):
@@ -193,7 +193,7 @@ def test_a_process_sees_only_its_gpu(monkeypatch):
 
 
 def test_a_process_gives_a_line_for_each_figure():
-    """Without a GPU, every example gives the reason."""
+    """Without a GPU, the line of each example contains the reason."""
     pytest.importorskip("torch")
     (figure,) = processes.in_a_process(["copy_2d"])
     assert figure.kernel == "copy_2d" and (figure.error or figure.ours_ms)
@@ -258,7 +258,7 @@ def test_sustained_work_is_counted_after_half_a_second(monkeypatch):
     gpu = FakeGpu(monkeypatch)
     hot = []
 
-    def throttled():  # it is slower from then on
+    def throttled():  # from this run on, it is slower
         hot.append(gpu.now)
         gpu.now += 6.0 if gpu.now < 500 else 9.0
 

@@ -1,15 +1,15 @@
-"""The rivals of the benchmarks, without a GPU."""
+"""Tests of the rivals of the benchmarks, without a GPU."""
 
 import pytest
 
 from benchmarks import kernels
 from benchmarks.kernels import cublaslt, regimes
 
-# ---- the best that cuBLASLt has ----
+# ---- the fastest algorithm of cuBLASLt ----
 
 
 class CublasLt:
-    """A library that records its calls, and fails at a chosen one."""
+    """A library that records its calls, and fails at a chosen call."""
 
     def __init__(self, failing="", found=3):
         self.calls, self.failing, self.found = [], failing, found
@@ -26,7 +26,7 @@ class CublasLt:
         return call
 
     def values(self, name):
-        """Return the arguments passed by value: (name, its numbers)."""
+        """Return the arguments passed by value, each as its name and its numbers."""
         return [
             [getattr(a, "value", a) for a in given if not hasattr(a, "_obj")] for of, given in self.calls if of == name
         ]
@@ -49,7 +49,8 @@ def product(monkeypatch):
 
 
 def test_rows_are_columns_of_the_transposed(product):
-    """out.T = b.T @ a.T: b's memory is K x N by columns, which is transposed; a's is K x M, which is not."""
+    """The call computes out.T = b.T @ a.T. The memory of b is K x N by columns, transposed; that of a is K x M, not
+    transposed."""
     library = CublasLt()
     operands = product(library)
     cublaslt.Product(**operands)
@@ -67,7 +68,7 @@ def test_the_fastest_algorithm_is_chosen(product, monkeypatch):
     )
     run = cublaslt.best_of(**product(library))
     products = [given[-4]._obj.algo[0] for name, given in library.calls if name == "cublasLtMatmul"]
-    assert products == [0, 2]  # 1 cannot be used
+    assert products == [0, 2]  # algorithm 1 cannot be used
     run()
     assert library.calls[-1][1][-4]._obj.algo[0] == 2 and library.calls[-1][1][-1].value == 7
 

@@ -1,4 +1,4 @@
-"""The codec compared with the driver's bytes, and encode compared with decode."""
+"""Tests of the codec: encode() gives the driver's bytes, and decode() gives the encoded parameters."""
 
 import re
 import struct
@@ -91,7 +91,8 @@ def test_a_few_flipped_bits_are_never_lost(bits, params):
 
 @st.composite
 def any_descriptor(draw):
-    """Draw 128 bytes with an existing rank and codes, and all other bits at random; random bytes rarely have these."""
+    """Draw 128 bytes with a legal rank and legal codes, because random bytes rarely have these. All other bits are
+    random."""
     words = list(struct.unpack("<32I", draw(st.binary(min_size=128, max_size=128))))
     mode = draw(st.sampled_from((TiledParams, Im2colParams)))
     rank = draw(st.integers(3, 5))
@@ -114,7 +115,7 @@ def test_external_bytes_round_trip(raw):
 
 @pytest.mark.parametrize("bits,elements", [(32, 2**32), (16, 2**31), (64, 2**40), (8, 255**5)])
 def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
-    """No driver accepts such a map; its word 16 would produce no carry into word 17."""
+    """No driver accepts such a map. The sum in word 16 would produce no carry into word 17."""
     data_type = {8: 0, 16: 1, 32: 2, 64: 4}[bits]
     box = {2**32: (256,) * 4, 2**31: (256, 256, 256, 128), 2**40: (256,) * 5, 255**5: (255,) * 5}[elements]
     rank = len(box)
@@ -133,15 +134,15 @@ def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
 
 def test_bits_unknown_to_the_table_are_kept_by_word():
     raw = bytearray(encode(LEGAL))
-    raw[8] |= 0x02  # CuTe DSL's unknown bit
-    raw[64:68] = bytes(4)  # the transfer size, as CuTe DSL leaves it
+    raw[8] |= 0x02  # the bit that CuTe DSL sets, with unknown meaning
+    raw[64:68] = bytes(4)  # the transfer size that CuTe DSL writes
     size = 32 * 16 * 2 * 4
     assert decode(raw) == replace(LEGAL, unexplained=((2, 1 << 1), (16, size)))
     assert encode(decode(raw)) == raw
 
 
 def test_the_public_sm120_case_has_the_drivers_bytes():
-    spec = TensorSpec((1, 128, 64), "uint8")  # bytes of two elements each
+    spec = TensorSpec((1, 128, 64), "uint8")  # each byte contains two elements
     options = {"data_type": "16U4_ALIGN16B", "swizzle": "128B", "l2_promotion": "L2_128B"}
     params = params_of(spec, box_dim=(1, 128, 128), **options)
     assert params.global_dim == (128, 128, 1)
@@ -216,7 +217,7 @@ def test_encode_cuts_arrays_that_are_longer_than_the_rank():
     ],
 )
 def test_a_number_too_large_for_its_field_wraps(name, value, wrapped):
-    """The transfer size that follows from it wraps as well."""
+    """The transfer size that the encoder computes from the number wraps as well."""
     words = [struct.unpack("<32I", encode(replace(LEGAL, **{name: v}))) for v in (value, wrapped)]
     assert words[0][:16] == words[1][:16] and getattr(decode(encode(replace(LEGAL, **{name: value}))), name) == wrapped
 

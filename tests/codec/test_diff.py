@@ -1,4 +1,4 @@
-"""Differences between descriptors: the field, a description, the bytes, and whether a load reads them."""
+"""Tests of differences between descriptors: the field, a description, the bytes, and whether a load reads them."""
 
 import importlib.util
 from dataclasses import replace
@@ -105,7 +105,8 @@ def test_bytes_that_are_not_a_map_are_compared_as_stored():
 
 @pytest.mark.parametrize("rank,field", [(3, "pixel_box_lower_corner[0]"), (4, "pixel_box_lower_corner[1]")])
 def test_stored_corners_are_those_of_the_rank(rank, field):
-    """16, 8 or 5 bits each, in one word: bit 15 is in the first corner of rank 3 and in the second of rank 4."""
+    """Corners have 16, 8 or 5 bits, in one word. Bit 15 belongs to the first corner of rank 3, and to the second corner
+    of rank 4."""
     raw = bytes(8) + bytes([1 | rank - 1 << 4]) + bytes(119)
     (found,) = diff(raw, flipped(raw, (14, 15)), stored=True)
     assert (found.field, found.a) == (field, "0")

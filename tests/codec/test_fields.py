@@ -1,4 +1,5 @@
-"""The table of fields: no bit twice, in the order of the arguments, and its page."""
+"""Tests of the table of fields: the fields share no bit and follow the order of the arguments, and the page is
+current."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""LZ4 blocks and zstd frames against texts that are known, and against damage."""
+"""Tests of LZ4 blocks and zstd frames: the known texts are decoded, and damaged data is refused."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from cuda_tma._intercept.driver import compression
 from cuda_tma._intercept.driver.compression import lz4_block, zstd_frame
 
-HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one raw block
+HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one uncompressed block
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one raw block
     [
         (b"\x50hello", b"hello"),
         (b"\x00", b""),
-        (b"\x10a\x01\x00\x00", b"aaaaa"),  # a copy that contains bytes of its own
+        (b"\x10a\x01\x00\x00", b"aaaaa"),  # a copy that contains bytes which the copy itself wrote
         (b"\x30abc\x03\x00\x20de", b"abcabcade"),
         (b"\xf0\x05" + b"x" * 20, b"x" * 20),
         (b"\x1fa\x01\x00\xff\x02\x10b", b"a" * (1 + 4 + 15 + 257) + b"b"),

@@ -1,4 +1,4 @@
-"""Fat binaries of nvcc: which entry a device takes, and binaries that are broken anywhere."""
+"""Tests of fat binaries of nvcc: the entry that a device loads, and binaries that are damaged at any place."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_entries_are_those_that_nvcc_was_asked_for(mode):
     [((8, 0), "sm_80"), ((8, 9), "sm_80"), ((9, 0), "sm_90a"), ((10, 0), "sm_100"), ((12, 0), "sm_100")],
 )
 def test_a_device_takes_the_best_text_that_it_can_run(mode, compute_capability, target):
-    """The text for sm_90a runs on 9.0 alone."""
+    """Only a device of compute capability 9.0 runs the text for sm_90a."""
     text = ptx_for(fat_binary(mode), compute_capability)
     assert text is not None and f".target {target}\n" in text
     assert text.startswith(".version 9.0\n") and text.endswith("}") and ".visible .entry add_one(" in text

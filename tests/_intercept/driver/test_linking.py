@@ -1,4 +1,4 @@
-"""Links of several inputs: one text of PTX, in which each function is defined once."""
+"""Tests of links of several inputs: the result is one text of PTX that defines each function once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code whose PTX an adapter has kept, and machine code that is refused with the names of its kernels."""
+"""Tests of machine code: an adapter has kept its PTX, or the error contains the names of its kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs without Python, below the command: a server process has their modules and launches."""
+"""Tests of programs without Python: a server process loads their modules and runs their launches."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ COPIES = r"""
 
 @pytest.fixture
 def run(tmp_path):
-    """run(text): a program of the driver's interface."""
+    """Return run(text), which runs a program that uses the driver's interface."""
     return lambda text: run_program(tmp_path, DRIVER + text, "cuda")
 
 
@@ -158,7 +158,7 @@ def test_a_request_that_fails_does_not_end_the_server(tmp_path, monkeypatch):
         for _ in range(2):
             here.sendall(struct.pack("<I4xQ", 1, 2) + b"ab")
             assert here.recv(16, socket.MSG_WAITALL) == struct.pack("<iIQ", 999, 0, 0)
-        here.sendall(struct.pack("<I4xQ", 1, 1 << 60))  # more than a request may have: the server ends
+        here.sendall(struct.pack("<I4xQ", 1, 1 << 60))  # a larger request than the server accepts, so the server ends
         thread.join(60)
         assert not thread.is_alive()
 

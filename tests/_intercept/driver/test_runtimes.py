@@ -1,6 +1,7 @@
-"""Scripts of other runtimes on the driver library: right ones have no error, wrong ones have it at the marked line.
+"""Tests of other runtimes on the driver library: right scripts have no error, wrong scripts have one at the marked
+line.
 
-A runtime that is not installed is left out; ``make test-environments`` installs each.
+The tests skip a runtime that is not installed; ``make test-environments`` installs each.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 from tests._intercept._programs import Ran, run_below
 
 SCRIPTS = Path(__file__).with_name("scripts")
-MODULES = {"numba": "numba_cuda", "cupy": "cupy", "cute": "cutlass"}  # the modules that each folder needs
+MODULES = {"numba": "numba_cuda", "cupy": "cupy", "cute": "cutlass"}  # the modules that the scripts of each folder need
 
 
 def names(pattern: str) -> list[str]:

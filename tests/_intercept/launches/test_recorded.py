@@ -1,4 +1,4 @@
-"""Launches as values and as files: a replay gives the report of the launch, and a hostile file is refused."""
+"""Tests of recorded launches: a replay gives the report of the launch, and a hostile file is refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, int*
 
 @pytest.fixture(scope="module")
 def launched():
-    """A wrong launch that uses a tensor map, a read-only array, a variable and a freed array; its value and report."""
+    """Return the recording and the report of a wrong launch, which uses a tensor map, a read-only array, a variable and
+    a freed array."""
     gpu = simulate.Device(schedules=3)
     kernel = gpu.compile(SOURCE, "kernel")
     freed, values = np.zeros(16, np.int32), np.arange(256, dtype=np.int32)
@@ -83,7 +84,7 @@ def test_a_replay_has_the_same_report_each_time(launched):
 
 @pytest.mark.parametrize("linkage", ["", 'extern "C" '])
 def test_a_replay_takes_arguments_of_every_type(linkage):
-    """A recording has the bytes of each argument; the type of a parameter refuses none of them."""
+    """A recording contains the bytes of each argument, and a replay accepts them for a parameter of any type."""
     source = f"{linkage}__global__ void put(float* out, float x, bool b, long n, double y) {{ *out = x + b + n + y; }}"
     gpu, out, config = simulate.Device(), np.zeros(1, np.float32), simulate.Config(1, 1)
     kernel = gpu.compile(source, "put")
@@ -132,7 +133,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(launched, tmp_path):
 
 
 def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
-    """A file put in its place would replace /dev/null, too."""
+    """A rename of the new file over the path would also replace /dev/null."""
     value, _ = launched
     os.mkfifo(tmp_path / "pipe")
     with os.fdopen(os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK), "rb") as reader:
@@ -141,7 +142,7 @@ def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
         (tmp_path / "file").write_bytes(reader.read())
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
     assert len(read_recording(tmp_path / "file")) == 1
-    with pytest.raises(OSError, match="No such device or address"):  # no reader
+    with pytest.raises(OSError, match="No such device or address"):  # no process reads the pipe
         write_recording(tmp_path / "pipe", [value], {})
 
 
@@ -161,7 +162,7 @@ def written(launched, tmp_path_factory):
 
 
 def refusal(path, data):
-    """The sentence with which a file is refused; empty if it is not."""
+    """Return the sentence with which a file is refused, or an empty string if the file is read."""
     path.write_bytes(data)
     try:
         recording = read_recording(path)
@@ -204,7 +205,7 @@ def test_a_flip_below_the_digest_ends_in_a_sentence_or_in_a_launch(written, tmp_
 
 
 def changed(written, change):
-    """The file with other values in its list of launches."""
+    """Return the file with other values in its list of launches."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(members["launches.json"])
@@ -242,7 +243,7 @@ def test_wrong_values_are_refused(written, tmp_path, change, text):
 
 
 def test_a_bomb_takes_no_memory(tmp_path):
-    """A member that states 2^60 bytes; one of 1 GiB of zeros; a list of 300 MiB."""
+    """The members are one that declares 2^60 bytes, one with 1 GiB of zeros, and a list of 300 MiB."""
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("launches.json", "w") as member:

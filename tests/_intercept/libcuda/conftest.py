@@ -1,4 +1,4 @@
-"""Run a script on the driver library of the command."""
+"""A fixture that runs a script on the driver library of the command."""
 
 from __future__ import annotations
 

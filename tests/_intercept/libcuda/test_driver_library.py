@@ -1,4 +1,4 @@
-"""The driver library of the command, called as C programs call it: through its entries, by ctypes."""
+"""Tests of the command's driver library through its C entries, which ctypes calls."""
 
 from __future__ import annotations
 

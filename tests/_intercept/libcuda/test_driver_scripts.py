@@ -1,4 +1,4 @@
-"""Scripts of cuda.core and cuda.bindings below the command: right ones end well, wrong ones have their line."""
+"""Tests of scripts of cuda.core and cuda.bindings: a right script has no error, a wrong script has one at its line."""
 
 from __future__ import annotations
 

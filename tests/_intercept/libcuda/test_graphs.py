@@ -1,4 +1,5 @@
-"""Graphs whose nodes a program adds through the driver's interface: they run by their dependencies."""
+"""Tests of graphs whose nodes a program adds through the driver's interface: the nodes run in the order of their
+dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory that a program has not freed when it ends is advice at the line of the allocation; freed memory is not."""
+"""Tests of leaks: memory that a program has not freed at its end is advice at the line of the allocation."""
 
 from __future__ import annotations
 

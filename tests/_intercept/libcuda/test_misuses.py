@@ -1,4 +1,4 @@
-"""Wrong uses of memory by a program: each is an error at the line of the program. A right use has no finding."""
+"""Tests of wrong uses of memory: each is an error at the program's line, and a right use has no finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that graphs keep for a program, and a graph of cuda.core, which hands over such objects."""
+"""Tests of the user objects that graphs keep for a program, also through a graph of cuda.core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Virtual memory: kernels and copies reach mapped bytes, also through neighbors, and no others."""
+"""Tests of virtual memory: kernels and copies reach only mapped bytes, also across adjacent mappings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Programs of the CUDA runtime, as nvcc builds them: registration before main, then calls of the runtime's entries."""
+"""Tests of the CUDA runtime with programs as nvcc builds them: they register kernels before main, and call the
+runtime."""
 
 from __future__ import annotations
 
@@ -152,7 +153,7 @@ QUESTIONS = r"""
 
 @pytest.fixture
 def run(tmp_path):
-    """run(text, image): a program with a fat binary."""
+    """Return run(text, image), which runs a program with a fat binary."""
 
     def run(text: str, image: bytes | str = "add_one_size.fatbin"):
         data = (DATA / image).read_bytes() if isinstance(image, str) else image
@@ -188,7 +189,7 @@ def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
 
 def test_a_damaged_binary_ends_with_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    image[26] = image[27] = 0xFF  # in the size of the first entry
+    image[26] = image[27] = 0xFF  # the size of the first entry is wrong
     ran = run(launch(status=218), bytes(image))
     assert ran.status == 3 and ran.printed == "1 2 3 4 5 6 7 8 ", ran
     assert ("add_one", "the module of add_one contains PTX that cannot be read") in ran.skipped
@@ -197,7 +198,7 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
 
 def test_an_image_that_is_no_fat_binary_ends_with_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    image[12:16] = b"\xff" * 4  # in the size of all
+    image[12:16] = b"\xff" * 4  # the size of all entries is wrong
     ran = run(
         launch(status=200).replace("EXPECT", "EXPECT(cudaMemcpyToSymbol(&variable, values, 4, 0, 1), 200); EXPECT", 1),
         bytes(image),
@@ -208,7 +209,7 @@ def test_an_image_that_is_no_fat_binary_ends_with_a_sentence(run):
 
 
 def test_attributes_of_a_launch(run):
-    """A cluster, and a grid that is no multiple of it."""
+    """The launch has a cluster, and its grid is not a multiple of the cluster."""
     ran = run(
         r"""
     attribute cluster = {4, 0, {.cluster = {2, 1, 1}}};
@@ -269,7 +270,7 @@ def test_wrong_calls_end_with_an_error(run):
 
 
 def test_a_captured_graph_runs_when_it_is_launched(run):
-    """A second stream joins by an event; memory is set and read within the graph, too."""
+    """A second stream joins the capture by an event. The graph also sets and reads memory."""
     ran = run(
         r"""
     void *first, *second, *event, *graph, *executable;

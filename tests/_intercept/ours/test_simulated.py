@@ -1,4 +1,4 @@
-"""Launches on the program's own simulated GPU are launches of the session."""
+"""Tests of launches on the simulated GPU of the program: the session reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph of CuPy: captured once, launched twice; nothing runs in the capture."""
+"""A graph of CuPy that is captured once and launched twice. No kernel runs during the capture."""
 
 import cupy as cp
 import numpy as np

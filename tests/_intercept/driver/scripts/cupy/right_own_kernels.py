@@ -1,4 +1,4 @@
-"""Kernels that CuPy writes: elementwise ones, reductions, fused functions; copies, indices and scans."""
+"""Kernels that CuPy generates: elementwise kernels, reductions, fused functions, copies, indexing and scans."""
 
 import cupy as cp
 import numpy as np

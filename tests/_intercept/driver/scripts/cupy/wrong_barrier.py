@@ -1,4 +1,4 @@
-"""A reversal by shared memory without a barrier."""
+"""A reversal through shared memory without a barrier."""
 
 import cupy as cp
 

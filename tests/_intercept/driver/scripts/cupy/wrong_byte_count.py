@@ -1,4 +1,4 @@
-"""A copy by TMA whose barrier expects more bytes than it brings."""
+"""A TMA copy whose barrier expects more bytes than the copy delivers."""
 
 import cupy as cp
 import numpy as np

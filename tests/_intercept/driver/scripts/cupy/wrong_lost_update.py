@@ -1,4 +1,4 @@
-"""A histogram by an elementwise kernel that adds without an atomic."""
+"""A histogram in an elementwise kernel that adds without an atomic operation."""
 
 import cupy as cp
 

@@ -1,4 +1,4 @@
-"""An elementwise kernel, a reversal by shared memory, and a rank-2 load by TMA, of CuTe DSL."""
+"""Three kernels of CuTe DSL: an elementwise one, a reversal through shared memory, and a load of rank 2 by TMA."""
 
 import cutlass
 import cutlass.utils

@@ -1,4 +1,4 @@
-"""A reversal by shared memory without a barrier, of CuTe DSL."""
+"""A kernel of CuTe DSL that reverses values through shared memory without a barrier."""
 
 import cutlass
 import cutlass.utils

@@ -1,4 +1,4 @@
-"""A load by TMA whose barrier expects more bytes than it brings, of CuTe DSL."""
+"""A kernel of CuTe DSL with a TMA load whose barrier expects more bytes than the load delivers."""
 
 import cutlass
 import cutlass.utils

@@ -1,4 +1,4 @@
-"""A histogram by atomics, device functions, constant and pinned memory, streams, events and a printed line."""
+"""A program of Numba with a histogram by atomics, device functions, constant and pinned memory, streams and events."""
 
 import numpy as np
 from numba import cuda

@@ -1,4 +1,4 @@
-"""The sum by one block of Numba's documentation, and a ufunc."""
+"""The sum in one block from Numba's documentation, and a ufunc."""
 
 import numpy as np
 from numba import cuda, vectorize

@@ -1,4 +1,4 @@
-"""__syncwarp() in branches: the mask names the lanes that come, or each branch has one for all lanes."""
+"""__syncwarp() in branches: the mask contains the lanes that arrive, or each branch has a barrier for all lanes."""
 
 import numpy as np
 from numba import cuda

@@ -1,4 +1,4 @@
-"""A product by shared memory without the barrier between its stores and its loads."""
+"""A matrix product through shared memory, without the barrier between the stores and the loads."""
 
 import numpy as np
 from numba import cuda, float32

@@ -1,4 +1,4 @@
-"""A kernel that stores behind the end of its array."""
+"""A kernel that stores beyond the end of its array."""
 
 import numpy as np
 from numba import cuda

@@ -1,4 +1,4 @@
-"""A histogram whose threads add without an atomic."""
+"""A histogram whose threads add without an atomic operation."""
 
 import numpy as np
 from numba import cuda

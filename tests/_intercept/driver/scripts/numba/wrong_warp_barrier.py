@@ -1,7 +1,7 @@
-"""__syncwarp() by two lanes with a full mask: the others never execute it, as in cuda.reduce of numba-cuda 0.30.4.
+"""__syncwarp() with a full mask in only two lanes, as in cuda.reduce of numba-cuda 0.30.4.
 
-PTX lets each lane of bar.warp.sync wait until all lanes of its mask have executed it. Hardware forgets lanes that have
-ended, but no document promises that.
+PTX lets each lane of bar.warp.sync wait until all lanes of its mask have executed it. Hardware ignores lanes that have
+exited, but no document promises that.
 """
 
 import numpy as np
