@@ -87,7 +87,7 @@ def test_exactly_the_wrong_tests_fail(suite, tmp_path, options):
         "test_that_fails_itself": "FAILED",
     }
     assert {name: outcome for name, outcome in found.items() if outcome != "PASSED"} == wrong
-    assert "error: thread 0 (warp 0) reads 256 bytes at `tile`" in output and "[race]" in output
+    assert "error: thread 0 (warp 0) and 63 other threads read 256 bytes at `tile`" in output and "[race]" in output
     assert "no kernel of this test has the expected error: deadlock" in output
     assert "kernels on the simulated GPU" in output and "assert 1 == 2" in output
     assert "19 launches judged under 2 schedules, 1 error; " in output

@@ -82,7 +82,7 @@ def finding() -> str:
         arrays = np.ones(256, np.float32), np.zeros(256, np.float32)
         (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
-    drawn = console.export_svg(title="cuda-tma sanitize twice.cu", unique_id="finding")
+    drawn = console.export_svg(title="cuda-tma sanitize -- python twice.py", unique_id="finding")
     return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # remote fonts
 
 

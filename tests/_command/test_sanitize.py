@@ -77,8 +77,8 @@ def test_a_fault_is_shown_with_both_lines_rule_and_remedy(sanitize):
     assert (status, err) == (1, "")
     assert out.startswith(
         "loads\n"
-        "error[race]: thread 0 (warp 0) reads 1024 bytes at `tile` while the TMA copy at kernel.cu:12 may still be "
-        "writing them: nothing orders the two\n"
+        "error[race]: thread 0 (warp 0) and 255 other threads read 1024 bytes at `tile` while the TMA copy at "
+        "kernel.cu:12 may still be writing them: nothing orders the two\n"
         "  --> kernel.cu:16:21\n"
         "   16 |     /* häß 日本 */ out[threadIdx.x] = tile[threadIdx.x];\n"
         "      |                  ^\n"

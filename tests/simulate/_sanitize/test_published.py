@@ -108,7 +108,9 @@ def test_a_lock_without_one_of_its_fences_is_a_race(fault):
 def test_a_message_counts_the_bytes_of_one_block():
     report, _ = launched("last_block", 3)
     (finding,) = report.findings
-    assert finding.message.startswith("thread 0 (warp 0) reads 64 bytes at `sums` + 64 bytes while thread 16 (warp 0)")
+    assert finding.message.startswith(
+        "thread 0 (warp 0) and 15 other threads read 64 bytes at `sums` + 64 bytes while thread 16 (warp 0)"
+    )
 
 
 SHARED = r"""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
 from ..model.clocks import Clocks
@@ -59,7 +61,7 @@ class SharedFacts:
         **facts: Any,
     ) -> _Pair:
         """Return a violation of class `kind`: the first conflict of `found`, and an access of a thread or operation."""
-        earlier, (first, size_bytes) = self._earlier(found, lane), self._bytes(found)
+        earlier, (first, size_bytes, threads) = self._earlier(found, lane), self._extent(found)
         return kind(
             now=now,
             lane=lane,
@@ -70,6 +72,7 @@ class SharedFacts:
             other_lane=earlier if isinstance(earlier, int) else None,
             first=first,
             size_bytes=size_bytes,
+            threads=threads if mark is None else 1,
             **facts,
         )
 
@@ -137,10 +140,10 @@ class SharedFacts:
             return False
         return earlier[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
 
-    def _bytes(self, found: Conflict) -> tuple[int, int]:
-        """Return the first byte and the number of bytes; of several CTAs, the part of the first."""
+    def _extent(self, found: Conflict) -> tuple[int, int, int]:
+        """Return the first byte, the number of bytes and of later accesses; of several CTAs, the part of the first."""
         size, pitch = self._unit_bytes, self._parts.memory.shared_pitch
         ctas = found.units * size // pitch
         here = found.units[ctas == ctas[0]]
         first = int(here.min()) * size
-        return first, (int(here.max()) + 1) * size - first
+        return first, (int(here.max()) + 1) * size - first, len(np.unique(found.which[ctas == ctas[0]]))

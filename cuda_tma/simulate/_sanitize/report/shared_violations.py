@@ -43,6 +43,8 @@ class SharedPair(Violation):
         The thread of the earlier access; None for an operation.
     first, size_bytes : int
         The first byte of both, in the shared memory of all resident CTAs, and the number of bytes.
+    threads : int
+        The number of threads that make the later access, each of a part of the bytes; 1 for an operation.
     """
 
     other: Instruction
@@ -52,10 +54,18 @@ class SharedPair(Violation):
     other_lane: int | None
     first: int
     size_bytes: int
+    threads: int
 
-    def actor(self, parts: Parts) -> str:
-        """Return the name of the thread or operation of the later access."""
-        return self.issued(parts) if self.is_operation else self.thread(parts)
+    def later(self, parts: Parts) -> str:
+        """Return the later access: its threads or operation with the verb, and its bytes."""
+        verb = "read" if self.access == "read" else "write"
+        return f"{self._actor(parts)} {verb}{'s' if self.threads == 1 else ''} {self.memory(parts)}"
+
+    def _actor(self, parts: Parts) -> str:
+        if self.is_operation or self.threads == 1:
+            return self.issued(parts) if self.is_operation else self.thread(parts)
+        others = self.threads - 1
+        return f"{self.thread(parts)} and {others} other thread{'s' if others > 1 else ''}"
 
     def earlier(self, parts: Parts) -> str:
         """Return the name and the place of the thread or operation of the earlier access."""
@@ -108,7 +118,7 @@ class SharedRace(SharedPair):
     def sentence(self, parts: Parts) -> str:
         doing = "writing" if self.other_access == "write" else "reading"
         return (
-            f"{self.actor(parts)} {self.access}s {self.memory(parts)} while {self.earlier(parts)} may still be {doing} "
+            f"{self.later(parts)} while {self.earlier(parts)} may still be {doing} "
             "them: nothing orders the two"
         )
 
@@ -121,7 +131,7 @@ class SameValue(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.thread(parts)} writes {self.memory(parts)}, and {self.earlier(parts)} writes the same value there: "
+            f"{self.later(parts)}, and {self.earlier(parts)} writes the same value there: "
             "nothing orders the two"
         )
 
@@ -134,7 +144,7 @@ class NarrowScope(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.actor(parts)} {self.access}s {self.memory(parts)}, which {self.earlier(parts)} {self.participle}: "
+            f"{self.later(parts)}, which {self.earlier(parts)} {self.participle}: "
             "only an mbarrier arrival or wait of scope .cta orders the two, and they are in different CTAs"
         )
 
@@ -151,7 +161,7 @@ class SharedFenceMissing(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.actor(parts)} {self.access}s {self.memory(parts)} through the async proxy, which "
+            f"{self.later(parts)} through the async proxy, which "
             f"{self.earlier(parts)} {self.participle} through the generic proxy, with no fence.proxy.async between the "
             "two"
         )
@@ -169,7 +179,7 @@ class OnlyWarpTogether(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.actor(parts)} {self.access}s {self.memory(parts)}, which {self.earlier(parts)} {self.participle}: "
+            f"{self.later(parts)}, which {self.earlier(parts)} {self.participle}: "
             f"only {name_of(self.by)} at {place_of(self.by.places, self.by.line)}, which its warp executes together, "
             "orders the two; hardware does so, but it is not a barrier for memory"
         )
@@ -183,7 +193,7 @@ class OnlyWarpgroupTogether(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.actor(parts)} reads {self.memory(parts)}, which {self.earlier(parts)} wrote: not all threads of "
+            f"{self.later(parts)}, which {self.earlier(parts)} wrote: not all threads of "
             "the warpgroup have waited for that, and only wgmma itself, at which the four warps come together, orders "
             "the two. An H200 does so (50 launches with delays of up to 100 us), but wgmma is not a barrier for memory"
         )
