@@ -117,10 +117,7 @@ class SharedRace(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         doing = "writing" if self.other_access == "write" else "reading"
-        return (
-            f"{self.later(parts)} while {self.earlier(parts)} may still be {doing} "
-            "them: nothing orders the two"
-        )
+        return f"{self.later(parts)} while {self.earlier(parts)} may still be {doing} them: nothing orders the two"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -130,10 +127,7 @@ class SameValue(SharedPair):
     KIND, RULE, REMEDY = "race", "order", ONE_WRITER
 
     def sentence(self, parts: Parts) -> str:
-        return (
-            f"{self.later(parts)}, and {self.earlier(parts)} writes the same value there: "
-            "nothing orders the two"
-        )
+        return f"{self.later(parts)}, and {self.earlier(parts)} writes the same value there: nothing orders the two"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
