@@ -115,7 +115,14 @@ WIDER_SCOPE = (
     "use mbarrier.arrive.release.cluster (Barrier::arrive_at(), ClusterBarrier::arrive()) in the arriving thread and "
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) in the waiting thread; the default scope is .cta"
 )
-_BARRIER = "put __syncthreads(), __syncwarp(), or an arrival and a wait on an mbarrier between the two"
+_BARRIER = (
+    "put __syncthreads() between the two (within one warp, __syncwarp()), or let the first thread arrive on an mbarrier "
+    "and the second one wait for it"
+)
+_CLUSTER_BARRIER = (
+    "put a barrier of the cluster (cluster_sync(), barrier.cluster) between the two, or let the first thread arrive on "
+    "an mbarrier with .release.cluster and the second one wait for it with .acquire.cluster"
+)
 _READ_FIRST = (
     "arrive on an mbarrier after the read, and wait for it before the write; or, where all threads pass, put "
     "__syncthreads() between the two"
@@ -175,7 +182,8 @@ def remedy_of(
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the present operation.
     is_elsewhere : bool
-        Whether the mbarrier of the earlier operation is in another CTA, so that this CTA cannot wait for it.
+        Whether the mbarrier of the earlier operation is in another CTA, so that this CTA cannot wait for it; or
+        whether the thread of the earlier access is in another CTA.
     """
     if completes_on:
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED
@@ -187,4 +195,6 @@ def remedy_of(
         if was == "read":
             return _IN_FLIGHT if is_own else _RELEASED
         return _WRITTEN
+    if is_elsewhere:
+        return _CLUSTER_BARRIER
     return _READ_FIRST if was == "read" else _BARRIER

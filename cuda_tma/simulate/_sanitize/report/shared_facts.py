@@ -135,10 +135,13 @@ class SharedFacts:
         return self._clocks.key(slot, column)
 
     def _is_elsewhere(self, earlier: Any, lane: int) -> bool:
-        """Return whether an operation completes on an mbarrier of another CTA than a lane's."""
-        if not isinstance(earlier, tuple) or earlier[0] not in ("mbarrier", "sent"):
+        """Return whether an operation completes on an mbarrier of another CTA than a lane's, or a thread is in one."""
+        ctas = self._parts.geometry.cta_of_lane
+        if isinstance(earlier, int):
+            return bool(ctas[earlier] != ctas[lane])
+        if earlier[0] not in ("mbarrier", "sent"):
             return False
-        return earlier[1] // self._parts.memory.shared_pitch != int(self._parts.geometry.cta_of_lane[lane])
+        return bool(earlier[1] // self._parts.memory.shared_pitch != ctas[lane])
 
     def _extent(self, found: Conflict) -> tuple[int, int, int]:
         """Return the first byte, the number of bytes and of later accesses; of several CTAs, the part of the first."""

@@ -94,7 +94,7 @@ class SharedRace(SharedPair):
     completes_on : str
         The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for a thread.
     is_elsewhere : bool
-        Whether that is an mbarrier of another CTA.
+        Whether that is an mbarrier of another CTA, or the earlier thread is in one.
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the later operation.
     """
