@@ -116,8 +116,8 @@ WIDER_SCOPE = (
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) in the waiting thread; the default scope is .cta"
 )
 _BARRIER = (
-    "put __syncthreads() between the two (within one warp, __syncwarp()), or let the first thread arrive on an mbarrier "
-    "and the second one wait for it"
+    "put __syncthreads() between the two (within one warp, __syncwarp()), or let the first thread arrive on an "
+    "mbarrier and the second one wait for it"
 )
 _CLUSTER_BARRIER = (
     "put a barrier of the cluster (cluster_sync(), barrier.cluster) between the two, or let the first thread arrive on "
