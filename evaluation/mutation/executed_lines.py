@@ -1,0 +1,52 @@
+"""A plugin of pytest that writes the executed lines of the package and the failed tests of a session as JSON.
+
+``MUTATION_LINES`` names the file. Lines need ``sys.monitoring`` of Python 3.12; without it, the list is empty.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+TOOL = 4  # one of the six numbers of sys.monitoring that no known tool uses
+PACKAGE = os.path.join(os.getcwd(), "cuda_tma") + os.sep
+
+executed: defaultdict[str, set[int]] = defaultdict(set)
+failed: set[str] = set()
+began = time.monotonic()
+
+
+def _line(code: Any, line: int) -> Any:
+    if code.co_filename.startswith(PACKAGE):
+        executed[code.co_filename].add(line)
+    return sys.monitoring.DISABLE  # the first time is enough
+
+
+if hasattr(sys, "monitoring"):
+    sys.monitoring.use_tool_id(TOOL, "mutation")
+    sys.monitoring.register_callback(TOOL, sys.monitoring.events.LINE, _line)
+    sys.monitoring.set_events(TOOL, sys.monitoring.events.LINE)
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Note a test that fails without a fault of ours."""
+    if report.failed:
+        failed.add(report.nodeid)
+
+
+def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
+    """Write what the session has executed."""
+    lines = {os.path.relpath(path): sorted(found) for path, found in executed.items()}
+    values = {
+        "status": int(exitstatus),
+        "tests": session.testscollected,
+        "seconds": time.monotonic() - began,
+        "failed": sorted(failed),
+        "lines": lines,
+    }
+    Path(os.environ["MUTATION_LINES"]).write_text(json.dumps(values))
