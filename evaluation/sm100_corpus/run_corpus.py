@@ -28,6 +28,7 @@ _SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
 # Examples of CUTLASS: the script and its arguments.
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
+    "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",
     "tutorial-2": f"{_TUTORIAL}/fp16_gemm_2.py --mnk 256,256,128",
     "tutorial-3": f"{_TUTORIAL}/fp16_gemm_3.py --mnk 256,256,128",
     "tutorial-3-1": f"{_TUTORIAL}/fp16_gemm_3_1.py --mnk 256,256,128",
@@ -52,6 +53,8 @@ CUTE = {
     "--acc_dtype Float16 --mma_tiler_mn 64,64 --cluster_shape_mn 1,1 --mnkl 64,64,128,1 --iterations 1",
     "clc": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_dynamic.py {_F16} {_ONE} --mnkl 256,256,128,1 --use_tma_store",
     "clc-2-ctas": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_dynamic.py {_F16} {_PAIR} --mnkl 512,256,128,1 "
+    "--use_tma_store",
+    "alpha-beta": f"{_KERNEL}/dense_gemm/dense_gemm_alpha_beta_persistent.py {_F16} {_ONE} --mnkl 256,256,128,1 "
     "--use_tma_store",
     "prefetch": f"{_KERNEL}/dense_gemm/dense_gemm_persistent_prefetch.py {_F16} {_ONE} --mnkl 128,128,256,1 "
     "--use_tma_store",
@@ -104,8 +107,9 @@ def ran(command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
         env=environ,
         stdin=subprocess.DEVNULL,
     )
-    last = re.findall(r"^cuda-tma: (\d+ launch.*)$", done.stderr, re.MULTILINE)
-    errors = re.findall(r"^(error\[.*|\w*Error: .*)$", done.stderr + done.stdout, re.MULTILINE)[:1]
+    printed = done.stdout + "\n" + done.stderr
+    last = re.findall(r"cuda-tma: (\d+ launch.*)$", printed, re.MULTILINE)
+    errors = re.findall(r"^(error\[.*|\w*Error: .*)$", printed, re.MULTILINE)[:1]
     return Outcome(done.returncode, "; ".join([*errors, *last[-1:]]), time.perf_counter() - began)
 
 

@@ -2,8 +2,8 @@
 
 ``public/`` has defects of public repositories, reduced to kernels of our own; ``rules/`` has one kernel for a rule of
 the PTX ISA. Both were written from the rules, before the checks. The first lines of a kernel state its `source`, the
-`bug`, the `kind` of the finding and, if it is not 128, the number of threads (`block`). A finding may name each line
-that ends in ``// culprit``.
+`bug`, the `kind` of the finding and, if they are not 128 and 1, the number of threads (`block`) and of CTAs in the
+cluster, which is the grid (`cluster`). A finding may name each line that ends in ``// culprit``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WrongUse:
         The public thread or the section of the PTX ISA; the defect.
     kinds : tuple of str
         Kinds of finding, each of which fits.
-    block : int
+    block, cluster : int
     """
 
     name: str
@@ -38,6 +38,7 @@ class WrongUse:
     bug: str
     kinds: tuple[str, ...]
     block: int = 128
+    cluster: int = 1
 
     @property
     def code(self) -> str:
@@ -59,4 +60,5 @@ def _read(path: Path) -> WrongUse:
     text = path.read_text()
     entries = {key: re.sub(r"\n//   +", " ", value) for key, value in _ENTRY.findall(text.split("\n\n")[0])}
     kinds = tuple(entries["kind"].split(", "))
-    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, int(entries.get("block", "128")))
+    block, cluster = int(entries.get("block", "128")), int(entries.get("cluster", "1"))
+    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, block, cluster)

@@ -30,6 +30,20 @@ __device__ inline u32 shared(const void* p) { return static_cast<u32>(__cvta_gen
 #define MMA_LEFT(d, a, b, add)                                                                                \
     CALL("{ .reg .pred p; setp.ne.u32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p; }", \
          : "r"(d), "r"(a), "l"(tile(b, 16)), "r"(FORM), "r"(u32(add)))
+// 256 x 32 += 256 x 16 by 16 x 32 of a pair of CTAs, each with half of the rows of A and of the columns of B.
+#define MMA_PAIR(d, a, b)                                                                                      \
+    CALL("{ .reg .pred p; setp.ne.u32 p, 0, 0; tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p; }",     \
+         : "r"(d), "l"(tile(a, 128)), "l"(tile(b, 16)), "r"(PAIR_FORM))
+#define COMMIT_PAIR(bar)                                                                                       \
+    CALL("tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;", \
+         : "r"(shared(bar)), "h"(short(3)))
+#define ALLOC_PAIR(slot, n) CALL("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;", : "r"(shared(slot)), "r"(n))
+#define DEALLOC_PAIR(t, n) CALL("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;", : "r"(t), "r"(n))
+#define MEET() asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory")
+#define ARRIVE_AT(bar, cta)                                                                                    \
+    CALL("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, %1;"                                                  \
+         " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }", : "r"(shared(bar)), "r"(cta))
+constexpr u32 PAIR_FORM = 256 >> 4 << 24 | 32 >> 3 << 17 | 1 << 4;
 constexpr u32 FORM = 128 >> 4 << 24 | 16 >> 3 << 17 | 1 << 4;  // f16 factors, f32 sums
 
 __device__ inline u64 tile(const u16* at, u32 rows) {  // core matrices of 8 rows of 16 bytes, without a swizzle

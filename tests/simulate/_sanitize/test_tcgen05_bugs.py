@@ -14,8 +14,9 @@ GPU = simulate.Device("10.0", schedules=4)
 
 def launched(use: WrongUse, **defines: int) -> simulate.Report:
     kernel = GPU.compile(use.code, "k", defines=defines)
-    arguments = np.zeros(use.block, np.uint32), np.full(4 * use.block, 0x3C003C00, np.uint32)
-    return GPU.launch(simulate.Config(1, use.block), kernel, *arguments[: len(kernel.parameters.parameters)])
+    arguments = np.zeros(use.block * use.cluster, np.uint32), np.full(4 * use.block, 0x3C003C00, np.uint32)
+    config = simulate.Config(1, use.block, cluster=use.cluster if use.cluster > 1 else None)
+    return GPU.launch(config, kernel, *arguments[: len(kernel.parameters.parameters)])
 
 
 def lines_of(finding: simulate.Finding) -> set[int]:

@@ -1,0 +1,83 @@
+"""Run the correctness checks of Triton's tutorials 06 and 09, as they are, with sizes up to 512.
+
+Give the folder ``python/tutorials`` of a checkout of Triton. A check is a call of the tutorial's own function, which
+compares with torch: `validate` of tutorial 09, `test_op` of tutorial 06.
+
+    cuda-tma sanitize --compute-capability 10.0 -- python triton_tutorials.py ../triton/python/tutorials 09/fp16
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import torch
+
+FILES = {"06": "06-fused-attention.py", "09": "09-persistent-matmul.py"}
+FLOAT8 = torch.float8_e4m3fn
+
+
+def checks() -> dict[str, Callable[[ModuleType], None]]:
+    """Return each check by name, a function of the tutorial's module."""
+    found: dict[str, Callable[[ModuleType], None]] = {
+        "09/fp16": lambda tutorial: validated(tutorial, torch.float16),
+        "09/fp8": lambda tutorial: validated(tutorial, FLOAT8),
+    }
+    for length, mode, provider, causal, specialized in itertools.product(
+        (128, 512), ("fwd", "bwd"), ("fp16", "fp8"), (False, True), (False, True)
+    ):
+        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # the tutorial's test skips the others
+            name = f"06/{mode}-{provider}-{length}{'-causal' * causal}{'-specialized' * specialized}"
+            arguments = (1, 2, length, 64, causal, specialized, mode, f"triton-{provider}")
+            found[name] = lambda tutorial, arguments=arguments: tutorial.test_op(*arguments)
+    return found
+
+
+def validated(tutorial: ModuleType, dtype: torch.dtype) -> None:
+    """Run tutorial 09's `validate`, which prints a sign for each kernel, and fail if one differs."""
+    torch.manual_seed(0)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for size in (32, 512):
+            tutorial.validate(size, size, size, dtype)
+    print(printed.getvalue().replace("\r", "\n"))
+    if "❌" in printed.getvalue():
+        sys.exit("a kernel of the tutorial differs from its naive kernel")
+
+
+def loaded(folder: Path, number: str) -> ModuleType:
+    """Import a tutorial from its file."""
+    spec = importlib.util.spec_from_file_location(f"tutorial_{number}", folder / FILES[number])
+    assert spec is not None and spec.loader is not None
+    tutorial = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = tutorial
+    spec.loader.exec_module(tutorial)
+    return tutorial
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", help="Triton's folder python/tutorials (default: list the checks)")
+    parser.add_argument("checks", nargs="*", help="names of checks (default: all)")
+    arguments = parser.parse_args()
+    if arguments.folder is None:
+        print("\n".join(checks()))
+        return
+    os.environ.setdefault("PYTEST_VERSION", "9")  # tutorial 06 has fewer configurations under pytest
+    for name in arguments.checks or checks():
+        began = time.perf_counter()
+        checks()[name](loaded(arguments.folder, name[:2]))
+        print(f"passed {name}, {time.perf_counter() - began:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
