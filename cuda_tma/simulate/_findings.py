@@ -102,7 +102,7 @@ _TABLE = (
     (
         "tensor-memory",
         "an instruction uses columns of tensor memory that are not allocated, lanes out of reach of its warp, or cells "
-        "that were never written; or columns are not freed",
+        "that were never written (advice if their values have no effect); or columns are not freed",
         "allocate the columns before their first use, with the address that tcgen05.alloc wrote, and free them once "
         "after their last",
     ),

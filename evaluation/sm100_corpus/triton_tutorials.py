@@ -66,7 +66,9 @@ def loaded(folder: Path, number: str) -> ModuleType:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder", type=Path, nargs="?", help="Triton's folder python/tutorials (default: list the checks)")
+    parser.add_argument(
+        "folder", type=Path, nargs="?", help="Triton's folder python/tutorials (default: list the checks)"
+    )
     parser.add_argument("checks", nargs="*", help="names of checks (default: all)")
     arguments = parser.parse_args()
     if arguments.folder is None:

@@ -155,8 +155,10 @@ def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
     some = [read.offsets for read in reads if len(read.offsets)]
     offsets = np.flatnonzero(np.logical_or.reduce(some)) if some else np.zeros(0, np.int64)
     local_offsets = np.array(sorted({offset for read in reads for offset in read.local_offsets}), np.int64)
-    shuffles = frozenset(id(read.instruction) for read in reads if not (len(read.offsets) or read.local_offsets))
-    yield from (Undefined(byte, offsets, local_offsets, shuffles) for byte in _OTHER_BYTES)
+    elsewhere = [read for read in reads if not (len(read.offsets) or read.local_offsets)]
+    shuffles = frozenset(id(read.instruction) for read in elsewhere if not read.is_of_columns)
+    has_columns = any(read.is_of_columns for read in elsewhere)
+    yield from (Undefined(byte, offsets, local_offsets, shuffles, has_columns) for byte in _OTHER_BYTES)
 
 
 def _executions(

@@ -26,12 +26,20 @@ class Undefined:
         Bytes of its local memory that a thread reads before any write.
     shuffles : frozenset of int
         By ``id``, the instructions that take values of lanes which take no part.
+    has_columns : bool
+        Whether each column of tensor memory has these values when it is allocated.
     """
 
     byte: int
     offsets: np.ndarray
     local_offsets: np.ndarray
     shuffles: frozenset[int]
+    has_columns: bool = False
+
+    @property
+    def word(self) -> np.uint32:
+        """An undefined register."""
+        return np.uint32(self.byte * 0x01010101)
 
     def fill(self, memory: Memory, ctas: range, lanes: np.ndarray) -> None:
         """Fill the shared memory of CTAs that begin, and the local memory of their lanes."""
@@ -42,4 +50,4 @@ class Undefined:
 
     def shuffled(self, values: np.ndarray, absent: np.ndarray, by: Instruction) -> np.ndarray:
         """Return the values that lanes take from others; `absent` is true where the other takes no part."""
-        return np.where(absent, np.uint32(self.byte * 0x01010101), values) if id(by) in self.shuffles else values
+        return np.where(absent, self.word, values) if id(by) in self.shuffles else values

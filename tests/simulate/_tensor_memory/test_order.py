@@ -155,3 +155,35 @@ def test_registers_that_are_used_before_the_stage_is_released_are_advice():
 def test_products_of_one_thread_follow_each_other():
     body = f"{ONE} {{ PRODUCT(false); PRODUCT(true); COPY(); PRODUCT(true); COMMIT(bar); }} WAIT(bar, 0); {READ}"
     assert report(body).findings == ()
+
+
+UNWRITTEN = "LD(x, d + 48 + quarter()); // HERE\nWAIT_LD();"
+
+
+def test_columns_that_nothing_wrote_are_advice_if_their_values_have_no_effect():
+    """Triton 3.9 peels the load of a product out of its loop, which may have no turn."""
+    report = launched(SOURCE.replace("BODY", f"{UNWRITTEN} x = 0;"), np.zeros(128, np.uint32))
+    (finding,) = report.findings
+    assert (finding.kind, finding.severity) == ("tensor-memory", "advice")
+    assert "reads columns 48 to 48 of tensor memory, to which nothing has been written" in finding.message
+
+
+def test_columns_that_nothing_wrote_are_an_error_if_their_values_have_an_effect():
+    source = SOURCE.replace("BODY", UNWRITTEN)
+    (finding,) = launched(source, np.zeros(128, np.uint32)).findings
+    assert (finding.kind, finding.severity) == ("tensor-memory", "error")
+    assert finding.source[-1].line == line_of(source, "HERE")
+    assert "has an effect" in finding.message
+
+
+def test_sums_over_columns_that_nothing_wrote_are_an_error():
+    body = f"{ONE} {{ PRODUCT(true); COMMIT(bar); }}\nWAIT(bar, 0); {READ}"
+    (finding,) = launched(SOURCE.replace("BODY", body), np.zeros(128, np.uint32)).errors
+    assert "tcgen05.mma of thread 0 (warp 0) reads columns 0 to 7" in finding.message
+
+
+def test_columns_that_were_freed_are_unwritten_again():
+    again = "__syncthreads(); if (warp == 0) { DEALLOC(d, 64); ALLOC(&again, 64); } __syncthreads();"
+    body = f"ST(d + 48 + quarter(), 7); WAIT_ST(); {again} {UNWRITTEN}"
+    (finding,) = launched(SOURCE.replace("BODY", body), np.zeros(128, np.uint32)).errors
+    assert "nothing has been written" in finding.message

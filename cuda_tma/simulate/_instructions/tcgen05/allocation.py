@@ -82,6 +82,9 @@ def alloc(binder: Binder) -> Step:
             for warp in _warps_of(lanes):
                 allocator.park(Parked(group.context, binder.pc, binder.pc, warp), asked)
             return False
+        undefined = group.parts.undefined
+        if undefined is not None and undefined.has_columns:
+            group.parts.tensor_memory.cells[list(ctas), place : place + asked] = undefined.word
         for warp in _warps_of(lanes):
             _put(group, by, address, warp, place)
         return True

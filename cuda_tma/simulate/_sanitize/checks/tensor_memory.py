@@ -37,7 +37,7 @@ from ..model.clocks import ORDERED, Clocks
 from ..model.history import History
 from ..model.operations import Operations
 from ..model.tensor_shadow import READ_BY_OPERATION, READ_BY_WARP, WRITTEN, Past, Stamp, TensorShadow
-from ..report.collector import FindingCollector
+from ..report.collector import FindingCollector, UndefinedRead
 from ..report.tensor_violations import TensorUnordered, UnwrittenTensorMemory
 from .exits import ExitChecker
 from .inits import InitChecker
@@ -238,6 +238,12 @@ class TensorMemoryUses:
         return self._notes[key]
 
     def _unwritten(self, touch: Touch, by: Instruction, lane: int) -> None:
+        """Report a read of columns that were never written; a replay decides whether their values have an effect.
+
+        Triton 3.9 peels the load of a product out of a loop: without a turn, it uses none of its registers.
+        """
+        key = UnwrittenTensorMemory.KIND, id(by)
+        self._collector.undefined.setdefault(key, UndefinedRead(by, np.zeros(0, bool), set(), is_of_columns=True))
         self._collector.report(UnwrittenTensorMemory(now=by, lane=lane, column=touch.column, columns=touch.columns))
 
     def _report(self, past: Past, touch: Touch, by: Instruction, lane: int, verb: str, is_in_order: bool) -> None:

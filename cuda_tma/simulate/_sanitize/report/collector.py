@@ -30,11 +30,14 @@ class UndefinedRead(NamedTuple):
         The bytes of the shared memory of a CTA; empty for a shuffle.
     local_offsets : set of int
         The bytes of the local memory of a thread.
+    is_of_columns : bool
+        Whether it reads columns of tensor memory.
     """
 
     instruction: Instruction
     offsets: np.ndarray
     local_offsets: set[int]
+    is_of_columns: bool = False
 
 
 class FindingCollector:

@@ -65,7 +65,7 @@ class StageInFlight(SharedRace):
 class UnwrittenTensorMemory(Violation):
     """A read of cells that were never written."""
 
-    KIND, RULE = "tensor-memory", "tensor memory"
+    KIND, RULE, IS_ADVICE = "tensor-memory", "tensor memory", True
     REMEDY = "write them first, or multiply without the input of D (enable-input-d false) the first time"
     column: int
     columns: int
