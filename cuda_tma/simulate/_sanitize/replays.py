@@ -1,4 +1,4 @@
-"""The replays of a launch that the sanitizer requests, which decide whether a value has an effect."""
+"""The replays of a launch, by which the sanitizer decides whether a value has an effect."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Launched", "Replays"]
 
 
 class Launched(Protocol):
-    """The observer of a launch that has ended."""
+    """The observer of a launch that has ended, from which a replay takes its start and its expected results."""
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the initial bytes of all arrays that the launch touches; None if it touches too many."""
+        """Return the initial bytes of all arrays that the launch accesses; None if they are too large to keep."""
 
     def progress(self) -> tuple[str, int, int]:
-        """Return the output, the instructions of threads, and the steps."""
+        """Return the printed output, the number of executed instructions, and the number of steps of the launch."""
 
 
 class Replays(Protocol):
     """A launch that can be repeated."""
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
-        """Return the pairs whose reads have no effect, each with the reason."""
+        """Return the pairs of a racing read and a write whose read has no effect, each with the reason."""
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of reads of undefined values that have an effect."""
+        """Return the keys of those reads of undefined values that have an effect."""

@@ -1,6 +1,6 @@
-"""The sanitizer: observes a launch, and reports unordered accesses and missing proxy fences.
+"""The sanitizer, which observes a launch and reports unordered accesses and missing proxy fences.
 
-Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections of the instructions named below.
+Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections of the instructions in each check.
 """
 
 from __future__ import annotations
@@ -86,18 +86,18 @@ _READ, _WRITE = "read", "write"
 
 
 class Sanitizer:
-    """An observer of one launch.
+    """An observer of one launch that reports its violations.
 
     Parameters
     ----------
     strict : bool
         Whether disputed findings are errors.
     is_in_row : bool
-        Whether another grid may begin before this one has ended, see :meth:`follows`.
+        Whether the next grid may begin before this grid has ended, see :meth:`follows`.
     replay : Replays, optional
-        Decides whether the value of a racing read has an effect; without it, the value has one.
+        Decides whether the value of a racing read has an effect; without it, every value counts as one with an effect.
     watched : collection of Pair
-        Loads, and writes that race with them: `racing` then contains each racing execution.
+        Pairs of a load and a racing write; `racing` then contains each racing execution of the load.
     """
 
     def __init__(
@@ -109,12 +109,12 @@ class Sanitizer:
         self._replay, self._watched, self._has_faulted = replay, watched, False
 
     def follows(self, before: Sanitizer) -> None:
-        """Connect this grid with a preceding one that may not have ended when it begins."""
+        """Connect this grid with the preceding grid, which may still run when this grid begins."""
         if self._row is not None and before._row is not None:
             self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings; replays decide whether racing reads and undefined values have an effect."""
+        """Return the findings, after replays that decide whether racing reads and undefined values have an effect."""
         if self._replay is not None and self._collector.racing_reads and not (self._has_faulted or self._strict):
             for pair, reason in self._replay.without_effect([*self._collector.racing_reads], self).items():
                 self._collector.excuse(*pair, reason)
@@ -124,16 +124,16 @@ class Sanitizer:
         return self._collector.findings()
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the initial bytes of all arrays that the launch touches; None if it touches too many."""
+        """Return the initial bytes of all arrays that the launch accesses; None if they are too large to keep."""
         return self._global.before()
 
     def progress(self) -> tuple[str, int, int]:
-        """Return the output, the instructions of threads, and the steps."""
+        """Return the printed output, the number of executed instructions, and the number of steps of the launch."""
         scheduler = self._parts.scheduler
         return "".join(self._parts.runtime.output), scheduler.thread_steps, scheduler.steps
 
     def begin(self, parts: Parts) -> None:
-        """Take the parts of a launch, and create its clocks, shadows and checks."""
+        """Begin a launch: create the clocks, shadows and checks for the parts of its machine."""
         memory, geometry = parts.memory, parts.geometry
         self._parts, self._pitch = parts, memory.shared_pitch
         self._collector.begin(parts)
@@ -177,13 +177,13 @@ class Sanitizer:
         return self._history.of_fault(fault, lanes, waiting)
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return the steps of a function unchanged: the sanitizer observes events only."""
+        """Return the steps of a function unchanged, because the sanitizer only observes events."""
         return code.steps
 
     # ---- events ----
 
     def event(self, event: Event) -> None:
-        """Take an event of the machine."""
+        """Pass an event of the machine to the model and the checks."""
         self._clocks.now += 1
         match event:
             case WarpTogether():
@@ -293,7 +293,7 @@ class Sanitizer:
     # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
-        """Return the record of an operation that begins."""
+        """Return the record of an operation that a thread issues."""
         mark = self._mark(lane, instruction, kind)
         mark.after = self._history.before(lane)
         self._maps.in_use.issue(mark)
@@ -302,7 +302,7 @@ class Sanitizer:
         return mark
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Begin an operation of each of some lanes; return None if they must begin one by one."""
+        """Begin one operation for each lane; return None if the caller must begin them one by one."""
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
@@ -318,7 +318,7 @@ class Sanitizer:
     # ---- accesses ----
 
     def access(self, access: Access) -> None:
-        """Take an access; the machine passes accesses in the order in which they take effect."""
+        """Check an access; the machine passes accesses in the order in which they take effect."""
         self._clocks.now += 1
         if isinstance(access.actor, Copies):
             self._copies.access(access, access.actor, self.access)
@@ -341,17 +341,17 @@ class Sanitizer:
         if access.signal is not None and not self._remote.alive(cta):
             self._exits.unfinished(mark, cta, access.signal, sends=access.kind == _READ)
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
-            return  # its cluster has ended, and its clocks with it
+            return  # its cluster has ended, so its clocks no longer exist
         self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:
-        """Judge an access to arrays, by threads or by an operation."""
+        """Check an access to global memory by threads or by an operation."""
         if access.proxy == "tensormap" or not access.size_bytes:
             return
         strong = self._shared_races.strength(access.instruction) == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
-        area = self._global.area(int(access.positions[0]))  # keeps the bytes from before the launch
+        area = self._global.area(int(access.positions[0]))  # also keeps the initial bytes
         if self._watched:
             self.racing.access(access)
         if access.actor is None and (strong or access.kind == "atomic"):
@@ -366,7 +366,7 @@ class Sanitizer:
             self._global_races.by_operation(area, access, mark, column, epoch)
 
     def _use_of_map(self, access: Access) -> None:
-        """Judge the use of a tensor map, or a write that may change one."""
+        """Check the use of a tensor map, or a write to global memory that may change a map."""
         if access.proxy == "tensormap":
             self._maps.use(int(access.positions[0]), cast(IssueRecord, access.actor))
         elif access.kind == _WRITE:
@@ -375,7 +375,7 @@ class Sanitizer:
                 self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
-        """Return the column that marks the completion of an access, and its value then."""
+        """Return the column in which the completion of an access is recorded, and the value of that column then."""
         if access.signal is not None:
             self._inits.check(access.signal, mark)
             sends = access.instruction.opcode[:2] in SENDS

@@ -1,1 +1,1 @@
-"""The model of the sanitizer: clocks, shadow cells, barriers and asynchronous operations."""
+"""The model that the sanitizer compares accesses by: clocks, shadows, barriers and asynchronous operations."""

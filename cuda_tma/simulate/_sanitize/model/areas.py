@@ -1,4 +1,4 @@
-"""The cells of arrays in global memory, and the accesses that they contain."""
+"""The cells that contain the recorded accesses to each array in global memory."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ._stamps import Stamps
 
 __all__ = ["READERS", "WRITES", "Area", "AreaCells", "PriorAccess", "Row", "StrongRows", "Writer"]
 
-READERS = 2  # places of weak reads; the place of weak writes follows them
-WRITES = 2  # the place of strong writes, which follows two places of strong reads
+READERS = 2  # the places for weak reads; the next place is for weak writes
+WRITES = 2  # the place for strong writes, after two places for strong reads
 
 
 class PriorAccess(NamedTuple):
-    """An earlier access that does not happen before the present one, or does so without a proxy fence.
+    """An earlier access that is unordered with the present access, or ordered without a proxy fence.
 
     Attributes
     ----------
     address, column, slot, site : int
-        The address, the column of its actor, the slot of its cluster, and its statement.
+        The address, the column of the thread or operation, the slot of its cluster, and the number of the statement.
     is_here : bool
-        Whether the present cluster made it.
+        Whether a thread or operation of the present cluster made the access.
     kind : str
         ``"read"`` or ``"write"``.
     which : int
-        The index of the present access in conflict with it.
+        The index of the present access that is in conflict with it.
     is_ordered : bool
-        Whether it happens before that access, so that only the fence is missing.
+        Whether it happens before the present access, so that only the fence is missing.
     epoch : int
-        The value of its column at the access.
+        The value of `column` at the access.
     lives : bool
         Whether its cluster still runs.
     """
@@ -49,7 +49,7 @@ class PriorAccess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One place of the cells: at most one access to each unit.
+    """The accesses in one place of the cells: at most one for each unit.
 
     Attributes
     ----------
@@ -66,13 +66,13 @@ class Row(NamedTuple):
 
     @classmethod
     def of(cls, cells: Stamps, place: int) -> Row:
-        """Return one place of timed cells."""
+        """Return the accesses in one place of timed cells."""
         kind = "write" if place == len(cells.values) - 1 else "read"
         return cls(cells.values[place], cells.moments[place], cells.notes[place], kind)
 
 
 class Writer(NamedTuple):
-    """The last writer of some bytes: the slot of its cluster, its column and epoch, the time, the statement."""
+    """The last writer of some bytes: the slot of its cluster, its column, its epoch, the time and the statement."""
 
     slot: int
     column: int
@@ -88,7 +88,7 @@ class StrongRows:
     ----------
     cells : Stamps
     shapes : numpy.ndarray of int32, [unit]
-        The bytes and the scope of the write.
+        The bytes and the scope of the last strong write.
     """
 
     def __init__(self, units: int):
@@ -105,7 +105,7 @@ class Area:
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
-        self.before = segment.bytes.tobytes()  # as at the start of the launch: the first access has no effect yet
+        self.before = segment.bytes.tobytes()  # the bytes at the launch: this precedes the first access
         self.cells = _timed(READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
         self.strong: StrongRows | None = None  # None until the first strong access
 
@@ -114,12 +114,12 @@ class Area:
         return Row.of(self.cells, place)
 
     def rows(self, kind: str) -> list[Row]:
-        """Return the weak accesses that conflict with an access of a kind."""
+        """Return the weak accesses that an access of a kind conflicts with: for a read the writes, for a write all."""
         return [self.row(place) for place in (range(READERS + 1) if kind != "read" else (READERS,))]
 
 
 class AreaCells(NamedTuple):
-    """Cells that threads access at once: the array, the units, the lanes, and the slots of their clusters."""
+    """The units that threads access in one step: the array, the units, the lanes, and the slots of their clusters."""
 
     area: Area
     units: np.ndarray
@@ -127,7 +127,7 @@ class AreaCells(NamedTuple):
     slots: np.ndarray
 
     def only(self, some: np.ndarray) -> AreaCells:
-        """Return the cells for which `some` is true."""
+        """Return the units for which `some` is true."""
         return AreaCells(self.area, self.units[some], self.who[some], self.slots[some])
 
 

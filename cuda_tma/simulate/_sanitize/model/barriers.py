@@ -1,4 +1,4 @@
-"""The clocks that barriers transfer from arriving to waiting threads, phase by phase."""
+"""The clocks that a barrier transfers, in each phase, from arriving to waiting threads."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Phases:
     Attributes
     ----------
     pending, ready : numpy.ndarray or None, [row, column]
-        The clocks of the arrivals in the present phase, and in the completed phases.
+        The joined clocks of the arrivals in the present phase, and in the completed phases.
     far_pending, far_ready : numpy.ndarray or None
-        The same for arrivals from other CTAs; only waits of scope ``.cluster`` or wider acquire these.
+        The joined clocks of arrivals from other CTAs; only waits of scope ``.cluster`` or wider acquire them.
     completions : int
         The number of completed phases.
     """
@@ -58,24 +58,27 @@ class Phases:
         self.arrive(clocks, clocks.told_too_narrowly(clock))
 
     def complete(self, clocks: Clocks) -> None:
-        """End the phase: waits for it acquire the clocks of its arrivals."""
+        """End the present phase; later waits acquire the clocks of its arrivals."""
         self.completions += 1
         self.ready, self.pending = _joined(clocks, self.ready, self.pending), None
         self.far_ready, self.far_pending = _joined(clocks, self.far_ready, self.far_pending), None
 
     def signalled(self, clocks: Clocks, column: int) -> None:
-        """Record in a column of the barrier that the operations of the completed phases have completed."""
+        """Record in a column of the clocks that the operations of the completed phases are complete."""
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.ready[:, column] = self.completions
 
     def sent(self, clocks: Clocks, column: int) -> None:
-        """Record the same for sends from other CTAs; in row `visible` only for waits of scope ``.cluster`` or wider."""
+        """Record that sends from other CTAs are complete.
+
+        In row `visible`, only waits of scope ``.cluster`` or wider acquire this.
+        """
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
 
     def heard(self, clocks: Clocks, scope: int) -> np.ndarray | None:
-        """Return the clock that a wait of a scope acquires; None if it is empty."""
+        """Return the clock that a wait of a scope acquires; None if there is nothing to acquire."""
         if scope == CTA or self.far_ready is None or self.ready is None:
             return self.ready
         return np.maximum(clocks.fitting(self.ready), clocks.fitting(self.far_ready))
@@ -93,7 +96,7 @@ class Barriers:
         self._sent_to: set[int] = set()  # mbarriers that sends from other CTAs signal
 
     def forget(self, slot: int, ctas: range) -> None:
-        """Forget the barriers of a slot and of its CTAs, because another cluster begins there."""
+        """Forget the barriers of the preceding cluster in a slot and of its CTAs."""
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
@@ -125,7 +128,7 @@ class Barriers:
     # ---- warps and CTAs ----
 
     def _warp(self, event: WarpBarrier) -> None:
-        """Join the clocks of the threads of each mask, for ``bar.warp.sync``."""
+        """Join the clocks of the threads in each mask of a ``bar.warp.sync``."""
         masks = event.masks
         if masks is None:
             self._clocks.meet(event.lanes, WARP)
@@ -139,7 +142,7 @@ class Barriers:
             self._clocks.meet(here[groups == group], WARP)
 
     def _arrive(self, event: BarrierArrive) -> None:
-        """Join the clocks of lanes that arrive at a barrier of their CTA."""
+        """Join the clocks of arriving lanes into the barrier of their CTA."""
         key, clock = event.barrier, self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
@@ -156,7 +159,7 @@ class Barriers:
     # ---- clusters ----
 
     def _cluster_arrive(self, event: ClusterArrive) -> None:
-        """Release the clocks of lanes; a relaxed arrival releases only their clocks at earlier fences."""
+        """Release the clocks of lanes that arrive; a relaxed arrival releases only their clocks at earlier fences."""
         here = as_array(event.lanes)
         for slot in np.unique(here // self._clocks.threads).tolist():
             mine = here[here // self._clocks.threads == slot]
@@ -173,7 +176,10 @@ class Barriers:
     # ---- mbarriers ----
 
     def mbarrier_arrive(self, event: Arrive) -> None:
-        """Join the clocks of arriving threads into each mbarrier; from another CTA, ``.cta`` releases only a part."""
+        """Join the clocks of arriving threads into each mbarrier.
+
+        An arrival of scope ``.cta`` from another CTA releases only a part of the clock.
+        """
         opcode = event.instruction.opcode
         relaxed, scope = "relaxed" in opcode, scope_of(opcode, CTA)
         give = self._clocks.published if relaxed else self._clocks.released
@@ -193,7 +199,7 @@ class Barriers:
                     phases.arrive_from_afar(self._clocks, clock)
 
     def mbarrier_complete(self, position: int, slot: int) -> None:
-        """End a phase of an mbarrier."""
+        """End the present phase of an mbarrier."""
         phases = self.mbarriers[position]
         phases.complete(self._clocks)
         phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
@@ -201,9 +207,9 @@ class Barriers:
             phases.sent(self._clocks, self._clocks.column(slot, ("sent", position)))
 
     def column_of(self, mark_lane: int, slot: int, position: int, sends: bool) -> int:
-        """Return the column with the completion of an operation that signals an mbarrier.
+        """Return the column in which the completion of an operation that signals an mbarrier is recorded.
 
-        Threads' `sends` to another CTA have a column of their own.
+        If `sends` is true, a thread of another CTA has sent values by ``st.async``, which have a separate column.
         """
         if not sends or mark_lane // self._lanes_of_cta == position // self._pitch:
             return self._clocks.column(slot, ("mbarrier", position))
@@ -211,7 +217,7 @@ class Barriers:
         return self._clocks.column(slot, ("sent", position))
 
     def mbarrier_wait(self, event: Poll) -> None:
-        """Acquire the clocks of the phases that lanes find complete; a relaxed poll acquires them at the next fence."""
+        """Let polling lanes acquire the clocks of completed phases; after a relaxed poll, their next fence does it."""
         opcode = event.instruction.opcode
         take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire
         scope = scope_of(opcode, CTA)
@@ -223,14 +229,14 @@ class Barriers:
 
 
 def _joined(clocks: Clocks, before: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | None:
-    """Return the union of two clocks, each of which may be missing."""
+    """Return the union of two clocks, each of which may be None."""
     if before is None or more is None:
         return more if before is None else before
     return np.maximum(clocks.fitting(before), clocks.fitting(more))
 
 
 def _by_position(lanes: Lanes, positions: np.ndarray) -> list[tuple[int, Lanes]]:
-    """Return the lanes that name each position."""
+    """Return each position and the lanes that access it."""
     if not len(positions):
         return []
     if len({*positions.tolist()}) == 1:

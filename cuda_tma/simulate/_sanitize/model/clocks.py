@@ -1,17 +1,18 @@
-"""Vector clocks: the accesses that happen before each thread's next one, with and without a proxy fence.
+"""Vector clocks, which contain the accesses that happen before the next access of each thread.
 
 A thread's clock has a column for each thread of its cluster, each resident cluster, each mbarrier, and each owner of
-groups of asynchronous operations. An operation completes on a phase or a group, whose number is its epoch. An access
-has an *epoch*: the column of its actor, and that column's value at the access. It happens before a thread's next
-statement iff the thread's clock contains at least that value: one comparison, the common case of FastTrack.
+groups of asynchronous operations. An access has an epoch: the value of the column of its thread or operation at the
+access. The epoch of an asynchronous operation is the number of the phase or group on which it completes. An access
+happens before a thread's next statement if and only if the thread's clock contains at least the epoch in that column.
+The check is therefore a single comparison, as in the common case of the FastTrack algorithm.
 
 Each clock has two rows. ``ORDERED`` contains the accesses that precede in base causality order. ``FENCED`` contains
-those that precede along a path with a fence between the generic and the async proxy. If CTAs of a cluster synchronize
-by mbarriers, a third row contains the accesses that precede along a path on which the scope of each release and acquire
-includes both threads; ORDERED then ignores scopes. Source: PTX ISA 9.0, "Memory Consistency Model: Causality Order",
-"Morally Strong Operations".
+the accesses that precede along a path with a fence between the generic and the async proxy. If CTAs of a cluster
+synchronize by mbarriers, a third row contains the accesses that precede along a path of sufficient scopes: the scope of
+each release and acquire on the path includes both threads. ``ORDERED`` then ignores scopes. Source: PTX ISA 9.0,
+"Memory Consistency Model: Causality Order", "Morally Strong Operations".
 
-Values that all threads of a warp have in common are stored once: a barrier of 1,024 threads changes 32 clocks.
+A value that all threads of a warp have in common is stored once, so a barrier of 1,024 threads changes 32 clocks.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ from .releases import Releases
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
 ORDERED, FENCED = 0, 1
-CTA, CLUSTER, GPU = 0, 1, 2  # scopes; .sys equals .gpu, because there is one GPU
+CTA, CLUSTER, GPU = 0, 1, 2  # the scopes; .sys has the value of .gpu, because there is one GPU
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
-_ROOM = 8  # times the spare columns: untouched pages are not resident
+_ROOM = 8  # a multiple of the spare columns; the operating system does not allocate pages that are never written
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
-    """Return the scope that an instruction names; ``st.volatile`` is ``.sys`` (PTX ISA, "Volatile Operation")."""
+    """Return the scope in an opcode, or `otherwise`; ``.volatile`` means ``.sys`` (PTX ISA, "Volatile Operation")."""
     return next((_SCOPES[part] for part in opcode if part in _SCOPES), otherwise)
 
 
 class Known(NamedTuple):
-    """One row of the clocks of all lanes.
+    """One row of the clocks of all lanes, such as ORDERED.
 
     Attributes
     ----------
     lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
-        The clock of each lane, and that of each warp. The maximum of both is the lane's clock.
+        The values of each lane and of each warp. The clock of a lane is the maximum of its own values and its warp's.
     """
 
     lanes: np.ndarray
@@ -55,11 +56,11 @@ class Known(NamedTuple):
 
     @classmethod
     def of(cls, clock: np.ndarray) -> Known:
-        """Return the row of one actor, [column], as that of lane 0."""
+        """Return the clock of one thread or operation, [column], as the row of lane 0."""
         return cls(clock[None], clock[None])
 
     def at(self, lanes: Any, columns: Any) -> np.ndarray:
-        """Return the values of some columns in the clocks of some lanes."""
+        """Return the value of a column in the clock of a lane, for each pair of `lanes` and `columns`."""
         return np.maximum(self.lanes[lanes, columns], self.warps[lanes // WARP, columns])
 
 
@@ -70,32 +71,33 @@ class Clocks:
     ----------
     geometry : Geometry
     scopes : bool
-        Whether the clocks have a third row, for order by sufficient scopes.
+        Whether the clocks have a third row for the accesses that precede by sufficient scopes.
 
     Attributes
     ----------
     rows : numpy.ndarray of int32, [2 or 3, lane, column]
-        The clock of each lane: its own column, and the values that it has acquired without the rest of its warp.
+        The values of each lane: its own column, and the values that the other lanes of its warp have not acquired.
     warps : numpy.ndarray of int32, [2 or 3, warp, column]
         The values that all lanes of a warp have in common.
     visible : int
-        The row for order by sufficient scopes.
+        The index of the row for order by sufficient scopes.
     threads : int
-        The number of threads of a cluster. They have the first columns, by their position in the cluster.
+        The number of threads of a cluster. The first columns belong to them, by their position in the cluster.
     slots : int
-        The number of slots for resident clusters. Their columns come next; everything before their times precedes.
+        The number of slots for resident clusters. The next columns belong to them. The value of a cluster's column is a
+        time: all accesses of that cluster before this time precede.
     each : numpy.ndarray
-        The columns of threads.
+        The columns of the threads of a cluster.
     now : int
-        The time: a count of events.
+        The present time, which is a count of events.
     started : numpy.ndarray, [slot]
-        The time at which the cluster of each slot began.
+        The time at which the cluster in each slot began.
     fences : Fences
         The clocks of threads at their last fences.
     releases : Releases
         The accesses that releases to other clusters cover.
     heard : numpy.ndarray, [lane]
-        The time of each lane's last wait or read of shared data: the lane may depend on everything before it.
+        The time of each lane's last wait or read of shared data. The lane may depend on all events before this time.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
@@ -104,18 +106,18 @@ class Clocks:
         self.now, self.started = 1, np.zeros(self.slots, np.int64)
         self.heard = np.zeros(geometry.lanes, np.int64)
         self.each = np.arange(self.threads)
-        self._first = self.threads + self.slots  # the first of the other columns
+        self._first = self.threads + self.slots  # the first column after those of threads and slots
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
-        self._apart = np.zeros(geometry.lanes, bool)  # lanes with values above their warp's, their own column apart
-        self._touched = np.zeros(geometry.lanes, bool)  # lanes that were apart at any time since their cluster began
+        self._apart = np.zeros(geometry.lanes, bool)  # lanes with another value above that of the warp
+        self._touched = np.zeros(geometry.lanes, bool)  # lanes that have been apart since their cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
-        self._noticed: dict[int, list[np.ndarray | None]] = {}  # by lane: clocks that its next fence acquires
-        self._together: dict[tuple[int, int], np.ndarray] = {}  # `known_to`, until any clock changes
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # for each lane: the clocks that its next fence acquires
+        self._together: dict[tuple[int, int], np.ndarray] = {}  # results of `known_to`, kept until a clock changes
 
     def slot_of(self, lane: int) -> int:
         """Return the slot of the lane's cluster."""
@@ -140,7 +142,7 @@ class Clocks:
         self.tick(lanes)
 
     def column(self, slot: int, key: object) -> int:
-        """Return the column of a key: an mbarrier, or an owner of asynchronous operations."""
+        """Return the column of a key, which is an mbarrier or an owner of asynchronous operations."""
         known = self._columns[slot]
         found = known.get(key)
         if found is None:
@@ -156,21 +158,21 @@ class Clocks:
         self.rows, self.warps = self._room[:, :, :columns], np.pad(self.warps, more)
 
     def key(self, slot: int, column: int) -> object:
-        """Return the key of a column."""
+        """Return the key to which a column belongs."""
         return [*self._columns[slot]][column - self._first]
 
     # ---- reading clocks ----
 
     def known(self, row: int) -> Known:
-        """Return one row of all lanes: ORDERED, FENCED or `visible`."""
+        """Return one row of the clocks of all lanes: ORDERED, FENCED or `visible`."""
         return Known(self.rows[row], self.warps[row])
 
     def all_known(self) -> list[Known]:
-        """Return every row of all lanes."""
+        """Return every row of the clocks of all lanes."""
         return [*map(Known, self.rows, self.warps)]
 
     def known_to(self, lanes: slice) -> np.ndarray:
-        """Return the union of the clocks of adjacent lanes, [row, column]; this array does not change later."""
+        """Return the union of the clocks of adjacent lanes, [row, column], as an array that does not change later."""
         key = (lanes.start, lanes.stop)
         found = self._together.get(key)
         if found is None:
@@ -178,8 +180,10 @@ class Clocks:
         return found
 
     def known_to_warps(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Return the clocks of adjacent warps, [row, warp, column], without their lanes' own columns; None if a lane
-        has a value above its warp's."""
+        """Return the values of adjacent warps, [row, warp, column], which do not contain the lanes' own columns.
+
+        The result is None if a lane has another value above that of its warp.
+        """
         if self._apart[lanes].any():
             return None
         return self.warps[:, int(lanes[0]) // WARP : int(lanes[-1]) // WARP + 1].copy()
@@ -200,7 +204,7 @@ class Clocks:
         return found
 
     def _union_side_by_side(self, lanes: slice) -> np.ndarray:
-        """Return the same for adjacent lanes, which takes a fraction of the time."""
+        """Return the union of the clocks of adjacent lanes, which takes a fraction of the time of `_union`."""
         size = lanes.stop - lanes.start
         if size == 1:
             return np.maximum(self.rows[:, lanes.start], self.warps[:, lanes.start // WARP])
@@ -213,7 +217,7 @@ class Clocks:
         return found
 
     def _learn(self, lanes: np.ndarray, clock: np.ndarray) -> None:
-        """Join a clock into those of some lanes: once for each whole warp."""
+        """Join a clock into the clocks of some lanes, in one step for each whole warp."""
         self._together.clear()
         self.heard[lanes] = self.now
         whole, rest = _whole_warps(lanes)
@@ -226,18 +230,18 @@ class Clocks:
     # ---- changes by threads ----
 
     def own(self, lanes: np.ndarray) -> np.ndarray:
-        """Return the present value of each lane's own column: the epoch of its next accesses."""
+        """Return the present value of each lane's own column, which is the epoch of its next accesses."""
         return self.rows[ORDERED, lanes, lanes % self.threads]
 
     def tick(self, lanes: Lanes) -> None:
         """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
         self._together.clear()
         here = as_array(lanes)
-        at = here if len(here) > 1 else int(here[0])  # for one lane, an integer index takes a quarter of the time
+        at = here if len(here) > 1 else int(here[0])  # for one lane, an integer takes a quarter of the time
         self.rows[::2, at, at % self.threads] += 1  # all rows except FENCED
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
-        """Apply a fence: acquire earlier observations, and keep the clock that later relaxed operations release."""
+        """Apply a fence: acquire the earlier observations, and keep the clock that later relaxed operations release."""
         for lane in as_array(lanes).tolist():
             for at, clock in enumerate(self._noticed.get(lane, ())[: scope + 1]):
                 if clock is not None:
@@ -248,12 +252,15 @@ class Clocks:
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
-        """Return the clock that a relaxed operation of lanes releases to a scope: that of their last fences of it."""
+        """Return the clock that a relaxed operation of lanes releases: that of their last fences of the scope."""
         known = self.fences.given(as_array(lanes).tolist(), scope)
         return self.nothing() if known is None else known
 
     def published_with_others(self, lane: int, scope: int) -> np.ndarray:
-        """Return the clock that a relaxed operation releases to a scope, with others' fences that happen before it."""
+        """Return the clock that a relaxed operation of a lane releases at a scope.
+
+        It contains the clocks at the fences of other lanes that happen before the operation.
+        """
         known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
         given = self.fences.met(lane, known, scope)
         return self.nothing() if given is None else self.fitting(given)
@@ -263,7 +270,10 @@ class Clocks:
         return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
 
     def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
-        """Return the part of a clock that crosses CTAs at scope ``.cta``: without threads' columns in row `visible`."""
+        """Return the part of a clock that an operation of scope ``.cta`` transfers to another CTA.
+
+        Row `visible` of the result contains no values of threads.
+        """
         if self.visible == ORDERED:
             return clock
         clock = clock.copy()
@@ -271,7 +281,10 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of global memory: copy clusters' times to FENCED, and the present time for its own."""
+        """Apply a proxy fence of global memory to the row FENCED.
+
+        Copy the times of other clusters from the other rows, and set the time of the own cluster to the present time.
+        """
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)
@@ -281,7 +294,7 @@ class Clocks:
         self._apart[here] = self._touched[here] = True
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
-        """Keep a clock that lanes observe by a relaxed operation; their next fence of its scope or wider takes it."""
+        """Keep a clock that lanes observe by a relaxed operation; their next fence of at least `scope` acquires it."""
         self.heard[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
@@ -289,7 +302,7 @@ class Clocks:
             noticed[scope] = clock if before is None else np.maximum(self.fitting(before), self.fitting(clock))
 
     def noticed(self, lanes: Lanes) -> list[np.ndarray | None]:
-        """Return, by scope, the union of the clocks that lanes have observed by relaxed operations but not acquired."""
+        """Return, for each scope, the union of the clocks that lanes have observed but not yet acquired by a fence."""
         here = as_array(lanes).tolist() if self._noticed else []
         found = [each for lane in here if (each := self._noticed.get(lane))]
         by_scopes: list[np.ndarray | None] = []
@@ -299,17 +312,18 @@ class Clocks:
         return by_scopes
 
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
-        """Let lanes that meet at a barrier acquire each other's observations, by fences of their own.
+        """Let each lane that meets others at a barrier acquire their observations by its own next fence.
 
-        One fence.sc, such as __threadfence(), precedes the other. Here the releasing thread's fence is first, because a
-        write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers have their fences outside.
+        Any two fence.sc, such as __threadfence(), are ordered. Here the fence of the releasing thread is the
+        first, because a write after it was observed (PTX ISA, "Fence-SC"). In some grid barriers, the thread that polls
+        executes no fence, but the threads of its CTA do.
         """
         for scope, clock in enumerate(noticed):
             for lane in as_array(lanes).tolist() if clock is not None else ():
                 self._noticed.setdefault(lane, [None] * (GPU + 1))[scope] = clock
 
     def fence_shared(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of shared memory: join ORDERED into FENCED, without the times of clusters."""
+        """Apply a proxy fence of shared memory: join row ORDERED into row FENCED, except the times of clusters."""
         here = as_array(lanes)
         whole, rest = _whole_warps(here)
         apart = self._apart.reshape(-1, WARP)[whole].any(axis=1)
@@ -327,22 +341,22 @@ class Clocks:
         self.tick(lanes)
 
     def released(self, lanes: Lanes) -> np.ndarray:
-        """Return the clock that lanes release, [row, column], and begin a new epoch."""
+        """Return the clock that lanes release, [row, column], and begin a new epoch in each lane."""
         clock = self._union(lanes)
         self.tick(lanes)
         return clock
 
     def acquire(self, lanes: Lanes, clock: np.ndarray) -> None:
-        """Join a clock into those of some lanes."""
+        """Join a clock into the clocks of some lanes."""
         self._learn(as_array(lanes), self.fitting(clock))
 
     def fitting(self, clock: np.ndarray) -> np.ndarray:
-        """Return a clock with a value for each present column; columns that were added since its creation contain 0."""
+        """Return a clock with a value for each present column; columns that are newer than the clock contain 0."""
         missing = self.rows.shape[2] - clock.shape[-1]
         return np.pad(clock, ((0, 0), (0, missing))) if missing else clock
 
     def meet(self, lanes: Lanes, width: int) -> None:
-        """Join the clocks of those `lanes` that are in the same group of `width` adjacent lanes."""
+        """Join the clocks of those `lanes` that belong to the same group of `width` adjacent lanes."""
         here = as_array(lanes)
         self.heard[lanes] = self.now
         for number in np.unique(here // width).tolist() if self._noticed else ():
@@ -359,7 +373,7 @@ class Clocks:
         self.tick(lanes)
 
     def _meet_in_warps(self, warps: np.ndarray) -> None:
-        """Join the clocks of all lanes of each of some warps."""
+        """Join the clocks of all lanes within each of some warps."""
         here = _lanes_of(warps)
         apart = here[self._apart[here]]
         for warp in np.unique(apart // WARP):
@@ -370,7 +384,10 @@ class Clocks:
         self._apart[here] = False
 
     def complete(self, lanes: Lanes, column: Any, value: Any, fenced: bool = True) -> None:
-        """Record the completion of asynchronous operations up to a value: in one column, or in one for each lane."""
+        """Record that the asynchronous operations of a column are complete up to a value.
+
+        All lanes have one column and value in common, or each lane has its own.
+        """
         self._together.clear()
         self.heard[lanes] = self.now
         of, here = slice(None, None, 1 if fenced else 2), as_array(lanes)
@@ -382,7 +399,7 @@ class Clocks:
 
 
 def _whole_warps(lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the warps of which all lanes are present, and the lanes of other warps."""
+    """Return the warps whose 32 lanes are all among `lanes`, and the lanes of other warps."""
     if len(lanes) < WARP:
         return lanes[:0], lanes
     first, size = int(lanes[0]), len(lanes)

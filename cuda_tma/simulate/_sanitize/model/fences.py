@@ -1,7 +1,8 @@
-"""The clocks of threads at their last fences: a relaxed operation after a fence releases them.
+"""The clocks of threads at their last fences, which a later relaxed operation releases.
 
-A thread that meets others at a barrier also releases their clocks at their fences, as in ``__threadfence();
-__syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence Functions").
+A thread also releases the clocks at the fences of other threads that it has met at a barrier. An example is
+``__threadfence(); __syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence
+Functions").
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ class Fences:
     slots : int
         The number of slots for resident clusters.
     fitting : callable
-        Returns a clock with a value for each present column.
+        Pads a clock to the present number of columns.
     """
 
     def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
         self._threads, self._fitting = threads, fitting
-        self._clocks: dict[int, list[np.ndarray | None]] = {}  # by lane: at its last fence of each scope
-        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # of each lane, at that fence
+        self._clocks: dict[int, list[np.ndarray | None]] = {}  # for each lane: at its last fence of each scope
+        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # the epoch of each lane at that fence
         self._at = [0] * slots
-        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # by slot and scope: the result of `met`
+        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # results of `met`, by slot and scope
 
     def start(self, slot: int) -> None:
         """Forget the fences of the preceding cluster in a slot."""
@@ -46,7 +47,7 @@ class Fences:
             del self._clocks[lane]
 
     def fence(self, lane: int, scope: int, clock: np.ndarray, epoch: int, now: int) -> None:
-        """Keep the clock of a lane at a fence."""
+        """Record a fence of a lane, with the clock of the lane."""
         before = self._clocks.get(lane) or [None] * _SCOPES
         self._clocks[lane] = [*[clock] * (scope + 1), *before[scope + 1 :]]
         self._epochs[: scope + 1, lane] = epoch
@@ -54,7 +55,7 @@ class Fences:
             self._at[lane // self._threads] = now
 
     def until(self, slot: int) -> int:
-        """Return the time of the last fence of scope .gpu by a thread of a cluster."""
+        """Return the time of the last fence of scope .gpu by any thread of the cluster in a slot."""
         return self._at[slot]
 
     def executed(self, lanes: Iterable[int]) -> list[int]:
@@ -68,12 +69,12 @@ class Fences:
             return None
         known = self._fitting(found[0]).copy()
         for clock in found[1:]:
-            older = known[:, : clock.shape[1]]  # a clock without the newest columns is narrower
+            older = known[:, : clock.shape[1]]  # an older clock may have fewer columns
             np.maximum(older, clock, out=older)
         return known
 
     def met(self, lane: int, known: np.ndarray, scope: int) -> np.ndarray | None:
-        """Return the union of the clocks at the fences in a lane's cluster that happen before it, its own included."""
+        """Return the union of the clocks at the fences of a cluster that happen before a lane's present statement."""
         slot = lane // self._threads
         first = slot * self._threads
         epochs = self._epochs[scope, first : first + self._threads]

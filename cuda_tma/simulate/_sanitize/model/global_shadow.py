@@ -1,9 +1,9 @@
-"""The shadow of arrays in global memory: the last weak write of each unit, and some reads since that write.
+"""The shadow of arrays in global memory: the last weak write of each unit, and some weak reads since that write.
 
-An access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time. Accesses of the
-same cluster are compared as in shared memory. For another cluster, a clock contains one time: earlier accesses precede
-if a release of that cluster covers their thread (`releases.py`). `strong_shadow.py` compares strong accesses. The
-shadow ignores arrays of more than 16 MiB, to save memory.
+The record of an access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time.
+Accesses of one cluster are compared as in shared memory. For another cluster, a clock contains only one time. An access
+of that cluster before this time precedes if a release covers its thread (`releases.py`). `strong_shadow.py` compares
+strong accesses. The shadow ignores arrays of more than 16 MiB to save memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .shadow import stamps_of
 __all__ = ["SLOT_BITS", "SLOT_MASK", "GlobalShadow"]
 
 _MOST_BYTES = 16 << 20
-# Warps write notes there in any order; watchdog.cuh reads the note of a warp that has waited for a long time.
+# Warps write their notes into this variable in any order; watchdog.cuh reads the note of a warp that waits too long.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
 SLOT_MASK = (1 << SLOT_BITS) - 1
@@ -34,7 +34,7 @@ class GlobalShadow:
         self._areas: dict[int, Area | None] = {}
 
     def area(self, address: int) -> Area | None:
-        """Return the cells of the array at an address; None if it has none."""
+        """Return the cells of the array at an address; None if the array has no shadow."""
         segment = self._memory.find(address)
         if segment is None or not segment.writeable:
             return None
@@ -46,14 +46,14 @@ class GlobalShadow:
         return self._areas[segment.start]
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the bytes of all touched arrays before the launch; None if one of these arrays has no cells."""
+        """Return the initial bytes of all arrays that the launch accesses; None if one of them has no shadow."""
         areas = [*self._areas.values()]
         return None if None in areas else {area.segment: area.before for area in areas if area is not None}
 
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
-        """Return the statement of the last write of each unit if it does not precede a lane's access, otherwise -1.
+        """Return, for each unit, the statement of the last write if it does not precede a lane's access; otherwise -1.
 
-        The first array contains weak writes, the second strong ones.
+        The first array is for weak writes, the second for strong writes.
         """
         known, found = self._clocks.known(self._clocks.visible), []
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
@@ -62,19 +62,19 @@ class GlobalShadow:
         return found
 
     def units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
-        """Return the whole units of each access, [access, unit]."""
+        """Return the units that each access touches, [access, unit]."""
         first, each = self.first_units(area, addresses, size_bytes)
         return first[:, None] + np.arange(each)
 
     def first_units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> tuple[np.ndarray, int]:
-        """Return the first whole unit of each access, and the number of units of an access."""
+        """Return the first unit of each access, and the number of units of an access."""
         return -(-(addresses - area.start) // self._unit), max(1, size_bytes // self._unit)
 
     def operate(
         self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
         site: int, kind: str, fenced: bool,
     ) -> bool:  # fmt: skip
-        """Remember an operation if all conflicting accesses happen before it; otherwise return False."""
+        """Record an access of an operation if all conflicting accesses happen before it; otherwise return False."""
         place = READERS if kind != "read" else site % READERS
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
@@ -83,7 +83,7 @@ class GlobalShadow:
         return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
     def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
-        """Remember weak accesses as `Shadow.touch` does; return 0 also if strong accesses or releases exist."""
+        """Record weak accesses as `Shadow.touch` does; also return 0 if strong accesses or releases exist."""
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0
@@ -109,7 +109,7 @@ class GlobalShadow:
         kind: str,
         fenced: bool = False,
     ) -> PriorAccess | None:
-        """Return the first conflicting weak access that does not precede as it must, see `late`."""
+        """Return the first conflicting weak access that does not precede the present accesses, see `late`."""
         found = (self.late(area, row, units, rows, who, slot, fenced) for row in area.rows(kind))
         return next((past for past in found if past is not None), None)
 
@@ -124,20 +124,20 @@ class GlobalShadow:
         fenced: bool = False,
         excuse: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> PriorAccess | None:
-        """Return the first access of a row that does not precede as it must.
+        """Return the first access of a row that does not precede the present accesses, or lacks a required proxy fence.
 
         Parameters
         ----------
         rows : list of Known
-            Each row of the clocks.
+            All rows of the clocks.
         who : numpy.ndarray or int
             The lane of each of the present accesses.
         slot : numpy.ndarray or int
-            The slot of the cluster of each.
+            The slot of the cluster of each present access.
         fenced : bool
-            Whether a proxy fence must follow the accesses of threads.
+            Whether a proxy fence is required after the accesses of threads.
         excuse : callable, optional
-            Takes the indices of unordered accesses, and returns whether each is ordered in another way.
+            Takes the indices of unordered accesses; returns, for each, whether it is ordered in another way.
         """
         stamps = row.stamps[units]
         if not stamps.any():
@@ -165,7 +165,10 @@ class GlobalShadow:
         slot: np.ndarray | int,
         fenced: bool = False,
     ) -> np.ndarray:
-        """Return whether accesses precede. If `fenced`, threads' columns do not count: they are for shared memory."""
+        """Return whether each earlier access precedes the present one.
+
+        If `fenced` is true, the columns of threads do not count, because their fences are for shared memory.
+        """
         slots, times = moments & SLOT_MASK, moments >> SLOT_BITS
         columns = stamps & (1 << _COLUMN_BITS) - 1
         here = (slots == slot) & (times >= self._clocks.started[slot])
@@ -182,9 +185,9 @@ class GlobalShadow:
         return before | told
 
     def _covered(self, stamps: np.ndarray, slots: np.ndarray, times: np.ndarray, until: np.ndarray) -> np.ndarray:
-        """Return whether a release of its cluster until a known time covers the thread of each access.
+        """Return whether, for each access, a release of its cluster before the known time `until` covers its thread.
 
-        The accesses are before that time; for operations, this suffices.
+        All accesses precede their known time. For the accesses of operations this suffices.
         """
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
         covered = columns >= self._clocks.threads
@@ -195,7 +198,7 @@ class GlobalShadow:
         return covered
 
     def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
-        """Return the access to a unit that a row contains, in conflict with access `at` of a cluster."""
+        """Return the access that a row contains for a unit; it is in conflict with the present access `at`."""
         stamp, when = int(row.stamps[unit]), int(row.moments[unit])
         whose = when & SLOT_MASK
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
@@ -213,7 +216,7 @@ class GlobalShadow:
         )
 
     def written(self, these: AreaCells) -> PriorAccess | None:
-        """Return a write of this launch to one of some units, whether it precedes or not; otherwise None."""
+        """Return any write of this launch to one of the units, ordered or unordered; None if it has not written them."""
         area = these.area
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
             found = np.flatnonzero(row.stamps[these.units])
@@ -223,11 +226,11 @@ class GlobalShadow:
         return None
 
     def present(self, area: Area, unit: int, slot: int) -> PriorAccess:
-        """Return the last write of a unit, in conflict with a simultaneous write by a thread of a cluster."""
+        """Return the last write of a unit, which is in conflict with a write of another warp in the same step."""
         return self.described(area, area.row(READERS), unit, 0, slot, False)
 
     def writers(self, address: int, size_bytes: int) -> list[Writer]:
-        """Return the last writers of some bytes, each once."""
+        """Return the last writers of some bytes without duplicates."""
         area = self.area(address)
         if area is None:
             return []
@@ -244,7 +247,7 @@ class GlobalShadow:
     def overwritten(
         self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which simultaneous writes another one has replaced, and the lanes of these others."""
+        """Return which writes of one step another write has replaced, and the lanes of the replacing writes."""
         stamps, moments = area.cells.values[READERS, units], area.cells.moments[READERS, units]
         mine = self._clocks.now << SLOT_BITS | slots
         which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (moments != mine))
@@ -256,7 +259,7 @@ class GlobalShadow:
     def remember(
         self, these: AreaCells, site: int, columns: np.ndarray | int, epochs: np.ndarray | int, kind: str
     ) -> None:
-        """Remember weak accesses; a write discards the earlier ones."""
+        """Record weak accesses; a write removes the earlier accesses of its units."""
         area, where = these.area, _side_by_side(these.units)
         place = READERS if kind != "read" else site % READERS
         cells = area.cells
@@ -270,7 +273,7 @@ class GlobalShadow:
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:
-    """Return adjacent units as a slice, for which assignments take a fraction of the time; others as they are."""
+    """Return the units, as a slice if they are adjacent: assignments to a slice take a fraction of the time."""
     if len(units) > 1 and units[-1] - units[0] == len(units) - 1 and bool((np.diff(units) == 1).all()):
         return slice(int(units[0]), int(units[-1]) + 1)
     return units

@@ -1,7 +1,7 @@
-"""The last synchronization and access of each thread: places near which the fix of a finding belongs.
+"""The last synchronization and the last access of each thread, near which the fix of a finding belongs.
 
-Between two unordered accesses, a barrier, fence or wait is missing. Its place is after the last barrier or wait of the
-later access's thread. For a wait at an mbarrier, the last arrival there completed the phase.
+Between two unordered accesses, a barrier, fence or wait is missing. It belongs after the last barrier or wait of the
+thread that makes the later access. If that was a wait for an mbarrier, the last arrival there completed the phase.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class History:
     Attributes
     ----------
     init_fence, map_acquire : Instruction or None
-        The last fence of each kind, by any thread.
+        The last ``fence.mbarrier_init`` and the last acquire of a tensor map, by any thread.
     """
 
     def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
         self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
-        self._heard = np.full(lanes, _NOWHERE, np.int32)  # sites
-        self._mbarrier = np.full(lanes, _NOWHERE)  # the mbarrier of that wait, if it has one
+        self._heard = np.full(lanes, _NOWHERE, np.int32)  # the site of each lane's last wait
+        self._mbarrier = np.full(lanes, _NOWHERE)  # the mbarrier of that wait, if any
         self._touched = np.full(lanes, _NOWHERE, np.int32)
-        self._ended: dict[int, None] = {}  # sites: the last waits of threads that have ended
+        self._ended: dict[int, None] = {}  # the sites of the last waits of threads that have ended
         self.init_fence: Instruction | None = None
         self.map_acquire: Instruction | None = None
 
@@ -48,12 +48,12 @@ class History:
             of[lanes] = _NOWHERE
 
     def hear(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
-        """Record a barrier, a wait or an acquire that lets lanes continue."""
+        """Record a barrier, a wait or an acquire after which lanes continue."""
         if by is not None:
             self._heard[lanes], self._mbarrier[lanes] = self._collector.site(by), mbarriers
 
     def at_barrier(self, event: OfBarrier) -> None:
-        """Record a barrier that lets lanes continue, each at its own statement."""
+        """Record a barrier after which lanes continue, each at its own statement."""
         if isinstance(event, (WholeBarrier, ClusterWait)):
             self.hear(event.lanes, event.instruction)
         elif isinstance(event, BarrierComplete):
@@ -61,17 +61,17 @@ class History:
                 self.hear(lanes, by)
 
     def touch(self, lanes: Lanes, site: int) -> None:
-        """Record an access to shared memory, or a fence."""
+        """Record an access of lanes to shared memory, or a fence."""
         self._touched[lanes] = site
 
     def end(self, lanes: np.ndarray) -> None:
-        """Keep the last waits of threads that end."""
+        """Keep the sites of the last waits of threads that end."""
         self._ended.update(dict.fromkeys(np.unique(self._heard[lanes]).tolist()))
 
     # ---- explanations of a finding ----
 
     def before(self, lane: int) -> tuple[Explained, ...]:
-        """Return statements that certainly precede the present one of a lane, and the calls that lead to it."""
+        """Return statements that precede the present statement of a lane, and the calls that lead to it."""
         position, group = int(self._mbarrier[lane]), self._scheduler.where
         arrived = self._mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
@@ -83,11 +83,11 @@ class History:
 
     @property
     def fence_of_inits(self) -> Explained:
-        """The last fence of initializations; the barrier that lets other threads use mbarriers belongs after it."""
+        """The last ``fence.mbarrier_init``; a barrier after it lets other threads use the mbarriers."""
         return "fence of initializations", self.init_fence
 
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
-        """Return statements that explain a fault: those of the faulting, the waiting and the ended threads."""
+        """Return statements of the faulting, the waiting and the ended threads that explain a fault."""
         if isinstance(fault, NotInitialised) and len(lanes):
             return (*self.before(int(lanes[0])), self.fence_of_inits)
         if fault.kind not in ("deadlock", "transaction-count", "no-progress"):

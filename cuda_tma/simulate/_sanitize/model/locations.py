@@ -1,7 +1,7 @@
-"""The clocks that atomics and other strong accesses transfer from a release to an acquire of the same location.
+"""The clocks that strong accesses, such as atomics, transfer from a release to an acquire of the same location.
 
-Each of the two scopes must include both threads: a release of scope ``.cta`` reaches threads of the CTA, one of
-``.cluster`` those of the cluster, and an acquire likewise (PTX ISA 9.0, "Morally Strong Operations").
+The scope of the release and the scope of the acquire must each include both threads (PTX ISA 9.0, "Morally Strong
+Operations"). With scope ``.cta`` both threads must be in one CTA, with ``.cluster`` in one cluster.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ class _Location:
     Attributes
     ----------
     of_ctas, of_clusters : dict
-        By CTA, or by the slot of a cluster: when the cluster began, and the union of the clocks that its threads
-        released; in `of_clusters` those at scope ``.cluster`` or wider.
+        For each CTA, or for the slot of each cluster: the start of the cluster, and the union of the clocks that its
+        threads have released. `of_clusters` contains only releases of scope ``.cluster`` or wider.
     known, at : numpy.ndarray, [row, slot]
-        The times of other clusters in releases at scope ``.gpu``; and each cluster's own time at its last such release.
+        `known` contains the times of other clusters that releases of scope ``.gpu`` contain, and `at` the time of each
+        cluster's own last release of that scope.
     """
 
     known: np.ndarray
@@ -38,14 +39,14 @@ class _Location:
 
 
 class Locations:
-    """All locations with a release, by space and address."""
+    """All locations at which threads have released their clocks, by state space and address."""
 
     def __init__(self, clocks: Clocks, lanes_of_cta: int):
         self._clocks, self._lanes_of_cta = clocks, lanes_of_cta
         self._found: dict[tuple[str, int], _Location] = {}
 
     def sync(self, space: str, lanes: Lanes, addresses: np.ndarray, instruction: Instruction) -> None:
-        """Apply the strong accesses of an instruction: they acquire, then release; atomics one by one."""
+        """Apply the strong accesses of an instruction, atomics one after the other: they acquire, then release."""
         opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
             self._clocks.heard[lanes] = self._clocks.now
@@ -68,7 +69,7 @@ class Locations:
             self._in_turn(key, some, {*rest}, scope, acquires, releases)
 
     def gave(self, slot: int, column: int, epoch: int) -> bool:
-        """Return whether a location has a release of an epoch of the cluster there, at scope ``.cluster`` or wider."""
+        """Return whether the cluster in a slot has released an epoch at scope ``.cluster`` or wider."""
         started = int(self._clocks.started[slot])
         given = (_since(started, found.of_clusters.get(slot)) for found in self._found.values())
         return any(clock is not None and clock[ORDERED, column] >= epoch for clock in given)
@@ -76,7 +77,7 @@ class Locations:
     def _in_turn(
         self, key: tuple[str, int], lanes: np.ndarray, giving: set[int], scope: int, acquires: bool, releases: bool
     ) -> None:
-        """Let each atomic acquire the releases of earlier ones, also those of the same instruction."""
+        """Let each atomic acquire the releases of earlier atomics, including those of the same instruction."""
         for lane in lanes.tolist():
             self._acquire(key, np.array([lane]), scope, acquires)
             if lane in giving:
@@ -98,7 +99,7 @@ class Locations:
                         self._clocks.notice(some, clock, level)
 
     def _heard(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
-        """Return the clocks that a CTA acquires here, by scope: from itself, from its cluster, from others."""
+        """Return the clocks that a CTA acquires at a location: from the CTA, from its cluster, and from others."""
         clocks, started = self._clocks, int(self._clocks.started[slot])
         near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))
         others = np.maximum(found.known, found.at)
@@ -129,7 +130,7 @@ class Locations:
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        if found.at[ORDERED, slot] < started:  # the time is that of the slot's preceding cluster
+        if found.at[ORDERED, slot] < started:  # the time belongs to the preceding cluster of the slot
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.fences.until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)
@@ -143,10 +144,10 @@ class Locations:
 
 @lru_cache(maxsize=1024)
 def _semantics(opcode: tuple[str, ...]) -> tuple[bool, bool]:
-    """Return whether an instruction acquires, and whether it releases."""
+    """Return two booleans: whether an instruction acquires, and whether it releases."""
     return not {"acquire", "acq_rel"}.isdisjoint(opcode), not {"release", "acq_rel"}.isdisjoint(opcode)
 
 
 def _since(started: int, kept: tuple[int, np.ndarray] | None) -> np.ndarray | None:
-    """Return a kept clock, if its cluster is the present one."""
+    """Return a kept clock if the cluster that released it still runs; otherwise None."""
     return kept[1] if kept is not None and kept[0] == started else None

@@ -1,4 +1,4 @@
-"""Asynchronous operations, each an actor of its own: the clock at its issue, and the groups of its completion."""
+"""Asynchronous operations: the clock of each at its issue, and the group in which it completes."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ __all__ = ["IssueRecord", "Operations"]
 
 @dataclass(slots=True, eq=False)
 class IssueRecord:
-    """The issue of an operation.
+    """The record of an operation's issue.
 
     Attributes
     ----------
     lane : int
-        The lane that issued it.
+        The lane that issued the operation.
     cluster : int
         The number of its cluster in the grid.
     instruction : Instruction
     clock : numpy.ndarray, [row, column]
-        The clock of its lanes at the issue.
+        The clock of the issuing lanes at the issue.
     group : tuple, optional
-        The kind of its groups, and the lane that waits for them: ``("bulk", lane)``.
+        The kind of its groups and the lane that waits for them, such as ``("bulk", lane)``.
     epoch : int
         The number of its group; the first is 1.
     after : tuple of Explained
-        The last barrier or wait of its thread at the issue.
+        The last barrier or wait of the issuing thread before the issue.
     """
 
     lane: int
@@ -58,13 +58,14 @@ class Groups:
     committed : int
         The number of committed groups.
     last : IssueRecord or None
-        The last operation in any group.
+        The last operation that was issued to any group.
     done : int
-        The number of groups that waits have covered, at least until the end of their reads.
+        The number of groups that waits have covered; a wait for the end of reads counts too.
     waits, commits : Instruction or None
         The last wait, and the instruction that committed the last group.
     shared : list of (int, IssueRecord)
-        Operations that another lane owns and this lane issued with it, each with its group of this lane.
+        The operations that this lane issued together with a lane that owns them, each with the number of this lane's
+        group.
     """
 
     committed: int = 0
@@ -80,35 +81,35 @@ class Groups:
         self.last = mark
 
     def wait(self, most: int, by: Instruction | None) -> int:
-        """Return the number of complete groups after a wait that leaves at most `most` pending."""
+        """Return the number of complete groups after a wait that leaves at most `most` groups pending."""
         self.waits = by
         self.done = max(self.done, self.committed - most)
         return self.committed - most
 
     def shared_until(self, done: int) -> list[IssueRecord]:
-        """Return the shared operations in this lane's first `done` groups: the last one of each other lane."""
+        """Return, for each other lane, the last of its operations that this lane shares in its first `done` groups."""
         over = {mark.lane: (epoch, mark) for epoch, mark in self.shared if epoch <= done}
         self.shared = [*over.values(), *(each for each in self.shared if each[0] > done)]
         return [mark for _, mark in over.values()]
 
     @property
     def open(self) -> IssueRecord | None:
-        """The last operation, if no wait has covered it."""
+        """The last operation if no wait has covered it; otherwise None."""
         return self.last if self.last is not None and self.last.epoch > self.done else None
 
 
 class Operations:
-    """The operations of all resident threads, and the groups of each owner: a thread, or the first of a warpgroup."""
+    """The groups of each owner of operations: a thread, or the first thread of a warpgroup."""
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
-        self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)  # by kind, then by owner
+        self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)  # for each kind, the groups of each owner
         self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # results of `groups_of`
-        # The last copies of several lanes, by lanes and statement: the lanes, the group of each, and the statement.
+        # The last copies that several lanes issued at one statement: the lanes, their groups, and the statement.
         self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
 
     def forget(self, slot: int) -> None:
-        """Forget the operations of a slot, because another cluster begins there."""
+        """Forget the operations of the preceding cluster in a slot in which another cluster begins."""
         self._groups_of.clear()
         for begun, (owners, numbers, instruction) in [*self._begun.items()]:
             others = owners // self._clocks.threads != slot
@@ -118,7 +119,7 @@ class Operations:
                 del groups[lane]
 
     def issue(self, lanes: slice, instruction: Instruction, kind: str | None) -> IssueRecord:
-        """Record that a thread or a warpgroup issues an operation, in a group of a kind or in none."""
+        """Record an operation that a thread or a warpgroup issues; `kind` is None for an operation without a group."""
         lane: int = lanes.start
         cluster = self._geometry.cluster_of_slot[self._clocks.slot_of(lane)]
         mark = IssueRecord(lane, cluster, instruction, self._clocks.known_to(lanes))
@@ -128,7 +129,7 @@ class Operations:
         return mark
 
     def groups_of(self, kind: str, lanes: np.ndarray, instruction: Instruction) -> np.ndarray:
-        """Return for each lane the number of the open group, in which an instruction begins a copy."""
+        """Return, for each lane, the number of its open group, to which an instruction adds a copy."""
         key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
         found, known = self._groups_of.get(key), self._groups[kind]
         if found is None or not np.array_equal(found[0], lanes):
@@ -143,7 +144,7 @@ class Operations:
         return self._groups[kind].setdefault(owner, Groups()).committed + 1
 
     def unfinished(self, kind: str, lanes: slice) -> Iterator[tuple[int, int, Instruction]]:
-        """Yield operations in groups that no wait of their lane has completed: the lane, the group, the instruction."""
+        """Yield the lane, the group and the instruction of each operation that no wait of its lane has covered."""
         for lane, groups in self.owned(kind, lanes):
             if (mark := groups.open) is not None:
                 yield lane, mark.epoch, mark.instruction
@@ -153,7 +154,10 @@ class Operations:
                     yield lane, number, instruction
 
     def issue_together(self, event: IssuedTogether) -> None:
-        """Share an operation that several lanes of a warp issued: the first one owns it, and each may wait for it."""
+        """Record an operation that several lanes of a warp issue together.
+
+        The first lane owns the operation, but each of the lanes may wait for it.
+        """
         first, *others = as_array(event.lanes).tolist()
         if event.kind is None:
             return
@@ -166,7 +170,10 @@ class Operations:
             groups.shared.append((groups.committed + 1, mark))
 
     def owned(self, kind: str, lanes: Lanes) -> list[tuple[int, Groups]]:
-        """Return the groups of some lanes, ascending; one owner has the wgmma groups of 128 lanes."""
+        """Return the owners among some lanes in ascending order, with their groups.
+
+        One lane owns the wgmma groups of all 128 lanes of a warpgroup.
+        """
         known = self._groups[kind]
         return [(lane, known[lane]) for lane in sorted(known.keys() & as_array(lanes).tolist())]
 
@@ -177,13 +184,13 @@ class Operations:
             groups.commits = event.instruction
 
     def related(self, who: object) -> tuple[Explained, ...]:
-        """Return the last commit and wait of an owner, ``("bulk", lane, "read")``, to explain a missing completion."""
+        """Return the last commit and wait of an owner such as ``("bulk", lane, "read")``, to explain a missing wait."""
         if not isinstance(who, tuple) or (groups := self._groups[who[0]].get(who[1])) is None:
             return ()
         return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
 
     def wait(self, event: WaitGroup) -> None:
-        """Complete the groups that a wait covers."""
+        """Record that the groups which a wait covers are complete."""
         if event.kind == "bulk":
             self._bulk_wait(event)
         elif event.kind == "wgmma":
@@ -192,7 +199,7 @@ class Operations:
             self._cp_async_wait(event)
 
     def _bulk_wait(self, event: WaitGroup) -> None:
-        """Complete bulk groups, for ``cp.async.bulk.wait_group{.read}``."""
+        """Record that bulk groups are complete after ``cp.async.bulk.wait_group{.read}``."""
         for lane, groups in self.owned("bulk", event.lanes):
             done = groups.wait(event.most, event.instruction)
             for what in ("read",) if event.reads_only else ("read", "write"):
@@ -201,7 +208,7 @@ class Operations:
                     self._complete(slice(lane, lane + 1), ("bulk", mark.lane, what), mark.epoch)
 
     def _cp_async_wait(self, event: WaitGroup) -> None:
-        """Complete groups of the generic proxy, for ``cp.async.wait_group`` and ``cp.async.wait_all``."""
+        """Record that groups of ``cp.async`` are complete after ``cp.async.wait_group`` or ``cp.async.wait_all``."""
         clocks, owned = self._clocks, self.owned("cp.async", event.lanes)
         if not owned:
             return
@@ -213,7 +220,7 @@ class Operations:
         clocks.complete(lanes, columns, done, fenced=False)
 
     def _wgmma_wait(self, event: WaitGroup) -> None:
-        """Complete the groups of warpgroups, for ``wgmma.wait_group``."""
+        """Record that the groups of warpgroups are complete after ``wgmma.wait_group``."""
         for first, groups in self.owned("wgmma", event.lanes):
             done = groups.wait(event.most, event.instruction)
             self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
@@ -223,12 +230,12 @@ class Operations:
         self._clocks.complete(lanes, column, done, fenced)
 
     def cp_async_arrive(self, event: ArriveAfterCopies, barriers: Barriers) -> None:
-        """Apply ``cp.async.mbarrier.arrive``, which signals the completion of the lane's earlier copies."""
+        """Apply ``cp.async.mbarrier.arrive``, which arrives when the earlier copies of its lane are complete."""
         groups = dict(self.owned("cp.async", event.lanes))
         for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
                 groups[lane].committed += 1  # the arrival does not cover later copies
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
                 clock = self._clocks.nothing()
-                clock[::2, column] = groups[lane].committed  # not FENCED: these copies use the generic proxy
+                clock[::2, column] = groups[lane].committed  # not in row FENCED: these copies use the generic proxy
                 barriers.mbarriers[position].arrive(self._clocks, clock)

@@ -1,8 +1,8 @@
-"""The accesses that releases to other clusters cover.
+"""The accesses that the releases of a cluster cover for other clusters.
 
-For another cluster, a clock contains only a time: that of the last release there that it has acquired. This release
-covers an earlier access of another thread only if the access happens before it, for example by a barrier. `Releases`
-keeps the covered epochs of each release.
+A clock contains only one time for each other cluster: that of the last release of that cluster which it has acquired.
+The release covers an earlier access by another thread of the cluster only if the access happens before the release, for
+example by a barrier. `Releases` therefore keeps the covered epochs of each release.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import numpy as np
 
 __all__ = ["Releases"]
 
-_MOST = 2048  # releases of a cluster: a thread that spins on a lock may release at each poll
+_MOST = 2048  # the most releases that are kept for a cluster; a thread that spins on a lock may release at each poll
 
 
 @dataclass(slots=True)
 class _Lifetime:
-    """One cluster: when it began, the time of each release, and the epochs that all releases until that time cover."""
+    """The releases of one cluster: the time of each, and the epochs that the releases up to this time cover."""
 
     started: int
     until: list[int] = field(default_factory=list)
@@ -34,7 +34,10 @@ class Releases:
         self.any = False
 
     def add(self, slot: int, started: int, until: int, epochs: np.ndarray) -> None:
-        """Add a release that a thread made until a time; `epochs` are those of its cluster's threads in its clock."""
+        """Add a release of a thread that covers its cluster up to time `until`.
+
+        `epochs` contains the epoch of each thread of the cluster in the released clock.
+        """
         lives = self._lives[slot]
         if not lives or lives[-1].started != started:
             lives.append(_Lifetime(started))
@@ -46,16 +49,16 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
-        if len(life.until) > _MOST:  # `cover` reports nothing for times before the oldest one
+        if len(life.until) > _MOST:  # then `cover` treats accesses before the oldest kept release as covered
             del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 
     def cover(self, slot: int, known: int, when: np.ndarray, columns: np.ndarray, epochs: np.ndarray) -> np.ndarray:
-        """Return whether the releases until a known time cover accesses by threads of a slot's clusters."""
+        """Return whether the releases up to a known time cover each access by threads of the clusters in a slot."""
         lives = self._lives[slot]
         covered = np.ones(len(when), bool)
         for life, after in zip(lives, [*lives[1:], None], strict=True):
             if after is not None and known >= after.started:
-                continue  # covered by the later cluster of the slot
+                continue  # a known time of a later cluster in the slot covers this cluster
             last = bisect_right(life.until, known) - 1
             mine = (when >= life.started) & (after is None or when < after.started)
             if last >= 0 and mine.any():

@@ -1,8 +1,8 @@
 """The shadow of memory that belongs to a CTA, such as shared memory: the last write and some reads of each unit.
 
-A unit is the smallest access of the kernel (1 to 8 bytes). The reads since the last write have a few places, chosen by
-warp, so a broadcast to eight warps is remembered. A later read in the same place replaces an earlier one, so a race may
-be missed, but none is reported wrongly.
+A unit has the size of the kernel's smallest access (1 to 8 bytes). The reads since the last write have a few places,
+which are chosen by warp, so the reads of eight warps can be kept. A later read in the same place replaces an earlier
+read. A race may therefore be missed, but no race is reported wrongly.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ __all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict
 READERS = 8
 WEAK, STRONG = 0, 1  # strong accesses, such as atomics, do not race with each other
 COLUMN_BITS = 20
-MET = 2  # the result of `Shadow.touch` if one write replaced another
-_BESIDE = 64  # units before and after an unwritten one
-_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place of the last write follows those of reads
+MET = 2  # the result of `Shadow.touch` if two writes of one step overlap
+_BESIDE = 64  # the number of units that are searched before and after an unwritten unit
+_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place for writes follows those for reads
 
 
 class Cells(NamedTuple):
-    """The units of some accesses: the same number of adjacent units for each.
+    """The units of some accesses, each with the same number of adjacent units.
 
     Attributes
     ----------
@@ -46,21 +46,21 @@ class Cells(NamedTuple):
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
-    """Return the column and the epoch of accesses as one number; 0 marks the absence of an access."""
+    """Return the stamp of accesses, one number with the column and the epoch; 0 is not a stamp."""
     return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 
 class Conflict(NamedTuple):
-    """Earlier accesses that do not happen before the present ones.
+    """Earlier accesses that conflict with the present accesses and do not happen before them.
 
     Attributes
     ----------
     units, columns, epochs, sites : numpy.ndarray
-        The unit, the column, the epoch and the statement of each.
+        The unit, the column, the epoch and the statement of each earlier access.
     which : numpy.ndarray
-        The index of the present access that each is in conflict with.
+        For each earlier access, the index of the present access with which it conflicts.
     before : str
-        ``"read"`` or ``"write"``.
+        The kind of the earlier accesses: ``"read"`` or ``"write"``.
     """
 
     units: np.ndarray
@@ -71,13 +71,13 @@ class Conflict(NamedTuple):
     before: str
 
     def only(self, some: np.ndarray) -> Conflict:
-        """Return the accesses for which `some` is true."""
+        """Return the earlier accesses for which `some` is true."""
         units, which, columns, epochs, sites, before = self
         return Conflict(units[some], which[some], columns[some], epochs[some], sites[some], before)
 
 
 class Shadow:
-    """The shadow of the memory of all resident CTAs; `GlobalShadow` is its counterpart for arrays, which outlive CTAs.
+    """The shadow of the memory of all resident CTAs; `GlobalShadow` is its counterpart for global memory.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class Shadow:
         self._stamps = Stamps(lazy_zeros(shape, np.int64), lazy_zeros(shape, np.int32))
 
     def units(self, positions: np.ndarray, size_bytes: int) -> Cells:
-        """Return the units of accesses that begin at some bytes."""
+        """Return the units of accesses that begin at some byte positions."""
         return Cells(positions >> self._shift, max(1, size_bytes >> self._shift))
 
     def range(self, position: int, size_bytes: int) -> Cells:
-        """Return the units of adjacent bytes."""
+        """Return the units of a range of bytes."""
         first = position >> self._shift
         return Cells(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
 
@@ -108,9 +108,9 @@ class Shadow:
     def touch(
         self, units: Cells, clocks: Clocks, who: np.ndarray, strong: int, writes: bool, reads: bool, note: int
     ) -> int:
-        """Remember accesses of threads, if all conflicting ones happen before them; otherwise return 0, see `Stamps`.
+        """Record accesses of threads if all conflicting accesses happen before them; otherwise return 0, see `Stamps`.
 
-        The result is `MET` if one of the writes has replaced another.
+        The result is `MET` if two of the present writes overlap.
         """
         rows, warps, visible, threads = clocks.rows, clocks.warps, clocks.visible, clocks.threads
         return self._stamps.touch(*units, rows, warps, visible, threads, who, strong, writes, reads, -1, note)
@@ -118,33 +118,33 @@ class Shadow:
     def operate(
         self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
     ) -> bool:
-        """Remember an operation that follows all conflicting accesses and reads written units; otherwise return False.
+        """Record an operation that follows all conflicting accesses and reads written units; otherwise return False.
 
         Parameters
         ----------
         clock : numpy.ndarray of int32, [row, column]
-            The clock of the operation: an access precedes it if it does so in both of two `rows`.
+            The clock of the operation. An access precedes the operation if both `rows` of the clock contain it.
         place : int
-            The place of its reads; `READERS` if it writes.
+            The place for the reads of the operation; `READERS` if the operation writes.
         stamp : int
-            Its column and epoch, see `stamps_of`.
+            The column and the epoch of the operation, see `stamps_of`.
         """
         row, other = rows
         return self._stamps.operate(*units, clock, row, row, other, strong, place, True, stamp, site << 1 | strong)
 
     def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
-        """Return the last writes that do not precede an access.
+        """Return the last writes that do not precede the present accesses; None if all precede them.
 
         Parameters
         ----------
         who : numpy.ndarray of int64
-            The lane of each access; one, if all are of the same.
+            The lane of each access; a single lane if it makes all accesses.
         """
         late = self._stamps.late(1 << READERS, *units, *known, who, strong)
         return self._conflict(READERS, units, known, who, strong) if late else None
 
     def after_reads(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> list[Conflict]:
-        """Return the reads since the last writes that do not precede a write."""
+        """Return the reads since the last writes that do not precede the present writes."""
         late = self._stamps.late(self._stamps.used & _READS, *units, *known, who, strong)
         places = [place for place in range(READERS) if late >> place & 1]
         return [self._conflict(place, units, known, who, strong) for place in places]
@@ -161,11 +161,11 @@ class Shadow:
         return Conflict(at[some], some // units.each, columns[some], epochs[some], notes[some] >> 1, before)
 
     def unwritten(self, units: Cells) -> np.ndarray:
-        """Return which units have never been written: [access, unit]."""
+        """Return, for each unit, whether it has never been written: [access, unit]."""
         return self._stamps.values[READERS, units.all] == 0
 
     def writer_beside(self, unit: int) -> int | None:
-        """Return the statement that wrote the nearest unit before an unwritten one, or after it."""
+        """Return the statement that wrote the nearest unit before an unwritten unit, otherwise the nearest after it."""
         first = max(0, unit - _BESIDE)
         near = np.flatnonzero(self._stamps.values[READERS, first : unit + _BESIDE])
         if not len(near):
@@ -174,12 +174,12 @@ class Shadow:
         return int(self._stamps.notes[READERS, first + (before[-1] if len(before) else near[0])]) >> 1
 
     def write(self, units: Cells, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
-        """Remember writes, of one stamp or a stamp for each; earlier reads no longer count."""
+        """Record writes with one stamp, or with a stamp for each write, and remove the earlier reads."""
         self._stamps.put(_WRITE, *units, stamps, site << 1 | strong)
         self._stamps.clear(self._stamps.used & _READS, *units)
 
     def overwritten(self, units: Cells, stamps: np.ndarray) -> Conflict | None:
-        """Return the simultaneous writes that replaced others of the same instruction; None if no write did."""
+        """Return the writes that have replaced other writes of the same instruction and step, or None."""
         at = units.all.ravel()
         last = self._stamps.values[READERS, at]
         some = np.flatnonzero(last != np.repeat(stamps, units.each))
@@ -190,5 +190,5 @@ class Shadow:
         return Conflict(at[some], some // units.each, columns, epochs, sites, "write")
 
     def read(self, units: Cells, places: np.ndarray, stamps: np.ndarray, site: int, strong: int = WEAK) -> None:
-        """Remember reads, each in one of the places for readers."""
+        """Record reads, each in one of the places for reads."""
         self._stamps.put(places, *units, stamps, site << 1 | strong)

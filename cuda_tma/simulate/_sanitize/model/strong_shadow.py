@@ -1,9 +1,10 @@
 """The shadow of strong accesses to global memory: atomics, reductions, volatile and relaxed accesses.
 
-A strong access races with a weak one, unless the two are ordered. Two strong accesses race unless they are ordered or
-*morally strong*: each has the other thread in its scope, and both access the same bytes. A strong read or an atomic
-observes the last strong write of its bytes: that write precedes the statements after the observer. Source: PTX ISA 9.0,
-"Memory Consistency Model": "Conflict and Data-races", "Morally Strong Operations", "Causality Order".
+A strong access and a weak access to the same bytes race unless they are ordered. Two strong accesses race unless they
+are ordered or *morally strong*: the scope of each includes the other thread, and both access the same bytes. A strong
+read or an atomic operation observes the last strong write of its bytes, so that write precedes the statements after the
+read. Source: PTX ISA 9.0, "Memory Consistency Model": "Conflict and Data-races", "Morally Strong Operations",
+"Causality Order".
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
 
-_OBSERVED = 4093  # entries for the times of observations, by address
+_OBSERVED = 4093  # the number of entries for the times of observations; an address determines the entry
 _SCOPE_BITS, _OFFSET_BITS = 2, 8
-ANY_BYTES = GPU  # the shape of a reduction by TMA: each element separately, at scope .gpu
+ANY_BYTES = GPU  # the shape of a TMA reduction, which updates each element separately at scope .gpu
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
-    """Return the shapes of the units of some accesses: the scope, a unit's index in its access, their number."""
+    """Return the shape of each unit of some accesses: the scope, and the number and the place of units in an access."""
     offsets = np.tile(np.arange(each, dtype=np.int32), count)
     return each << _SCOPE_BITS + _OFFSET_BITS | offsets << _SCOPE_BITS | scope
 
@@ -43,7 +44,7 @@ class StrongShadow:
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
         self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
-        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when a cluster observed a location
+        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when each cluster observed a location
 
     def before_weak(
         self,
@@ -52,12 +53,12 @@ class StrongShadow:
         kind: str,
         fenced: bool = False,
     ) -> PriorAccess | None:
-        """Return the first strong access that does not precede weak ones as it must.
+        """Return the first strong access that does not precede the present weak accesses, or lacks a required fence.
 
         Parameters
         ----------
         known : list of Known
-            Each row of the clocks of the weak accesses.
+            All rows of the clocks of the weak accesses.
         """
         if these.area.strong is None:
             return None
@@ -70,7 +71,7 @@ class StrongShadow:
         return None
 
     def before_strong(self, these: AreaCells, known: list[Known]) -> PriorAccess | None:
-        """Return the first weak access that neither precedes strong writes nor was observed by a relaxed read."""
+        """Return the first weak access that the present strong accesses neither follow nor have observed."""
         for row in these.area.rows("write"):
             past = self._late(these, row, known, False, self._is_noticed(these, row))
             if past is not None:
@@ -80,9 +81,9 @@ class StrongShadow:
     def apart(
         self, these: AreaCells, known: list[Known], shapes: np.ndarray, kind: str
     ) -> tuple[PriorAccess, str] | None:
-        """Return a strong write that does not precede strong accesses, and is not morally strong with them.
+        """Return a strong write that does not precede the present strong accesses and is not morally strong with them.
 
-        The text is ``"scope"`` or ``"size"``: the condition that fails.
+        The second value is the condition that fails: ``"scope"`` or ``"size"``.
         """
         if these.area.strong is None:
             return None
@@ -103,7 +104,7 @@ class StrongShadow:
         return past._replace(which=at), "size" if reaches[at] else "scope"
 
     def apart_at_once(self, these: AreaCells, scope: int) -> PriorAccess | None:
-        """Return the last of simultaneous strong writes, if it is outside the scope of another one."""
+        """Return the last of the strong writes of one step if it is outside the scope of another of them."""
         if scope == GPU or these.area.strong is None:
             return None
         row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta
@@ -122,7 +123,7 @@ class StrongShadow:
         self, these: AreaCells, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
         shapes: np.ndarray | int,
     ) -> None:  # fmt: skip
-        """Remember strong accesses."""
+        """Record strong accesses."""
         area, units, slots, now = these.area, these.units, these.slots, self._clocks.now
         if area.strong is None:
             area.strong = StrongRows(area.cells.values.shape[1])
@@ -155,9 +156,9 @@ class StrongShadow:
         return (units + area.start) % _OBSERVED
 
     def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
-        """Return which strong writes were observed by a preceding cluster, or by the own cluster.
+        """Return which strong writes the present cluster has observed, or a cluster whose release precedes.
 
-        The threads of the own cluster are not distinguished, so a race may be missed.
+        The threads of the present cluster are not distinguished, so a race may be missed.
         """
         units, who, slots = these.units[which], these.who[which], these.slots[which]
         at, of_gpu = self._locations(these.area, units), known[self._clocks.visible]
@@ -171,10 +172,10 @@ class StrongShadow:
         return found
 
     def _is_noticed(self, these: AreaCells, row: Row) -> Callable[[np.ndarray], np.ndarray]:
-        """Return a function that decides which accesses were observed by a relaxed read without a later fence.
+        """Return a function that decides which accesses a relaxed read without a later fence has observed.
 
-        A strong access after such a read does not run ahead of it: the example in the CUDA C++ Programming Guide,
-        "Memory Fence Functions", has a fence only after its writes.
+        A strong access after such a read is not performed before it. The example in the CUDA C++ Programming Guide,
+        "Memory Fence Functions", accordingly has a fence only after its writes.
         """
 
         def excuse(which: np.ndarray) -> np.ndarray:
@@ -192,18 +193,18 @@ class StrongShadow:
         return excuse
 
     def _in_scope(self, these: AreaCells, row: Row, shapes: np.ndarray, theirs: np.ndarray) -> np.ndarray:
-        """Return whether each access and the preceding strong write are in each other's scope."""
+        """Return, for each access, whether its scope and that of the preceding strong write include both threads."""
         moments, columns = row.moments[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
         here = (moments & SLOT_MASK == these.slots) & (moments >> SLOT_BITS >= self._clocks.started[these.slots])
         same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
-        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # an operation has only a cluster
+        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # an operation has no CTA
         needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))
         mask = (1 << _SCOPE_BITS) - 1
         return (shapes & mask >= needed) & (theirs & mask >= needed)
 
 
 def _fits(shapes: np.ndarray, theirs: np.ndarray, kind: str) -> np.ndarray:
-    """Return whether accesses and the preceding write access the same bytes; a read may access a part of them."""
+    """Return, for each access, whether it has the same bytes as the preceding write; a read may have a part of them."""
     sizes, their_sizes = shapes >> _SCOPE_BITS + _OFFSET_BITS, theirs >> _SCOPE_BITS + _OFFSET_BITS
     mask = (1 << _OFFSET_BITS) - 1
     offsets, their_offsets = shapes >> _SCOPE_BITS & mask, theirs >> _SCOPE_BITS & mask

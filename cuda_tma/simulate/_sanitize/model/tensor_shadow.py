@@ -1,7 +1,7 @@
 """The shadow of tensor memory: the last write of each cell, and the last reads since that write.
 
-A cell is a column of 16 adjacent lanes, which instructions use together. It contains the last read by a warp and the
-last read by an operation: a race may be missed, but none is reported wrongly.
+A cell is one column of 16 adjacent lanes, which instructions always access together. It contains only the last read by
+a warp and the last read by an operation. A race may therefore be missed, but no race is reported wrongly.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from .shadow import COLUMN_BITS
 
 __all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
 
-WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # places of a cell
-_ORDER, _END = 0, 1  # parts of a stamp: the issue, and the completion
+WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # the places of a cell
+_ORDER, _END = 0, 1  # the parts of a stamp: the issue and the completion
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """One access: the column and epoch of its issue, and those of its completion.
+    """The stamp of one access: the column and epoch of its issue, and the column and epoch of its completion.
 
     Attributes
     ----------
     order, end : tuple of (int, int)
     note : int
-        The number of its record in `TensorShadow.records`.
+        The number of the record of the access.
     """
 
     order: tuple[int, int]
@@ -39,13 +39,13 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """An earlier access that does not happen before that of an actor.
+    """An earlier access that is not complete before the present access.
 
     Attributes
     ----------
     note : int
     is_ordered : bool
-        Whether its issue happens before, so that only its completion is missing.
+        Whether its issue happens before the present access, so that only the wait for its completion is missing.
     """
 
     note: int
@@ -59,29 +59,29 @@ class TensorShadow:
         self._cells: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def forget(self, ctas: range) -> None:
-        """Forget all accesses in CTAs that begin."""
+        """Forget all accesses to the tensor memory of CTAs that begin."""
         for cta in ctas:
             self._cells.pop(cta, None)
 
     def _of(self, touch: Touch) -> tuple[np.ndarray, np.ndarray]:
-        """Return the stamps [place, order or end, column, group] and the notes [place, column, group] of cells."""
+        """Return the stamps of cells, [place, order or end, column, group], and their notes, [place, column, group]."""
         if touch.cta not in self._cells:
             shape = COLUMNS, LANES // GROUP_LANES
             self._cells[touch.cta] = np.zeros((3, 2, *shape), np.int64), np.zeros((3, *shape), np.int32)
         stamps, notes = self._cells[touch.cta]
         columns = slice(touch.column, touch.column + touch.columns)
         groups = slice(touch.groups[0], touch.groups[-1] + 1)
-        step = 1 if len(touch.groups) == groups.stop - groups.start else 2  # half of each quarter
+        step = 1 if len(touch.groups) == groups.stop - groups.start else 2  # or every second group
         groups = slice(groups.start, groups.stop, step)
         return stamps[..., columns, groups], notes[..., columns, groups]
 
     def is_unwritten(self, touch: Touch) -> bool:
-        """Return whether none of some cells has been written."""
+        """Return whether all of some cells are unwritten."""
         stamps, _ = self._of(touch)
         return not stamps[WRITTEN, _ORDER].any()
 
     def past(self, touch: Touch, place: int, clock: np.ndarray) -> list[Past]:
-        """Return the accesses of one place whose completion is not in a clock, [column]; each once."""
+        """Return the accesses in one place whose completion a clock, [column], does not contain, without duplicates."""
         stamps, notes = self._of(touch)
         if not stamps[place, _END].any():
             return []
@@ -92,17 +92,17 @@ class TensorShadow:
         return [Past(note, not apart[found == note].any()) for note in np.unique(found).tolist()]
 
     def write(self, touch: Touch, stamp: Stamp) -> None:
-        """Remember a write; the earlier reads no longer count."""
+        """Record a write, and remove the earlier reads."""
         self._put(touch, WRITTEN, stamp)
         stamps, _ = self._of(touch)
         stamps[READ_BY_WARP:] = 0
 
     def read(self, touch: Touch, place: int, stamp: Stamp) -> None:
-        """Remember a read by a warp or by an operation."""
+        """Record a read by a warp or by an operation."""
         self._put(touch, place, stamp)
 
     def clear(self, touch: Touch) -> None:
-        """Forget all accesses to columns that are freed."""
+        """Forget all accesses to columns that are deallocated."""
         stamps, _ = self._of(touch)
         stamps[...] = 0
 

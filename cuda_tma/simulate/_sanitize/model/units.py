@@ -1,4 +1,4 @@
-"""The demands of a kernel's instructions on the model: the size of a unit, and the third row of the clocks."""
+"""The parameters of the model that depend on a kernel: the size of a unit, and the need for a third row of clocks."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from ..._warps.program import Program
 
 __all__ = ["SENDS", "arrives_remotely", "is_strong", "unit_bytes_of"]
 
-SENDS = (("st", "async"), ("red", "async"))  # accesses of threads that signal an mbarrier at scope .cluster
+SENDS = (("st", "async"), ("red", "async"))  # these accesses of threads signal an mbarrier at scope .cluster
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
-_LARGEST = 8  # bytes of an mbarrier
+_LARGEST = 8  # the size of an mbarrier in bytes
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
 _SPACES = {"shared", "global", "local", "param", "const"}
 _BITS = {"f16x2": 32, "bf16x2": 32, "bf16": 16, "b128": 128}
 
 
 def unit_bytes_of(program: Program, space: str = "shared") -> int:
-    """Return the size of the smallest access in all functions of a kernel, at most that of an mbarrier."""
+    """Return the size in bytes of the smallest access in all functions of a kernel, at most that of an mbarrier."""
     sizes = [
         size
         for code in program.codes.values()
@@ -28,7 +28,7 @@ def unit_bytes_of(program: Program, space: str = "shared") -> int:
 
 
 def is_strong(instruction: Instruction) -> bool:
-    """Return whether an access is strong: two strong accesses do not race if they are morally strong."""
+    """Return whether an access is strong; two strong accesses do not race if they are morally strong."""
     parts = instruction.opcode
     uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
     return uses_barrier or not _STRONG.isdisjoint(parts)

@@ -1,4 +1,4 @@
-"""The values of stores: two stores of one value race by the PTX ISA's definition, but are usually intended."""
+"""The values of stores. Two stores of the same value race by the definition of the PTX ISA, but usually by intent."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 __all__ = ["Values", "leaves_as_it_is", "same_as"]
 
-Values = Sequence[np.ndarray]  # an array for each element of a vector, with a value for each access or one for all
+Values = Sequence[np.ndarray]  # an array for each element of a vector: a value for each access, or one for all
 
 
 def _bytes_of(values: Values, count: int) -> np.ndarray:
-    """Return the values as bytes in memory order, [access, byte]."""
+    """Return the bytes of the values in memory order, [access, byte]."""
     together = np.stack([np.broadcast_to(value, (count,)) for value in values], axis=1)
     return together.view(np.uint8).reshape(count, -1)
 
 
 def leaves_as_it_is(memory: np.ndarray, positions: np.ndarray, values: Values) -> np.ndarray:
-    """Return which accesses write the bytes that memory already contains from each position on."""
+    """Return, for each store, whether memory already contains its bytes."""
     written = _bytes_of(values, len(positions))
     return (memory[positions[:, None] + np.arange(written.shape[1])] == written).all(axis=1)
 
 
 def same_as(values: Values, lanes: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return whether lanes write the same bytes as others of the same instruction."""
+    """Return, for each lane in `some`, whether it writes the same bytes as the lane at the same index of `others`."""
     written, order = _bytes_of(values, len(lanes)), np.argsort(lanes)
     places = [order[np.searchsorted(lanes, which, sorter=order)] for which in (some, others)]
     return (written[places[0]] == written[places[1]]).all(axis=1)

@@ -1,7 +1,8 @@
-"""The order of writes before a ``wgmma``: for each thread of its warpgroup, or for some threads only.
+"""The writes that precede a ``wgmma`` in every thread of its warpgroup, in contrast to only some of its threads.
 
-The four warps of a warpgroup converge at ``wgmma``. An H200 lets no warp run ahead (observed), so a write that precedes
-``wgmma`` in one thread also precedes its reads. The PTX ISA has no such rule: ``wgmma`` is not a memory barrier.
+The four warps of a warpgroup execute ``wgmma`` together. On an H200 no warp runs ahead (observed), so a write that
+precedes ``wgmma`` in one thread also precedes the reads of ``wgmma``. The PTX ISA has no such rule, because ``wgmma``
+is not a memory barrier.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ class Warpgroups:
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
-        self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by the first lane, from a clock of known_to
+        self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # for each first lane: the clock, and the result
 
     def known_to_each(self, lanes: slice) -> np.ndarray:
-        """Return the minimum of the clocks of some lanes, [row, column]; for row FENCED, their union."""
+        """Return the minimum of the clocks of some lanes, [row, column], but their union in row FENCED."""
         clocks, here = self._clocks, np.arange(lanes.start, lanes.stop)
         found = np.maximum(clocks.rows[:, here], clocks.warps[:, here // WARP]).min(axis=1)
         found[FENCED] = clocks.fitting(clocks.known_to(lanes))[FENCED]
         return found
 
     def known_to_each_warp(self, lanes: slice, known: np.ndarray) -> np.ndarray:
-        """Return a lower bound of `known_to_each` in less time: the minimum of the warps' clocks.
+        """Return a lower bound of `known_to_each` in less time: the minimum of the clocks of the warps.
 
-        `known` is the union of the lanes' clocks; while it is the same object, no clock has changed.
+        `known` is the union of the clocks of the lanes. As long as it is the same object, no clock has changed.
         """
         kept = self._of_warps.get(lanes.start)
         if kept is not None and kept[0] is known:

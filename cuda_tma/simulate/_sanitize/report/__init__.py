@@ -1,1 +1,1 @@
-"""Findings of the sanitizer in words, one for each cause."""
+"""The reports of the sanitizer: the message of each kind of violation, and one finding for each cause."""

@@ -1,4 +1,4 @@
-"""The collector of findings: one for each cause, with a count."""
+"""The collector of findings, which keeps one finding with a count for each cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["FindingCollector", "UndefinedRead"]
 
 
 def _replaces(severity: str, held: str) -> bool:
-    """Return whether a finding of one severity replaces one of another: an error replaces advice."""
+    """Return whether a finding of a severity replaces a finding of severity `held`: an error replaces advice."""
     return severity == "error" and held == "advice"
 
 
@@ -27,7 +27,8 @@ class UndefinedRead(NamedTuple):
     ----------
     instruction : Instruction
     offsets : numpy.ndarray of bool
-        The bytes of the shared memory of a CTA; empty for a shuffle.
+        For each byte of the shared memory of a CTA, whether the instruction reads it while undefined; empty for a
+        shuffle.
     local_offsets : set of int
         The bytes of the local memory of a thread.
     is_of_columns : bool
@@ -41,7 +42,7 @@ class UndefinedRead(NamedTuple):
 
 
 class FindingCollector:
-    """The findings of a launch: violations of one kind at the same statements are one finding."""
+    """The findings of a launch; violations of one kind at the same statements are one finding."""
 
     def __init__(self) -> None:
         self._parts: Parts | None = None
@@ -49,15 +50,15 @@ class FindingCollector:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
-        self.undefined: dict[tuple, UndefinedRead] = {}  # by the keys of their findings
+        self.undefined: dict[tuple, UndefinedRead] = {}  # by the key of each finding
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def begin(self, parts: Parts) -> None:
-        """Take the parts of the machine, whose names the sentences contain."""
+        """Set the parts of the machine, from which the messages take the names of threads and memory."""
         self._parts = parts
 
     def site(self, instruction: Instruction) -> int:
-        """Return the number of an instruction; a kernel keeps its instructions, so that identity is enough."""
+        """Return the number of an instruction; instructions live as long as their kernel, so their ``id`` is unique."""
         number = self._sites.get(id(instruction))
         if number is None:
             number = self._sites[id(instruction)] = len(self._instructions)
@@ -65,11 +66,11 @@ class FindingCollector:
         return number
 
     def instruction(self, site: int) -> Instruction:
-        """Return the instruction of a number."""
+        """Return the instruction that has a number."""
         return self._instructions[site]
 
     def report(self, violation: Violation) -> None:
-        """Add a violation, or count it with an equal one; an error replaces advice of the same cause."""
+        """Add a violation, or increment the count of its cause; an error replaces advice of the same cause."""
         key = (violation.KIND, *violation.cause)
         held, severity = self._found.get(key), violation.severity
         if held is not None and not _replaces(severity, held.severity):
@@ -82,17 +83,17 @@ class FindingCollector:
             self.racing_reads.setdefault(pair, []).append(key)
 
     def excuse(self, read: Instruction, write: Instruction, reason: str) -> None:
-        """Turn the races of a load and a write into advice, for a reason."""
+        """Turn the races of a load and a write into advice, and add the reason to the messages."""
         for key in self.racing_reads[read, write]:
             self._decide(key, "advice", reason)
 
     def undecided(self) -> dict[tuple, UndefinedRead]:
-        """Return the reads of undefined values at instructions that no error names."""
+        """Return the reads of undefined values, except at instructions of which an error was found."""
         named = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
         return {key: read for key, read in self.undefined.items() if id(read.instruction) not in named}
 
     def accuse(self, key: tuple, reason: str) -> None:
-        """Turn advice into an error, for a reason."""
+        """Turn advice into an error, and add the reason to the message."""
         self._decide(key, "error", reason)
 
     def _decide(self, key: tuple, severity: str, reason: str) -> None:
@@ -101,7 +102,7 @@ class FindingCollector:
         self._found[key] = replace(held, severity=severity, message=message)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one finding for each cause, in order; unrolled or inlined copies of a statement are one cause."""
+        """Return one finding for each cause in the order of detection; copies of a source line are one cause."""
         merged: dict[tuple, Finding] = {}
         for key, finding in self._found.items():
             cause = (finding.kind, finding.source, finding.other) if finding.source else key

@@ -1,4 +1,4 @@
-"""The facts of two accesses to global memory, from the shadow and the clocks."""
+"""The facts of a violation by two accesses to global memory, which the shadow and the clocks contain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Pair = TypeVar("_Pair", bound=GlobalPair)
 
 
 class GlobalFacts:
-    """The facts of violations: a prior access to global memory, and the present one.
+    """The source of the facts of violations: a prior access to global memory, and the present access.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GlobalFacts:
         now: Instruction,
         **facts: Any,
     ) -> _Pair:
-        """Return a violation of class `kind`: a prior access, and the access of a thread or its operation."""
+        """Return a violation of class `kind` by a prior access and the present access of a thread or its operation."""
         threads, is_operation = self._clocks.threads, past.column >= self._clocks.threads
         return kind(
             now=now,
@@ -67,10 +67,10 @@ class GlobalFacts:
         return self.of(GlobalFenceMissing, past, lane, mark, access, now, related=related, is_disputed=disputed)
 
     def after(self, lane: int, mark: IssueRecord | None) -> Any:
-        """Return the last barrier or wait before an access, or before an operation was issued."""
+        """Return the last barrier or wait before the access of a thread, or before the issue of its operation."""
         return self._history.before(lane) if mark is None else mark.after
 
     def _key(self, past: PriorAccess) -> object:
-        """Return the object on which an earlier operation completes, if it is still known."""
+        """Return the object on which an earlier operation completes; None if its cluster has ended."""
         known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
         return self._clocks.key(past.slot, past.column) if known else None

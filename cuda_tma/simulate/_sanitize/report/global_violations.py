@@ -1,4 +1,4 @@
-"""The violations of two accesses to global memory: a class for each, with its message."""
+"""The violations of two accesses to global memory: a class with its message for each kind."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalPair(Violation):
-    """Two accesses to global memory: `now` is the later one, `other` the earlier one.
+    """Two accesses to global memory: `now` is the later access, `other` the earlier access.
 
     Attributes
     ----------
     access, other_access : str
-        ``"read"`` or ``"write"``; the later one may be ``"atomic"``.
+        The kinds of the later and the earlier access: ``"read"`` or ``"write"``, or ``"atomic"`` for the later one.
     is_operation, other_is_operation : bool
-        Whether an operation makes the access.
+        Whether an asynchronous operation makes the later, and the earlier, access.
     other_lane : int or None
         The thread of the earlier access; None for an operation or a thread of another cluster.
     address : int
-        The first byte of both.
+        The address of the first byte that both accesses have in common.
     """
 
     other: Instruction
@@ -67,7 +67,7 @@ class GlobalPair(Violation):
     def accesses(self, parts: Parts) -> str:
         """Return both accesses in words.
 
-        An example: ``thread 0 reads global memory at 0x10 by atom.add.u32, which thread 32 at a.cu:5 wrote``.
+        An example is ``thread 0 reads global memory at 0x10 by atom.add.u32, which thread 32 at a.cu:5 wrote``.
         """
         place, done = place_of(self.other.places, self.other.line), "wrote" if self.other_access == "write" else "read"
         verb = "read" if self.access == "read" else "write"
@@ -81,13 +81,13 @@ class GlobalPair(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalRace(GlobalPair):
-    """Two accesses that nothing orders."""
+    """Two accesses to global memory that nothing orders."""
 
     KIND = "race"
 
     @property
     def _is_mixed(self) -> bool:
-        """Whether exactly one of the two is strong, and that one is not a load."""
+        """Whether exactly one of the two accesses is strong, and the strong access is not a load."""
         now, other = self.now, self.other
         return _is_strong(other) != _is_strong(now) and "ld" not in (now if _is_strong(now) else other).opcode
 
@@ -101,7 +101,7 @@ class GlobalRace(GlobalPair):
 
     @property
     def racing_read(self) -> tuple[Instruction, Instruction] | None:
-        """The load and the write of two threads, if one of both is a load."""
+        """The load and the write of a race between two threads; None if neither access is a load."""
         if self.is_operation or self.other_is_operation or (self.access == "read") == (self.other_access == "read"):
             return None
         return (self.now, self.other) if self.access == "read" else (self.other, self.now)
@@ -112,7 +112,7 @@ class GlobalRace(GlobalPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalFenceMissing(GlobalPair):
-    """Two ordered accesses through two proxies, with no proxy fence between them."""
+    """Two ordered accesses through different proxies without a proxy fence between them."""
 
     KIND, RULE, REMEDY = "missing-proxy-fence", "proxy", FENCE_OF_GLOBAL
 
@@ -122,12 +122,12 @@ class GlobalFenceMissing(GlobalPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NotMorallyStrong(GlobalPair):
-    """Two strong accesses, one of which is out of the scope of the other or accesses other bytes.
+    """Two strong accesses that are not morally strong, because of their scopes or their bytes.
 
     Attributes
     ----------
     lacks : str
-        ``"scope"`` or ``"size"``.
+        The condition that fails: ``"scope"`` or ``"size"``.
     """
 
     KIND, RULE, REMEDY = "race", "morally strong", ONE_SIZE
@@ -148,7 +148,7 @@ class NotMorallyStrong(GlobalPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NonCoherentLoad(GlobalPair):
-    """A load through the non-coherent cache of bytes that the kernel has written."""
+    """A load through the non-coherent cache that reads bytes which the kernel has written."""
 
     KIND, RULE, REMEDY = "race", "nc", COHERENT_LOAD
 
@@ -175,5 +175,5 @@ def _by(instruction: Instruction) -> str:
 
 
 def _is_strong(instruction: Instruction) -> bool:
-    """Return whether an access is strong; so is each element of a TMA reduction."""
+    """Return whether an access is strong; a TMA reduction is strong for each element."""
     return is_strong(instruction) or instruction.opcode[:2] == ("cp", "reduce")

@@ -1,4 +1,4 @@
-"""The violations of mbarriers: a class for each, with its message."""
+"""The violations of mbarriers: a class with its message for each kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MbarrierNotReady(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierNotFenced(Violation):
-    """A signal through the async proxy with no fence after the initialization of the mbarrier."""
+    """A signal through the async proxy to an mbarrier without a fence after its initialization."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
     REMEDY = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
@@ -53,7 +53,7 @@ class MbarrierNotFenced(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OtherMbarrierSignaled(Violation):
-    """A copy that names an mbarrier in another CTA than its destination."""
+    """A copy whose mbarrier is in another CTA than its destination."""
 
     KIND, RULE = "cluster", "elsewhere"
     REMEDY = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
@@ -71,7 +71,7 @@ class OtherMbarrierSignaled(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnexpectedBytes(Violation):
-    """An mbarrier that ends with a negative tx-count."""
+    """An mbarrier whose tx-count is negative when its use ends."""
 
     KIND, RULE, IS_ADVICE = "transaction-count", "bytes", True
     REMEDY = (
@@ -91,7 +91,7 @@ class UnexpectedBytes(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ArrivalTooEarly(Violation):
-    """An arrival that counts for the preceding phase in another order, though that has all its arrivals."""
+    """An arrival that, in another order of threads, counts for the preceding phase, which needs no more arrivals."""
 
     KIND, RULE = "barrier-use", "arrivals"
     REMEDY = (
@@ -118,7 +118,7 @@ class ArrivalTooEarly(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierUnordered(SharedPair):
-    """The use of an mbarrier that is not ordered after its initialization."""
+    """The use of an mbarrier by a thread without order after the initialization of the mbarrier."""
 
     KIND, RULE, REMEDY = "barrier-use", "init", _BEFORE_USE
     position: int
@@ -130,7 +130,7 @@ class MbarrierUnordered(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierInitInUse(SharedPair):
-    """The initialization of an mbarrier that is not ordered after earlier uses of its bytes."""
+    """The initialization of an mbarrier without order after earlier uses of its bytes."""
 
     KIND, RULE = "barrier-use", "init"
     REMEDY = "initialize each mbarrier once, or execute a barrier of all its users before it is initialized again"
@@ -141,7 +141,7 @@ class MbarrierInitInUse(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierInvalInUse(SharedPair):
-    """The invalidation of an mbarrier that is not ordered after its earlier uses."""
+    """The invalidation of an mbarrier without order after the earlier uses of the mbarrier."""
 
     KIND, RULE = "barrier-use", "inval"
     REMEDY = "put __syncthreads() between the last use of the mbarrier by any thread and mbarrier.inval"
@@ -155,7 +155,7 @@ class MbarrierInvalInUse(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierAsMemory(SharedPair):
-    """An ordinary access and the use of an mbarrier with bytes in common."""
+    """An ordinary access to bytes that are also in use as an mbarrier."""
 
     KIND, RULE = "barrier-use", "init"
     REMEDY = "access an mbarrier by mbarrier instructions only, and execute mbarrier.inval first"

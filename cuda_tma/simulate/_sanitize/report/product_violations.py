@@ -26,7 +26,7 @@ _EVENTS = {
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ExitBeforeProduct(Violation):
-    """A warpgroup that ends before its product is complete."""
+    """A warpgroup that ends before its ``wgmma`` is complete."""
 
     KIND, RULE = "wgmma-order", "wgmma"
     REMEDY = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
@@ -37,7 +37,7 @@ class ExitBeforeProduct(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ProductNotFenced(Violation):
-    """The first product of a warpgroup, with no fence before it."""
+    """The first ``wgmma`` of a warpgroup without a ``wgmma.fence`` before it."""
 
     KIND, RULE = "wgmma-order", "registers"
     REMEDY = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
@@ -48,7 +48,7 @@ class ProductNotFenced(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RegistersInUse(Violation):
-    """An access to registers of a pending product, or a product with no fence after a write of its registers."""
+    """An access to registers of a pending ``wgmma``, or a ``wgmma`` without a fence after writes of its registers."""
 
     KIND, RULE = "wgmma-order", "flight"
     REMEDY = (

@@ -168,17 +168,17 @@ def remedy_of(
     is_in_bulk_group: bool = False,
     is_elsewhere: bool = False,
 ) -> str:
-    """Return the remedy that orders an access after another.
+    """Return the remedy that orders the present access after an earlier access.
 
     Parameters
     ----------
     was : str
-        The earlier access: ``"read"``, ``"write"`` or ``"atomic"``.
+        The kind of the earlier access: ``"read"``, ``"write"`` or ``"atomic"``.
     now : Instruction
     completes_on : str
-        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for a thread.
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty if a thread accesses.
     is_own : bool
-        Whether the issuing thread of the present operation made the earlier access, after it issued the operation.
+        Whether the present operation's issuing thread made the earlier access, after the issue.
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the present operation.
     is_elsewhere : bool

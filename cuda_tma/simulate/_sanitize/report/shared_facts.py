@@ -1,4 +1,4 @@
-"""The facts of two accesses to shared memory, from the shadow and the clocks."""
+"""The facts of a violation by two accesses to shared memory, which the shadow and the clocks contain."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Pair = TypeVar("_Pair", bound=SharedPair)
 
 
 class SharedFacts:
-    """The facts of violations: a conflict in the shadow of shared memory, and the present access.
+    """The source of the facts of violations: the prior accesses in the shadow, and the present access.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class SharedFacts:
         now: Instruction,
         **facts: Any,
     ) -> _Pair:
-        """Return a violation of class `kind`: the first conflict of `found`, and an access of a thread or operation."""
+        """Return a violation of class `kind` by the first access in `found` and the access of a thread or operation."""
         earlier, (first, size_bytes, threads) = self._earlier(found, lane), self._extent(found)
         return kind(
             now=now,
@@ -99,17 +99,17 @@ class SharedFacts:
         self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction, by: Instruction,
         is_disputed: bool,
     ) -> OnlyWarpTogether:  # fmt: skip
-        """Return the violation of two accesses that only `by` orders, an instruction of a whole warp."""
+        """Return the violation of two accesses that only the instruction `by` of a whole warp orders."""
         related = ("its warp executes together", by), *self.after(lane, mark)
         facts = {"by": by, "is_disputed": is_disputed, "related": related}
         return self.of(OnlyWarpTogether, found, lane, mark, access, now, **facts)
 
     def after(self, lane: int, mark: IssueRecord | None) -> tuple[Explained, ...]:
-        """Return the last barrier or wait before an access, or before an operation was issued."""
+        """Return the last barrier or wait before the access of a thread, or before the issue of its operation."""
         return self._history.before(lane) if mark is None else mark.after
 
     def was_sent(self, found: Conflict, lane: int) -> bool:
-        """Return whether threads of another CTA have made the earlier access, by st.async."""
+        """Return whether threads of another CTA have made the earlier access by ``st.async``."""
         earlier = self._earlier(found, lane)
         return isinstance(earlier, tuple) and earlier[0] == "sent"
 
@@ -128,14 +128,14 @@ class SharedFacts:
         return self.of(kind, found, lane, mark, access, now, **facts)
 
     def _earlier(self, found: Conflict, lane: int) -> Any:
-        """Return the lane of the earlier access, or the object on which its operation completes."""
+        """Return the lane of the earlier access; for an operation, return the object on which it completes."""
         column, slot = int(found.columns[0]), self._clocks.slot_of(lane)
         if column < self._clocks.threads:
             return slot * self._clocks.threads + column
         return self._clocks.key(slot, column)
 
     def _is_elsewhere(self, earlier: Any, lane: int) -> bool:
-        """Return whether an operation completes on an mbarrier of another CTA than a lane's, or a thread is in one."""
+        """Return whether the earlier thread, or the mbarrier of the earlier operation, is in another CTA than a lane."""
         ctas = self._parts.geometry.cta_of_lane
         if isinstance(earlier, int):
             return bool(ctas[earlier] != ctas[lane])
@@ -144,7 +144,10 @@ class SharedFacts:
         return bool(earlier[1] // self._parts.memory.shared_pitch != ctas[lane])
 
     def _extent(self, found: Conflict) -> tuple[int, int, int]:
-        """Return the first byte, the number of bytes and of later accesses; of several CTAs, the part of the first."""
+        """Return the first byte of a conflict, the number of bytes, and the number of threads that make later accesses.
+
+        If the bytes belong to several CTAs, the result describes only the part in the first CTA.
+        """
         size, pitch = self._unit_bytes, self._parts.memory.shared_pitch
         ctas = found.units * size // pitch
         here = found.units[ctas == ctas[0]]

@@ -1,4 +1,4 @@
-"""The violations of two accesses to shared memory: a class for each, with its message."""
+"""The violations of two accesses to shared memory: a class with its message for each kind."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedPair(Violation):
-    """Two accesses to shared memory: `now` is the later one, `other` the earlier one.
+    """Two accesses to shared memory: `now` is the later access, `other` the earlier access.
 
     Attributes
     ----------
     access, other_access : str
-        ``"read"`` or ``"write"``; the later one may be ``"atomic"``.
+        The kinds of the later and the earlier access: ``"read"`` or ``"write"``, or ``"atomic"`` for the later one.
     is_operation : bool
-        Whether an operation that the thread has issued makes the later access.
+        Whether an operation of the thread makes the later access.
     other_lane : int or None
         The thread of the earlier access; None for an operation.
     first, size_bytes : int
-        The first byte of both, in the shared memory of all resident CTAs, and the number of bytes.
+        The first byte that both accesses have in common, and the number of such bytes. The first byte is a position in
+        the shared memory of all resident CTAs.
     threads : int
-        The number of threads that make the later access, each of a part of the bytes; 1 for an operation.
+        The number of threads that make the later access, each to a part of the bytes; 1 for an operation.
     """
 
     other: Instruction
@@ -76,7 +77,7 @@ class SharedPair(Violation):
         return f"{'the same thread' if same else parts.geometry.thread_name(self.other_lane)} at {place}"
 
     def memory(self, parts: Parts) -> str:
-        """Return the size and the name of the bytes, such as ``128 bytes at `tile` ``."""
+        """Return the number of common bytes and their name, such as ``128 bytes at `tile` ``."""
         name = parts.program.shared_name(self.first % parts.memory.shared_pitch)
         return f"{self.size_bytes} bytes {'at ' if name.startswith('`') else ''}{name}"
 
@@ -87,14 +88,14 @@ class SharedPair(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedRace(SharedPair):
-    """Two accesses that nothing orders.
+    """Two accesses to shared memory that nothing orders.
 
     Attributes
     ----------
     completes_on : str
-        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for a thread.
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty if a thread accesses.
     is_elsewhere : bool
-        Whether that is an mbarrier of another CTA, or the earlier thread is in one.
+        Whether the earlier thread, or the mbarrier of the earlier operation, is in another CTA.
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the later operation.
     """
@@ -132,7 +133,7 @@ class SameValue(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NarrowScope(SharedPair):
-    """Accesses of two CTAs that only operations of scope .cta order."""
+    """Accesses of two CTAs that only synchronization of the narrower scope .cta orders."""
 
     KIND, RULE, REMEDY = "race", "scope", WIDER_SCOPE
 
@@ -145,7 +146,7 @@ class NarrowScope(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedFenceMissing(SharedPair):
-    """Two ordered accesses through two proxies, with no proxy fence between them."""
+    """Two ordered accesses through different proxies without a proxy fence between them."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
 
@@ -161,12 +162,12 @@ class SharedFenceMissing(SharedPair):
         )
 
 
-# ---- an order that hardware keeps, and that the PTX ISA does not promise ----
+# ---- an order that hardware keeps, but that the PTX ISA does not guarantee ----
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpTogether(SharedPair):
-    """Two accesses that only an instruction of a whole warp orders, which does not order memory."""
+    """Two accesses that only an instruction of a whole warp orders, although it does not order memory."""
 
     KIND, RULE, REMEDY = "race", "order", WARP_BARRIER
     by: Instruction
@@ -181,7 +182,7 @@ class OnlyWarpTogether(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpgroupTogether(SharedPair):
-    """A product that reads bytes whose write precedes it in some threads of its warpgroup only."""
+    """A ``wgmma`` that reads bytes whose write precedes it in only some threads of its warpgroup."""
 
     KIND, RULE, REMEDY = "race", "order", WARPGROUP_BARRIER
 

@@ -1,4 +1,4 @@
-"""The violations of tensor memory: accesses that the end of a ``tcgen05`` operation does not precede."""
+"""The violations of tensor memory: accesses that do not wait for the end of an earlier operation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MISSING = {
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class TensorUnordered(Violation):
-    """An access of tensor memory that does not wait for the end of an earlier one."""
+    """An access to tensor memory that does not wait for the end of an earlier access."""
 
     KIND, RULE = "tcgen05-order", "tcgen05"
     other: Instruction
@@ -56,14 +56,14 @@ class TensorUnordered(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class StageInFlight(SharedRace):
-    """A write to shared memory that a pending ``tcgen05`` operation accesses."""
+    """A write to bytes of shared memory that a pending ``tcgen05`` operation accesses."""
 
     KIND, RULE = "tcgen05-order", "tcgen05"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenTensorMemory(Violation):
-    """A read of cells that were never written."""
+    """A read of cells of tensor memory that were never written."""
 
     KIND, RULE, IS_ADVICE = "tensor-memory", "tensor memory", True
     REMEDY = "write them first, or multiply without the input of D (enable-input-d false) the first time"

@@ -1,4 +1,4 @@
-"""A violation that a check has found, as a value: its facts, and the sentence, the rule and the remedy of its class."""
+"""A violation that a check has found: the facts of this case, and the rule and the remedy of its class."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ __all__ = ["Violation"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Violation(ABC):
-    """One violation.
+    """One violation of a rule.
 
     Attributes
     ----------
     now : Instruction
-        The statement at which it is found.
+        The statement at which the violation was found.
     lane : int
-        The thread that executes or has issued it.
+        The lane of the thread that executes this statement or has issued its operation.
     other : Instruction or None
-        The statement with which it conflicts.
+        The statement with which `now` conflicts.
     related : sequence of Explained
-        Statements that explain it.
+        Statements that explain the violation.
     is_disputed : bool
-        Whether hardware is known to keep the order, so that the violation is advice.
+        Whether the rule is disputed, for example because hardware keeps the order; the violation is then advice.
     KIND, RULE, REMEDY : str
         The kind of the finding, the key of its rule in :data:`RULES`, and the remedy.
     IS_ADVICE : bool
@@ -52,7 +52,7 @@ class Violation(ABC):
 
     @abstractmethod
     def sentence(self, parts: Parts) -> str:
-        """Return the event, with its numbers and places."""
+        """Return a sentence that describes the event, with its numbers and places."""
 
     @property
     def severity(self) -> str:
@@ -68,16 +68,16 @@ class Violation(ABC):
 
     @property
     def racing_read(self) -> tuple[Instruction, Instruction] | None:
-        """The load and the write of a race of two threads, if a replay can decide whether the value has an effect."""
+        """The load and the write of a race between two threads if a replay can decide on the effect; otherwise None."""
         return None
 
     @property
     def cause(self) -> tuple[int, ...]:
-        """The statements, by ``id``: violations of one kind with one cause are one finding."""
+        """The ``id`` of each statement; violations of one kind with the same statements are one finding."""
         return (id(self.now),) if self.other is None else (id(self.other), id(self.now))
 
     def finding(self, parts: Parts) -> Finding:
-        """Return the finding of a report."""
+        """Return the finding that reports this violation."""
         now, other, rule = self.now, self.other, self.rule
         blocks, threads = parts.geometry.blocks_and_threads(np.array([self.lane]))
         places, line = (other.places, other.line) if other is not None else ((), 0)
@@ -90,9 +90,9 @@ class Violation(ABC):
         return Finding(*what, 1, places, line, rule, self.remedy, beside)
 
     def thread(self, parts: Parts) -> str:
-        """Return the name of the thread."""
+        """Return the name of the thread of the violation."""
         return parts.geometry.thread_name(self.lane)
 
     def issued(self, parts: Parts) -> str:
-        """Return the name of the operation that the thread has issued."""
+        """Return the name of the operation that the thread has issued, with its thread."""
         return f"{name_of(self.now)} that {self.thread(parts)} issued"

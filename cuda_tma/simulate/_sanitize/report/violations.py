@@ -1,4 +1,4 @@
-"""The violations of grids, exits, clusters, tensor maps and undefined values: a class for each, with its message."""
+"""The violations of grids, exits, clusters, tensor maps and undefined values: a class with its message for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BeforeGridWait(Violation):
-    """Accesses of a grid that began early, without a wait, and of the preceding grid to the same memory."""
+    """An access of a grid without a preceding wait, and a conflicting access of the preceding grid."""
 
     KIND, RULE, REMEDY = "race", "grids", WAIT_FOR_GRIDS
     access: str
@@ -71,7 +71,7 @@ class StoreReadsAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CopyWritesAfterExit(Violation):
-    """A ``cp.async`` for which no thread of its CTA has waited."""
+    """A ``cp.async`` for which no thread of its CTA has waited before the CTA ends."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute cp.async.wait_all before the end, or issue no unused copy"
@@ -86,7 +86,7 @@ class CopyWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class LoadWritesAfterExit(Violation):
-    """A load that may write shared memory of a CTA that has ended."""
+    """A load that may write the shared memory of a CTA after the end of the CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "issue no unused load, or wait for it before the end"
@@ -102,7 +102,7 @@ class LoadWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SendReadsAfterExit(Violation):
-    """A copy to another CTA that may read shared memory of a CTA that has ended."""
+    """A copy to another CTA that may read the shared memory of its own CTA after the end of that CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
@@ -134,7 +134,7 @@ class RemoteUseAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteLoadAfterExit(Violation):
-    """A load that only a relaxed arrival at the cluster's barrier orders before the end of the CTA that it reads."""
+    """A load from another CTA that only a relaxed arrival at the cluster's barrier orders before that CTA's end."""
 
     KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
     REMEDY = (
@@ -169,7 +169,7 @@ class WithoutClusters(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ChangedMap(Violation):
-    """A copy that uses a changed map without a release or an acquire; `lacks` names the fence."""
+    """A copy that uses a changed map without a release or an acquire; `lacks` is the name of the missing fence."""
 
     KIND, RULE, REMEDY = "missing-tensor-map-fence", "map", RELEASE_MAP
     other: Instruction
@@ -189,7 +189,7 @@ class ChangedMap(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MapInMemory(Violation):
-    """The use of a map in global memory of which the TMA unit may have a stale copy."""
+    """The use of a map in global memory without an acquire; the TMA unit may have a stale copy of the map."""
 
     KIND, RULE = "missing-tensor-map-fence", "map"
     REMEDY = (
@@ -221,12 +221,12 @@ class MapInUse(Violation):
         )
 
 
-# ---- values without a definition ----
+# ---- undefined values ----
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AbsentShuffleSource(Violation):
-    """A shuffle that reads the value of a lane that takes no part."""
+    """A shuffle that reads the value of a lane that does not execute it."""
 
     KIND, RULE, IS_ADVICE = "barrier-divergence", "shuffle", True
     REMEDY = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
@@ -244,7 +244,7 @@ class AbsentShuffleSource(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenLocalMemory(Violation):
-    """A read of local memory that its thread has not written."""
+    """A read of local memory that the reading thread has not written."""
 
     KIND, RULE, IS_ADVICE = "uninitialized-read", "local", True
     REMEDY = "write each element of the local array before it is read; compare the indices of both accesses"
@@ -260,7 +260,7 @@ class UnwrittenLocalMemory(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenSharedMemory(Violation):
-    """A read of shared memory that was never written, by a thread or its operation."""
+    """A read, by a thread or its operation, of shared memory that was never written."""
 
     KIND, RULE, IS_ADVICE = "uninitialized-read", "undefined", True
     REMEDY = "write the bytes before the read, or wait for the copy that writes them; their initial value is undefined"
