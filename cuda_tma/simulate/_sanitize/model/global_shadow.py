@@ -216,7 +216,7 @@ class GlobalShadow:
         )
 
     def written(self, these: AreaCells) -> PriorAccess | None:
-        """Return any write of this launch to one of the units, ordered or unordered; None if it has not written them."""
+        """Return any write of this launch to one of the units, ordered or unordered; None if all are unwritten."""
         area = these.area
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
             found = np.flatnonzero(row.stamps[these.units])

@@ -135,7 +135,7 @@ class SharedFacts:
         return self._clocks.key(slot, column)
 
     def _is_elsewhere(self, earlier: Any, lane: int) -> bool:
-        """Return whether the earlier thread, or the mbarrier of the earlier operation, is in another CTA than a lane."""
+        """Return whether the earlier thread, or the earlier operation's mbarrier, is outside the CTA of a lane."""
         ctas = self._parts.geometry.cta_of_lane
         if isinstance(earlier, int):
             return bool(ctas[earlier] != ctas[lane])
