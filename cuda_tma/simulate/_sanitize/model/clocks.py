@@ -84,8 +84,7 @@ class Clocks:
     threads : int
         The number of threads of a cluster. The first columns belong to them, by their position in the cluster.
     slots : int
-        The number of slots for resident clusters. The next columns belong to them. The value of a cluster's column is a
-        time: all accesses of that cluster before this time precede.
+        The number of slots for resident clusters, whose columns come next and contain times. Earlier accesses precede.
     each : numpy.ndarray
         The columns of the threads of a cluster.
     now : int
@@ -180,10 +179,7 @@ class Clocks:
         return found
 
     def known_to_warps(self, lanes: np.ndarray) -> np.ndarray | None:
-        """Return the values of adjacent warps, [row, warp, column], which do not contain the lanes' own columns.
-
-        The result is None if a lane has another value above that of its warp.
-        """
+        """Return the values of adjacent warps, [row, warp, column]; None if a lane has acquired more than its warp."""
         if self._apart[lanes].any():
             return None
         return self.warps[:, int(lanes[0]) // WARP : int(lanes[-1]) // WARP + 1].copy()
@@ -257,10 +253,7 @@ class Clocks:
         return self.nothing() if known is None else known
 
     def published_with_others(self, lane: int, scope: int) -> np.ndarray:
-        """Return the clock that a relaxed operation of a lane releases at a scope.
-
-        It contains the clocks at the fences of other lanes that happen before the operation.
-        """
+        """Return the clock that a relaxed operation releases: that of all fences of a scope that happen before it."""
         known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
         given = self.fences.met(lane, known, scope)
         return self.nothing() if given is None else self.fitting(given)
@@ -270,10 +263,7 @@ class Clocks:
         return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
 
     def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
-        """Return the part of a clock that an operation of scope ``.cta`` transfers to another CTA.
-
-        Row `visible` of the result contains no values of threads.
-        """
+        """Return the part of a clock that scope ``.cta`` transfers to another CTA: no threads in row `visible`."""
         if self.visible == ORDERED:
             return clock
         clock = clock.copy()
@@ -281,10 +271,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of global memory to the row FENCED.
-
-        Copy the times of other clusters from the other rows, and set the time of the own cluster to the present time.
-        """
+        """Apply a proxy fence of global memory: copy clusters' times to FENCED, but the present time for its own."""
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)
@@ -315,8 +302,7 @@ class Clocks:
         """Let each lane that meets others at a barrier acquire their observations by its own next fence.
 
         Any two fence.sc, such as __threadfence(), are ordered. Here the fence of the releasing thread is the
-        first, because a write after it was observed (PTX ISA, "Fence-SC"). In some grid barriers, the thread that polls
-        executes no fence, but the threads of its CTA do.
+        first, because a write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers contain no fence.
         """
         for scope, clock in enumerate(noticed):
             for lane in as_array(lanes).tolist() if clock is not None else ():
@@ -384,10 +370,7 @@ class Clocks:
         self._apart[here] = False
 
     def complete(self, lanes: Lanes, column: Any, value: Any, fenced: bool = True) -> None:
-        """Record that the asynchronous operations of a column are complete up to a value.
-
-        All lanes have one column and value in common, or each lane has its own.
-        """
+        """Record that operations are complete up to a value, in one column for all lanes or in one for each lane."""
         self._together.clear()
         self.heard[lanes] = self.now
         of, here = slice(None, None, 1 if fenced else 2), as_array(lanes)
