@@ -1,4 +1,5 @@
-"""Find unidiomatic syntax in the repository's prose: Markdown without code, comments, docstrings and other strings.
+"""A search for unidiomatic syntax in the repository's prose: Markdown without code, comments, docstrings and other
+strings.
 
 ``tests/data/prose_patterns.json`` contains the patterns. ``python -m tests.prose`` lowers the budgets in
 ``tests/data/prose_budget.json`` to the present counts;
@@ -22,7 +23,7 @@ ROOT = Path(__file__).parent.parent
 BUDGET = Path(__file__).parent / "data" / "prose_budget.json"
 SUFFIXES = {".py", ".pyx", ".pxd", ".md", ".cuh", ".cu", ".h"}
 SKIPPED = {"build", "dist", "golden"}
-GENERATED = ("docs/errors/", "docs/headers/")  # pages that the build of the site writes
+GENERATED = ("docs/errors/", "docs/headers/")  # the build of the site writes these pages
 
 PATTERNS = json.loads((Path(__file__).parent / "data" / "prose_patterns.json").read_text())
 _ANYWHERE, _IN_DOCSTRINGS = (
@@ -49,7 +50,7 @@ class Hit(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """A paragraph, comment or string on one line."""
+    """A paragraph, comment or string as one line."""
 
     text: str
     is_docstring: bool = False
@@ -78,7 +79,7 @@ def hits() -> list[Hit]:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder that has the budget of a file: two levels in the package, else one."""
+    """Return the folder whose budget applies to a file: two levels in the package, otherwise one level."""
     parts = path.split("/")
     depth = 2 if parts[0] == "cuda_tma" else 1
     return "/".join(parts[: min(depth, len(parts) - 1)]) or "."

@@ -1,4 +1,4 @@
-"""The GitHub action, as far as a shell can run it: it fails at a wrong kernel, and passes after the fix."""
+"""Tests of the steps of the GitHub action in a shell: it fails at a wrong kernel, and passes after the fix."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ LINE = 1 + WRONG.splitlines().index("    out[threadIdx.x] = row[63 - threadIdx.x
 
 @pytest.fixture
 def judge(tmp_path):
-    """judge(program, baseline) -> status, the lines of the findings: the step of the action, on a project."""
+    """Return judge(program, baseline), which runs the step of the action on a project and returns the status and the
+    lines of findings."""
     binaries = tmp_path / "bin"
     binaries.mkdir()
     tool = binaries / "cuda-tma"
@@ -68,7 +69,7 @@ def test_the_step_fails_at_the_line_passes_after_the_fix_and_reports_only_new_fi
 
 
 def test_the_steps_use_no_input_in_a_script():
-    """Steps read inputs from the environment, so that the text of an input is not code of the step."""
+    """Steps read inputs from the environment, so that the text of an input is not code in a step."""
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step["run"]] == []
 
 

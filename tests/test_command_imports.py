@@ -1,5 +1,4 @@
-"""The command line is a user of the package: it imports public names, except for a list that may only become
-shorter."""
+"""Tests that the command imports public names of the package, except those in a list that may only become shorter."""
 
 import ast
 from collections.abc import Iterator
@@ -9,17 +8,17 @@ import pytest
 
 COMMAND = Path(__file__).parent.parent / "cuda_tma" / "_command"
 
-# Modules of the command's infrastructure that are not an interface: input limits, files of users, texts in messages,
-# and the sessions that run a script on the simulator.
+# Private modules that the command may import: limits on inputs, files of users, texts in messages, and the sessions
+# that run a script on the simulator.
 SHARED = {"_budget", "_files", "_given", "_intercept"}
-# Private names that the command still needs, by module: no user needs them, and no public function returns them.
+# Private names that the command still needs, by module. No public function returns them.
 PRIVATE = {
-    # facts that the library's own errors and rules share with the command
+    # facts that the errors and rules of the library also use
     "_compute_capability": {"parse_compute_capability"},
     "_cuda_errors": {"CUDA_ERRORS", "OBSERVED", "CudaError", "find_error"},
     "_data_type": {"element_bits"},
     "_limits": {"DESCRIPTOR_BYTES", "TMA_SINCE"},
-    # the pieces of the page of --html
+    # the parts of the page of --html
     "_show": {"pages", "svg", "timeline_svg"},
     # the user's part of a chain of inlined calls
     "simulate._places": {"by_way_of", "statements"},
@@ -27,7 +26,7 @@ PRIVATE = {
 
 
 def imports(source: str) -> Iterator[tuple[str, str]]:
-    """Yield each module of the package that a module of the command imports from, and the name."""
+    """Yield each module of the package from which the command's module imports, and the name."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.level == 2 or (node.module or "").startswith("cuda_tma")):
             module = (node.module or "").removeprefix("cuda_tma").removeprefix(".")
@@ -37,7 +36,7 @@ def imports(source: str) -> Iterator[tuple[str, str]]:
 
 
 def private(source: str) -> set[tuple[str, str]]:
-    """Return the modules and names that a source imports from private modules, except the shared ones."""
+    """Return the private modules, and the names of them, that a source imports, except the shared ones."""
     return {
         (module, name)
         for module, name in imports(source)

@@ -1,4 +1,4 @@
-"""Every spelling of a compute capability, and invalid ones."""
+"""Tests of compute capabilities in every form, and of invalid ones."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md, the map of the repository, matches the repository."""
+"""Tests that CONTRIBUTING.md, the map of the repository, matches the repository."""
 
 import re
 from pathlib import Path

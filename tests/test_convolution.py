@@ -1,4 +1,4 @@
-"""A convolution's geometry: the columns of its im2col map equal the unfolded input."""
+"""Tests of a convolution's geometry: the columns of its im2col map equal the unfolded input."""
 
 import dataclasses
 import itertools
@@ -20,7 +20,7 @@ def case_params(case):
 
 
 def loaded(case):
-    """Return the matrix of the emulator's loads: (output pixels, taps, channels), in whole columns and chunks."""
+    """Return the matrix of the emulator's loads, (output pixels, taps, channels), in whole columns and chunks."""
     params, memory, place = case_params(case), view_bytes(case.elements), case.smem_bytes()
     assert check(params) == ()
     matrix = np.full_like(case.expected(), 0xEE)
@@ -44,7 +44,7 @@ def test_columns_of_all_output_pixels_at_all_taps_are_the_unfolded_tensor(dims):
 
 
 def _spare_pixels(case):
-    """Return by dimension whether the stride leaves pixels over at the end."""
+    """Return for each dimension whether the last stride leaves unused pixels."""
     g = case.geometry
     spans = [e + sum(p) - r - 1 for e, p, r in zip(case.extents, g.padding, g.reach, strict=True)]
     return [span % step > 0 for span, step in zip(spans, g.stride, strict=True)]
@@ -52,7 +52,7 @@ def _spare_pixels(case):
 
 @pytest.mark.parametrize("change", [{"stride": 2}, {"dilation": 2}, {"padding": 0}, {"padding": ((1, 1), (2, 0))}])
 def test_another_geometry_gives_another_matrix(change):
-    """The comparison can fail: loads of one convolution are not the unfolded tensor of another."""
+    """The loads of one convolution differ from the unfolded tensor of another, so the comparison can fail."""
     elements = np.arange(2 * 9 * 9 * 16, dtype=np.uint32).reshape(2, 9, 9, 16) + 1
     case = Case(Convolution(3, padding=1), elements, 16, 32, "64B")
     other = dataclasses.replace(case, geometry=Convolution(**{"kernel_size": 3, "padding": 1, **change}))
@@ -189,7 +189,7 @@ def test_the_limits_are_the_drivers(dims):
 
 
 def test_a_split_filter_is_the_whole_filter():
-    """The remedy for a filter that is too large is two maps; the second is moved by its first tap's offset."""
+    """For a filter that is too large, the remedy is two maps. The second is moved by the offset of its first tap."""
     rng = np.random.default_rng(5)
     elements = rng.integers(0, 2**32, (2, 3, 160, 4), np.uint32)
     whole = Case(Convolution((1, 5), padding=((0, 0), (60, 60)), dilation=(1, 30)), elements, 4, 64, "NONE")
@@ -209,7 +209,7 @@ def test_a_split_filter_is_the_whole_filter():
 
 
 def test_a_tensor_without_dimensions_is_an_integer():
-    """An array of a single element is a sequence of one: the convolution is 1-D."""
+    """An array of a single element is a sequence of length one, so the convolution has one dimension."""
     tensor = pytest.importorskip("torch").tensor
     assert Convolution(tensor(3), padding=tensor(1)) == Convolution(3, padding=1)
     assert Convolution(tensor([3])) == Convolution((3,))

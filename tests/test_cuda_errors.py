@@ -1,4 +1,4 @@
-"""Errors on a GPU, as recorded there, and their explanations."""
+"""Tests of errors that a GPU reported, and of their explanations."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]
-NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # these calls return no error of an earlier kernel
+NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # these calls do not return an error of an earlier kernel
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
 
 def test_every_case_can_be_run():
-    """Its kernel exists and takes its arguments, and its map has bytes; no kernel is unused."""
+    """The kernel of each case exists and accepts its arguments, and its map has bytes. Each kernel has a case."""
     kernels = {case.kernel for case in CASES.values()}
     of_host = {name for name in kernels if name.startswith(HOST)}
     assert of_host == set(record_faults._HOST)
@@ -46,7 +46,7 @@ def test_the_kernels_compile():
 
 
 def test_every_case_was_recorded():
-    """Each process began after others had failed on the same device, and worked."""
+    """Each process began after other processes had failed on the same device, and worked."""
     assert [row["case"] for row in CASE_ROWS] == list(CASES)
     assert len(ROWS) > 120 and all(row["healthy"] == [0, 0] and "ended" not in row for row in ROWS)
 
@@ -73,7 +73,7 @@ def test_sources_match_the_recordings():
 
 @pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
 def test_sticky_errors(row):
-    """A kernel's error is returned by every later call; the host's own error only by its own call."""
+    """Every later call returns the error of a kernel. Only the call with an error of its own returns that error."""
     if row["found"] == "hang":
         assert "after" not in row
         return
@@ -88,11 +88,11 @@ def test_sticky_errors(row):
     elif not stays:
         assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
     else:
-        assert after["cuCtxSynchronize"] == stays  # after a prefetch, a later call returns it
+        assert after["cuCtxSynchronize"] == stays  # after a prefetch, a later call returns the error
 
 
 def test_a_blocking_launch_is_the_one_that_fails():
-    """The messages advise this: with CUDA_LAUNCH_BLOCKING=1 the launch itself returns its kernel's error."""
+    """With CUDA_LAUNCH_BLOCKING=1, as the messages recommend, the launch itself returns the error of its kernel."""
     found = {row["case"]: (row["launch"], row["found"]) for row in ROWS if "blocking" in row}
     assert found == {
         "a load": (0, 0),
@@ -100,7 +100,7 @@ def test_a_blocking_launch_is_the_one_that_fails():
         "the innermost coordinate is not a multiple of 16 bytes": (715, 715),
         "trap": (719, 719),
     }
-    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # otherwise a later call returns it
+    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # otherwise a later call returns the error
 
 
 def test_outcomes_in_words():
@@ -113,7 +113,7 @@ def test_outcomes_in_words():
     assert words["a store"] == "no error"
 
 
-# ---- the simulator's report of a fault that it once missed ----
+# ---- a fault that the simulator once did not report ----
 
 THROUGH_IM2COL_MAP = r"""
 #include <cuda_tma/tma.cuh>
@@ -138,7 +138,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map) {
     ],
 )
 def test_a_tiled_load_through_an_im2col_map(load, kinds):
-    """715 on hardware ("an im2col map in a tiled load")."""
+    """Hardware reports error 715 ("an im2col map in a tiled load")."""
     gpu = simulate.Device()
     options = TensorMapIm2colOptions((0, 0), (0, 0), 32, 32)
     images = np.zeros((2, 8, 8, 32), np.float32)

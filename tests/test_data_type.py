@@ -1,4 +1,4 @@
-"""Data types: their dtypes, their sizes, and the NumPy dtypes that show them."""
+"""Tests of data types: their dtypes, their sizes, and the NumPy dtypes that represent them."""
 
 import sys
 import types
@@ -106,14 +106,14 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
     if hasattr(ml_dtypes, name):
         assert dtype == np.dtype(getattr(ml_dtypes, name))
         assert _ml_dtype(name) == dtype
-        monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # simulates a missing package
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # this simulates a missing package
         assert _ml_dtype(name) == np.dtype(f"u{bits // 8}")
     else:
         assert code in (0, 1, 2, 5, 6)
 
 
 def test_a_name_unknown_to_numpy_is_looked_up_in_ml_dtypes(monkeypatch):
-    """NumPy has the names after an import of ml_dtypes, which this package avoids before."""
+    """NumPy has these names only after an import of ml_dtypes, which this package does not import before."""
 
     def dtype(value):
         if value == "bfloat16":

@@ -1,4 +1,4 @@
-"""Device: cuda.core's methods, here of a stand-in, and this package's additions."""
+"""Tests of Device: the methods of cuda.core, which a fake class provides here, and the additions of this package."""
 
 import pytest
 from cuda import core
@@ -44,7 +44,7 @@ def test_a_device_is_cuda_cores(stand_in):
 
 
 def test_attributes_are_stored_in_cuda_cores(stand_in):
-    """Every attribute that cuda.core stores in a slot goes there."""
+    """Every attribute that cuda.core stores in a slot is stored there."""
     device = Device(1)
     slots = [name for name, member in vars(core.Device).items() if type(member).__name__ == "member_descriptor"]
     assert slots
@@ -83,7 +83,7 @@ def test_a_descriptor_is_made_only_on_the_current_device(stand_in, driver, devic
 
 @pytest.fixture
 def no_driver(unfound_driver, monkeypatch):
-    """A machine without a driver, regardless of this one."""
+    """Simulate a machine without a driver, even if this machine has one."""
 
     def not_found(*_):
         raise OSError("no library")

@@ -1,6 +1,6 @@
-"""The delivered package: the source distribution, and wheels built from it, in environments made for them.
+"""Tests of the source distribution, and of wheels built from it, in new environments.
 
-This needs the package index and a C compiler, and takes minutes: ``make test-environments``.
+The tests need the package index and a C compiler, and take minutes: ``make test-environments``.
 """
 
 import ctypes
@@ -23,8 +23,8 @@ from tests.support.pythons import VERSIONS, find_python
 ROOT = Path(__file__).parent.parent
 pytestmark = pytest.mark.slow
 
-# The one wheel runs with the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
-# cuda-core 1.0.0 cannot be imported with cuda-bindings 13.0.0 to 13.1.0 (they lack cuDevSmResourceSplit).
+# The same wheel is tested with the oldest and newest cuda-bindings 12.9 and 13, and the oldest and newest cuda-core 1.
+# cuda-core 1.0.0 cannot be imported with cuda-bindings 13.0.0 to 13.1.0, which lack cuDevSmResourceSplit.
 PEERS = {
     "bindings 12.9.0, core 1.0.0": ("cuda-bindings==12.9.0", "cuda-core==1.0.0", "numpy==1.26.*"),
     "last bindings 12, core 1.0.0": ("cuda-bindings==12.*", "cuda-core==1.0.0"),
@@ -46,7 +46,7 @@ RUNTIMES = {
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
-# Tests on the fake driver, and the quick ones of those that need only NumPy, with the doctests.
+# Tests on the fake driver, the fast tests that need only NumPy, and the doctests.
 EXTENSION_TESTS = (
     *(f"test_{each}.py" for each in ("tensor_map", "tensor_map_im2col", "kernel_arg", "options")),
     "_read/test_reading.py",
@@ -75,20 +75,20 @@ except Exception as error:
 print(json.dumps({"file": cuda_tma.__file__, "message": message}))
 """
 
-# Paths by which a compiler or Python could find CUDA, or this source tree, unnoticed.
+# Variables that could let a compiler or Python find CUDA or this source tree.
 HIDDEN = {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "PYTHONPATH", "CFLAGS", "LDFLAGS"}
 ENVIRON = {name: value for name, value in os.environ.items() if name not in HIDDEN}
 
 
 def run(*command, **keywords):
-    """Return the command's output, with its errors if it fails."""
+    """Return the command's output. If the command fails, raise an error with its output."""
     result = subprocess.run(command, capture_output=True, text=True, env=ENVIRON, **keywords)
     assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-5000:]}\n{result.stderr[-5000:]}"
     return result.stdout
 
 
 def pip(python, *arguments):
-    """Use this environment's pip for another Python, which need not have a pip."""
+    """Use this environment's pip for another Python, which may not have a pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
 
 
@@ -101,9 +101,10 @@ def has_driver():
 
 
 def unpack_source_distribution(folder):
-    """Make it from a copy of the repository, so that no files of earlier builds are packed; return its place.
+    """Make the source distribution from a copy of the repository, so that it contains no files of earlier builds, and
+    return its folder.
 
-    Cython's C files go with it, so that they are not made again for every wheel.
+    It contains Cython's C files, so that the wheels need not translate the sources again.
     """
     copy, packed = folder / "copy", folder / "packed"
     leftovers = shutil.ignore_patterns(
@@ -135,7 +136,7 @@ def make_environment(python, folder, *requirements):
 
 
 def try_wheel(python, folder, sources, wheel, peers, modules, *options):
-    """Install the wheel and its peers, run a few probes, and run test modules of the source distribution on it.
+    """Install the wheel and the packages of a trial, run a few probes, and run test modules of the source distribution.
 
     Returns
     -------
@@ -149,7 +150,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
     found["demo"] = run(own, "-m", "cuda_tma", "demo", "--output", folder / "demo.png", cwd=folder)
-    for name in ("tests", "examples", "docs", "evaluation"):  # the tests read these
+    for name in ("tests", "examples", "docs", "evaluation"):  # the tests read these files
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     shutil.copy(sources / "README.md", folder)
     report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
@@ -158,7 +159,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
 
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory):
-    """Two workers, in the order of requests: a task that waits for another comes after it."""
+    """Return a pool of two workers that run tasks in order. A task that waits for another is requested after it."""
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--dest", tmp_path_factory.mktemp("index"), "pip"]
     asked = subprocess.run(command, capture_output=True, text=True, env=ENVIRON)
     if asked.returncode:
@@ -182,14 +183,15 @@ def wheel(pool, sources, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trials(request, pool, sources, wheel, tmp_path_factory):
-    """Start every requested trial at once: return name to a future of the result of :func:`try_wheel`."""
+    """Start every requested trial at once, and return a mapping from its name to a future of the result of
+    :func:`try_wheel`."""
     wanted = {item.callspec.id for item in request.session.items if "trials" in getattr(item, "fixturenames", ())}
 
     def try_python(python):
         folder, unpacked = tmp_path_factory.mktemp("python"), sources.result()
         own_wheel = build_wheel(python, folder, unpacked)
         modules = EXTENSION_TESTS + PURE_TESTS
-        # Doctests compile kernels.
+        # doctests compile kernels
         return try_wheel(python, folder / "venv", unpacked, own_wheel, ("nvidia-cuda-nvrtc",), modules, *DOCTESTS)
 
     def try_peers(peers):
@@ -235,7 +237,8 @@ def test_one_wheel_for_all_peers(trials, name):
 
 
 def test_the_source_distribution_is_the_repository(sources):
-    """It contains the tests and all files that they read; the trials above show that they pass from it."""
+    """The source distribution contains the tests and all files that they read. The trials above run the tests from
+    it."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("there is no git history with the repository's files")
@@ -260,7 +263,7 @@ def name_in_package(path):
 
 
 def test_metadata_for_an_index(wheel):
-    """The metadata contain the license, and a description without links to files that an index lacks."""
+    """The metadata contain the license, and a description without links to files that an index does not have."""
     with zipfile.ZipFile(wheel.result()) as packed:
         (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = email.message_from_bytes(packed.read(name))
@@ -289,4 +292,4 @@ def test_building_needs_no_cuda_header():
     included = set()
     for path in (ROOT / "cuda_tma").rglob("*.p[yx][xd]"):
         included |= set(re.findall(r'cdef extern from "([^"]*)"', path.read_text()))
-    assert included == {"Python.h", "sums.h"}  # the second is our own
+    assert included == {"Python.h", "sums.h"}  # the second library is this package's

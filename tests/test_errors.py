@@ -1,4 +1,4 @@
-"""The two errors: their content, and their transfer between processes."""
+"""Tests of the two error classes: their content, and their transfer between processes."""
 
 import copy
 import pickle
@@ -58,7 +58,7 @@ def load(column):
 
 
 def test_a_process_pool_hands_a_fault_on():
-    """It waits forever, or breaks, if it cannot read a worker's error."""
+    """If a pool cannot read a worker's error, it waits forever or breaks."""
     with ProcessPoolExecutor(1) as pool:
         assert pool.submit(load, 4).result(timeout=60) == 4096
         with pytest.raises(TensorMapFault, match="^CUDA_ERROR_ILLEGAL_INSTRUCTION: ") as fault:

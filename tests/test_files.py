@@ -1,4 +1,4 @@
-"""Text files that other programs write."""
+"""Tests of text files that other programs write."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors describe an argument briefly: the descriptions, and every public function that takes params."""
+"""Tests of the short descriptions of arguments in errors, for every public function that takes params."""
 
 from dataclasses import replace
 

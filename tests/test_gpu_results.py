@@ -1,4 +1,4 @@
-"""The record of the tests that need a GPU is of the present source, or lists the changes since."""
+"""Tests that the record of the GPU tests matches the present source, or lists the changes since."""
 
 import dataclasses
 import subprocess
@@ -71,7 +71,8 @@ def test_a_part_is_not_the_whole(run, whole):
 
 
 def test_parts_are_one_record_together(tmp_path, monkeypatch):
-    """They need the same commit and machine, and different tests; a file that no part has is missing."""
+    """Parts of one record have the same commit and machine, and different tests. A file that is in no part is
+    missing."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
     rest = dataclasses.replace(PART, files=sorted(FILES), counts={"passed": 4, "failed": 1}, failed=["tests/gpu/c"])
     for name, part in (("a", dataclasses.replace(PART, facts=["date: 1", *PART.facts])), ("b", rest)):
@@ -92,7 +93,7 @@ def test_parts_are_one_record_together(tmp_path, monkeypatch):
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
-    """A repository of two files, one of which is measured."""
+    """Return a repository of two files, one of which is measured."""
     monkeypatch.setattr(results, "ROOT", tmp_path)
     monkeypatch.delenv("CUDA_TMA_COMMIT", raising=False)
     for name in ("cuda_tma/a.py", "docs/b.md"):

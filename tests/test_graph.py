@@ -1,5 +1,4 @@
-"""Kernel nodes of graphs: added, changed, read back; and the objects that a graph keeps alive. The graphs have
-cuda.core's form."""
+"""Tests of kernel nodes of graphs: added, changed and read back, with the objects that a graph keeps alive."""
 
 import gc
 import struct
@@ -28,7 +27,7 @@ def definition(driver):
 
 @pytest.fixture
 def prepared(kernel, device_tensor):
-    """Return a map, a pointer and an int, launched."""
+    """Return a map, a pointer and an int that were launched."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
 
@@ -121,7 +120,7 @@ def test_a_single_argument_changes(driver, live, prepared, device_tensor):
     assert changed(driver) == [bytes(other), rest[0], struct.pack("i", 8)]
     assert (len(live), live[2], prepared[2]) == (3, 8, -7)
     (node,) = driver.nodes.values()
-    assert node.launch.arguments == [bytes(prepared[0]), *rest]  # the definition's
+    assert node.launch.arguments == [bytes(prepared[0]), *rest]  # the kernel of the definition
 
 
 def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
@@ -130,7 +129,7 @@ def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
     (node,) = driver.nodes.values()
     assert node.executable[0x7000].arguments == [made(tensor)]
     assert (node.executable[0x7000].grid, node.executable[0x7000].block) == ((5, 1, 1), (64, 1, 1))
-    live[0] = other = device_tensor((64, 128), address=1 << 34)  # typed: a tensor itself
+    live[0] = other = device_tensor((64, 128), address=1 << 34)  # a typed map from a tensor
     assert changed(driver) == [made(other)] and live[0] is other
 
 
@@ -251,7 +250,7 @@ def test_arguments_that_are_not_shown(driver, definition, prepared, shows, messa
         graph.arguments_of(node)
 
 
-# ---- keeping alive ----
+# ---- objects that are kept alive ----
 
 
 class Thing:
@@ -259,7 +258,7 @@ class Thing:
 
 
 def dropped():
-    """Return whether pending calls of this thread have run: they run between bytecodes."""
+    """Return whether pending calls of this thread have run. They run between bytecodes."""
     for _ in range(100):
         pass
     gc.collect()
@@ -272,7 +271,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
     del thing
     gc.collect()
     assert gone() is not None and driver.kept == [(0x6000, 0xA000)]
-    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # like the driver's own
+    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver does
     thread.start()
     thread.join()
     dropped()
@@ -280,7 +279,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
 
 
 def test_released_objects_wait_for_the_gil(driver, definition):
-    """Up to CPython 3.12 a native thread's request is handled when the main thread next takes the GIL."""
+    """Up to CPython 3.12, a request of a native thread is handled when the main thread next takes the GIL."""
     thing = Thing()
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)
@@ -290,7 +289,7 @@ def test_released_objects_wait_for_the_gil(driver, definition):
         pass
     if sys.version_info >= (3, 13):
         assert gone() is None
-    time.sleep(0)  # releases the GIL
+    time.sleep(0)  # this releases the GIL
     dropped()
     assert gone() is None and driver.user_objects == {}
 
@@ -313,7 +312,7 @@ def test_a_capture_keeps_objects(driver):
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
 def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, keeps_alive):
-    """It keeps the tensor that a map had then, whatever address the map gets later."""
+    """The node keeps the tensor that the map has at that time, whatever address the map has later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     prepared = cuda_tma.prepare(kernel("9TensorMap", sizes=(128,)), CONFIG, descriptor)
@@ -330,7 +329,7 @@ def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, k
 
 @pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
 def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
-    """Neither a node nor the objects that it would have kept are left."""
+    """A refused call leaves neither a node nor the objects that the node would have kept."""
     driver.errors[call] = 2
     with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
         graph.add_kernel_node(definition, prepared)
@@ -357,7 +356,7 @@ def test_a_refused_map_leaves_the_preceding_one(driver, live, device_tensor):
     first, second = (
         cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
     )
-    for _ in range(2):  # the first change takes another path than later ones
+    for _ in range(2):  # the first change takes a different path from later changes
         live[0] = first
         driver.errors["cuGraphExecKernelNodeSetParams"] = 1
         with pytest.raises(Exception, match="refused to change a node of kernel k"):

@@ -1,4 +1,5 @@
-"""Reports of a kernel that does not end: the planted ones on the simulator, records in the GPU's form, and the text."""
+"""Tests of reports of kernels that do not end: planted hangs on the simulator, records in the GPU's form, and the
+text."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def launched(gpu, planted):
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
 def test_the_simulator_reports_each(gpu, planted):
-    """The text is that of tests/gpu/test_hang.py for hardware; parentheses contain the copied bytes, which only the
+    """The text is that of tests/gpu/test_hang.py for hardware. Parentheses contain the copied bytes, which only the
     simulator has."""
     first = launched(gpu, planted)[0]
     assert first.kind == planted.finding
@@ -57,7 +58,7 @@ def test_the_simulator_reports_each(gpu, planted):
 
 
 def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
-    """The simulator has no memory for its report, and makes the report of the kernel itself."""
+    """The simulator has no memory for the watchdog's report, and makes its own report of the kernel."""
     planted, values, out = PLANTED[0], np.zeros((ROWS, WIDTH), np.uint8), np.zeros(1, np.int32)
     kernel = gpu.compile(planted.source, "hang", defines={"CUDA_TMA_WATCHDOG_MS": 200})
     report = gpu.launch(simulate.Config(grid=1, block=64), kernel, values, out)
@@ -69,7 +70,7 @@ def test_a_kernel_with_a_watchdog_gives_the_same_report(gpu):
 
 
 def test_a_producer_does_not_wait_for_the_address_of_its_note(gpu):
-    """All others record that they wait for the cluster; it waits next for its first load."""
+    """All other threads record that they wait for the cluster. The producer next waits for its first load."""
     source = """
     #include <cuda_tma/roles.cuh>
     using namespace cuda_tma;
@@ -131,7 +132,7 @@ def test_the_layout_is_the_header_s():
 
 
 def record(**fields):
-    """Return a record of a warp that waits at line 2 for a barrier that another kernel calls a ring."""
+    """Return a record of a warp that waits at line 2 for a barrier which another kernel calls a ring."""
     made = np.zeros(1, memory.RECORD)
     given = {"module": 7, "grid": 1, "lanes": 0xFFFFFFFF, "line": 2, "file": b"k.cu", "is_whole": 1, "address": 0x408}
     for name, value in (given | fields).items():
@@ -144,7 +145,7 @@ SHORT = encode_barrier(Barrier(1, 0, 1, 16384))
 
 
 def test_records_become_a_report():
-    """The sentence is the issue's own."""
+    """The expected sentence is that of the requirement."""
     of_ring = {"word": SHORT, "parity": 1, "stage_of": 1, "stage": 2, "expected_bytes": 49152, "block": (3, 0, 0)}
     records = np.concatenate([record(warp=warp, **of_ring) for warp in (2, 0, 3, 1)])
     (hang,) = memory.hangs_of(records, {7: WATCHED})
@@ -201,7 +202,7 @@ def test_notes_become_a_report():
     assert "warp 0 waits for barrier 0 of the CTA: not all its threads have arrived" in str(hang)
 
 
-# ---- words ----
+# ---- text ----
 
 STATES = {
     (0, 1, 1, 0, None): ("its one arrival is missing", "no thread arrived in this phase"),
@@ -301,7 +302,7 @@ def test_names_of_a_barrier_in_the_source(line, side, name):
     assert barrier_name([], 2, side) == ""
 
 
-# ---- doors ----
+# ---- the functions that set a deadline ----
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, True, "500", 10**10])
@@ -311,7 +312,7 @@ def test_an_invalid_deadline(given):
 
 
 def test_a_deadline_that_is_set_twice():
-    """One of them would be ignored silently."""
+    """Otherwise one of the deadlines would be ignored silently."""
     with pytest.raises(
         ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; pass"
     ):

@@ -1,4 +1,4 @@
-"""Arguments of launch() on a fake driver: the bytes that reach cuLaunchKernelEx."""
+"""Tests of arguments of launch() on a fake driver: the bytes that reach cuLaunchKernelEx."""
 
 import ctypes
 import struct
@@ -74,7 +74,7 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
 
 @pytest.mark.parametrize(("value", "size", "_"), PACKED)
 def test_a_value_writes_nothing_after_its_parameter(launch, driver, value, size, _):
-    """The parameter after it was packed before."""
+    """The next parameter was packed before this value."""
     parameter_info = driver.cuKernelGetParamInfo
 
     def of_the_other(kernel, index, offset, size):
@@ -193,8 +193,8 @@ def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
 
 
 def test_an_array_is_its_address(launch, driver, device_tensor):
-    """This holds for any library, at the first and at later launches; an object that is not a tensor is treated the
-    same each time."""
+    """This holds for any library, at the first and at later launches. An integer of ctypes is not a tensor, and is
+    passed by value each time."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     tensor = torch.zeros(8, 4)
@@ -221,7 +221,7 @@ def test_kinds_that_agree_are_taken(launch, device_tensor):
     ("name", "sizes", "args"), [("_Z1kif", [4], (1.5,)), ("_Z1kf", [4, 4], (1, 2)), ("k", [4], (1.5,))]
 )
 def test_a_name_of_another_number_of_parameters_gives_no_kinds(launch, name, sizes, args):
-    """The sizes are the driver's, and are checked."""
+    """The sizes come from the driver, and the launch checks them."""
     assert [len(argument) for argument in launch(name, sizes, *args).arguments] == sizes
 
 
@@ -235,7 +235,7 @@ POINTERS = [
 @pytest.mark.parametrize("pointer", POINTERS, ids=lambda pointer: type(pointer).__name__)
 @pytest.mark.parametrize("name", ["_Z1kPf", "_Z1ky", "k"])
 def test_pointers_of_every_kind(launch, name, pointer):
-    """An integer of 8 bytes takes one, too."""
+    """A parameter of an 8-byte integer accepts a pointer, too."""
     assert launch(name, [8], pointer).arguments == [struct.pack("Q", 0x1230)]
 
 
@@ -247,7 +247,7 @@ def test_a_null_pointer_is_passed(launch, pointer):
 @pytest.mark.parametrize("device_type", [1, 2, 3, 8, 10, 13, 14])
 @pytest.mark.parametrize("kind", [Exporter, OldExporter])
 def test_pointers_of_other_vendors_are_refused(launch, driver, kind, device_type):
-    """DLPack has 8 for Metal, 10 for ROCm, 14 for oneAPI; 1 is the CPU, 2 CUDA, 3 its pinned, 13 its managed memory."""
+    """In DLPack, 8 is Metal, 10 ROCm, 14 oneAPI, 1 the CPU, 2 CUDA, 3 pinned memory and 13 managed memory of CUDA."""
     driver.pinned = ((1 << 32, 1 << 33),)
     tensor = kind(device_type=device_type)
     if device_type in (1, 2, 3, 13):
@@ -270,7 +270,7 @@ def test_an_array_without_memory_is_refused_unless_it_is_empty(launch):
 
 
 def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
-    """cuda.bindings' encoders make it this way."""
+    """The encoders of cuda.bindings make such a map."""
     raw = bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32)))
     theirs = cuda_driver.CUtensorMap()
     theirs.opaque = list(struct.unpack("16Q", raw))
@@ -282,7 +282,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
 
 
 def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
-    """Changes by a later argument have no effect."""
+    """A later argument that changes the descriptor has no effect."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     before = bytes(descriptor)
 

@@ -1,4 +1,4 @@
-"""If cuda_tma.launch refuses, the simulator refuses with the same text; if cuda_tma.launch accepts, it accepts."""
+"""Tests that cuda_tma.launch and the simulator accept the same launches, and refuse the others with the same text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.support.wrong_launches import RIGHT, WRONG
 
 @pytest.fixture
 def doors(driver: FakeDriver) -> Doors:
-    """Both doors; the fake driver treats memory of this machine as pinned memory, which kernels can access."""
+    """Return both launch functions. The fake driver treats memory of this machine as pinned memory, which kernels can
+    access."""
     driver.pinned = ((0, 1 << 63),)
     return Doors(driver, simulate.Device())
 
@@ -94,7 +95,7 @@ def test_a_torch_tensor_without_memory_is_refused_alike(doors, name, parameters)
     make, words = TENSORS[name]
     refusals = doors.refusals(parameters, make(torch))
     launched, simulated = ((error, re.sub(r" \(Cannot .*?\)", "", text)) for error, text in refusals)
-    assert launched == simulated  # except for torch's own text, which differs between the ways to read a tensor
+    assert launched == simulated  # except for torch's own text, which depends on the way to read a tensor
     assert words in launched[1]
 
 

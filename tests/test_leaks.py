@@ -1,4 +1,4 @@
-"""Repeated operations leave no objects: no Python object, and no reference to an argument."""
+"""Tests that repeated operations leave no Python object, and no reference to an argument."""
 
 import gc
 import sys
@@ -31,7 +31,7 @@ class CoreDevice:
 
 
 class Scene:
-    """The common objects of the works."""
+    """The common objects of the operations."""
 
     def __init__(self, driver, kernel, device_tensor):
         self.driver, self.stream = driver, core.Stream.from_handle(0x5000)
@@ -69,7 +69,7 @@ def prepare(scene):
 
 def capture(scene):
     step = cuda_tma.prepare(scene.typed, GRAPH_CONFIG, scene.tensors[0], 0)
-    stream = core.Stream.from_handle(0x6010)  # like a graph builder, which has its own stream
+    stream = core.Stream.from_handle(0x6010)  # a graph builder also has a stream of its own
     scene.driver.captures[0x6010] = 0x6000
     graph.keep_alive(stream, step)
     step(stream)

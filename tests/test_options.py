@@ -108,12 +108,12 @@ def test_values_are_normalized_and_frozen():
 
 
 def keywords(**given):
-    """Return the keywords of a door, in the order of the table."""
+    """Return the keywords of a function, in the order of the table."""
     return tuple(given.get(row.name) for row in KINDS["TensorMapOptions"])
 
 
 def test_field_order_is_cuda_cores():
-    """The order gives positional arguments the same meaning; options that cuda.core lacks come last."""
+    """The order gives positional arguments the same meaning as in cuda.core. Options that cuda.core lacks come last."""
     theirs = [f.name for f in dataclasses.fields(TensorMapDescriptorOptions)]
     assert [f.name for f in dataclasses.fields(TensorMapOptions)] == [*theirs, "allocation_class"]
 
@@ -129,7 +129,7 @@ def test_everything_that_as_tensor_map_takes_for_options():
 
 @pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
 def test_a_default_next_to_options_has_no_effect(value):
-    """cuda.core's own keywords have the defaults' values; scripts pass them on."""
+    """The keywords of cuda.core have these values as defaults, and scripts pass them on."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
     assert options_by_keywords(wanted, keywords(swizzle=value)) is wanted
     names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
@@ -306,7 +306,7 @@ def test_a_word_that_is_equal_to_all_others_is_read():
 
 
 def test_only_plain_integers_are_remembered():
-    """Equal values are not always equally legal, and a mutable value is not a key."""
+    """Equal values are not always equally legal, and a mutable value cannot be a key."""
 
     class Extent:
         def __init__(self, value):
@@ -337,7 +337,7 @@ def test_only_plain_integers_are_remembered():
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 1
     promotion.value = 2
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 2
-    for n in range(600):  # more than are kept
+    for n in range(600):  # more entries than the cache keeps
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
 
 

@@ -1,4 +1,4 @@
-"""parameters_of(): a kernel's parameters by the driver, its name and its source."""
+"""Tests of parameters_of(): a kernel's parameters from the driver, its name and its source."""
 
 import dataclasses
 
@@ -80,7 +80,7 @@ def test_a_kernel_of_another_compiler_has_the_types_of_its_name(kernel):
 
 
 def test_names_of_other_parameters_are_not_shown(kernel):
-    """The text has one name for a pack."""
+    """The text has one name for a pack of parameters."""
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
     )
@@ -105,7 +105,7 @@ def test_an_invalid_parameter_is_reported(kernel):
 
 
 def test_an_extern_c_kernel_refuses_a_float_for_an_int(kernel, driver):
-    """Without the types it would pass as bits: by sizes only, 1.5 fits the four bytes of an int."""
+    """By sizes only, the bits of 1.5 fit the four bytes of an int. The types of the source refuse it."""
     compiled = compile_source('extern "C" __global__ void k(int count) {}', "k", target="sm_90a")
     with pytest.raises(TypeError, match=r"argument 0 \(count\) of kernel k: the parameter takes an integer of 4 bytes"):
         cuda_tma.launch(ForeignStream(), CONFIG, kernel("k", [4], compiled), 1.5)

@@ -1,4 +1,4 @@
-"""Params contain plain ints from any input, so that equal params mean the same to every function."""
+"""Tests that params contain plain ints from any input, so that equal params have the same meaning to every function."""
 
 import copy
 import dataclasses
@@ -56,7 +56,7 @@ def fields_of(params):
 
 
 def of_kind(params, kind):
-    """Return the same fields if the kind holds the number; the small numbers must fit."""
+    """Return the same fields as numbers of this kind, if it can represent them. Small numbers must fit."""
 
     def convert(value):
         if isinstance(value, tuple):
@@ -79,7 +79,7 @@ def types_of(params):
 @pytest.mark.parametrize("params", ALL_MODES)
 def test_integers_of_any_kind_become_ints(params, kind):
     given = of_kind(params, KINDS[kind])
-    assert {type(v) for v in given.values()} != {int, tuple}  # the test converts something
+    assert {type(v) for v in given.values()} != {int, tuple}  # this shows that the test converts something
     made = type(params)(**given)
     assert made == params and types_of(made) == {int} and repr(made) == repr(params)
     assert encode(made) == encode(params) and diff(made, params) == () and check(made) == check(params)
@@ -138,7 +138,7 @@ def test_a_tuple_of_another_class_becomes_a_tuple():
 
 
 def test_a_foreign_number_changes_no_answer_about_plain_ones():
-    """Results are kept by params that compare equal."""
+    """Params that compare equal share stored results."""
     foreign = dataclasses.replace(BYTES_64, box_dim=(np.uint8(64), np.uint8(64)))
     assert (smem.tx_bytes(foreign), smem.smem_bytes(foreign)) == (8192, 8192)
     assert type(smem.tx_bytes(foreign)) is type(smem.tx_bytes(BYTES_64)) is int
@@ -256,7 +256,7 @@ def test_enum_members_are_kept_as_their_values():
 
 @pytest.mark.parametrize("digits", [40, 5000])
 def test_unreadably_long_numbers(digits):
-    """Python refuses to write integers of more than 4300 digits."""
+    """Python refuses to convert integers of more than 4300 digits to text."""
     for name, value in fields_of(LEGAL).items():
         if name != "unexplained":
             huge = (*value[:-1], 10**digits) if isinstance(value, tuple) else 10**digits
@@ -269,7 +269,7 @@ def test_unreadably_long_numbers(digits):
 def test_the_repr_of_unreadably_long_numbers(sign, bits):
     number = sign * 2**bits
     for name, value in fields_of(LEGAL).items():
-        if name != "unexplained":  # its masks have 32 bits
+        if name != "unexplained":  # the masks have 32 bits
             huge, written = number, hex(number)
             if isinstance(value, tuple):
                 huge, written = (number,), f"({written},)"

@@ -1,4 +1,4 @@
-"""params_of: a descriptor's parameters, without a driver."""
+"""Tests of params_of: the parameters of a descriptor, without a driver."""
 
 import dataclasses
 import pickle

@@ -1,4 +1,4 @@
-"""The fence around the prose: a folder has a budget of unidiomatic sentences, and it only falls."""
+"""Tests of the prose budget: a folder has a budget of unidiomatic sentences, which only falls."""
 
 from __future__ import annotations
 

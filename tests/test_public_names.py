@@ -1,4 +1,4 @@
-"""The edge of the API: the reference, ``__all__`` and the stubs list the same names; all others have an underscore."""
+"""Tests of the public names: the reference, ``__all__`` and the stubs list the same ones; others have an underscore."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENTRY = re.compile(
 )
 MODULES = public_names.public_modules()
 OBJECTS = public_names.objects()
-TWICE = {"Device"}  # one of a GPU and one of the simulator: a program replaces one by the other
+TWICE = {"Device"}  # one name is of a GPU and one of the simulator, so that a program can replace one by the other
 
 
 def entries() -> Counter[str]:

@@ -1,4 +1,4 @@
-"""``pytest --cuda-tma``: exactly the tests whose kernels are wrong fail."""
+"""Tests of ``pytest --cuda-tma``: exactly the tests whose kernels are wrong fail."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ RIGHT = {f"test_right[{number}]" for number in range(12)} | {"test_expected", "t
 
 @pytest.fixture
 def suite(tmp_path, monkeypatch):
-    """Run pytest on a suite; return its exit status, its output, and the outcome of each test."""
+    """Return a function that runs pytest on a suite, and returns its exit status, its output, and each test's
+    outcome."""
     packages = tmp_path / "site-packages"
     packages.mkdir()
     copy(TESTS / "support" / "fake_runtime.py", packages)

@@ -1,4 +1,5 @@
-"""README and the front page of the site: the code runs and prints the report that they show; numbers are current."""
+"""Tests of README and the front page of the site: the code prints the report that they show, and numbers are
+current."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def test_the_code_is_short_and_uses_public_names():
 
 
 def test_the_code_for_a_gpu_runs_under_the_sanitizer(tmp_path):
-    """Both blocks form one script: the command reports the race of the first kernel, and the repaired one is right."""
+    """Both blocks form one script. The command reports the race of the first kernel, and nothing for the fixed
+    kernel."""
     pytest.importorskip("torch")
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GPU.text + ON_GPU.text)
@@ -67,7 +69,7 @@ def test_the_comparison_has_the_recorded_counts():
 
 
 def test_links():
-    """Every file that README links to exists."""
+    """Every file to which README links exists."""
     if not (ROOT / "cuda_tma").exists():
         pytest.skip("README points to sources, which an installed wheel lacks")
     targets = re.findall(r"\]\((?!http)([^)]+)\)", README)
@@ -103,7 +105,7 @@ def test_the_picture_of_a_finding_is_current():
 
 
 def test_header_lines_are_only_where_a_test_compares_them():
-    """The blocks of some pages run, and docs/sanitizer.md is generated."""
+    """The blocks of some pages run, and a tool generates docs/sanitizer.md."""
     compared = {
         *pages.PAGES,
         ROOT / "README.md",

@@ -1,4 +1,4 @@
-"""A release: its Pythons, its metadata, and its workflows."""
+"""Tests of a release: its Python versions, its metadata, and its workflows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ WORKFLOWS = ROOT / ".github" / "workflows"
 
 
 def test_actions_are_named_by_a_commit():
-    """A tag can be moved. PyPA's action uses the branch that its authors keep for that."""
+    """A tag can be moved. The action of PyPA uses a branch, which its authors keep for that purpose."""
     used = [
         found
         for workflow in sorted(WORKFLOWS.glob("*.yml"))
@@ -63,7 +63,7 @@ def test_a_pull_request_is_tested_on_each_python():
 
 
 def test_test_files_of_wheels_exist():
-    """The sources of the package are absent: the tests use the wheel."""
+    """The sources of the package do not exist there, so that the tests use the wheel."""
     settings = PROJECT["tool"]["cibuildwheel"]
     assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
     assert "cuda_tma" not in settings["test-sources"]
@@ -73,7 +73,7 @@ def test_test_files_of_wheels_exist():
 
 @pytest.fixture
 def metadata(monkeypatch):
-    """Return metadata(home), which gives setup.py's arguments to setuptools, without running it."""
+    """Return metadata(home), which returns the arguments of setup.py to setuptools, without a build."""
 
     def metadata(home: str) -> dict:
         given = {}

@@ -1,4 +1,4 @@
-"""Signatures of the compiled functions in ``help()`` and editors: each appears once."""
+"""Tests of the signatures of compiled functions in ``help()`` and editors: each appears once."""
 
 import inspect
 import pydoc

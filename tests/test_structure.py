@@ -1,7 +1,7 @@
-"""The structure in CONTRIBUTING.md: imports run one way between rooms, without circles, and nothing grows too long.
+"""Tests of the structure in CONTRIBUTING.md: imports go one way between rooms, without cycles, and sizes are limited.
 
 Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike.
-Stubs do not count: two types of them name each other, a descriptor and its device.
+Stubs do not count, because two of their types, a descriptor and its device, name each other.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cuda_tma"
 CODE = (".py", ".pyx", ".pxd")
 
-# The order is from the most basic room to the last: a module imports from its own room and from those above it. A room
-# is a folder, except the two whose modules are in cuda_tma itself: the contract, which people write and read, and the
-# doors.
+# Rooms in order, from the most basic one: a module imports only from its own room and earlier ones. A room is a folder.
+# Two rooms contain the modules of cuda_tma itself: the contract, which users read and write, and the doors.
 CONTRACT = "contract"
 DOORS = "doors"
 ROOMS = (
@@ -60,7 +59,7 @@ DOOR_MODULES = {
     "testing",
     "_view",
 }
-# The descriptor and the argument of a kernel are types that the rooms which make and launch them handle.
+# The rooms that make and launch descriptors and arguments of kernels use these types.
 OWN_TYPES = {"_make": {"_tensor_map"}, "_launch": {"_tensor_map", "_kernel_arg"}}
 
 STATEMENT = re.compile(
@@ -72,7 +71,7 @@ TEXT = re.compile(r'"""(?:.|\n)*?"""')
 
 
 def modules() -> dict[str, list[Path]]:
-    """Return every module of the package by its name below it, with its files."""
+    """Return every module of the package by its name below the package, with its files."""
     found: dict[str, list[Path]] = {}
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in CODE and "include" not in path.parts:
@@ -125,7 +124,7 @@ def room(module: str) -> str:
 
 
 def circle(imports: Mapping[str, Collection[str]]) -> str:
-    """Return the names along a circle of imports; empty without a circle."""
+    """Return the names along a cycle of imports, or an empty list without a cycle."""
     try:
         TopologicalSorter(imports).prepare()
     except CycleError as error:
@@ -157,7 +156,7 @@ def test_rooms_import_only_those_above_them():
 
 # ---- the layers of the simulator ----
 
-# The order is from those that import no other layer to the package itself and its pytest fixture.
+# Layers in order, from those that import no other layer, to the package itself and its pytest fixture.
 LAYERS = (
     "_errors",
     "_ptx",
@@ -188,7 +187,7 @@ MOST_ENTRIES = 25
 
 
 def layer(module: str) -> str:
-    """Return the folder or module below ``simulate`` that contains a module; the package itself is ``""``."""
+    """Return the folder or module below ``simulate`` that contains a module. The package itself is ``""``."""
     return module.removeprefix("simulate").lstrip(".").split(".")[0]
 
 
@@ -218,12 +217,12 @@ def test_no_folder_of_the_simulator_has_too_many_entries():
 
 
 def test_the_graph_sees_every_kind_of_import():
-    """The imports are at the top, inside a function, of a module by its package, of names, and of another extension's
-    declarations."""
+    """The imports are at the top, inside a function, of a module through its package, of names, and of another
+    extension's declarations."""
     assert "params" in GRAPH["codec._codec"]
     assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import _refusals"
-    assert "_show.html" in GRAPH["_tensor_map"]  # deferred
-    assert "" in GRAPH["simulate._watch"]  # deferred, of the package itself
+    assert "_show.html" in GRAPH["_tensor_map"]  # an import inside a function
+    assert "" in GRAPH["simulate._watch"]  # an import of the package itself inside a function
 
 
 @pytest.mark.parametrize(
@@ -255,9 +254,10 @@ def test_an_import_for_types_is_seen(tmp_path):
 
 
 def test_no_import_is_hidden():
-    """No import uses a name that is made at run time, or a line that continues after a backslash.
+    """No import uses a name that is computed at run time, or a line that continues after a backslash.
 
-    Only the package itself may: a user's ``cuda_tma.simulate`` is not an import of another module.
+    Only the package itself computes names, because ``cuda_tma.simulate`` in a user's program is not an import of
+    another module.
     """
     hidden = re.compile(r"import_module|__import__|import[ \t]*\\$", re.MULTILINE)
     assert [name for name, paths in MODULES.items() for path in paths if hidden.search(path.read_text())] == [""]
@@ -312,10 +312,10 @@ def test_functions_of_cython_are_found(tmp_path):
 
 
 def test_tests_that_need_torch_are_not_collected_without_it():
-    """`make test` needs no torch; the tests themselves skip."""
+    """`make test` runs without torch, and these tests skip."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
-    paths = [path for path in paths if "scripts" not in path.parts]  # they run in processes of their own
+    paths = [path for path in paths if "scripts" not in path.parts]  # other tests run these in processes of their own
     needing = {str(path.relative_to(tests)) for path in paths if "\nimport torch\n" in path.read_text()}
     assert needing == set(NEEDS_TORCH)
 
@@ -331,7 +331,7 @@ FOLDERS_OF_TESTS = {"benchmarks", "corpus", "data", "docs", "evaluation", "examp
 
 
 def test_no_test_module_imports_another():
-    """Names that tests share are in a module of ``tests/support``, or in one with a leading underscore."""
+    """Shared names are in a module of ``tests/support``, or in a module with a leading underscore."""
     paths = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if "scripts" not in path.parts]
     found = {str(path.relative_to(ROOT)) for path in paths if _imports_a_test(path)}
     assert found == set(IMPORTERS)
@@ -344,7 +344,7 @@ def _imports_a_test(path: Path) -> bool:
 
 
 def test_no_test_imports_a_fixture():
-    """pytest finds fixtures in conftest.py; its own argument would hide an imported one (F811 of ruff)."""
+    """pytest finds fixtures in conftest.py. The argument of a test would hide an imported fixture (F811 of ruff)."""
     paths = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.name != "test_structure.py"]
     assert [str(path.relative_to(ROOT)) for path in paths if "F811" in path.read_text()] == []
 

@@ -1,4 +1,4 @@
-"""The descriptor, on a fake driver: see fake_driver."""
+"""Tests of the descriptor on the fake driver (tests/support/fake_driver.py)."""
 
 import copy
 import copyreg
@@ -58,12 +58,13 @@ def test_equality_is_by_content(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [cuda_tma.TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_only_functions_make_one(driver, device_tensor, kind):
-    """A finalizer that runs during its construction cannot: before Python 3.12 an allocation may collect garbage."""
+    """A finalizer that runs during the construction cannot make one: before Python 3.12 an allocation may collect
+    garbage."""
     made, refused = [], []
 
     class MakesOne:
         def __init__(self):
-            self.itself = self  # garbage that only a collection finds
+            self.itself = self  # garbage that only a collection of cycles finds
 
         def __del__(self):
             try:
@@ -86,7 +87,8 @@ def test_only_functions_make_one(driver, device_tensor, kind):
 
 
 def test_a_hash_outlives_the_address(driver, device_tensor):
-    """The hash covers everything but the address: equal maps have one hash, and no descriptor's hash ever changes."""
+    """The hash covers every field except the address. Equal maps have one hash, and the hash of a descriptor never
+    changes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     kept, before = {descriptor: "value"}, hash(descriptor)
     descriptor.replace_address((1 << 44) + 16)
@@ -136,7 +138,7 @@ def test_a_refused_replacement_changes_nothing(driver, device_tensor, other, mes
 
 
 def test_a_map_taken_from_an_array_compares_data_types(driver, device_tensor):
-    """Here shape and strides in bytes are the same."""
+    """The shape and the strides in bytes are the same here."""
     options = TensorMapOptions((16, 32))
     taken = cuda_tma.create_tensor_maps([device_tensor((64, 128), (256, 1))], options)[0]
     with pytest.raises(TensorMapError, match="dtype is float64, and the descriptor was made for float32"):
@@ -189,18 +191,18 @@ def test_a_descriptor_owns_its_tensor_and_releases_it(driver, device_tensor):
         del tensor
         assert reference() is descriptor.tensor
         del descriptor
-        assert reference() is None  # without the collector: no cycle exists
+        assert reference() is None  # no cycle exists, so no garbage collection is needed
     finally:
         gc.enable()
 
 
 def test_a_descriptor_is_small(driver, device_tensor):
-    """It takes at most 512 bytes more than the view's objects, by Python's count and by allocation."""
+    """The descriptor takes at most 512 bytes more than the view's objects, by Python's count and by allocation."""
     view = cuda_tma.StridedMemoryView.from_any_interface(device_tensor((64, 128)), stream_ptr=-1)
     options = TensorMapOptions((16, 32))
     assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
     keep = [None] * 1000
-    for _ in range(100):  # the fake driver keeps this many calls
+    for _ in range(100):  # the fake driver keeps this number of calls
         cuda_tma.create_tensor_map(view, options)
     tracemalloc.start()
     try:
@@ -213,7 +215,7 @@ def test_a_descriptor_is_small(driver, device_tensor):
 
 
 def test_a_device_makes_maps_while_it_is_current(driver, device_tensor):
-    device = object.__new__(cuda_tma.Device)  # its constructor asks the real driver
+    device = object.__new__(cuda_tma.Device)  # its constructor queries the real driver
     object.__setattr__(device, "_core", types.SimpleNamespace(device_id=1))
     object.__setattr__(device, "_ordinal", 1)
     tensor = device_tensor((64, 128), device_id=1)
@@ -236,13 +238,13 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_blank_descriptors_do_not_exist(driver, device_tensor, kind):
-    """A blank one would launch: its context would be that of a stream of unknown context."""
+    """A blank descriptor could be launched, because its context would be that of a stream with an unknown context."""
     makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
     for make in (*makers, lambda: copyreg.__newobj__(kind)):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
             make()
     cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
-    for make in makers:  # the same after successful calls
+    for make in makers:  # the result is the same after successful calls
         with pytest.raises(TypeError):
             make()
 
@@ -257,7 +259,7 @@ def test_misuse_is_refused(driver, device_tensor):
 
 def test_options_travel(driver, device_tensor):
     options = TensorMapOptions((16, 32), swizzle="128B")
-    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # compiles the options
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # this call compiles the options
     for other in (
         pickle.loads(pickle.dumps(options)),
         copy.deepcopy(options),
@@ -339,11 +341,11 @@ def test_an_extent_of_thousands_of_digits_is_refused_by_its_name(driver, device_
             cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, extent))
 
 
-# ---- every option, every field, and where it goes ----
+# ---- every option, every field, and its place ----
 
 
 def test_every_option_reaches_the_driver(driver, device_tensor):
-    """No two options have the same value, so that exchanged options are found."""
+    """Each option has a different value, so that exchanged options are found."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     descriptor = cuda_tma.create_tensor_map(
         tensor, box_dim=(1, 7, 5, 16), element_strides=(4, 3, 2, 1), data_type="FLOAT16", interleave="32B",
@@ -374,7 +376,7 @@ def test_numbers_that_would_be_cut_on_their_way(driver, device_tensor, box_dim):
     message = rf"\[{place}\]={box_dim[place]} does not fit the driver's unsigned 32-bit integer; use 1 to "
     with pytest.raises(TensorMapError, match=rf"box_dim{message}256"):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=box_dim)
-    if place == 0:  # the innermost is 1, or refused with its own error
+    if place == 0:  # the innermost stride is 1, or refused with its own error
         with pytest.raises(TensorMapError, match=rf"element_strides{message}8"):
             cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(1, 1), element_strides=box_dim)
     with pytest.raises(TensorMapError, match="4294967295"):

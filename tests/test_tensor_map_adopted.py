@@ -1,4 +1,4 @@
-"""External tensor maps: TensorMapDescriptor.from_bytes."""
+"""Tests of external tensor maps: TensorMapDescriptor.from_bytes."""
 
 import ctypes
 import dataclasses
@@ -78,7 +78,7 @@ def test_an_adopted_im2col_map_compares_tensors(driver, device_tensor):
 
 
 def test_the_checked_bytes_are_kept(driver, device_tensor):
-    """A class of bytes that converts to other bytes: its own 128 are taken, once."""
+    """A subclass of bytes converts to other bytes. The function reads its own 128 bytes once."""
 
     class Turncoat(bytes):
         def __bytes__(self):
@@ -129,7 +129,7 @@ def test_memory_that_the_device_cannot_read(driver, device_tensor):
 
 
 def test_an_adopted_map_is_judged_by_its_device(driver, device_tensor):
-    """128B_ATOM_32B is legal from compute capability 10.0 on."""
+    """The mode 128B_ATOM_32B is legal from compute capability 10.0 on."""
     driver.context, driver.device, driver.compute_capability = 0xD2, 2, (10, 0)
     made = cuda_tma.create_tensor_map(
         device_tensor((64, 128), device_id=2), box_dim=(16, 32), swizzle="128B_ATOM_32B", l2_promotion="128B"
@@ -145,7 +145,7 @@ def test_an_adopted_map_is_judged_by_its_device(driver, device_tensor):
 
 
 def test_adopted_bytes_hold_no_dtype(driver, device_tensor):
-    """A map of int8 and one of uint8 are the same: an adopted one accepts either."""
+    """Maps of int8 and of uint8 have the same bytes, so an adopted map accepts either tensor."""
     made = cuda_tma.create_tensor_map(device_tensor((64, 128), dtype="int8"), box_dim=(16, 32))
     adopted = TensorMapDescriptor.from_bytes(bytes(made))
     assert "uint8 (64, 128)" in repr(adopted)

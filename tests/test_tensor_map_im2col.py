@@ -1,4 +1,4 @@
-"""Descriptors of im2col and im2col wide maps, on a fake driver."""
+"""Tests of descriptors of im2col and im2col wide maps on a fake driver."""
 
 import dataclasses
 import re
@@ -139,7 +139,7 @@ def test_im2col_wide(driver, device_tensor):
         pixel_box_lower_corner_width=-1, pixel_box_upper_corner_width=-1, channels_per_pixel=32, pixels_per_column=64,
         element_strides=(1, 1, 1, 1), swizzle=3, mode=1,
     )  # fmt: skip
-    assert descriptor.tx_bytes == 128 * 32 * 4  # W128: 128 pixels for any pixels_per_column
+    assert descriptor.tx_bytes == 128 * 32 * 4  # W128 has 128 pixels for any pixels_per_column
     assert repr(descriptor).startswith("TensorMapDescriptor(im2colwide, rank 4, float32 (2, 8, 8, 64), column 128 ")
     assert cuda_tma.create_tensor_maps([tensor], WIDE)[0].params == descriptor.params
     other = device_tensor((2, 8, 8, 64), address=1 << 33)
@@ -153,7 +153,7 @@ def test_im2col_wide(driver, device_tensor):
 
 
 def test_im2col_wide_is_refused_without_an_instruction_for_it(driver, device_tensor):
-    """Driver 580 makes such maps on 9.0: see tests/data, whose rows of that mode are accepted there."""
+    """Driver 580 creates such maps on 9.0: the rows of this mode in tests/data are accepted there."""
     with pytest.raises(TensorMapError, match="compute capability 9.0; TMA needs 10.0 or later for im2col wide"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), WIDE)
     assert driver.encoded == 0
@@ -167,7 +167,7 @@ EVERY_OPTION = {"interleave": "32B", "swizzle": "32B", "l2_promotion": "256B", "
 
 
 def test_every_im2col_option_reaches_the_driver(driver, device_tensor):
-    """No two values are equal, so that exchanged values are found."""
+    """Each option has a different value, so that exchanged values are found."""
     options = TensorMapIm2colOptions(
         (-1, -2, -3), (4, 5, 6), 16, 64, (5, 4, 3, 2, 1), "FLOAT16", allocation_class="LARGE", **EVERY_OPTION
     )
@@ -238,7 +238,7 @@ def test_the_device_of_a_wide_map_is_queried(driver, device_tensor):
 
 
 def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor):
-    """Their values do not fit into C's arrays, and fit no tensor."""
+    """The values do not fit into the arrays of C, and no tensor has this rank."""
     for options in (
         TensorMapIm2colOptions((0,) * 6, (0,) * 6, 32, 8),
         TensorMapIm2colOptions((0,) * 3, (0,) * 3, 32, 8, element_strides=(1,) * 5),

@@ -1,4 +1,4 @@
-"""The memory that a descriptor keeps alive, the replacement of its address, and the state after a failure."""
+"""Tests of the memory that a descriptor keeps alive, the replacement of its address, and the state after a failure."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ from tests.support.buffers import WRITABLE, asked, check_read_only_bytes
 
 
 def test_adopted_memory_outlives_the_tensor(driver):
-    """For every way to a descriptor, a torch tensor's storage is kept when x.data = ... swaps it."""
+    """In torch, x.data = ... replaces the storage. Every function that makes a descriptor keeps the first storage."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
 
@@ -72,8 +72,8 @@ def test_a_torch_descriptor_is_fresh_after_a_replacement(driver):
 
 @pytest.mark.parametrize("kind", ["pinned", "managed", "allocated"])
 def test_owner_of_the_memory(driver, device_tensor, kind):
-    """The tensors are host tensors of pinned or managed memory, and memory of one device by the library that is
-    managed."""
+    """The tensors are host tensors of pinned or managed memory, and memory that a library reports as one device's but
+    is managed."""
     host = np.zeros((64, 128), np.float32)
     address = -(-host.ctypes.data // 16) * 16
     everything = (0, 1 << 63)
@@ -85,14 +85,14 @@ def test_owner_of_the_memory(driver, device_tensor, kind):
         with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
             cuda_tma.create_tensor_map(elsewhere, box_dim=(16, 32))
     if host.ctypes.data == address:
-        if kind == "allocated":  # a library that reports it as the host's is wrong: the driver's answer counts
+        if kind == "allocated":  # a library that reports host memory is wrong, and the driver's answer counts
             with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
                 cuda_tma.create_tensor_map(host, box_dim=(16, 32))
         else:
             assert cuda_tma.create_tensor_map(host, box_dim=(16, 32)).params.global_address == address
 
 
-# ---- replacing, and what fails ----
+# ---- replacements, and failures ----
 
 
 @pytest.mark.parametrize("value", ["int", "tensor"])
@@ -104,7 +104,7 @@ def test_a_map_is_changed_where_it_is_valid(driver, device_tensor, value):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current, which does not"):
         descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert bytes(descriptor) == before and descriptor.tensor is tensor and driver.stack == []
-    driver.green = (0xC0DE, 0xBEEF)  # these share the primary context's memory
+    driver.green = (0xC0DE, 0xBEEF)  # this context shares the memory of the primary context
     descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert descriptor.params.global_address == 1 << 33
     driver.context = 0
@@ -141,7 +141,7 @@ def test_a_failed_replacement_is_undone(driver, device_tensor, value, way):
     ],
 )
 def test_errors_of_the_driver_are_reported(driver, device_tensor, call, result, message):
-    driver.context = 0xFACE0 + len(call) + result  # the driver is asked for the device of a new context
+    driver.context = 0xFACE0 + len(call) + result  # a new context requires a query of its device
     driver.errors[call] = result
     with pytest.raises(Exception, match=message):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
@@ -156,7 +156,7 @@ def test_an_error_without_a_name(driver, device_tensor):
 
 
 def test_a_refusal_that_no_rule_explains(driver, device_tensor):
-    """It contains the driver's arguments, including the allocation class."""
+    """The error contains the driver's arguments, including the allocation class."""
     driver.errors["cuTensorMapEncodeTiled"] = 1
     with pytest.raises(TensorMapError) as error:
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32), allocation_class="LARGE")
@@ -164,7 +164,7 @@ def test_a_refusal_that_no_rule_explains(driver, device_tensor):
 
 
 def test_rules_are_those_of_the_device(driver, device_tensor):
-    """A refusal is explained for its compute capability, which is that of the intended device."""
+    """The error applies the rules of the compute capability of the intended device."""
     driver.context, driver.device, driver.compute_capability = 0xD3, 3, (9, 0)
     with pytest.raises(TensorMapError, match="swizzle is 4 .*0 to 3 before compute capability 10.0"):
         cuda_tma.create_tensor_map(device_tensor((64, 128), device_id=3), box_dim=(16, 32), swizzle="128B_ATOM_32B")
@@ -196,7 +196,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
     ("data_type", "bytes_needed"), [("16U4_ALIGN8B", 16), ("16U4_ALIGN16B", 32), ("16U6_ALIGN16B", 32), ("UINT8", 16)]
 )
 def test_alignment_of_an_address(driver, device_tensor, data_type, bytes_needed):
-    """cuTensorMapEncodeTiled, globalAddress: 32 for the types that are padded to 16 bytes."""
+    """By cuTensorMapEncodeTiled, globalAddress, the alignment is 32 for the types that are padded to 16 bytes."""
     driver.compute_capability = (10, 0)
     tensor = device_tensor((8, 192), dtype="uint8")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(4, 128), data_type=data_type)

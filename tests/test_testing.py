@@ -1,4 +1,4 @@
-"""The test helpers for users: failures name the element, strategies draw legal tensor maps."""
+"""Tests of the test functions for users: a failure names the element, and strategies draw legal tensor maps."""
 
 import sys
 from dataclasses import replace
@@ -174,7 +174,8 @@ def test_values_are_shown_as_their_type_and_as_bits(data_type):
 
 
 def test_a_difference_in_half_an_element_is_one_of_the_element():
-    """128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes whole, and 16 bytes of memory contain two of them."""
+    """The mode 128B_ATOM_32B_FLIP_8B keeps elements of 8 bytes together, and 16 bytes of memory contain two
+    elements."""
     params = params_of(TensorSpec((8, 16), "float64"), box_dim=(8, 16), swizzle=5)
     tile = emulate.load(params, np.zeros(1024, np.uint8), (0, 0))
     for byte in range(8):
@@ -185,7 +186,7 @@ def test_a_difference_in_half_an_element_is_one_of_the_element():
 
 
 def test_the_first_difference_in_the_box_is_named():
-    """The first difference in shared memory may be another one, because the swizzle reorders elements."""
+    """The first difference in shared memory may be another element, because the swizzle reorders elements."""
     wrong = TILE.smem.copy()
     first, second = smem_offset(PARAMS, (0, 1)), smem_offset(PARAMS, (4, 1))
     for index in ((0, 1), (4, 1), (0, 2)):

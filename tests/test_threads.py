@@ -1,6 +1,6 @@
-"""Eight threads at once, on the fake driver: its arguments belong together, whatever other threads do.
+"""Tests of eight threads at once on the fake driver: its arguments belong to one call, whatever other threads do.
 
-With a GIL this is quick and finds little; on a free-threaded CPython it tests the package's state.
+With a GIL the tests are fast and find little. On a free-threaded CPython they test the package's state.
 """
 
 import os
@@ -25,7 +25,7 @@ OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # the driver's sta
 
 
 class ThreadedDriver(FakeDriver):
-    """A driver whose contexts belong to threads, as the real one's do; it keeps nothing between calls."""
+    """A driver whose contexts belong to threads, as the real driver's do. It keeps no state between calls."""
 
     def __new__(cls):
         self = super().__new__(cls)
@@ -67,7 +67,7 @@ def driver():
 
 
 def together(work):
-    """Run work(thread, round) in every thread at once, each round."""
+    """Run work(thread, round) in all threads at once, in each round."""
     start = threading.Barrier(THREADS)
 
     def run(thread):
@@ -142,7 +142,7 @@ def test_new_kernels_streams_and_configurations(driver, new_kernel):
 
 
 def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
-    """Some threads set its arguments, and others launch it: a map is always a whole one of those that were set."""
+    """Some threads set its arguments, and others launch it. Each launched map is one of the maps that were set."""
     maps = [cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(n, 32)) for n in range(1, 9)]
     prepared = cuda_tma.prepare(new_kernel(128, 8), CONFIG, maps[0], 0)
     streams = [core.Stream.from_handle(0x5000 + 16 * n) for n in range(THREADS)]
@@ -161,7 +161,7 @@ def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
 
 
 def test_arguments_are_read_while_they_are_set(new_kernel):
-    """Only Python runs: without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
+    """Only Python runs here. Without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
     prepared = cuda_tma.prepare(new_kernel(8, 8), CONFIG, 1 << 40, 1)
     repeats = 1000 if FREE_THREADED else 20
 
@@ -176,7 +176,7 @@ def test_arguments_are_read_while_they_are_set(new_kernel):
 
 
 def test_the_address_of_a_shared_descriptor_changes(driver, new_kernel, device_tensor):
-    """Other threads launch and read it: its bytes and its tensor always belong to one of the tensors."""
+    """Other threads launch and read the descriptor. Its bytes and its tensor always belong to one of the tensors."""
     tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
     descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))
     legal = {bytes(cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))) for tensor in tensors}
@@ -205,7 +205,8 @@ def test_typed_maps_of_tensors(driver, new_kernel, device_tensor):
 
 
 def test_kernels_and_streams_that_end_during_launches(driver, new_kernel):
-    """Others may get their addresses: results for one are never used for another."""
+    """New objects may have the addresses of deleted ones. The results for a deleted object are never used for a new
+    one."""
 
     def work(thread, round_):
         for size in (4, 8):

@@ -1,4 +1,4 @@
-"""A model with an operator of the examples trains on CPU tensors as it does in torch."""
+"""A test that a model with an operator of the examples trains on CPU tensors as it does in torch."""
 
 from __future__ import annotations
 

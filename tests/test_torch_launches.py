@@ -1,4 +1,4 @@
-"""The launches of an operator on a GPU, with stand-ins for driver and device."""
+"""Tests of the launches of an operator on a GPU, with a fake driver and a fake device."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ torch = pytest.importorskip("torch")
 from cuda_tma.torch import _launches  # noqa: E402
 from cuda_tma.torch._launches import CudaLaunch  # noqa: E402
 
-HERE = -1  # the result of get_device() of a CPU tensor
+HERE = -1  # get_device() returns this for a CPU tensor
 
 
 @pytest.fixture
 def launched(monkeypatch):
-    """The launches: (stream, config, kernel's name, arguments). CPU tensors represent those of the current device."""
+    """Return the launches as (stream, config, kernel's name, arguments). CPU tensors replace those of the current
+    device."""
     found = []
     gpu = simulate.Device()
     monkeypatch.setattr(torch.cuda, "current_device", lambda: HERE)
@@ -95,7 +96,7 @@ def test_racing():
 
 
 def test_the_plugin_judges_operators_of_a_suite(tmp_path):
-    """They need no simulator of their own there, because CUDA tensors are simulated too."""
+    """The operators use the plugin's simulator there, because it also simulates CUDA tensors."""
     (tmp_path / "test_suite.py").write_text(SUITE)
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Operators of torch: eager and compiled, on CPU tensors, by the simulator."""
+"""Tests of operators of torch: eager and compiled, on CPU tensors, by the simulator."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_several_kernels():
 
 
 def test_several_kernels_compiled():
-    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
+    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
 
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(lambda x, sums: mean_rows(x, sums) + sums, fullgraph=True, backend=counter)
@@ -160,7 +160,7 @@ def test_several_kernels_compiled():
 
 
 def test_workspace():
-    """The kernel's own tensor is neither argument nor output."""
+    """The kernel has a tensor of its own, which is neither an argument nor an output."""
     partial = operator(
         "cuda_tma_tests::halves",
         kernels.add_rows,
@@ -200,8 +200,8 @@ def no_compiled_functions():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompiles equals that of torch's own operators: a new size once, and then any size."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
+    """The number of recompilations equals that of torch's own operators: one for a new size, and one for any size."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
 
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]
     settings = {"fullgraph": True, "dynamic": dynamic}

@@ -1,6 +1,6 @@
-"""The verdict of type checkers on programs that use the package: every example of README and of the docstrings passes.
+"""Tests of type checkers on programs that use the package: every example of README and of the docstrings passes.
 
-cuda.core has no types, and torch's are not tested here: to the checkers both are unknown.
+cuda.core has no types, and torch's are not tested here, so both are unknown to the checkers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pytest
 import cuda_tma
 
 ROOT = Path(__file__).parent.parent
-PLACE = str(Path(cuda_tma.__file__).parents[1])  # for checkers, because the tests may run where it is not installed
+PLACE = str(Path(cuda_tma.__file__).parents[1])  # only for type checkers, because the package may not be installed
 UNKNOWN = ("cuda", "cupy", "torch", "matplotlib", "hypothesis", "ml_dtypes", "tensor_layouts", "rich")
 MYPY = "[mypy]\nstrict = true\n" + "".join(
     f"[mypy-{name}.*]\nignore_missing_imports = true\nfollow_imports = skip\n" for name in UNKNOWN
@@ -95,7 +95,7 @@ def is_python(text: str) -> bool:
 
 
 def with_names(program: str, known: dict[str, object]) -> str:
-    """Return the program after imports of the names of its module; names that it leaves to the reader are unknown."""
+    """Return the program after imports of its module's names. Names that an example does not define are unknown."""
     nodes = [*ast.walk(ast.parse(program))]
     names = [node for node in nodes if isinstance(node, ast.Name)]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
@@ -119,7 +119,7 @@ def declaration(name: str, known: dict[str, object]) -> str:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory) -> Path:
-    """Return a folder of every example, with the configuration of either checker."""
+    """Return a folder of every example, with the configuration of both checkers."""
     folder = tmp_path_factory.mktemp("programs")
     fragments = re.findall(r"```python(?: gpu)?\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     texts = {"README": "\n".join(fragments), "PROGRAM": PROGRAM, "WRONG": WRONG, **docstring_programs()}
@@ -153,7 +153,7 @@ def test_pyright_accepts_every_example(programs):
 
 
 def test_the_package_is_found_next_to_a_folder_of_its_name(tmp_path):
-    """In a clone's parent folder, `cuda_tma` is the installed package, also if it is installed in place."""
+    """In the parent folder of a clone, `cuda_tma` is the installed package, also if it is installed in place."""
     (tmp_path / "cuda_tma").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", "import cuda_tma; print(cuda_tma.check.__name__)"]

@@ -1,4 +1,4 @@
-"""StridedMemoryView: cuda.core's constructors, streams, and views of views."""
+"""Tests of StridedMemoryView: cuda.core's constructors, streams, and views of views."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ HOST = np.arange(32 * 64, dtype=np.float32).reshape(32, 64)
 
 
 def test_streams_are_ordered_as_cuda_core_orders_them(driver, device_tensor):
-    """0 is the legacy default stream, which is None in DLPack."""
+    """The stream 0 is the legacy default stream, which is None in DLPack."""
     for stream_ptr in (0, 1, 0x70):
         asked = []
         for view_type in (StridedMemoryView, CoreView):
@@ -52,7 +52,7 @@ def test_no_buffer_holds_a_flipped_tensor(driver):
 
 
 def test_an_empty_tensor_is_named_so(driver):
-    """NumPy's has strides of 0."""
+    """NumPy's empty array has strides of 0."""
     with pytest.raises(TensorMapError, match=r"dimension 0 of shape \(0, 128\) has extent 0"):
         cuda_tma.create_tensor_map(np.zeros((0, 128), np.float32), box_dim=(8, 8))
 
@@ -61,7 +61,7 @@ def test_an_empty_tensor_is_named_so(driver):
 
 
 def shown_as(**attributes):
-    """Return a class of views whose cuda.core shows these attributes."""
+    """Return a class of views for which cuda.core reports these attributes."""
     core_view = type("Shown", (CoreView,), attributes)
     return type("View", (StridedMemoryView, core_view), {})
 
@@ -76,8 +76,8 @@ LAYOUTS = [  # shape, strides by cuda.core, the resulting strides, elements from
 def test_a_view_of_another_dtype_or_layout_spans_its_elements(
     driver, device_tensor, monkeypatch, shape, strides, then, span
 ):
-    """The Buffer spans from its first element to its last, and keeps its exporter; the test also makes a view of
-    that."""
+    """The Buffer spans from its first element to its last, and keeps its exporter. The test also makes a view of the
+    Buffer."""
     asked = []
 
     def from_handle(*arguments, **keywords):
@@ -105,7 +105,7 @@ def test_a_view_of_another_dtype_or_layout_spans_its_elements(
 
 
 def without_export(view):
-    """Return a view of a Buffer that is not made through DLPack, so that it has to describe itself."""
+    """Return a view of a Buffer that is not made through DLPack, so that the view must describe itself."""
     del view._exported
     return view
 
@@ -169,7 +169,7 @@ def test_cuda_arrays_go_to_cuda_core_and_torch_by_dlpack(driver, device_tensor, 
     asked = []
 
     class Array:
-        __cuda_array_interface__ = None  # cuda.core reads this
+        __cuda_array_interface__ = None  # cuda.core reads this attribute
 
     class Torch(Array, device_tensor):
         def untyped_storage(self):
@@ -193,7 +193,7 @@ def test_a_view_of_nothing(driver):
 
 
 def test_the_device_of_unlabeled_memory_is_queried(driver):
-    """It is the host's if the driver does not report it."""
+    """If the driver does not report a device, the memory belongs to the host."""
     driver.allocated = {(1 << 32, 1 << 33): 3}
     driver.pinned, driver.managed = ((1 << 33, 1 << 34),), ((1 << 34, 1 << 35),)
     found = [export_located(describe_tensor((4,), address=1 << n)).dlpack_device for n in (32, 33, 34, 40)]

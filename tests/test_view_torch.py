@@ -1,4 +1,5 @@
-"""Views of torch's tensors that cuda.core fills itself: they show, keep and refuse the same as those by DLPack."""
+"""Tests of views of torch's tensors that cuda.core fills itself: they contain, keep and refuse the same as by
+DLPack."""
 
 import ctypes
 import gc
@@ -21,10 +22,10 @@ torch = pytest.importorskip("torch")
 
 
 class Reader:
-    """cuda.core's reader for any torch, with the tensors that it received."""
+    """cuda.core's reader for any version of torch, with the tensors that it received."""
 
     def __init__(self):
-        ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)  # as cuda.core does, for the symbols of torch
+        ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)  # cuda.core does this for the symbols of torch
         self.read = pytest.importorskip("cuda.core._tensor_bridge").view_as_torch_tensor
         self.given = []
 
@@ -77,7 +78,7 @@ def test_it_shows_the_same_as_the_view_by_dlpack(reader, dtype, constructor):
         view = getattr(StridedMemoryView, constructor)(each, stream_ptr=-1)
         assert type(view) is StridedMemoryView and view.exporting_obj is each
         assert export_tensor(view).source is each and export_tensor(view) is export_tensor(view)
-        if dtype is not torch.complex32:  # it has no name here
+        if dtype is not torch.complex32:  # the dtype has no name here
             assert shown(view) == shown(by_dlpack(each))
             assert export_tensor(view).dtype_name == str(dtype).removeprefix("torch.")
     assert [stream for _, stream in reader.given] == ([-1] * len(tensors) if dtype in BY_CORE else [])
@@ -96,7 +97,7 @@ print(views[0].dtype, *given)
 
 
 def test_without_ml_dtypes_bfloat16_goes_by_dlpack():
-    """cuda.core then has no dtype for it, and ours is uint16."""
+    """Without ml_dtypes, cuda.core has no dtype for bfloat16, and this package uses uint16."""
     names = ("bfloat16", "float16")
     done = subprocess.run([sys.executable, "-c", WITHOUT_ML_DTYPES, *names], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("uint16 torch.float16\n", "")
@@ -106,7 +107,7 @@ def test_a_stream_is_ordered_by_dlpack(reader):
     tensor = torch.zeros(4)
     for constructor in (StridedMemoryView.from_any_interface, StridedMemoryView.from_dlpack):
         assert constructor(tensor, 0).ptr == tensor.data_ptr()
-        with pytest.raises(AssertionError, match="stream should be None on cpu"):  # torch's own
+        with pytest.raises(AssertionError, match="stream should be None on cpu"):  # torch has this dtype
             constructor(tensor, 1)
     with pytest.raises(BufferError, match="ambiguous"):
         StridedMemoryView.from_dlpack(tensor)
@@ -127,10 +128,10 @@ def test_lazy_views_and_tensors_without_memory_are_refused(reader):
 
 
 def test_the_storage_is_kept(reader):
-    """x.data = y swaps the storage, and the view still shows the first one; so do a map and a view of the view."""
+    """In torch, x.data = y replaces the storage. The view, a map of it and a view of it keep the first storage."""
 
     class Array(np.ndarray):
-        """An array with weak references, which NumPy's own arrays lack."""
+        """An array that supports weak references, unlike NumPy's arrays."""
 
     array = np.zeros((16, 16), np.float32).view(Array)
     gone, address = weakref.ref(array), array.ctypes.data
@@ -185,7 +186,7 @@ def test_memory_of_a_gpu_is_its_own():
 
 
 def test_torch_that_cuda_core_does_not_read(reader, monkeypatch):
-    """It is looked up once, with the first tensor; without one, DLPack is used."""
+    """The package looks the reader up once, with the first tensor. Without a reader, it uses DLPack."""
     asked = []
     monkeypatch.setattr(export, "torch_reader", asked.append)
     export.set_torch_reader(None)
@@ -207,5 +208,5 @@ def test_the_reader_is_that_of_cuda_core(monkeypatch):
     monkeypatch.setitem(core.sys.modules, "cuda.core._tensor_bridge", SimpleNamespace(view_as_torch_tensor="a reader"))
     assert core.torch_reader("a tensor") == "a reader" and asked == [(("a tensor",), {"stream_ptr": -1})]
     monkeypatch.delitem(core.sys.modules, "cuda.core._tensor_bridge")
-    monkeypatch.setattr(core, "StridedMemoryView", None)  # its failure does not matter
+    monkeypatch.setattr(core, "StridedMemoryView", None)  # this failure does not matter
     assert core.torch_reader("a tensor") is None

@@ -117,7 +117,7 @@ def test_another_context_makes_the_map_again(driver, kernel, device_tensor):
 
 
 def test_threads_that_launch_and_set(driver, kernel, stream):
-    """Each launch has maps that a thread has set. A thread sets one of the two arguments before the other."""
+    """Each launch uses maps that a thread has set. Threads set the two arguments independently."""
     tensors = [Counted((64, 128), address=(1 + index) << 32) for index in range(8)]
     maps = [made(tensor) for tensor in tensors]
     prepared = cuda_tma.prepare(kernel(TILE, TILE, sizes=(128, 128)), CONFIG, tensors[0], tensors[0])

@@ -1,6 +1,6 @@
 // A GEMM of CUTLASS (github.com/NVIDIA/cutlass, 7107b0553, BSD-3-Clause) for the simulator's tests: D = 2 A B + C / 2 of
-// bf16 and f32, persistent, warp-specialized, in clusters of two. The device side as PTX, and how the host would launch
-// it. Recorded with CUDA 13.0, from a CUTLASS next to this file:
+// bf16 and f32, persistent, warp-specialized, in clusters of two. The recording contains the device side as PTX, and
+// the arguments with which the host launches it. Recorded with CUDA 13.0, from a CUTLASS next to this file:
 //     flags="-std=c++17 -arch=sm_90a -Icutlass/include -Icutlass/tools/util/include --expt-relaxed-constexpr -DNDEBUG"
 //     nvcc $flags -ptx cutlass_gemm.cu && gzip -9n cutlass_gemm.ptx
 //     nvcc $flags -DHOST cutlass_gemm.cu -o launch && ./launch > cutlass_gemm.txt
@@ -11,9 +11,9 @@
 #include <cstdio>
 #include <cstring>
 
-// Replaces the driver's encoder: prints its arguments (data type, rank, address, global_dim, global_strides,
-// box_dim, element_strides, interleave, swizzle, L2 promotion, OOB fill), and marks the map with 0xC0 or 0xC1 in
-// each byte.
+// This function replaces the driver's encoder. It prints its arguments (data type, rank, address, global_dim,
+// global_strides, box_dim, element_strides, interleave, swizzle, L2 promotion, OOB fill) and marks the map with 0xC0
+// or 0xC1 in each byte.
 extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                                    void* address, const cuuint64_t* dim, const cuuint64_t* strides,
                                                    const cuuint32_t* box, const cuuint32_t* element_strides,

@@ -1,4 +1,4 @@
-"""Compile the code that blocks of docs/how-to/ compile on a GPU."""
+"""A test that compiles the C++ that blocks of docs/how-to/ compile on a GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KERNEL = re.compile(r'extern "C" __global__ void (\w+)')
 
 
 def sources():
-    """Return (page, C++) of each block for a GPU, and of each file that such a block may compile."""
+    """Return (page, C++) for each block that needs a GPU, and for each file that such a block may compile."""
     for page in sorted((ROOT / "docs" / "how-to").glob("*.md")):
         blocks = pages.blocks_of(page.read_text())
         texts = [text for block in blocks if block.word == "gpu" for text in SOURCE.findall(block.text)]

@@ -1,4 +1,5 @@
-"""The page on the memory model names files and classes that exist, and every module of the model and the checks."""
+"""A test of the page on the memory model: it names existing files and classes, and every module of the model and
+checks."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The emulator compared with recordings of an H200, and with the definitions of loads, stores and reductions."""
+"""Tests of the emulator against recordings of an H200, and against the definitions of loads, stores and reductions."""
 
 import dataclasses
 import gzip
@@ -40,12 +40,12 @@ def recordings():
 
 @pytest.fixture(scope="module")
 def recorded_memory():
-    """The 48 MiB of global memory that the recorder filled."""
+    """Return the 48 MiB of global memory that the recorder filled."""
     return np.random.Generator(np.random.PCG64(12345)).integers(0, 256, 48 << 20, dtype=np.uint8)
 
 
 def outcome(row, memory):
-    """Return (smem SHA-256, written SHA-256) of the recorder's window, or the CUDA error."""
+    """Return (SHA-256 of shared memory, SHA-256 of the written bytes) of the recorder's window, or the CUDA error."""
     params = params_from_recording(row["params"])
     try:
         tile = emulate.load(params, memory, row["coordinates"], row.get("offsets") or (), fill=RECORDER_FILL)
@@ -71,7 +71,8 @@ def test_every_recorded_load_agrees_byte_for_byte(recorded_memory):
 
 
 def visited(params, coordinates, offsets=()):
-    """Compute (byte offsets in shared memory, addresses or -1 outside) of every element, by the definition."""
+    """Compute, by the definition, each element's byte offset in shared memory and its address (-1 outside the
+    tensor)."""
     unit = slice_bytes(params) or element_bits(params.data_type) // 8
     strides = (unit, *params.global_strides)
     places, addresses = [], []
@@ -117,7 +118,7 @@ def test_base_address_moves_memory_not_the_tile():
 def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
     bits = [0x3F801000, 0x3F803000, 0x3F801001, 0x3F800FFF, 0x3F802FFF, 0x00001001, 0xFF7FFFFF]
     rounded = [0x3F800000, 0x3F804000, 0x3F802000, 0x3F800000, 0x3F802000, 0x00002000, 0xFF800000]
-    special = [0x7F800000, 0xFF800000, 0x00000000, 0x80000000]  # infinities and zeros stay
+    special = [0x7F800000, 0xFF800000, 0x00000000, 0x80000000]  # infinities and zeros do not change
     nans = [0x7F800001, 0xFFC00000, 0xFF800001, 0x7FFFFFFF]
     assert _tfloat32(np.array(bits + special, np.uint32)).tolist() == rounded + special
     assert _tfloat32(np.array(nans, np.uint32)).tolist() == [0x7FFFE000] * 4
@@ -125,14 +126,14 @@ def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
 
 @pytest.mark.parametrize("start", [-64, -8, 24, 64])
 def test_a_run_outside_the_tensor_reads_nothing(start):
-    """It reads neither before its row nor after it, where memory has bytes of other rows, or none."""
+    """The load reads no byte before or after its row. Memory there contains other rows, or does not exist."""
     for memory in (MEMORY, MEMORY[:0]):
         tile = emulate.load(dataclasses.replace(MATRIX, data_type=T.FLOAT16, oob_fill=1), memory, (start, 2))
         assert (tile.smem.view("<u2") == 0x7FF7).all() and tile.tx_bytes == 64
 
 
 def test_delivered_elements_are_immutable():
-    """All tiles of a map share it."""
+    """All tiles of a map share the array."""
     written = emulate.load(MATRIX, MEMORY, (0, 0)).written
     with pytest.raises(ValueError, match="read-only"):
         written[0] = False
@@ -223,7 +224,7 @@ def test_gather4_names_its_arguments():
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int64])
 def test_coordinates_may_be_an_array(dtype):
-    """Integers of any size: address computation does not have their limits."""
+    """Coordinates may be integers of any size, because the emulator computes addresses without a limit."""
     tile = emulate.load(MATRIX, MEMORY, np.array([16, 5], dtype))
     assert (tile.smem == emulate.load(MATRIX, MEMORY, (16, 5)).smem).all()
     shifted = emulate.load(im2col(), pixel_memory(), np.array([0, 5, 2, 0], dtype), np.array([1, 1], dtype))
@@ -256,7 +257,7 @@ def test_speed():
     assert min(durations) < 200e-6
 
 
-# Documented, not recorded -------------------------------------------------------------------------------------------
+# Documented, but not recorded ---------------------------------------------------------------------------------------
 
 
 def im2col(**changes):
@@ -281,12 +282,12 @@ def pixel_memory():
 
 def test_im2col_walks_w_then_h_then_n():
     tile = emulate.load(im2col(), pixel_memory(), (0, 5, 2, 0), (1, 1))
-    # box: W -1..6, H -1..2; offsets (1, 1): W 0..7, H 0..3
+    # The box is W -1..6, H -1..2. With offsets (1, 1) it is W 0..7, H 0..3.
     assert tile.smem[::16].tolist() == [1 + 3 * 8 + 6, 1 + 3 * 8 + 7, *range(33, 41), 41, 42]
 
 
 def test_an_index_steps_as_the_load_does():
-    """Dimension 0 has a stride only with an interleaved layout."""
+    """Dimension 0 has a stride only in an interleaved layout."""
     strided = dataclasses.replace(MATRIX, element_strides=(2, 3))
     assert emulate.tensor_index(strided, (5, 1), (8, 1)) == (13, 4)
     slices = dataclasses.replace(
@@ -301,10 +302,10 @@ def test_an_index_steps_as_the_load_does():
 
 
 def test_an_index_of_an_interleaved_column_names_the_pixel():
-    """Dimensions are (W, H, slice of channels, N); an index is that of a pixel."""
+    """The dimensions are (W, H, slice of channels, N), and an index names a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
     places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
-    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H restarts at -1
+    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H starts again at -1
 
 
 def wide(**changes):
@@ -332,7 +333,7 @@ def test_im2col_wide_strides_its_halo_too():
 
 
 def test_im2col_wide_may_start_left_of_its_box():
-    """From there it steps into the box, and restarts at the box's own edge."""
+    """The load then enters its box, and starts each new row at the edge of the box."""
     inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
     row = 1 + 2 * 8
     assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]

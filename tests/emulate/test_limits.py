@@ -1,4 +1,4 @@
-"""Refusals and fills of the emulator at the limits: illegal maps, too large boxes, addresses beyond 64 bits."""
+"""Tests of the emulator at its limits: illegal maps, boxes that are too large, and addresses beyond 64 bits."""
 
 import dataclasses
 import re
@@ -25,7 +25,7 @@ WIDE = Im2colWideParams(
 WIDE = dataclasses.replace(WIDE, swizzle=S.SWIZZLE_128B)
 
 
-# Maps that no driver takes ------------------------------------------------------------------------------------------
+# Maps that every driver refuses -------------------------------------------------------------------------------------
 
 EVERY_ACCESS = {
     "load": lambda p, **options: emulate.load(p, MEMORY, (0, 0), **options).tx_bytes,
@@ -82,7 +82,7 @@ def test_maps_of_compute_capability_10_are_emulated():
 
 @pytest.mark.parametrize("align", [16, 32])
 def test_an_address_is_judged_as_itself(align):
-    """The cache holds a verdict for addresses that are equal modulo 32, but another address needs its own."""
+    """The cache has one result for all addresses that are equal modulo 32. Another address needs its own check."""
     params = MATRIX if align == 16 else PACKED
     memory = np.zeros(1 << 12, np.uint8)
     for address in (0, 16, 32, 48, 1024, 1040, 8, 40):
@@ -159,7 +159,7 @@ GIANT = changed(
     box_dim=(256,) * 5,
     element_strides=(1,) * 5,
 )
-DENSE = changed(  # the driver accepts it: it counts floor(7 / 8) elements of dimension 4
+DENSE = changed(  # the driver accepts this map: it counts floor(7 / 8) elements of dimension 4
     GIANT, box_dim=(256, 256, 256, 256, 7), element_strides=(1, 1, 1, 1, 8)
 )
 
@@ -192,7 +192,7 @@ def test_a_box_beyond_shared_memory_is_refused_before_anything_is_made(call, siz
 
 
 def test_the_largest_box_is_emulated_and_no_larger_one():
-    """The box has 227 KiB, which a driver accepts; it also accepts 228 KiB."""
+    """The largest box has 227 KiB. The driver accepts this box, and also one of 228 KiB."""
     largest = changed(
         MATRIX, data_type=T.UINT8, global_dim=(256, 256, 4), global_strides=(256, 65536), box_dim=(256, 227, 4)
     )
@@ -233,7 +233,7 @@ def test_without_a_check_numbers_are_those_that_fields_can_hold(name):
     ],
 )
 def test_invalid_fill(fill, message):
-    """The fill is refused even if the box has no gaps."""
+    """The emulator refuses an invalid fill even if the box has no elements outside the tensor."""
     for params in (MATRIX, changed(swizzle=3)):
         with pytest.raises(TensorMapError, match=f"^{re.escape(message)}$"):
             emulate.load(params, MEMORY, (0, 0), fill=fill)
@@ -314,7 +314,7 @@ def test_an_access_outside_the_tensor_is_filled_however_far():
 
 
 def test_a_part_of_a_tensor_of_more_than_64_bits_is_read():
-    """Its first bytes are in memory, regardless of the rest."""
+    """The first bytes of the tensor are in memory, and a load of them needs no other bytes."""
     tile = emulate.load(changed(TALL, box_dim=(8, 1)), MEMORY, (8, 0))
     assert (tile.smem == MEMORY[16:32]).all()
     cube = emulate.load(changed(CUBE, box_dim=(8, 1, 1, 1, 1)), MEMORY, (0,) * 5, base_address=0)

@@ -1,4 +1,4 @@
-"""Stores and reductions: the emulator compared with recordings of an H200, and with their definitions."""
+"""Tests of stores and reductions in the emulator, against recordings of an H200 and against their definitions."""
 
 import dataclasses
 import itertools
@@ -63,7 +63,7 @@ def test_every_recorded_store_and_reduction_agrees_byte_for_byte():
 
 
 def visited(params, coordinates):
-    """Compute the addresses of every element of the box inside the tensor, by the definition."""
+    """Compute, by the definition, the addresses of every element of the box that is inside the tensor."""
     unit = slice_bytes(params) or unit_bytes(params)
     strides = (unit, *params.global_strides)
     indices = [emulate.tensor_index(params, i, coordinates) for i in np.ndindex(*box_extents(params))]
@@ -73,8 +73,8 @@ def visited(params, coordinates):
 
 
 def whole_chunks(params, elements, size):
-    """Return the bytes of elements, and without interleave all of the 16 bytes around each, as far as memory
-    extends."""
+    """Return the bytes of elements. Without interleave, add the rest of the 16 bytes around each element, up to the end
+    of memory."""
     if params.interleave:
         return elements.ravel()
     chunks = np.unique(elements // 16)[:, None] * 16 + np.arange(16)
@@ -117,7 +117,7 @@ def test_a_row_is_cut_at_16_bytes_not_at_the_tensor():
     narrow = dataclasses.replace(MATRIX, global_dim=(10, 6), box_dim=(16, 2))
     memory = np.zeros(6 * 48, np.uint8)
     assert emulate.store(narrow, memory, np.arange(1, 65, dtype=np.uint8), (0, 1)) == 2 * 32
-    assert memory[48:96].tolist() == [*range(1, 33), *[0] * 16]  # 20 bytes are the tensor's
+    assert memory[48:96].tolist() == [*range(1, 33), *[0] * 16]  # 20 bytes belong to the tensor
     assert emulate.store(narrow, memory, np.full(64, 99, np.uint8), (8, 5)) == 16
     assert memory[5 * 48 :].tolist() == [0] * 16 + [99] * 16 + [0] * 16
 
@@ -250,8 +250,7 @@ def test_load_only_maps_refuse_to_store(changes, message):
 
 @pytest.mark.parametrize("swapped", list(itertools.combinations(range(5), 2)))
 def test_swapped_arguments_are_refused_in_a_few_words(swapped):
-    """The error names the type, shape and dtype, because the values of an array do not identify the intended
-    argument."""
+    """The error names the type, shape and dtype of an array, because its values do not identify the argument."""
     arguments = [IM2COL, np.zeros(4096, np.uint8), np.zeros(2048, np.uint8), (0, 1, 0), 16]
     i, j = swapped
     arguments[i], arguments[j] = arguments[j], arguments[i]
@@ -341,17 +340,18 @@ def test_reductions_by_hand(op, data_type, dtype, old, new, expected):
 
 
 def patterns(text, dtype):
-    """Return elements from hexadecimal bit patterns, repeated to fill 16 bytes."""
+    """Return elements from hexadecimal bit patterns, repeated until they fill 16 bytes."""
     values = [int(word, 16) for word in text.split()]
     return np.array(values * (8 // len(values) if dtype == "<u2" else 1), dtype)
 
 
 _NANS = "7ff0000000000001 fff8000000000002"
-_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two NaNs the one from shared memory; inf - inf as documented
+_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two NaNs, the one from shared memory; inf - inf is NaN
 
 
-# Half an ulp ties to even. Infinity - infinity is the one NaN. Only the FTZ types flush subnormals. A FLOAT64 NaN stays
-# unchanged. A number wins over a NaN. -0 is less than +0.
+# Half an ulp is rounded to even. The result of infinity - infinity is the canonical NaN. Only the FTZ types flush
+# subnormals. A NaN of FLOAT64 does not change. The minimum and maximum of a number and a NaN are the number. -0 is less
+# than +0.
 @pytest.mark.parametrize(
     ("op", "data_type", "dtype", "old", "new", "expected"),
     [

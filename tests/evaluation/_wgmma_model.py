@@ -1,4 +1,4 @@
-"""Names that the tests of ``wgmma_model`` and their neighbors share."""
+"""Names that the tests of ``wgmma_model`` and related tests share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wgmma_model import rounded
 
 
 def encoded(element: str, integers: np.ndarray) -> np.ndarray:
-    """Return small integers as bits of a type."""
+    """Return small integers as bit patterns of a data type."""
     if element not in FORMATS:
         return integers.astype(np.uint8)
     return rounded(FORMATS[element], integers, np.zeros_like(integers), FORMATS[element].mantissa_bits, False) << (

@@ -1,4 +1,4 @@
-"""Ten seconds of ``evaluation/fuzzing/fuzz_commands.py``, and the parts of its verdict."""
+"""Tests of ``evaluation/fuzzing/fuzz_commands.py``: a run of ten seconds, and the checks of each command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from evaluation.fuzzing import fuzz_commands
 from evaluation.fuzzing.hostile_inputs import FAMILIES, Input, made
 
-COUNT = 400  # inputs, of about 10 ms each
+COUNT = 400  # the number of inputs, each of which takes about 10 ms
 
 
 def test_hostile_command_lines_have_an_outcome():

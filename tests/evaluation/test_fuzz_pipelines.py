@@ -1,4 +1,4 @@
-"""Random correct pipelines have no findings under any schedule. Pipelines without a necessary statement have findings.
+"""Tests of random pipelines: a finding occurs if and only if a necessary statement is left out.
 
 `make fuzz` runs a thousand (`evaluation/fuzzing/fuzz_pipelines.py`).
 """
@@ -34,7 +34,7 @@ def test_an_absent_statement_is_found(pipeline, data):
 
 
 def test_every_statement_has_a_pipeline_in_which_it_matters():
-    """Faults that random pipelines seldom have."""
+    """The cases are faults that random pipelines rarely contain."""
     shapes = {
         "WRITE_FENCE": Pipeline(producer="STORES", consumer="STORE"),
         "COPY_WAIT": Pipeline(producer="CP_ASYNC", groups=True),

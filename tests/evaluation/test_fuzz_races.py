@@ -1,4 +1,5 @@
-"""Verdicts on tiny programs: the oracle's by hand, the sanitizer's by the oracle."""
+"""Tests of verdicts on tiny programs: the oracle's are compared with results by hand, the sanitizer's with the
+oracle's."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from evaluation.fuzzing.race_programs import Operation, Program, Verdict, judged
 READ, WRITE, ADD, BARRIER = Operation("read"), Operation("write"), Operation("add"), Operation("barrier")
 RELEASE, ACQUIRE, ARRIVE, WAIT = Operation("release"), Operation("acquire"), Operation("arrive"), Operation("wait")
 
-# An atomic operation of a thread hides an earlier one of another thread from a later write of the first; a read of
-# global memory likewise hides an earlier read.
+# An atomic operation of a thread hides an earlier atomic operation of another thread, so that a later write of the
+# first thread does not race with it. A read of global memory hides an earlier read in the same way.
 KNOWN_MISSES = [102]
 
 

@@ -1,4 +1,5 @@
-"""The judgment of stress_threads.py: growth through other libraries is not the package's, and all other growth is."""
+"""Tests of the analysis in stress_threads.py: growth of memory counts for the package unless other libraries cause
+it."""
 
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "evaluation" / "threads"))
 
 from memory_growth import Alone, grown_alone, others_bytes
 
-# Recorded on an H200: driver 580, cuda.core 1.2.0, eight threads, 15 s each.
+# Recorded on an H200 with driver 580, cuda.core 1.2.0 and eight threads, which ran for 15 s each.
 RECORDED = {
     "torch_alone": Alone(97_383, 8 << 10), "core_graph_alone": Alone(64_215, 13_048 << 10),
     "create": Alone(119_001, 0), "capture": Alone(29_243, 6_060 << 10),

@@ -1,4 +1,4 @@
-"""The recorder of driver encodes, as far as it needs no GPU: its cases, and its comparison."""
+"""Tests of the recorder of driver encodes without a GPU: its cases, and its comparison."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The parameters of a recorded row."""
+"""A test of the parameters that a row of a recording contains."""
 
 import pytest
 

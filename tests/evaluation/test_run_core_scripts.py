@@ -1,4 +1,4 @@
-"""One changed import: the imports of a script on cuda.core's tensor maps, and the change by the tool."""
+"""Tests of the tool that changes one import: it finds the imports of tensor maps of cuda.core, and changes them."""
 
 import re
 import sys
@@ -49,7 +49,7 @@ def test_differences_have_reasons():
 
 
 def test_the_page_is_true():
-    """The refusals that need no GPU are those in the table."""
+    """The table contains exactly the refusals that need no GPU."""
     with pytest.raises(TypeError, match="make a TensorMapDescriptor with cuda_tma.create_tensor_map"):
         cuda_tma.TensorMapDescriptor()
     with pytest.raises(ValueError, match="42 is not a TensorMapDataType; choose one of"):

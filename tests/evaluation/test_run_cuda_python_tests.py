@@ -1,4 +1,4 @@
-"""The counts of other suites: read from pytest's document, grouped by reason, and held to the recorded ones."""
+"""Tests of the counts of other suites, which a tool reads from pytest's document, groups by reason, and compares."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The model of the tensor cores' sums: exact where sums are exact, and distinct from its neighbors by the
-recordings."""
+"""Tests of the model of the tensor cores' sums: it matches the recordings, and models with other parameters do not."""
 
 from __future__ import annotations
 
@@ -50,7 +49,7 @@ def test_padding_is_not_part_of_tf32():
 
 @pytest.mark.parametrize(("name", "dtype"), [("f32", np.float32), ("f16", np.float16)])
 def test_rounded_to_nearest(name, dtype):
-    """It rounds as NumPy does, including subnormals and overflow."""
+    """The model rounds as NumPy does, including subnormals and overflow."""
     rng = np.random.default_rng(1)
     whole = rng.integers(-(2**40), 2**40, 20_000) >> rng.integers(0, 40, 20_000)
     last = rng.integers(*((-190, 100) if name == "f32" else (-60, 5)), 20_000)
@@ -62,7 +61,8 @@ def test_rounded_to_nearest(name, dtype):
 
 
 def test_rounded_toward_zero():
-    """The result is the neighbor below in magnitude, or the number itself; with fewer bits, zeros follow them."""
+    """The result is the number itself or its neighbor of smaller magnitude. If the type has fewer bits, the low bits
+    are zeros."""
     whole, last = np.array([2**24 + 1, -(2**24 + 1), 2**24 + 2, 2**30 - 1]), np.zeros(4, np.int64)
     bits = rounded(FORMATS["f32"], whole, last, 23, nearest=False)
     assert bits.view(np.float32).tolist() == [2**24, -(2**24), 2**24 + 2, 2**30 - 64]
@@ -96,7 +96,7 @@ def test_integers_wrap_or_stop():
 
 
 def test_specials():
-    """inf - inf, 0 * inf and NaN give the one NaN; an infinity prevails over numbers."""
+    """The sums inf - inf, 0 * inf and NaN give the canonical NaN. An infinity plus a number is the infinity."""
     form = Form("bf16", "bf16", "f32")
     one, inf, nan = 0x3F80, 0x7F80, 0x7FC1
     a = np.zeros((5, 16), np.uint32)
@@ -125,7 +125,7 @@ def neighbors(form: Form) -> list[Adder]:
 
 
 def test_search_finds_the_parameters():
-    """The search finds an adder that is not one of the guesses, from its results only."""
+    """The search finds the parameters of an adder from its results only. The adder is not among the initial guesses."""
     form = FORMS[0]
     adder = Adder(fraction_bits=22, group=8, result_bits=23, nearest=True)
     recorded = multiply(form, *operands(form), adder=adder)
@@ -134,14 +134,14 @@ def test_search_finds_the_parameters():
 
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_cases_distinguish_adders(form):
-    """Each parameter's neighbor gives other results, in more than one suite or in tens of cases."""
+    """A model with one different parameter gives other results, in more than one suite or in tens of cases."""
     expected = multiply(form, *operands(form))
     for adder in neighbors(form):
         assert np.count_nonzero(multiply(form, *operands(form), adder=adder) != expected) > 20, adder
 
 
 def test_cases_match_their_descriptions():
-    """The suites have different sizes, and only the suite of specials has infinities and NaNs."""
+    """The suites have different sizes, and only the suite of special values contains infinities and NaNs."""
     for form in FLOATING:
         for block in blocks(form):
             assert (block.a.shape, block.b.shape, block.c.shape) == ((64, form.k), (8, form.k), (64, 8))
@@ -155,7 +155,7 @@ def test_cases_match_their_descriptions():
 
 @pytest.mark.parametrize("form", FORMS, ids=str)
 def test_model_is_the_recording(form):
-    """Results of wgmma and of mma.sync are equal bit for bit, and do not depend on the place of the operands."""
+    """The results of wgmma and of mma.sync are equal bit for bit, and do not depend on the location of the operands."""
     facts, results = RECORDED
     assert facts[str(form)] == {
         "operands": replay_wgmma.digest(form), "registers": 0, "columns": 0, "chained": 0, "again": 0
@@ -166,7 +166,7 @@ def test_model_is_the_recording(form):
 
 
 def test_mma_of_8_bits_is_another():
-    """mma.sync of e4m3 keeps more bits than wgmma does."""
+    """The sums of mma.sync for e4m3 keep more bits than those of wgmma."""
     name = "e4m3.e4m3.f32"
     differ = RECORDED[1][f"{name}/wgmma"] != RECORDED[1][f"{name}/mma"]
     assert np.count_nonzero(differ) > 4000

@@ -1,4 +1,4 @@
-"""Names that the tests of ``examples`` and their neighbors share."""
+"""Names that the tests of ``examples`` and related tests share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_tma._command import demo
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
-# Some instances of template kernels that the examples request.
+# Some instances of the template kernels that the examples compile.
 INSTANCES = {
     "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
                        ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
@@ -21,7 +21,7 @@ INSTANCES = {
 
 
 def kernels():
-    """Return (source, target) of each script with a kernel, without importing modules that need a GPU."""
+    """Return (source, target) of each script with a kernel, without an import of modules that need a GPU."""
     for script in SCRIPTS:
         values = constants(script)
         for target in values.get("TARGETS", ()):
@@ -31,7 +31,7 @@ def kernels():
 
 
 def constants(script: Path) -> dict[str, object]:
-    """Return a script's literal assignments, including SOURCE and TARGETS."""
+    """Return the assignments of literals in a script, including SOURCE and TARGETS."""
     return literals(script.read_text())
 
 

@@ -1,4 +1,4 @@
-"""Every kernel of the examples and of the demo compiles to machine code for each target that it declares."""
+"""Tests that every kernel of the examples and of the demo compiles to machine code for each declared target."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_kernel_compiles(source, target):
 
 
 def test_warps_are_whole_where_a_cluster_meets():
-    """barrier.cluster is .aligned: the preceding statement makes divergent threads converge."""
+    """The instruction barrier.cluster is .aligned, so the statement before it makes divergent threads converge."""
     sources = {script.stem: str(constants(script).get("SOURCE", "")) for script in SCRIPTS}
     sources |= {header.stem: header.read_text() for header in HEADERS.glob("*.cuh")}
     before = []
@@ -48,7 +48,7 @@ def test_warps_are_whole_where_a_cluster_meets():
 
 
 def test_no_kernel_is_overlooked():
-    """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above sees them."""
+    """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above finds them."""
     with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
     assert {"tiled_load", "replace_address", "fp8_tiles", "demo"} <= with_kernel
     for script in SCRIPTS:
@@ -69,8 +69,8 @@ def test_importing_an_example_runs_nothing(script):
 
 @pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
 def test_a_tile_is_declared_only_in_cpp(script):
-    """Python reads these from the kernel: it contains no box, data type, swizzle or shared-memory size, and sets no
-    limit. (Only Python contains the demo's maps, and C++ receives their types.)"""
+    """Python reads the box, data type, swizzle and shared-memory size from the kernel, and sets no limit. The demo is
+    different: only Python contains its maps, and C++ receives their types."""
     tree = ast.parse(script.read_text())
     stated = {keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords}
     said_by_hand = {"box_dim", "swizzle", "l2_promotion", "pixels_per_column", "channels_per_pixel", "shmem_size"}
@@ -92,13 +92,13 @@ def test_a_tile_is_declared_only_in_cpp(script):
     ],
 )
 def test_the_examples_to_learn_from_are_short(name, lines):
-    """Readers read them from top to bottom."""
+    """Users read these examples from the first line to the last."""
     assert (ROOT / "examples" / f"{name}.py").read_text().count("\n") < lines
 
 
 @pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
 def test_a_kernel_without_an_effect_is_found(name, driver, monkeypatch):
-    """Every argument fits the kernel's parameter, and a launch without an effect fails the check."""
+    """Every argument fits the kernel's parameter, and the check fails if the launch has no effect."""
     pytest.importorskip("torch")
     from tests.support.hosted_examples import hosted_example
 
@@ -139,7 +139,7 @@ def test_an_example_without_torch_gives_a_hint(name):
 
 
 def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
-    example("gemm")  # makes its neighbor importable
+    example("gemm")  # this makes the module next to it importable
     _example = importlib.import_module("_example")
     done = []
 
@@ -160,7 +160,7 @@ def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
 
 @pytest.fixture
 def gemm(monkeypatch, driver):
-    """The example with a launch that multiplies on the host."""
+    """Return the example with a launch that multiplies on the host."""
     torch = pytest.importorskip("torch")
     module = example("gemm")
 
@@ -199,7 +199,7 @@ def test_results_of_a_product_and_its_rival_are_checked(gemm, skipped):
 
 @pytest.fixture
 def grouped_gemm(monkeypatch, driver):
-    """The example on host memory: a launch multiplies expert by expert, by the given counts."""
+    """Return the example on host memory, with a launch that multiplies each expert's rows by the given counts."""
     torch = pytest.importorskip("torch")
 
     def prepare(kernel, config, tokens, weights, counts, output, drawn, experts, rows, steps):
@@ -230,7 +230,8 @@ def grouped_gemm(monkeypatch, driver):
 
 @pytest.mark.parametrize("wrong", [None, "skipped", "routing", "before"])
 def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
-    """The result of the last step is checked with its own routing; rows before the first stay unchanged."""
+    """The example checks the result of the last step with the routing of that step. Rows before the first row stay
+    unchanged."""
     (edges,) = grouped_gemm.SMALL
     grouped_gemm.goes_too_far = wrong == "before"
     runs = grouped_gemm.cases([edges])
@@ -260,6 +261,6 @@ def test_routings_are_the_same_each_time(grouped_gemm):
 
 
 def test_the_checked_case_has_experts_without_tokens(grouped_gemm):
-    """The first, the last and those between have the right numbers."""
+    """The first expert, the last expert and experts between them have the right numbers of tokens."""
     first, *between, last = grouped_gemm.CHECKED
     assert first == last == 0 and 0 in between and any(between)

@@ -1,4 +1,5 @@
-"""The GEMM for every shape: its variants on the simulator, at sizes that cross edges, and the chosen variant."""
+"""Tests of the GEMM for every shape: its variants on the simulator, at sizes that cross edges, and the chosen
+variant."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ Variant = variants.Variant
 
 @pytest.fixture
 def run(monkeypatch):
-    """Return run(variant, case), which runs on the simulator, with a check of every element."""
+    """Return run(variant, case), which runs a case on the simulator and checks every element."""
     from tests.support.simulated_examples import simulated
 
     def run(variant, case):
@@ -61,7 +62,7 @@ def test_splits_are_right_in_every_order(run, monkeypatch):
     run(Variant(128, 32, splits=2), Case(Problem(20, 24, 136)))
 
 
-# ---- which variant ----
+# ---- the choice of a variant ----
 
 MULTIPROCESSORS = 132
 SIZES = strategies.integers(1, 20_000)

@@ -1,4 +1,4 @@
-"""The reports of the examples are those of ``tests/data/reports``."""
+"""A test that the reports of the examples equal those of ``tests/data/reports``."""
 
 import pytest
 

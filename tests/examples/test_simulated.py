@@ -1,4 +1,5 @@
-"""The examples' kernels on the simulator, at sizes that reach their edges, in every order of asynchronous copies."""
+"""Tests of the examples' kernels on the simulator, at sizes that cross their edges, in every order of asynchronous
+copies."""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_copy_2d(run, compiled, ctas):
     down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
     run(Config(ctas, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    assert taken[0] == down * across + ctas  # each CTA takes one tile beyond the last
+    assert taken[0] == down * across + ctas  # the last tile of each CTA is beyond the end
 
 
 def test_transpose(run, compiled):
@@ -110,7 +111,7 @@ def normal(*shape):
 
 
 def assert_product(c, a, b):
-    """Compare as `examples/gemm.py` does: units of bfloat16's last place, and the order of the sums."""
+    """Compare as `examples/gemm.py` does: the tolerance covers rounding to bfloat16 and the order of the sums."""
     expected = a.astype(np.float32) @ b.astype(np.float32).T
     tolerance = np.abs(expected) * 2**-8 + a.shape[1] ** 0.5 * 2**-15
     assert (np.abs(c.astype(np.float32) - expected) <= tolerance).all()
@@ -155,7 +156,7 @@ def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
 
 
 def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
-    """The cases have experts without tokens, with one, with more than a tile, and then one with all, through the same
+    """The experts have no tokens, one token, or more than one tile. Then one expert has all tokens, with the same
     counter."""
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
@@ -179,8 +180,7 @@ def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
 
 
 def test_a_routing_of_256_experts(gpu):
-    """Every row of every tile occurs once, in the order of sizes; large and small tiles are spread over the whole
-    list."""
+    """Every row of every tile occurs once, in the order of sizes. The list spreads large and small tiles evenly."""
     kernel = gpu.compile(example("grouped_gemm").SOURCE.split("// Where sums go")[0] + ROUTE, "route")
     counts = np.random.default_rng(5).integers(0, 300, 256).astype(np.int32) * (np.arange(256) % 3 > 0)
     tiles = np.full((4096, 4), -1, np.int32)
@@ -197,7 +197,7 @@ def test_a_routing_of_256_experts(gpu):
     sizes, large = counts[tiles[:end, 0]], counts[tiles[:end, 0]] >= 100
     for kind in (large, ~large):
         assert (np.diff(sizes[kind]) <= 0).all()
-        places = (np.flatnonzero(kind) + 0.5) / end  # spread over the whole list
+        places = (np.flatnonzero(kind) + 0.5) / end  # these are spread over the whole list
         assert np.allclose(places, (np.arange(kind.sum()) + 0.5) / kind.sum(), atol=0.51 * (1 / kind.sum() + 1 / end))
 
 
@@ -217,7 +217,7 @@ extern "C" __global__ void route(const int* counts, int experts, int rows, Task*
     ids=lambda case: f"d {case[5]}",
 )  # fmt: skip
 def test_attention(monkeypatch, case):
-    """The cases have queries without a key, several heads of one kv head, and tiles that cross both ends."""
+    """The cases have queries without a key, several heads that share one kv head, and tiles that cross both ends."""
     pytest.importorskip("torch")
     from tests.support import simulated_examples
 

@@ -1,8 +1,9 @@
-"""Names that the tests of ``header_scope`` and their neighbors share."""
+"""Names that the tests of ``header_scope`` and related tests share."""
 
 from __future__ import annotations
 
-# One thread each: a copy stores data, a flag signals it, and a copy of the thread that reads the flag loads it.
+# One thread stores data with a copy and sets a flag. Another thread reads the flag, and then loads the data with a
+# copy.
 TELL = """
     __shared__ alignas(128) unsigned char tile[4096];
     load_bulk(tile, bytes, 4096, full);

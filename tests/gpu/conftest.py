@@ -1,4 +1,5 @@
-"""GPU tests: their requirements, and their record (RESULTS.md), because CI has no GPU."""
+"""Fixtures of the GPU tests: their requirements, and the record of their results (RESULTS.md), because CI has no
+GPU."""
 
 import datetime
 import os
@@ -13,7 +14,7 @@ from . import modules, results
 
 _published: list[str] = []
 _watched: list[results.Launch] = []  # launches of these tests that the simulator also ran
-_collected: list[pytest.Item] = []  # tests of this folder; the same holds for the names below
+_collected: list[pytest.Item] = []  # tests of this folder, as in the lists below
 _deselected: list[pytest.Item] = []
 
 
@@ -60,20 +61,19 @@ def stream(device):
 
 @pytest.fixture(scope="session")
 def publish():
-    """Add a line to RESULTS.md."""
+    """Return a function that adds a line to RESULTS.md."""
     return _published.append
 
 
 @pytest.fixture(scope="module")
 def watched(request):
-    """From here to the end of the module, the first launches of each kernel also run on the simulator.
+    """Run the first launches of each kernel on the simulator, too, until the end of the module.
 
-    WATCHED_LAUNCHES of the module is their number for each kernel; the others run as usual, because a watched launch is
-    waited for.
+    The module's WATCHED_LAUNCHES limits their number for each kernel, because the test waits for each watched launch.
     """
     from cuda_tma import simulate
 
-    if os.environ.get("CUDA_TMA_WATCH") == "off":  # under compute-sanitizer the simulator would only take time
+    if os.environ.get("CUDA_TMA_WATCH") == "off":  # under compute-sanitizer, the simulator would only add time
         yield
         return
     each = getattr(request.module, "WATCHED_LAUNCHES", 2)
@@ -119,7 +119,7 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_unconfigure():
-    modules.PROGRAMS.clear()  # cuda.core's Program must not be freed last
+    modules.PROGRAMS.clear()  # cuda.core's Program must not be the last object that is freed
 
 
 def facts(capability):
@@ -127,7 +127,7 @@ def facts(capability):
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one for each device
+    drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one line for each device
     return [
         f"devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",
         f"driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",

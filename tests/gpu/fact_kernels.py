@@ -1,6 +1,6 @@
-"""Kernels about hardware where PTX defines no result or forbids the access, each with the result of an H200.
+"""Kernels whose result PTX leaves undefined, or whose access PTX forbids, each with the result of an H200.
 
-``python -m tests.gpu.fact_kernels NAME`` runs one in a process of its own, because some end the context.
+``python -m tests.gpu.fact_kernels NAME`` runs one kernel in a process of its own, because some kernels end the context.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Fact:
     Attributes
     ----------
     body : str
-        The statements of 2 CTAs of 64 threads, each of which has a tile of 1 to 64 and an mbarrier.
+        The statements of 2 CTAs of 64 threads. Each CTA has a tile that contains 1 to 64, and an mbarrier.
     first : tuple of int
-        The first values of `out`, initially zeros, at the end; empty if the context dies.
+        The first values of `out` after the launch, which are zeros before it. Empty if the context is lost.
     error : str
         The error of the launch.
     init : str

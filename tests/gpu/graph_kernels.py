@@ -54,7 +54,7 @@ ONE = core.LaunchConfig(grid=1, block=32)
 
 @functools.cache
 def kernel(name):
-    """Return one Kernel for each name: a node has that very kernel."""
+    """Return one Kernel object for each name, because a node refers to that object."""
     return cuda_tma.compile(SOURCE, name)
 
 

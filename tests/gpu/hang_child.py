@@ -1,7 +1,7 @@
-"""``python -m tests.gpu.hang_child CASE ...``: hangs, one after the other, in a process that may itself hang.
+"""``python -m tests.gpu.hang_child CASE ...``: a process that runs kernels which hang, one after the other.
 
-A case is the number of a planted hang, or the name of a function below. The output is a line of JSON for each: the
-report and its time, and whether the process launches again.
+A case is the number of a planted hang, or the name of a function below. The output has a line of JSON for each case:
+the report and its time, and whether the process can launch again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Case:
         is_typed = planted.box_rows == ROWS
         self.given = memory if is_typed else cuda_tma.create_tensor_map(memory, box_dim=(planted.box_rows, WIDTH))
         self.kernel = cuda_tma.compile(planted.source, "hang", watchdog_ms=WATCHDOG_MS, **options)
-        self.config = LaunchConfig(grid=1, block=64, cluster=planted.cluster)  # the grid is counted in clusters
+        self.config = LaunchConfig(grid=1, block=64, cluster=planted.cluster)  # the unit is a cluster
         torch.cuda.synchronize()
 
     def launch(self, stream: object) -> None:
@@ -41,7 +41,7 @@ class Case:
 
 
 def said(wait: Callable[[], object]) -> dict[str, object]:
-    """Return the error of a wait, and its time."""
+    """Return the error of a wait, and the time of the wait."""
     begun = time.monotonic()
     try:
         wait()
@@ -60,7 +60,7 @@ def planted_hang(number: int, stream: object) -> dict[str, object]:
 
 
 def by_torch(stream: object) -> dict[str, object]:
-    """Wait by torch, which has no report; cuda_tma.synchronize raises it."""
+    """Wait with torch, which gives no report. Then cuda_tma.synchronize raises the report."""
     case = Case(SHORT)
     case.launch(stream)
     waited = said(torch.cuda.synchronize)
@@ -68,7 +68,7 @@ def by_torch(stream: object) -> dict[str, object]:
 
 
 def in_a_graph(stream: object) -> dict[str, object]:
-    """Launch twice, and get two reports."""
+    """Launch a graph twice, and get two reports."""
     case = Case(SHORT)
     builder = cuda_tma.Device(0).create_graph_builder().begin_building()
     case.launch(builder)
@@ -80,7 +80,7 @@ def in_a_graph(stream: object) -> dict[str, object]:
 
 
 def two_at_once(stream: object) -> dict[str, object]:
-    """Run two kernels that hang, on two streams, and one that does not."""
+    """Run two kernels that hang and one that does not, on streams of their own."""
     cases, other, third = [Case(SHORT), Case(RING)], *(cuda_tma.Device(0).create_stream() for _ in range(2))
     counts, kept = cuda_tma.compile(COUNTS, "count"), torch.zeros(64, dtype=torch.int32, device="cuda")
     torch.cuda.synchronize()
@@ -93,7 +93,7 @@ def two_at_once(stream: object) -> dict[str, object]:
 
 
 def one_kernel_twice(stream: object) -> dict[str, object]:
-    """Run two launches of one kernel at the same time, which are two hangs."""
+    """Run two launches of one kernel at the same time. Each launch has a report."""
     case, other = Case(SHORT), cuda_tma.Device(0).create_stream()
     case.launch(stream)
     case.launch(other)
@@ -102,7 +102,7 @@ def one_kernel_twice(stream: object) -> dict[str, object]:
 
 
 def built_elsewhere(stream: object) -> dict[str, object]:
-    """Build the kernel by cuda.core's Program, with the address for its reports."""
+    """Build the kernel with cuda.core's Program, and pass the address for its reports."""
     device = cuda_tma.Device(0)
     options = ProgramOptions(
         std="c++17",
@@ -119,7 +119,7 @@ def built_elsewhere(stream: object) -> dict[str, object]:
 
 
 def trapped(stream: object) -> dict[str, object]:
-    """Trap: the context is lost, and the report is not."""
+    """Execute a trap. The context is lost, and the report is not."""
     case = Case(SHORT, defines={"CUDA_TMA_WATCHDOG_TRAP": None})
     case.launch(stream)
     return said(lambda: cuda_tma.synchronize(stream))
@@ -146,7 +146,7 @@ def main() -> None:
             told["launches"] = bool((kept - before).equal(torch.arange(64, dtype=torch.int32, device="cuda")))
         print(json.dumps({"case": case, **told}), flush=True)
         if not lives:
-            os._exit(0)  # no call can wait for its objects
+            os._exit(0)  # no call can wait for the objects of a lost context
 
 
 if __name__ == "__main__":

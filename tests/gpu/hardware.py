@@ -1,4 +1,4 @@
-"""A GPU with the two calls of a simulated one, for tests that run on both."""
+"""A GPU with two methods of the simulated device, for tests that run on both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Hardware:
         return cuda_tma.compile(source, name)
 
     def launch(self, config, kernel, *arguments, order=None, seed=0):
-        """Run one launch to its end; `order` and `seed` apply only to the simulator."""
+        """Run one launch to its end. The arguments `order` and `seed` apply only to the simulator."""
         there = [on_gpu(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
         torch.cuda.synchronize()
         shape = LaunchConfig(grid=config.grid, cluster=config.cluster, block=config.block)
@@ -32,7 +32,7 @@ class Hardware:
         return self
 
     def raise_for_errors(self):
-        """Do nothing: a GPU has already raised its errors."""
+        """Do nothing, because a GPU has already raised its errors."""
 
 
 def on_gpu(array):
@@ -42,5 +42,5 @@ def on_gpu(array):
 
 
 def as_words(tensor):
-    """NumPy has no bfloat16 that torch supports."""
+    """Return the elements as integers of their size, because torch supports no bfloat16 of NumPy."""
     return tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor

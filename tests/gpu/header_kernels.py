@@ -12,7 +12,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 FILL = 0xA5
-WINDOW_BYTES = 40 * 1024  # bytes of shared memory that a kernel fills, and copies out at the end
+WINDOW_BYTES = 40 * 1024  # bytes of shared memory that a kernel fills, and copies to the output at the end
 MEMORY_BYTES = 2**20 + 2**16
 
 HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_unchanged()")
@@ -61,7 +61,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
     const Place& p = places.of[cluster_cta_rank()];
     __shared__ Barrier full;
 """
-# In each, one thread executes {statement}, the header's function under test.
+# In each kernel, one thread executes {statement}, the function of the header that is tested.
 LOAD = """
     unsigned char* window = filled_window(nullptr, count);
     unsigned char* tile = window + p.slot;
@@ -87,13 +87,13 @@ STORE = """
     }}
 }}
 """
-# For data that threads of other CTAs sent, not copies: the waiting thread acquires it at cluster scope.
+# For data that threads of other CTAs send without a copy: the waiting thread acquires the data at cluster scope.
 RECEIVE = LOAD.replace("wait_or_trap(full, 0);", "wait_or_trap(full, 0);\n    full.wait_cluster(0);")
 SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {statement}\n}}\n"}
 
 
 class Place(ctypes.Structure):
-    """The same struct as above."""
+    """The struct Place of the kernels."""
 
     _fields_ = (
         ("at", ctypes.c_int * 5), ("offset", ctypes.c_ushort * 3), ("cta_mask", ctypes.c_ushort),
@@ -125,7 +125,7 @@ def name_of(op):
 
 
 def machine_fixture(said=None):
-    """Make a Machine for the tests of a module; afterwards, publish the results of its launches and kernels."""
+    """Make a Machine for the tests of a module. After the tests, publish the results of its launches and kernels."""
 
     @pytest.fixture(scope="module")
     def machine(device, stream, publish):
@@ -138,7 +138,7 @@ def machine_fixture(said=None):
 
 
 class Machine:
-    """A GPU, a piece of its memory, and the kernels compiled so far."""
+    """A GPU, an allocation in its memory, and the kernels compiled so far."""
 
     def __init__(self, device, stream):
         self.device, self.stream = device, stream
@@ -154,12 +154,13 @@ class Machine:
         return cuda_tma.compile(PRELUDE + SHAPES[shape].format(statement=statement), "kernel", cache=False)
 
     def map(self, params):
-        """Return the descriptor of parameters whose address 0 is the start of the memory."""
+        """Return the descriptor of parameters whose address is an offset in the memory."""
         moved = dataclasses.replace(params, global_address=params.global_address + self.base)
         return cuda_tma.TensorMapDescriptor.from_bytes(cuda_tma.encode(moved, compute_capability=(9, 0)))
 
     def put(self, name, array):
-        """Copy in stream order: cuMemcpyHtoD may return before its DMA ends (CUDA, "API synchronization behavior")."""
+        """Copy in stream order, because cuMemcpyHtoD may return before its DMA ends (CUDA, "API synchronization
+        behavior")."""
         to, stream = int(self.buffers[name].handle), int(self.stream.handle)
         (error,) = driver.cuMemcpyHtoDAsync(to, array.ctypes.data, array.nbytes, stream)
         assert not error, error
@@ -184,12 +185,12 @@ class Machine:
         self.launches += 1
 
     def load(self, statement, places, count, params=None, shape="load"):
-        """Return the content of each CTA's window afterwards, one row each."""
+        """Return the content of each CTA's window after the launch, one row for each CTA."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 
     def launch_pair(self, kernels, count, grid):
-        """Run two launches; the second may begin before the first has ended."""
+        """Run two launches, of which the second may begin before the first has ended."""
         arguments = (self.nowhere, Places(), self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count)
         for kernel, early in zip(kernels, (False, True), strict=True):
             config = LaunchConfig(grid=grid, block=128, programmatic_stream_serialization=early)

@@ -1,4 +1,4 @@
-"""Kernels that record their arguments, for the tests of launching."""
+"""Kernels that record their arguments, for the tests of launches."""
 
 import pytest
 from cuda import core
@@ -54,7 +54,7 @@ extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_c
 }
 """
 
-# Run a child whose stream waits for a function in Python, which has begun when hold() returns.
+# Run a kernel whose stream waits for a Python function. The function has begun when hold() returns.
 HOLD = """
 import ctypes, time
 
@@ -88,7 +88,7 @@ def compiled(device, name, source):
 
 
 def put(kernel, stream, name, value, dtype):
-    """Return the received bytes of a value."""
+    """Return the bytes that the kernel received for a value."""
     out = torch.zeros(1, dtype=getattr(torch, dtype), device="cuda")
     torch.cuda.synchronize()
     cuda_tma.launch(stream, CONFIG, kernel, value, out)

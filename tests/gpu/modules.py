@@ -1,4 +1,4 @@
-"""Several kernels of one source, by cuda.core's Program; it is kept, because it has the PTX that `watch()` needs."""
+"""Several kernels of one source, compiled by cuda.core's Program, which is kept because `watch()` needs its PTX."""
 
 from cuda.core import Program, ProgramOptions
 

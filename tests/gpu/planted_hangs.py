@@ -1,4 +1,4 @@
-"""Kernels that hang, one for each cause, and the expected report: here and on a GPU."""
+"""Kernels that hang, one for each cause, and the expected report on the simulator and on a GPU."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ _LOAD = "load(tiles[0], map, full, Coordinates{0, 0});"
 class Planted:
     """A hang of 64 threads of a block, by default.
 
-    `lines` are those of the report, in which {here} and {there} stand for the lines so marked in the source. `ends` is
-    the end on hardware: "hang", "fault", "never".
+    `lines` are the lines of the report. In them, {here} and {there} stand for the numbers of the source lines that have
+    these marks. `ends` is the outcome on hardware: "hang", "fault" or "never".
     """
 
     name: str
@@ -61,7 +61,7 @@ class Planted:
 
     @property
     def report(self) -> list[str]:
-        """Return the lines with their numbers."""
+        """Return the lines of the report with their numbers."""
         marks = {
             mark: 1 + next(i for i, text in enumerate(self.source.splitlines()) if f"// {mark}" in text)
             for mark in ("here", "there")

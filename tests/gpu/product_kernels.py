@@ -1,5 +1,4 @@
-"""Kernels that multiply one tile by another with wgmma or mma.sync, and small integers for them, so that all sums are
-exact."""
+"""Kernels that multiply two tiles with wgmma or mma.sync, and matrices of small integers, whose sums are exact."""
 
 import dataclasses
 from itertools import product
@@ -186,7 +185,7 @@ FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Types of A and B, and the type of a thread's accumulators."""
+    """The data types of A, B and the accumulators of a thread."""
 
     a: str
     b: str

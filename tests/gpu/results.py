@@ -1,7 +1,8 @@
-"""RESULTS.md: the record of a run of tests/gpu. CI has no GPU: the file is the evidence, and names its commit.
+"""The record of a run of tests/gpu, RESULTS.md. CI has no GPU, so this file is the evidence, and names the tested
+commit.
 
-python -m tests.gpu.results             write into it which files have changed since the commit that it names
-python -m tests.gpu.results commit      the commit as a run would name it; "-dirty": with changes that are in no commit
+python -m tests.gpu.results             list the files that have changed since the commit in RESULTS.md
+python -m tests.gpu.results commit      print the current commit, with "-dirty" if there are uncommitted changes
 python -m tests.gpu.results write PART ...  write it from runs of parts of the tests, at the same time or one after the
                                         other, each with CUDA_TMA_RESULTS=part.json
 """
@@ -28,7 +29,7 @@ CHANGED = "## Changed since"
 
 
 def git(*arguments: str) -> str | None:
-    """Return git's output for this repository, or None if it fails or there is no repository."""
+    """Return the output of git for this repository, or None if git fails or does not exist."""
     try:
         done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     except FileNotFoundError:
@@ -37,7 +38,7 @@ def git(*arguments: str) -> str | None:
 
 
 def commit() -> str:
-    """Return the tested commit for RESULTS.md; CUDA_TMA_COMMIT gives it where there is no git."""
+    """Return the tested commit for RESULTS.md. Without git, the variable CUDA_TMA_COMMIT contains it."""
     if given := os.environ.get("CUDA_TMA_COMMIT"):
         return given
     head = git("rev-parse", "--short", "HEAD")
@@ -93,14 +94,14 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 def missing(part: Part) -> list[str]:
-    """Return the files of this folder whose tests did not run: a part of the tests is not evidence for the rest."""
+    """Return the files of this folder whose tests did not run. A run of some tests is not evidence for the rest."""
     return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
 
 
 def ended_files(
     files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]
 ) -> list[str]:
-    """Return the files whose tests all ran, or none if that is not known.
+    """Return the files whose tests all ran, or an empty result if that is not known.
 
     Parameters
     ----------
@@ -116,7 +117,8 @@ def ended_files(
 
 
 def watched(launches: Sequence[Launch]) -> list[str]:
-    """Return the number of launches that the simulator also ran, and the reason for each kernel without any."""
+    """Return the number of launches that the simulator also ran, and for each kernel without such a launch the
+    reason."""
     ran = [launch for launch in launches if not launch.skipped]
     kernels, names = {(launch.kernel, launch.ptx) for launch in ran}, {launch.kernel for launch in ran}
     same = f"{len(ran)} launches of {len(kernels)} kernels of tests/gpu left the same bytes on the GPU"
@@ -146,13 +148,13 @@ def named_commit(text: str) -> str:
 
 
 def named_changes(text: str) -> list[str]:
-    """Return the changed files in RESULTS.md."""
+    """Return the list of changed files in RESULTS.md."""
     _, _, section = text.partition(CHANGED)
     return re.findall(r"^- (\S+)$", section, re.MULTILINE)
 
 
 def with_changes(text: str, paths: Sequence[str]) -> str:
-    """Return the text with these files as the changed ones."""
+    """Return the text of RESULTS.md with these files as its list of changed files."""
     measured = text.partition(CHANGED)[0].rstrip() + "\n"
     if not paths:
         return measured
@@ -161,7 +163,7 @@ def with_changes(text: str, paths: Sequence[str]) -> str:
 
 
 def changed_since(name: str) -> list[str] | None:
-    """Return the measured files that differ from that commit, or None if git does not have it."""
+    """Return the measured files that differ from that commit, or None if git does not have the commit."""
     said = git("diff", "--name-only", "--no-renames", name, "--", *MEASURED)
     return None if said is None else said.splitlines()
 

@@ -1,4 +1,4 @@
-"""Maps in device memory: a kernel selects one by its index."""
+"""Tests of maps in device memory, from which a kernel selects one by its index."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import cuda_tma
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.usefixtures("watched")
-WATCHED_LAUNCHES = 1  # it has 64 CTAs; later ones have 10,000
+WATCHED_LAUNCHES = 1  # this map has 64 CTAs, and later maps have 10,000
 
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
@@ -70,7 +70,8 @@ def test_ten_thousand_addresses_of_one_geometry(kernel, stream):
 
 
 def test_a_graph_uploads_at_every_launch(kernel, device, stream):
-    """The graph captures the copy. The memory is not the graph's; it is launched twice with other maps each time."""
+    """The graph captures the copy of the maps, but does not own their memory. It is launched twice, each time with
+    other maps."""
     pool = torch.randn(8, 16, 32, device="cuda")
     addresses = pool.data_ptr() + np.arange(8, dtype=np.uint64) * 16 * 32 * 4
     maps = cuda_tma.create_tensor_maps(pool[0], OPTIONS, addresses=addresses)
@@ -88,7 +89,7 @@ def test_a_graph_uploads_at_every_launch(kernel, device, stream):
     address = int(on_device.handle)
     del on_device
     result, _ = driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
-    assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE  # it was freed
+    assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE  # the buffer was freed
 
 
 TORCH_ALONE = """
@@ -127,13 +128,13 @@ print("freed")
 
 
 def test_only_torch_made_the_context():
-    """No cuda.core Device was made current in this process: the uploads run eagerly, on the default stream, and in a
-    capture of torch."""
+    """No cuda.core Device is current in this process. The uploads run eagerly, on the default stream, and in a capture
+    of torch."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
 
 def test_a_buffer_that_dies_during_another_capture():
-    """Its release does not disturb the capture."""
+    """The release of the buffer does not affect the capture."""
     child = subprocess.run([sys.executable, "-c", TORCH_ALONE + FREED_MEANWHILE], capture_output=True, text=True)
     assert child.stdout.split() == ["fine", "freed"], child.stderr

@@ -1,4 +1,4 @@
-"""compile(): its kernels run, also from disk; and their attributes by the driver."""
+"""Tests of compile(): its kernels run, also if they were loaded from disk, and the driver reports their attributes."""
 
 import os
 import re
@@ -51,7 +51,7 @@ CONFIG = core.LaunchConfig(grid=1, block=128)
 
 @pytest.fixture(scope="module")
 def compiled(device, tmp_path_factory):
-    """Return compiled(name, **given), which compiles a kernel of the source, with a disk cache for these tests."""
+    """Return compiled(name, **given), which compiles a kernel of the source with a disk cache for these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_TMA_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield lambda name, **given: cuda_tma.compile(SOURCE, name, defines=DEFINES, **given)
@@ -89,7 +89,7 @@ def test_dynamic_shared_memory_is_the_kernels_own(compiled, stream):
     kernel, out = compiled("large"), torch.zeros(2, dtype=torch.int32, device="cuda")
     parameters = cuda_tma.parameters_of(kernel)
     assert parameters.dynamic_shared_bytes == 101 * 1024
-    assert 96 <= parameters.static_shared_bytes <= 1024  # the dynamic part starts at a multiple of 1024
+    assert 96 <= parameters.static_shared_bytes <= 1024  # the dynamic part starts at a multiple of 1024 bytes
     assert [(p.name, p.type, p.size_bytes) for p in parameters] == [("out", "pointer", 8)]
     launched(stream, kernel, out)
     assert out.tolist() == [sum(i % 251 for i in range(100 * 1024)), 0]
@@ -105,7 +105,7 @@ def test_a_typed_map_has_the_size_in_the_kernel(compiled, stream):
 
 
 def test_memory_is_the_kernels_while_it_lives(compiled, stream):
-    """Only the kernel keeps its library alive."""
+    """Only the kernel object keeps its library loaded."""
     kernels = [compiled("fill", options=[f"-DNOTHING={i}"]) for i in range(20)]
     out = torch.zeros(20, dtype=torch.int32, device="cuda")
     for index, kernel in enumerate(kernels):
@@ -148,4 +148,4 @@ def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
     exec(on_simulator, names)
     exec(on_gpu, names)
     assert torch.equal(names["out"], 2 * names["x"]) and names["out"].is_cuda
-    assert len([*tmp_path.glob("*.kernel")]) == 1  # the simulator keeps none
+    assert len([*tmp_path.glob("*.kernel")]) == 1  # the simulator keeps no kernel

@@ -1,6 +1,7 @@
-"""Scripts on cuda.core's tensor maps, unchanged and with one changed import: a load, and a changed address.
+"""Tests of scripts with tensor maps of cuda.core, unchanged and with one changed import: a load, and a changed
+address.
 
-They resemble NVIDIA's examples of tensor maps; evaluation/run_core_scripts.py runs those themselves.
+They resemble NVIDIA's examples of tensor maps; evaluation/run_core_scripts.py runs the examples themselves.
 """
 
 import subprocess

@@ -1,4 +1,4 @@
-"""Every library, every door, every way to view: one descriptor."""
+"""Tests that every library, every function and every kind of view gives the same descriptor."""
 
 import subprocess
 import sys
@@ -160,7 +160,7 @@ def test_every_inherited_constructor(device):
     ]:
         assert type(view) is View
         assert (view.shape, view.dtype, view.device_id) == ((64, 128), np.float32, 0)
-        assert view.strides in ((128, 1), None)  # cuda.core's None: C-contiguous
+        assert view.strides in ((128, 1), None)  # cuda.core uses None for C-contiguous arrays
         assert view.exporting_obj is source
         assert view.as_tensor_map((16, 32)).params.global_dim == (128, 64)
     host = View.from_array_interface(np.zeros((4, 4), np.float32))
@@ -169,7 +169,7 @@ def test_every_inherited_constructor(device):
 
 
 def test_views_of_the_view_of_a_buffer(device):
-    """They contain cuda.core's Buffer, which has less information than the tensor."""
+    """The views contain cuda.core's Buffer, which has less information than the tensor."""
     View = cuda_tma.StridedMemoryView
     x = matrix(device)
     again = View.from_any_interface(View.from_any_interface(x, stream_ptr=-1).view(), stream_ptr=-1)
@@ -183,14 +183,14 @@ def test_views_of_the_view_of_a_buffer(device):
 
 
 def test_a_view_waits_for_the_default_stream(device):
-    """stream_ptr=0 is the legacy default stream: pending work of another stream comes first."""
+    """With stream_ptr=0, the legacy default stream waits for pending work of the current stream."""
     x = torch.zeros(64, 128, device="cuda")
     side = torch.cuda.Stream()
     for view_type in (cuda_tma.StridedMemoryView, CoreView):
         torch.cuda.synchronize()
         with torch.cuda.stream(side):
             torch.cuda._sleep(200_000_000)
-            view_type.from_dlpack(x, 0)  # the tensor's pending work is the current stream's
+            view_type.from_dlpack(x, 0)  # the tensor's pending work is on the current stream
         done = torch.cuda.Event()
         done.record(torch.cuda.default_stream())
         assert not done.query(), view_type  # the default stream waits
@@ -238,7 +238,7 @@ def test_a_thread_without_a_context_gets_an_error(device):
 
 
 def assert_fine(script):
-    """Run a script to its end in a process of its own."""
+    """Run a script in a process of its own, and assert that it ends without an error."""
     child = subprocess.run([sys.executable, "-c", script + "print('fine')\n"], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
@@ -253,7 +253,7 @@ def assert_fine(script):
     ],
 )
 def test_either_device_class_may_come_first(script):
-    """cuda.core keeps one Device object per thread and ordinal, of the class that was used first."""
+    """cuda.core keeps one Device object per thread and ordinal, of the class that the process used first."""
     checks = (
         "import cuda_tma, numpy as np; from cuda import core\n" + script + "\n"
         "assert type(core.Device(0)) is core.Device and not hasattr(core.Device(0), 'create_tensor_map')\n"
@@ -282,7 +282,7 @@ def test_importing_changes_nothing_in_cuda_core():
 
 
 def test_an_export_does_not_wait_for_the_gpu(device):
-    """Making a map during a long kernel returns before the kernel does."""
+    """A call that creates a map during a long kernel returns before the kernel ends."""
     x = matrix(device)
     cuda_tma.create_tensor_map(x, OPTIONS)
     for tensor in (x, cupy.from_dlpack(x)):
@@ -295,7 +295,7 @@ def test_an_export_does_not_wait_for_the_gpu(device):
 
 
 def test_a_map_that_cuda_bindings_encoded_is_adopted(device):
-    """The driver, called through cuda.bindings: its CUtensorMap is adopted unchanged."""
+    """The driver encodes a CUtensorMap through cuda.bindings. The descriptor contains exactly its bytes."""
     from cuda.bindings import driver
 
     x = matrix(device)
@@ -321,7 +321,7 @@ def test_a_hash_outlives_the_address(device):
 
 
 def test_an_address_is_replaced_in_the_maps_own_context(device):
-    """In another context of the same device the driver would change it without an error."""
+    """In another context of the same device, the driver would replace the address without an error."""
     script = (
         "import torch, cuda_tma; from cuda.bindings import driver as d\n"
         "x = torch.zeros(64, 128, device='cuda')\n"

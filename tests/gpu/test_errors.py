@@ -1,4 +1,4 @@
-"""The text of errors and of barriers, on hardware: in child processes, because a fault ends its context."""
+"""Tests of the text of errors and barriers on hardware, in child processes, because a fault ends its context."""
 
 import subprocess
 import sys
@@ -110,7 +110,8 @@ def test_the_word_of_a_barrier():
 
 
 def test_instructions_that_need_clusters(publish):
-    """The published lines distinguish st.async, red.async and remote arrivals; with clusters of one CTA all run."""
+    """The published lines distinguish st.async, red.async and remote arrivals. In clusters of one CTA, all of them
+    run."""
     found = {}
     for name, value in (("stores", 105), ("reduces", 105), ("arrives", 100)):
         assert lines(WITHOUT_CLUSTERS, name, "1") == [f"{value} True"], name

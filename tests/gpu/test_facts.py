@@ -1,4 +1,4 @@
-"""Facts for the simulator's models, each in a process of its own."""
+"""A test of facts for the simulator's models, each in a process of its own."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The objects that graphs keep alive, and no others."""
+"""Tests of the objects that graphs keep alive."""
 
 import gc
 import time
@@ -20,8 +20,9 @@ def allocated():
 
 
 def comes_to(least, most):
-    """Return whether this much is allocated within some seconds. The driver releases the objects of a graph on its own
-    thread, and this thread frees them between two bytecodes; up to Python 3.12 only after it has released the GIL."""
+    """Return whether the allocated memory reaches this size within a few seconds. The driver releases the objects of a
+    graph on its own thread, and the calling thread frees them between two bytecodes. Up to Python 3.12 it does so only
+    after it has released the GIL."""
     deadline = time.monotonic() + 10
     while not least <= allocated() <= most and time.monotonic() < deadline:
         time.sleep(0.001)

@@ -1,4 +1,5 @@
-"""Planted hangs on hardware: each gets the simulator's report soon after its deadline, and the process continues."""
+"""Tests of kernels that hang on hardware: soon after the deadline each has the simulator's report, and the process runs
+on."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ LIVING = ["by_torch", "in_a_graph", "two_at_once", "one_kernel_twice", "built_el
 
 
 def children(cases: list[str], timeout: float) -> dict[str, dict]:
-    """Return the reports of processes with hangs: one process, and another for the rest if one died."""
+    """Return the reports of processes with hangs. If a process dies, a second process runs the rest."""
     told: dict[str, dict] = {}
     while left := [case for case in cases if case not in told]:
         command = [sys.executable, "-m", "tests.gpu.hang_child", *left]
@@ -92,7 +93,7 @@ def test_a_graph_reports_each_launch(device):
 
 
 def test_two_kernels_in_flight_are_two_hangs(device):
-    """This holds for either order of waits; a third kernel, which runs at the same time, is right."""
+    """The test waits for the two kernels in both orders. A third kernel, which runs at the same time, is right."""
     answer = told()["two_at_once"]
     text = answer["before"].get("text", "") + "\n" + answer["text"]
     assert answer["before"]["kind"] == "KernelHang" and text.count("can go on") == 2, text
@@ -109,7 +110,7 @@ def test_two_launches_of_a_kernel_are_two_hangs(device):
 
 
 def test_a_kernel_of_another_compiler(device):
-    """Python does not have the source: the report has lines, but no names."""
+    """Python does not have the kernel's source, so the report has lines without names."""
     answer = told()["built_elsewhere"]
     line = SHORT.report[0].split(" for `full`")[0].rpartition(":")[2]
     assert answer["kind"] == "KernelHang" and answer["launches"], answer

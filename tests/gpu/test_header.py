@@ -1,4 +1,4 @@
-"""Copies through tensor maps by the device header, on hardware, compared with the emulator.
+"""Tests of copies through tensor maps by the device header: hardware and the emulator give the same bytes.
 
 This file and the other test_header_*.py run every function of the header that compute capability 9.0 has. They also run
 under ``compute-sanitizer --tool memcheck --report-api-errors no``. test_products.py and test_wgmma.py test tensor
@@ -22,7 +22,7 @@ from .header_kernels import FILL, HINTS, WINDOW_BYTES, coordinates_of, machine_f
 
 pytestmark = pytest.mark.usefixtures("watched")
 
-SLOT_BYTES = 1024  # a swizzle's pattern restarts at its multiples
+SLOT_BYTES = 1024  # the pattern of a swizzle repeats at multiples of its span
 FITS = settings(
     deadline=None,
     derandomize=True,
@@ -40,7 +40,7 @@ machine = machine_fixture(
 
 
 def of_form(mode, rank, inside=False):
-    """Return parameters of one mode and rank; `inside` as in im2col_params()."""
+    """Return parameters of one mode and rank. The argument `inside` is that of im2col_params()."""
     params = tiled_params(min_rank=rank) if mode == "tiled" else im2col_params(inside=inside)
     return params.filter(lambda chosen: chosen.rank == rank)
 
@@ -50,13 +50,13 @@ def is_im2col(params):
 
 
 def form(name, params):
-    """Return the function's form for these parameters, with its coordinates and offsets in C++."""
+    """Return the name of the header's function for these parameters, with its coordinates and offsets in C++."""
     at, offsets = coordinates_of(params.rank), offsets_of(params.rank)
     return (f"{name}_im2col", at, f", {offsets}") if is_im2col(params) else (name, at, "")
 
 
 def with_surroundings(memory, seed=0):
-    """Return the tensor's memory followed by some more, which a store must not change."""
+    """Return the tensor's memory followed by some more bytes, which a store must not change."""
     return np.concatenate([memory, np.random.default_rng(seed).integers(0, 256, 256, np.uint8)])
 
 
@@ -66,7 +66,7 @@ def with_surroundings(memory, seed=0):
 @pytest.mark.parametrize("prefetched", [False, True], ids=["", "prefetched"])
 @every_form
 def test_loads(machine, mode, rank, prefetched):
-    """With each cache hint; after a prefetch of tile and descriptor the bytes are the same."""
+    """The loads have each cache hint. After a prefetch of the tile and the descriptor, the bytes are the same."""
 
     @settings(FITS, max_examples=30)
     @given(load_cases(of_form(mode, rank)), st.sampled_from(HINTS))
@@ -83,14 +83,14 @@ def test_loads(machine, mode, rank, prefetched):
         where = place(coordinates, offsets, tx_bytes=expected.tx_bytes)
         (window,) = machine.load(statement, [where], expected.smem.size, params)
         assert_tile_equal(params, window, expected, coordinates, offsets)
-        assert np.array_equal(window, expected.smem)  # no other byte was written
+        assert np.array_equal(window, expected.smem)  # the copy wrote no other byte
 
     check()
 
 
 @pytest.mark.parametrize("mode", ["SWIZZLE_32B", "SWIZZLE_64B", "SWIZZLE_128B"])
 def test_swizzled_reads_the_tile_back(machine, mode):
-    """Byte b of row r of a swizzled tile is at swizzled<Mode>(r, b); as_tensor_map() returns the map."""
+    """Byte b of row r of a swizzled tile is at swizzled<Mode>(r, b), and as_tensor_map() returns the map."""
     span = pattern(TensorMapSwizzle[mode]).span_bytes
     memory = np.random.default_rng(span).integers(0, 256, 32 * span, np.uint8)
     params = cuda_tma.params_of(cuda_tma.TensorSpec((32, span), "uint8"), box_dim=(32, span), swizzle=mode)
@@ -139,7 +139,8 @@ def test_stores(machine, mode, rank):
 
 @pytest.mark.parametrize(("op", "data_type"), PAIRS, ids=[f"{op} {t.name}" for op, t in PAIRS])
 def test_reductions(machine, op, data_type):
-    """Each operation with each of its data types; any rank, tiled and im2col, with and without a cache hint."""
+    """The test covers each operation with each of its data types, any rank, tiled and im2col, with and without a cache
+    hint."""
     params = st.one_of(tiled_params(data_types=[data_type]), im2col_params(data_types=[data_type], inside=True))
     hints = st.sampled_from(HINTS[:2] if data_type == T.UINT32 else HINTS[:1])
 
@@ -157,7 +158,7 @@ def test_reductions(machine, op, data_type):
 @pytest.mark.parametrize("ctas", [2, 4])
 @every_form
 def test_multicast(machine, mode, rank, ctas):
-    """Each CTA loads its own tile into its own slot, for the CTAs in its mask."""
+    """Each CTA loads a tile into its own slot, in every CTA of its mask."""
     masks = st.lists(st.integers(1, 2**ctas - 1), min_size=ctas, max_size=ctas)
 
     @settings(FITS, max_examples=15)
@@ -185,7 +186,7 @@ def test_multicast(machine, mode, rank, ctas):
 
 
 def test_a_planted_wrong_byte_is_caught(machine):
-    """The comparison can fail: one byte of the emulator's tile differs."""
+    """One byte of the emulator's tile is changed, and the comparison fails."""
     params = cuda_tma.params_of(cuda_tma.TensorSpec((4, 64), "uint8"), box_dim=(2, 64))
     memory = np.random.default_rng(5).integers(0, 256, 256, np.uint8)
     machine.put("memory", memory)

@@ -1,4 +1,4 @@
-"""Copies of contiguous bytes by the device header, on hardware."""
+"""Tests of copies of contiguous bytes by the device header, on hardware."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ machine = machine_fixture()
 @pytest.mark.parametrize("hint", HINTS)
 @pytest.mark.parametrize("size", [16, 4096, WINDOW_BYTES])
 def test_bulk_copies(machine, size, hint):
-    """To shared memory, prefetched, and back to another place; the bytes around it do not change."""
+    """The copies go to shared memory, with a prefetch, and back to another place. The bytes around it do not change."""
     memory = np.random.default_rng(size).integers(0, 256, 3 * WINDOW_BYTES, np.uint8)
     machine.put("memory", memory)
     statement = f"prefetch_bulk(memory, p.tx_bytes{hint}); load_bulk(tile, memory, p.tx_bytes, full{hint});"
@@ -42,7 +42,8 @@ BULK_PAIRS = [(op, name) for op, names in BULK_REDUCTIONS.items() for name in na
 
 @pytest.mark.parametrize(("op", "name"), BULK_PAIRS, ids=[f"{op} {name}" for op, name in BULK_PAIRS])
 def test_bulk_reductions(machine, op, name):
-    """The results equal a reduction through a one-dimensional tensor map: random bits include infinities and NaNs."""
+    """The results equal a reduction through a one-dimensional tensor map. The random bits include infinities and
+    NaNs."""
     data_type = BULK_TYPES[name]
     size = 2048
     unit = size // {"16": 1024, "32": 512, "64": 256}[name.lstrip("bfus")]
@@ -77,7 +78,7 @@ STORE_TWO_GROUPS = """
 
 
 def test_wait_group_read(machine):
-    """wait_group_read<1> frees the first tile for overwriting, while the second is still being read."""
+    """After wait_group_read<1>, the thread may overwrite the first tile while a copy still reads the second."""
     tile = np.random.default_rng(3).integers(0, 256, 2 * 16384, np.uint8)
     then = """
         wait_group_read<1>();
@@ -90,7 +91,7 @@ def test_wait_group_read(machine):
 
 
 def test_wait_group(machine):
-    """After it the thread sees its stores in global memory, of the first group, and then of both."""
+    """After the wait, the thread reads in global memory the bytes of the first group, and then of both groups."""
     tile = np.random.default_rng(4).integers(1, 256, 2 * 16384, np.uint8)
     then = """
         wait_group<1>();
@@ -105,7 +106,7 @@ def test_wait_group(machine):
 
 
 def test_bulk_multicast(machine):
-    """Two CTAs of four load 256 bytes each, for others."""
+    """Two of four CTAs each load 256 bytes for other CTAs."""
     memory = np.random.default_rng(1).integers(0, 256, 512, np.uint8)
     machine.put("memory", memory)
     masks = [0b1010, 0b0110, 0, 0]
@@ -121,7 +122,7 @@ def test_bulk_multicast(machine):
 
 
 def test_send_bulk(machine):
-    """CTA 0 sends its loaded data to CTA 3."""
+    """CTA 0 sends the data that it has loaded to CTA 3."""
     memory = np.random.default_rng(2).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]

@@ -1,4 +1,4 @@
-"""CTAs of a cluster and roles of warps, on hardware: data, counts and releases between them, by the header."""
+"""Tests of data, counts and releases between CTAs of a cluster and roles of warps, by the header, on hardware."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ VALUE = 0x12345678
 
 
 def test_store_async(machine):
-    """Values of 4, 8 and 16 bytes of any type arrive at their places in the other CTA, and nowhere else."""
+    """Values of 4, 8 and 16 bytes of any type arrive at their places in the other CTA, and at no other place."""
     statement = """
         if (cluster_cta_rank() == 0) {
             store_async(reinterpret_cast<unsigned*>(tile), 1, 0x01020304u, full);
@@ -46,7 +46,7 @@ def signed(word, bits=32):
     return word - (word >> (bits - 1) << bits)
 
 
-# The effect of one more of these values on a word, as unsigned numbers of these bits.
+# The effect of each operation with one more value on a word, in unsigned integers of this size.
 COMBINE = {
     "add": lambda old, new, bits: (old + new) % (1 << bits),
     "inc": lambda old, new, bits: 0 if old >= new else old + 1,
@@ -74,7 +74,7 @@ def combined(op, name, old, new, bits, times=1):
 
 
 def test_reduce_async(machine):
-    """Each operation and type, by three CTAs at once into a fourth: all three count."""
+    """Three CTAs apply each operation and type to a fourth CTA at the same time, and all three have their effect."""
     calls = "".join(
         f"reduce_async<Reduction::{op}>(reinterpret_cast<{name}*>(tile + {8 * i}), 1, ({name})0x{VALUE:x}, full);"
         for i, (op, name) in enumerate(SINGLE)
@@ -100,7 +100,7 @@ SENT_PAIRS = [(op, name) for op, names in SENT.items() for name in names.split()
 
 @pytest.mark.parametrize(("op", "name"), SENT_PAIRS, ids=[f"{op} {name}" for op, name in SENT_PAIRS])
 def test_send_reduce_bulk(machine, op, name):
-    """CTA 0 combines its loaded data into CTA 3."""
+    """CTA 0 combines the data that it has loaded with the memory of CTA 3."""
     memory = np.random.default_rng(len(op + name)).integers(0, 256, 1024, np.uint8)
     machine.put("memory", memory)
     places = [place(tx_bytes=1024 * (rank in (0, 3))) for rank in range(4)]
@@ -121,7 +121,8 @@ def test_send_reduce_bulk(machine, op, name):
 
 
 def test_barrier_of_another_cta(machine):
-    """It expects bytes and receives arrivals, once and several times at once; earlier writes are then visible."""
+    """The barrier expects bytes and receives arrivals, once and several times at once. After the wait, earlier writes
+    are visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 6 : 1);
         fence_barrier_init();
@@ -171,7 +172,7 @@ def test_arrivals_with_a_count(machine):
 
 
 def test_cluster_barrier_in_two_steps(machine):
-    """Each CTA's writes before its arrival are visible to all after the wait."""
+    """Each CTA's writes before its arrival are visible to all CTAs after the wait."""
     statement = """
         auto volatile written = reinterpret_cast<unsigned*>(out);
         if (threadIdx.x == 0) written[cluster_cta_rank()] = 10 + cluster_cta_rank();
@@ -189,7 +190,7 @@ def test_cluster_barrier_in_two_steps(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
 def test_pipeline_of_a_cluster(machine, stages):
-    """CTA 0 loads each tile for both by multicast; 64 threads of each CTA read it, and release it at CTA 0."""
+    """CTA 0 loads each tile for both CTAs by multicast. In each CTA, 64 threads read it, and release it at CTA 0."""
     memory = np.random.default_rng(7).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -228,9 +229,10 @@ def test_pipeline_of_a_cluster(machine, stages):
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_pipeline_of_two_producers(machine, stages):
-    """Each producer loads a half, after an early poll of the stage; consumers also poll early; one half stays separate.
+    """Each producer polls its stage early, and loads half of a tile. Consumers also poll early. One half stays
+    separate.
 
-    Releasing threads arrive singly, in pairs and as whole warps: each counts once.
+    Threads that release a stage arrive singly, in pairs and as whole warps. Each arrival counts once.
     """
     memory = np.random.default_rng(8).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
@@ -264,7 +266,7 @@ def test_pipeline_of_two_producers(machine, stages):
 
 
 def test_named_barriers_take_turns(machine):
-    """Two warps, each of which waits at its own barrier until the other has arrived there."""
+    """Each of two warps waits at its own barrier until the other warp has arrived there."""
     statement = """
         __shared__ unsigned order[32], next;
         if (threadIdx.x == 0) next = 0;

@@ -1,6 +1,6 @@
-"""Barriers, fences, clusters and grids by the device header, on hardware.
+"""Tests of barriers, fences, clusters and grids by the device header, on hardware.
 
-The tests cannot show that three fences are needed: without ``fence_proxy_async``, ``fence_barrier_init`` or
+The tests cannot show that three fences are needed. Without ``fence_proxy_async``, ``fence_barrier_init`` or
 ``fence_tensor_map_release`` all tests of the header also pass (observed: driver 580, sm_90). The ISA requires them.
 """
 
@@ -21,7 +21,8 @@ machine = machine_fixture()
 
 
 def test_tensor_map_written_by_another_cta(machine):
-    """CTA 1 uses a map in global memory that ordinary writes of CTA 0 made, after release and acquire."""
+    """CTA 1 loads through a map in global memory that CTA 0 wrote with ordinary stores, after a release and an
+    acquire."""
     memory = np.random.default_rng(4).integers(0, 256, 4096, np.uint8)
     statement = f"""
         {SLOT}
@@ -43,7 +44,7 @@ def test_tensor_map_written_by_another_cta(machine):
 
 
 def test_tensor_map_changed_between_loads(machine):
-    """After the fences a load uses the new bytes, although the TMA unit has just used the old ones."""
+    """After the fences a load uses the new bytes, although the TMA unit used the old bytes just before."""
     memory = np.random.default_rng(5).integers(0, 256, 8192, np.uint8)
     machine.put("memory", memory)
     machine.put("bytes", np.frombuffer(bytes(machine.map(replace(MAP, global_address=4096))), np.uint8))
@@ -70,8 +71,8 @@ def test_tensor_map_changed_between_loads(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_pipeline(machine, stages):
-    """One thread loads 16 tiles through a ring of stages, and 64 others read them: each tile arrives whole, in
-    order."""
+    """One thread loads 16 tiles through a ring of stages, and 64 other threads read them. Each tile arrives complete
+    and in order."""
     memory = np.random.default_rng(6).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -99,7 +100,8 @@ def test_pipeline(machine, stages):
     not hasattr(LaunchConfig, "programmatic_stream_serialization"), reason="this cuda-core cannot launch so"
 )
 def test_dependent_grids(machine):
-    """The second grid may start at the first grid's signal, and its wait still sees all writes of the first."""
+    """The second grid may start at the first grid's signal. After its wait, all writes of the first grid are visible to
+    it."""
     first = """
         griddepcontrol_launch_dependents();
         for (int i = 0; i < 20; ++i) __nanosleep(1000);
@@ -129,7 +131,8 @@ def test_elect_one(machine):
 
 
 def test_barrier_phases(machine):
-    """try_wait is false until the phase is complete; expect_tx adds to it; a barrier restarts after invalidate."""
+    """The function try_wait returns false until the phase is complete, expect_tx adds to the phase, and a barrier can
+    be initialized again after invalidate."""
     statement = """
         if (threadIdx.x) return;
         auto seen = reinterpret_cast<unsigned*>(out);
@@ -161,7 +164,8 @@ def test_barrier_phases(machine):
 
 
 def test_arrive_at(machine):
-    """The barrier of CTA 0 completes after the arrivals of the three others, and their earlier writes are visible."""
+    """The barrier of CTA 0 completes after the arrivals of the three other CTAs, and their earlier writes are
+    visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 1 : 3);
         fence_barrier_init();

@@ -1,4 +1,4 @@
-"""Flags in global memory by the device header, on hardware, between CTAs."""
+"""Tests of flags in global memory between CTAs, by the device header, on hardware."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def test_a_flag_between_ctas(machine, scope):
 
 @pytest.mark.parametrize("word", ["unsigned", "unsigned long long"])
 def test_counters(machine, word):
-    """Every thread of every CTA gets a unique number, and the last thread sees everything that was added."""
+    """Every thread of every CTA gets a unique number. All additions are visible to the last thread."""
     statement = f"""
         auto counters = reinterpret_cast<{word}*>(memory);
         add_release(counters + 1, ({word})3);

@@ -1,6 +1,7 @@
-"""A flag by the device header between GPUs with access to each other.
+"""A test of a flag, by the device header, between GPUs that can access each other's memory.
 
-These launches are not watched, because a watched launch is waited for: the kernel here waits for a later launch.
+These launches are not watched. The session waits for the end of a watched launch, but this kernel waits for a later
+launch.
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ def machine(device, stream):
 
 
 def test_a_flag_between_gpus(machine, stream):
-    """GPU 0 stores into GPU 1's memory and signals it; GPU 1 reads the stored data. Ten times, in kernels that wait."""
+    """GPU 0 stores into GPU 1's memory and sets a flag. GPU 1 waits for the flag and reads the data. The test repeats
+    this ten times."""
     if driver.cuDeviceGetCount()[1] < 2:
         pytest.skip("needs two devices")
     if not driver.cuDeviceCanAccessPeer(0, 1)[1]:
@@ -33,7 +35,7 @@ def test_a_flag_between_gpus(machine, stream):
         be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
     finally:
         machine.device.set_current()
-    # Peer access covers memory of cuMemAlloc: a pool's memory, such as the buffers, would need access for the pool.
+    # Peer access covers memory of cuMemAlloc. Memory of a pool, such as the buffers', would need access to the pool.
     driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
     tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
     machine.put("bytes", tile)
@@ -46,10 +48,10 @@ def test_a_flag_between_gpus(machine, stream):
         driver.cuMemsetD8(shared_memory, 0, 8192)
         driver.cuCtxSynchronize()
         arguments = (there.nowhere, Places(), int(shared_memory), there.buffers["bytes"], there.buffers["out"], 0)
-        cuda_tma.launch(there.stream, config, be_told, *arguments)  # waits on its GPU ...
+        cuda_tma.launch(there.stream, config, be_told, *arguments)  # this kernel waits on its GPU ...
         machine.device.set_current()
         arguments = (machine.nowhere, Places(), int(shared_memory), machine.buffers["bytes"], machine.buffers["out"], 0)
-        cuda_tma.launch(stream, config, tell, *arguments)  # ... for this one
+        cuda_tma.launch(stream, config, tell, *arguments)  # ... for this kernel
         stream.sync()
         other.set_current()
         there.stream.sync()

@@ -1,4 +1,4 @@
-"""Run the blocks of the site's pages that need a GPU, in order with the others, each page in a process of its own."""
+"""A test that runs the pages of the site with blocks for a GPU: all blocks in order, each page in its own process."""
 
 from __future__ import annotations
 

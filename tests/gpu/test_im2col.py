@@ -1,4 +1,4 @@
-"""Random convolutions in 1 to 3 dimensions: every column of im2col equals unfolding, byte for byte."""
+"""Tests of random convolutions in 1 to 3 dimensions: every column of im2col equals unfolding, byte for byte."""
 
 import collections
 import subprocess
@@ -64,7 +64,7 @@ __global__ void read_columns(const __grid_constant__ TensorMap map, const Place*
 
 
 class ColumnReader:
-    """A reader that compiles the kernel once; each read is one launch, with a CTA for each load."""
+    """A reader that compiles the kernel once. Each read is one launch, with a CTA for each load."""
 
     def __init__(self, device, stream):
         names = [f"read_columns<{rank}>" for rank in (3, 4, 5)]
@@ -73,7 +73,7 @@ class ColumnReader:
         self.stream = stream
 
     def read(self, descriptor, loads):
-        """Return the windows of shared memory after each of the loads, (loads, window bytes)."""
+        """Return the windows of shared memory after each load, as (loads, window bytes)."""
         rank = len(loads[0].coordinates)
         places = np.zeros((len(loads), 8), np.int32)
         places[:, :rank] = [load.coordinates for load in loads]
@@ -99,7 +99,7 @@ def reader(device, stream):
 
 
 def on_device(rng, elements):
-    """Return the elements as a tensor of some dtype of their size."""
+    """Return the elements as a tensor of a dtype of their size."""
     dtypes = TORCH_DTYPES[elements.dtype.name]
     dtype = dtypes[int(rng.integers(len(dtypes)))]
     raw = torch.from_numpy(elements.view(np.uint8).copy()).cuda()
@@ -107,7 +107,7 @@ def on_device(rng, elements):
 
 
 def driver_order(case, tensor):
-    """Compute the driver's arguments independently."""
+    """Compute the driver's arguments without the package."""
     g = case.geometry
     reaches = [(kernel - 1) * step for kernel, step in zip(g.kernel_size, g.dilation, strict=True)]
     return Im2colParams(
@@ -125,7 +125,8 @@ def driver_order(case, tensor):
 
 
 def driver_strides(elements):
-    """Return strides in bytes, innermost first; for extent 1 the package's choice: contiguous, in whole 32 bytes."""
+    """Return strides in bytes, innermost first. For extent 1 they are the package's: contiguous, and multiples of 32
+    bytes."""
     strides, span = [], elements.shape[-1] * elements.itemsize
     for extent, stride in zip(elements.shape[-2::-1], elements.strides[-2::-1], strict=True):
         strides.append(stride if extent > 1 else -(-span // 32) * 32)
@@ -189,7 +190,7 @@ def test_the_doors_are_one_room(device):
 
 
 def test_im2col_wide_is_refused_before_compute_capability_10(device):
-    """Driver 580 makes the map, but no instruction of 9.0 can use it."""
+    """Driver 580 creates the map, but no instruction of compute capability 9.0 can use it."""
     if device.compute_capability >= (10, 0):
         pytest.skip("a device that has im2col wide")
     tensor = torch.zeros((2, 8, 8, 64), dtype=torch.bfloat16, device="cuda")
@@ -206,7 +207,7 @@ def test_refusals_of_the_driver_are_reported_in_terms_of_the_convolution():
 
 @pytest.mark.parametrize("coordinates", [(0, 7, -1, 0), (0, -2, -1, 0)])
 def test_a_start_outside_the_pixel_box_kills_the_context(coordinates):
-    """The test runs in a child process, because the host does not refuse it. The emulator faults, too."""
+    """The test runs in a child process, because the host accepts this start. The emulator reports a fault, too."""
     script = (
         "import sys, torch, cuda_tma\n"
         "from tests.support.convolutions import Load\n"

@@ -1,5 +1,5 @@
-"""Common parts of kernels on tensor cores, on hardware: the tests that include/test_kernels.py runs on the
-simulator."""
+"""A test of the common parts of tensor-core kernels: include/test_kernels.py, which uses the simulator, runs on
+hardware."""
 
 import os
 import re
@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_tests_of_the_simulator_run_on_hardware(device, publish):
-    """The test runs in a process of its own, because a hang never ends."""
+    """The test runs in a process of its own, because a kernel that hangs never ends."""
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/include/test_kernels.py"]

@@ -1,4 +1,4 @@
-"""launch(): streams and contexts of every kind, configurations, graphs, prepared launches."""
+"""Tests of launch(): streams and contexts of every kind, configurations, graphs, and prepared launches."""
 
 import subprocess
 import sys
@@ -96,7 +96,7 @@ def test_a_graph(kernel, device):
 
 
 def test_a_kernel_is_first_launched_into_a_graph(device):
-    """Finding the kernel in its context does not disturb the capture."""
+    """The call that finds the kernel in its context does not affect the capture."""
     fresh = compiled(device, "fresh", 'extern "C" __global__ void fresh(float* out) { *out = 3; }')
     out = torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
@@ -140,7 +140,8 @@ print(out[1].item(), log)
 
 
 def test_a_first_launch_waits_without_the_gil(device):
-    """The launch loads the kernel, which waits for the device, and that waits for a host function in Python."""
+    """The launch loads the kernel. The load waits for the device, and the device waits for a host function in
+    Python."""
     child = [sys.executable, "-c", WHILE_A_HOST_FUNCTION_RUNS]
     done = subprocess.run(child, capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 ['begins', 'ends']\n", done.stderr
@@ -216,7 +217,8 @@ def test_an_adopted_descriptor(kernel, stream):
 
 
 def test_a_stream_of_a_green_context(kernel, device):
-    """Its memory is the primary context's: a descriptor made in either context is launched in both."""
+    """The green context shares its memory with the primary context, so a descriptor of either context is valid in
+    both."""
     from cuda.bindings import driver
 
     def check(result):
@@ -233,7 +235,7 @@ def test_a_stream_of_a_green_context(kernel, device):
     torch.cuda.synchronize()
     of_green = core.Stream.from_handle(int(handle))
     assert_launched(kernel("put_map"), of_green, descriptor, out)
-    # And the other way round: made while the green context is current, launched elsewhere.
+    # In the opposite direction, the descriptor is made while the green context is current, and launched in the other.
     check(driver.cuCtxPushCurrent(check(driver.cuCtxFromGreenCtx(green))))
     try:
         made_in_green = cuda_tma.create_tensor_map(x, box_dim=(32, 32))

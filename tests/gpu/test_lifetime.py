@@ -1,4 +1,5 @@
-"""A descriptor keeps its memory alive, detects that the tensor moved away, and releases its memory at its end."""
+"""Tests of lifetimes: a descriptor keeps its memory alive, detects a moved tensor, and releases its memory at its
+end."""
 
 import gc
 import resource
@@ -25,7 +26,7 @@ def first_element(reader, descriptor):
 
 
 def churn():
-    """Empty torch's cache and overwrite the freed memory."""
+    """Empty torch's cache, and overwrite the freed memory."""
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     return [torch.full((1024, 1024), -1.0, device="cuda") for _ in range(8)]
@@ -106,7 +107,7 @@ def test_memory_is_freed_with_the_descriptor(device):
 
 
 def test_a_million_descriptors_leave_memory_flat(device):
-    """Each takes at most 512 bytes in addition to the tensor's view."""
+    """Each descriptor takes at most 512 bytes in addition to the tensor's view."""
     view = cuda_tma.StridedMemoryView.from_any_interface(torch.zeros(64, 64, device="cuda"), stream_ptr=-1)
     options = cuda_tma.TensorMapOptions((4, 4))
 
@@ -128,7 +129,7 @@ def test_ten_thousand_cycles_leave_memory_flat(device):
             descriptor.replace_address(torch.empty(64, 64, device="cuda"))
             cuda_tma.StridedMemoryView.from_any_interface(descriptor.tensor, stream_ptr=-1).as_tensor_map((4, 4))
 
-    gc.disable()  # no object may need the collector
+    gc.disable()  # no object may depend on the garbage collector
     try:
         cycle(2000)
         on_device, on_host = torch.cuda.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,4 +1,4 @@
-"""Mistakes that cuda.core 1.2 accepts silently or refuses without a reason, compared with ours."""
+"""Tests of mistakes that cuda.core 1.2 accepts, or refuses without a reason, compared with this package."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def both(tensor):
 
 def test_a_strided_innermost_dimension(device):
     theirs, ours = both(torch.zeros(64, 128, device="cuda")[:, ::2])
-    theirs.as_tensor_map((16, 32))  # accepted: it loads the elements in between
+    theirs.as_tensor_map((16, 32))  # cuda.core accepts this: the copy loads the elements between the columns
     with pytest.raises(TensorMapError, match=r"dimension 1, the innermost, has stride 2 .*contiguous\(\)"):
         ours.as_tensor_map((16, 32))
 
@@ -33,7 +33,7 @@ def test_a_transposed_matrix(device):
 def test_replacing_the_address_by_another_shape_and_dtype(device):
     theirs, ours = both(torch.zeros(256, 256, device="cuda"))
     other = torch.zeros(16, dtype=torch.float64, device="cuda")
-    theirs.as_tensor_map((16, 32)).replace_address(other)  # accepted
+    theirs.as_tensor_map((16, 32)).replace_address(other)  # cuda.core accepts this
     descriptor = ours.as_tensor_map((16, 32))
     before = bytes(descriptor), descriptor.params, descriptor.tensor
     with pytest.raises(TensorMapError, match="dtype is int32, and the descriptor was made for float32"):
@@ -95,7 +95,7 @@ def test_a_broken_rule_is_named(device):
         ours.as_tensor_map((16, 300), swizzle="128B")
     message = str(explained.value)
     assert "6932 bytes" in message and "1733" in message and "1736" in message  # the stride and its remedy
-    assert "300" in message and "256" in message  # the box and its limit
+    assert "300" in message and "256" in message  # the error names the box and its limit
     assert len(explained.value.violations) >= 2
 
 

@@ -1,4 +1,4 @@
-"""Every form of wgmma and of mma.sync, through the header, on tiles that TMA loaded: exact, of small integers."""
+"""Tests of every form of wgmma and mma.sync through the header, on tiles of small integers that TMA loads."""
 
 import numpy as np
 import pytest
@@ -36,18 +36,18 @@ def kernels(device, publish):
 
 
 def matrix(element, rows, columns, most):
-    """Return integers that every type has: any of s8 and u8, else up to `most`."""
+    """Return integers that every type can represent: any value of s8 and u8, otherwise up to `most`."""
     low, high = {"s8": (-128, 127), "u8": (0, 255)}.get(element, (-most, most))
     return torch.randint(low, high + 1, (rows, columns), device="cuda").to(TYPES[element])
 
 
 def operands(form, rows):
-    """Return A with 64 and B with `rows` rows of 128 bytes, and the initial accumulators."""
+    """Return A with 64 rows of 128 bytes, B with `rows` rows of 128 bytes, and the initial accumulators."""
     elements = 128 // TYPES[form.a].itemsize
     a, b = (
         matrix(t, count, elements, 2 if form.held == "unsigned" else 4) for t, count in ((form.a, 64), (form.b, rows))
     )
-    if form.satfinite:  # all of one sign, so that the order of the sum does not matter
+    if form.satfinite:  # all values have one sign, so that the order of the sum has no effect
         a, b = a.clamp(min=0), b.clamp(min=0)
     return a, b, {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}[form.held]
 
@@ -58,7 +58,8 @@ def bytes_map(device, tile):
 
 
 def expected(form, a, b, start, sign=1):
-    """Compute in NumPy's int64, in the type of the sums: f16 and float have these integers, int wraps or saturates."""
+    """Compute the sums in int64, and convert them to the accumulator type: f16 and float are exact, int wraps or
+    saturates."""
     a, b = (each.to(torch.float32).cpu().numpy().astype(np.int64) for each in (a, b))
     if form.held != "int":
         return 3 + sign * (a @ b.T)
@@ -94,7 +95,7 @@ def test_mma(device, kernels, form):
 
 
 def test_mma_of_transposed_tiles(device, kernels):
-    """M and N are innermost: ldmatrix transposes them."""
+    """M and N are innermost, and ldmatrix transposes the tiles."""
     a, b, start = operands(BF16, 64)
     out = torch.full((64, 16), torch.nan, device="cuda")
     maps = [bytes_map(device, each.T.contiguous()) for each in (a, b)]
@@ -113,7 +114,7 @@ def test_wgmma_without_a_swizzle(device, kernels, majors):
 
 
 def test_wgmma_of_typed_tiles(device, kernels):
-    """The tiles are wider than their swizzles' spans: K continues from box to box in A, N in B."""
+    """The tiles are wider than the spans of their swizzles. K of A, and N of B, continue from one box to the next."""
     a, b = matrix("f16", 64, 128, 8), matrix("f16", 128, 128, 8)
     maps = [
         device.create_tensor_map(each, box_dim=box, swizzle=swizzle)

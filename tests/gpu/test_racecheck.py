@@ -1,10 +1,10 @@
-"""Does compute-sanitizer's racecheck find a missing wait? A kernel reads a tile before ``full.wait()``.
+"""Tests of compute-sanitizer's racecheck on missing waits: a kernel reads a tile before ``full.wait()``.
 
-Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): racecheck finds it for a tile that ``load_bulk`` writes, also
-if a second load precedes some reads of the first. It does not find it for a tile that ``load`` writes through a tensor
-map, although the kernel read wrong bytes. It follows the reads of a store in neither case: it does not report a tile
-that is overwritten before ``wait_group_read``, or stored before all threads have written it. So racecheck is useful
-only for loads of contiguous bytes, and for the ordinary accesses around them.
+Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): racecheck finds the race for a tile that ``load_bulk`` writes,
+also if a second load precedes some reads of the first. It does not find the race for a tile that ``load`` writes
+through a tensor map, although the kernel read wrong bytes. It tracks the reads of a store in neither case. It does not
+report a tile that threads overwrite before ``wait_group_read``, or stored before all threads have written it. Racecheck
+is therefore useful only for loads of contiguous bytes, and for the ordinary accesses around them.
 """
 
 import os
@@ -75,6 +75,6 @@ def test_a_removed_wait_is_found_with_a_tensor_map():
 
 
 def test_bulk_copies_have_no_hazard():
-    """All of test_header_bulk.py passes under racecheck, too."""
+    """All tests of test_header_bulk.py pass under racecheck, too."""
     tests = Path(__file__).with_name("test_header_bulk.py")
     assert hazards("-m", "pytest", "-p", "no:cacheprovider", str(tests)) == 0

@@ -1,4 +1,4 @@
-"""Scalar instructions of the simulator give the GPU's bits: random sequences of all exact instructions."""
+"""Tests of scalar instructions: the simulator gives the GPU's bits for random sequences of all exact instructions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BATCH = 256
 
 @pytest.fixture(scope="module")
 def drawn():
-    """Return sequences from Hypothesis, and each form once."""
+    """Return sequences drawn by Hypothesis, and sequences that contain each form once."""
     found: list[sequences.Program] = []
 
     @settings(max_examples=COUNT, phases=[Phase.generate], database=None, deadline=None)
@@ -40,7 +40,7 @@ def done(call):
 
 
 def outputs_of(batch, inputs, stream):
-    """Return the GPU's output: one launch, with a CTA of one warp for each sequence."""
+    """Return the GPU's output of one launch, with a CTA of one warp for each sequence."""
     kernel = ObjectCode.from_ptx(sequences.ptx_of(batch).encode()).get_kernel("sequences")
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     memory = [done(driver.cuMemAlloc(array.nbytes)) for array in (inputs, outputs)]
@@ -58,8 +58,8 @@ def outputs_of(batch, inputs, stream):
 
 
 def test_sequences(device, drawn, publish):
-    """There are at least 5,000. If PTX leaves a NaN's bits open, the result must only be a NaN; the number of
-    differences is published. (The same applies to a saturation that ptxas loses: `scalar_open`.)"""
+    """At least 5,000 sequences run. If PTX leaves the bits of a NaN open, the result must only be a NaN, and the test
+    publishes the number of differences. The same applies to a saturation that ptxas omits (`scalar_open`)."""
     if compute_capability() != (9, 0):
         pytest.skip("the sequences are for sm_90a")
     steps = 0

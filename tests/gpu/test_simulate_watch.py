@@ -1,4 +1,4 @@
-"""The examples' kernels on the GPU and on the simulator, launch by launch: both leave the same bytes."""
+"""Tests of the examples' kernels, launch by launch: the GPU and the simulator leave the same bytes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")
 
-LAUNCHES = 400  # the least number of compared launches
+LAUNCHES = 400  # the least number of launches that are compared
 _compared: list[int] = []
 
 
 def sizes(name: str) -> Iterator[tuple]:
-    """Yield the arguments of an example's cases: small, and different each time."""
+    """Yield the arguments of the cases of an example. The sizes are small and different."""
     draw = random.Random(name)
     if name == "kv_tiles":
         some = itertools.product((64, 96, 128), (2, 3, 4), (64, 128), ("float16", "bfloat16"))
@@ -59,10 +59,10 @@ def test_scripts(device, name):
 
 @pytest.mark.parametrize("name", ["copy_2d", "transpose", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"])
 def test_cases(device, name):
-    """Copies take effect as late as is legal."""
+    """The copies take effect as late as PTX allows."""
     with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
-            for run in (ours, *rivals.values()):  # the case checks the results of all of them
+            for run in (ours, *rivals.values()):  # the case checks the results of all launches
                 run()
     assert_same(launches)
 
@@ -86,7 +86,7 @@ def test_another_kernel_on_the_simulator_is_seen(device, monkeypatch):
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_wrong_kernels_are_also_found(device, strict):
-    """A kernel that gives right bytes only by chance, on the GPU and on the simulator."""
+    """The kernel gives right bytes only by chance, on the GPU and on the simulator."""
     source = """#include <cuda_tma/tma.cuh>
         extern "C" __global__ void kernel(const __grid_constant__ cuda_tma::TensorMap map, int* in) {
             __shared__ __align__(128) int tile[32];

@@ -1,4 +1,4 @@
-"""Eight threads that make, re-address, prepare, launch and capture at once, for seconds (stress_threads.py:
+"""A test of eight threads that make, change, prepare, launch and capture for seconds (stress_threads.py: for
 minutes)."""
 
 import re

@@ -1,4 +1,4 @@
-"""Every data type x rank x swizzle: the tile in shared memory is the view's own elements, byte for byte."""
+"""Tests of every data type, rank and swizzle: the tile in shared memory contains the view's elements, byte for byte."""
 
 import collections
 import ctypes
@@ -21,9 +21,9 @@ WATCHED_LAUNCHES = 40
 
 SWIZZLE_SPANS = {"NONE": None, "32B": 32, "64B": 64, "128B": 128}
 RANKS = (1, 2, 3, 4, 5)
-NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # recorded: 0x7FF7 repeated, for every floating type
+NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # recorded: each type's fill repeats 0x7FF7
 
-# dtype name, data_type= or None, the resulting type
+# the dtype's name, data_type= or None, and the resulting type
 INFERRED = {
     "uint8": "UINT8", "int8": "UINT8", "bool": "UINT8", "uint16": "UINT16", "int16": "UINT16", "uint32": "UINT32",
     "int32": "INT32", "uint64": "UINT64", "int64": "INT64", "float16": "FLOAT16", "float32": "FLOAT32",
@@ -44,14 +44,14 @@ def reader(device, stream):
 
 
 def tfloat32(bits):
-    """Round to a 10-bit mantissa as the engine does; NaN becomes 0x7FFFE000 (both recorded)."""
+    """Round to a mantissa of 10 bits, as the TMA unit does. NaN becomes 0x7FFFE000 (both recorded)."""
     is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
     rounded = ((bits.astype(np.uint64) + 0x1000) & 0xFFFFE000).astype(np.uint32)
     return np.where(is_nan, np.uint32(0x7FFFE000), rounded)
 
 
 def random_view(rng, library, dtype_name, rank, inner_unit):
-    """Return a random view of random bytes, sliced, stepped, permuted or broadcast: (tensor, its elements in NumPy)."""
+    """Return a random view of random bytes (sliced, stepped, permuted or broadcast), and its elements in NumPy."""
     itemsize = np.dtype(np.uint8 if dtype_name.startswith("float4") else _numpy_name(dtype_name)).itemsize
     shape = [int(rng.integers(1, 12)) for _ in range(rank - 1)]
     stored_inner = inner_unit * int(rng.integers(1, 10))
@@ -83,7 +83,7 @@ def _numpy_name(dtype_name):
 
 
 def random_box(rng, rank, itemsize, span):
-    """Return extents of a box that fits the window, in tensor order."""
+    """Return the extents of a box that fits the window, in tensor order."""
     widest = min(256, (span or 512) // itemsize)
     unit = max(1, 16 // itemsize)
     inner = unit * int(rng.integers(1, widest // unit + 1))
@@ -96,7 +96,8 @@ def random_box(rng, rank, itemsize, span):
 
 
 def driver_bytes(tensor_address, elements, strides_bytes, box, element_strides, data_type, swizzle, fill):
-    """Return the bytes of cuTensorMapEncodeTiled, called through ctypes with independently computed arguments."""
+    """Return the bytes of cuTensorMapEncodeTiled, called through ctypes. Its arguments are computed without the
+    package."""
     u32, u64 = ctypes.c_uint32, ctypes.c_uint64
     rank = elements.ndim
     tensor_map = (u64 * 16)()
@@ -187,7 +188,7 @@ def test_a_planted_wrong_byte_is_caught(reader):
 
 
 def test_a_misaligned_innermost_coordinate_kills_the_context():
-    """The test runs in a child process, because the host does not refuse it and the context is lost."""
+    """The test runs in a child process, because the host accepts the coordinate and the context is lost."""
     script = (
         "import torch, cuda_tma\n"
         "from tests.gpu.tile_reader import TileReader\n"

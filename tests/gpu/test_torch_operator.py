@@ -1,4 +1,4 @@
-"""Operators of torch on a GPU: opcheck, compiled code, CUDA graphs, memory, and the cost of a call."""
+"""Tests of torch operators on a GPU: opcheck, compiled code, CUDA graphs, memory, and the cost of a call."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_eager():
 
 
 def test_the_current_stream():
-    """A kernel on a stream other than the current one would read unfinished data."""
+    """A kernel on a stream other than the current stream would read unfinished data."""
     stream = torch.cuda.Stream()
     x = torch.zeros(4096, 4096, device="cuda")
     scale(x, 2.0)
@@ -144,8 +144,8 @@ def test_a_device_other_than_the_current_one():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompiles equals that of torch's own operators."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # import takes 2 s: not at collection
+    """The number of recompilations equals that of torch's own operators."""
+    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
 
     if backend == "inductor":
         pytest.importorskip("triton")
@@ -160,7 +160,8 @@ def test_compiled(backend, dynamic):
 
 
 def test_reduce_overhead(publish):
-    """CUDA-graph trees: each call has another input, and its result equals that of the same kernel without a graph."""
+    """torch captures CUDA-graph trees. Each call has another input, and its result equals that of the same kernel
+    without a graph."""
     pytest.importorskip("triton")
     compiled = torch.compile(lambda x: scale(x + 1, 2.0) - 1, fullgraph=True, mode="reduce-overhead")
     x, wrong = rand(128, 64), torch.zeros((), device="cuda", dtype=torch.int64)
@@ -210,7 +211,7 @@ def milliseconds(graph, replays):
 
 
 def test_the_time_in_a_graph_is_the_kernel_s(publish):
-    """A graph has a hundred launches, without torch's dispatcher."""
+    """The graph contains a hundred launches, without torch's dispatcher."""
     x, y = rand(2048, 2048), torch.empty(2048, 2048, device="cuda")
     kernel, config = kernels.scale(cuda_tma.compile), grid(x)
     into = operator("cuda_tma_gpu_tests::scale_into", kernels.scale, mutates_args=["y"], config=config)
@@ -245,7 +246,8 @@ def empty_operator():
 
 
 def growth(call):
-    """Return the bytes of GPU memory of torch, of others, and of the process, after calls with fresh tensors."""
+    """Return the growth of GPU memory of torch, of other allocations, and of the process over calls with new
+    tensors."""
     for _ in range(CALLS // 10):
         call(rand(33, 64), 2.0)
     torch.cuda.synchronize()
@@ -269,7 +271,7 @@ def test_memory(publish):
     publish(f"torch operator: {CALLS} calls grow GPU memory by {ours[0]} and {ours[1]}, the process by {ours[2]} bytes")
     assert ours[0] == theirs[0] == 0
     assert ours[1] <= max(theirs[1], 0)
-    assert ours[2] <= max(theirs[2], 0) + 2**20  # Python's allocator: 100 bytes per call
+    assert ours[2] <= max(theirs[2], 0) + 2**20  # Python's allocator takes 100 bytes per call
     library._destroy()
 
 
@@ -285,7 +287,8 @@ def microseconds(call):
 
 
 def test_the_cost_of_a_call(publish):
-    """The cost is compared with the sum of its parts: an empty operator that allocates the output, and the launch."""
+    """The cost of a call is compared with the sum of two parts: an empty operator that allocates the output, and the
+    launch."""
     empty, library = empty_operator()
     x, kernel, config = rand(32, 32), kernels.scale(cuda_tma.compile), cuda_tma.LaunchConfig(grid=1, block=32)
     fixed = operator("cuda_tma_gpu_tests::fixed", kernels.scale, outputs={"y": like("x")}, config=config)

@@ -1,4 +1,4 @@
-"""Objects of two devices: refused where they would access the wrong memory, and usable on their own device."""
+"""Tests of objects of two devices: they are refused where they would access the wrong memory, and work on their own."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def devices():
 
 @pytest.fixture
 def tensors(devices):
-    """The same geometry on each device, other values."""
+    """Return a tensor on each device, with the same geometry and other values."""
     return [torch.arange(64.0 * 128, device=f"cuda:{n}").reshape(64, 128) + n for n in range(2)]
 
 
@@ -95,7 +95,7 @@ def test_a_launch_takes_maps_of_its_streams_device(devices, tensors):
     kernel = core.Program(PUT_MAP, "c++", options).compile("cubin").get_kernel("put_map")
     outs = [torch.zeros(16, dtype=torch.uint64, device=tensor.device) for tensor in tensors]
     config = core.LaunchConfig(grid=1, block=1)
-    for n in (0, 1):  # the first launch is on device 0, and device 1 needs another look-up
+    for n in (0, 1):  # the first launch is on device 0, and device 1 must find the kernel again
         torch.cuda.synchronize(n)
         with pytest.raises(
             cuda_tma.TensorMapError, match=f"made on device {1 - n} in .* the launch is on device {n} in"
@@ -156,7 +156,8 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> from, f
 
 
 def test_tensors_are_arguments_of_a_launch_on_their_device(devices, tensors):
-    """Each device has its own limit on shared memory. On the other device they are refused, and no map is made."""
+    """Each device has its own limit on shared memory. A tensor of the other device is refused, and no map is
+    created."""
     kernel = cuda_tma.compile(TYPED, "copy", cache=False)
     config = core.LaunchConfig(grid=1, block=32, shmem_size=68 * 1024)
     outs = [torch.zeros(16, 32, device=f"cuda:{n}") for n in range(2)]

@@ -1,4 +1,4 @@
-"""launch() and prepare() with typed maps: tensors as arguments, changes to another, refusals, and shared memory."""
+"""Tests of launch() and prepare() with typed maps: tensors as arguments, changes, refusals, and shared memory."""
 
 import gc
 import threading
@@ -65,13 +65,13 @@ DTYPES = {"FLOAT32": "float32", "BFLOAT16": "bfloat16", "FLOAT64": "float64", "U
 
 @pytest.fixture(scope="module")
 def kernels(device):
-    """Return kernels(name, **defines), which makes a kernel of COPY."""
+    """Return kernels(name, **defines), which compiles a kernel of COPY."""
     return lambda name, **defines: cuda_tma.compile(COPY, name, defines=defines, cache=False)
 
 
 @pytest.fixture(scope="module")
 def window(kernels):
-    """Return the kernels of one tile: 16 x 64 of float32, two boxes."""
+    """Return the kernels of one tile of 16 x 64 float32 elements, which has two boxes."""
     defines = {"TYPE": "FLOAT32", "ROWS": 16, "COLUMNS": 64, "SWIZZLE": "SWIZZLE_128B"}
     return lambda name: kernels(name, **defines)
 
@@ -158,7 +158,8 @@ def test_another_tile_is_refused_before_the_launch(window, stream):
 
 
 def test_many_launches_in_flight_keep_their_maps(window, device):
-    """The address changes while earlier launches wait: tensors of one shape, and one of another shape between them."""
+    """The address changes while earlier launches wait. The tensors have one shape, with one tensor of another shape
+    between them."""
     kernel, stream = window("copy"), device.create_stream()
     sources = [random((64 + 16 * (index % 3 == 2), 128)) for index in range(60)]
     targets = [torch.zeros_like(source) for source in sources]
@@ -184,7 +185,7 @@ def test_a_launch_keeps_nothing_and_a_prepared_one_its_tensors(window, stream):
     assert torch.cuda.memory_allocated() == before
     expected = random((64, 128))
     prepared = cuda_tma.prepare(kernel, config, expected.clone(), torch.zeros(64, 128, device="cuda"))
-    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]  # fills a freed clone's memory
+    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]  # this fills the memory of a freed clone
     torch.cuda.synchronize()
     prepared(stream)
     stream.sync()
@@ -215,7 +216,7 @@ def test_threads_launch_tensors_of_their_own(window, device):
 
 
 def captured(device, config, kernel, *args):
-    """Capture a graph of one launch. An open capture would make every later test fail."""
+    """Capture a graph of one launch. A capture that stays open would make every later test fail."""
     torch.cuda.synchronize()
     builder = device.create_graph_builder().begin_building()
     try:
@@ -266,7 +267,7 @@ def last_word(stream, kernel, shmem_size, launch=cuda_tma.launch):
 
 
 def test_the_limit_is_raised_after_the_first_launch_too(device, stream):
-    """The kernel was already found in the context: attributes of the kernel apply there as well."""
+    """The kernel is already loaded in the context, and a change of its attributes applies there as well."""
     kernel = cuda_tma.compile(SHARED, "last_word", cache=False)
     assert last_word(stream, kernel, 0) == -1
     most = torch.cuda.get_device_properties(0).shared_memory_per_block_optin

@@ -1,4 +1,4 @@
-"""Tiles of every type through the device header's types."""
+"""Tests of tiles of every type, through the typed maps of the device header."""
 
 import re
 import subprocess
@@ -9,7 +9,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*command):
-    """Return the last line of a process, which may hang or lose its context without an effect on others."""
+    """Return the last line that a process prints. A process may hang or lose its context without an effect on the
+    others."""
     done = subprocess.run([sys.executable, *command], capture_output=True, text=True, cwd=ROOT, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.splitlines()[-1]

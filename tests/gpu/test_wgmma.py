@@ -1,4 +1,4 @@
-"""wgmma of bf16 and f16, every swizzle, K or M and N innermost, on tiles that TMA loaded: exact, of small integers."""
+"""Tests of wgmma of bf16 and f16 with every swizzle and major order, on tiles of small integers that TMA loads."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""A kernel that shows the content of shared memory after one TMA load, and the expected content by NumPy."""
+"""A kernel that copies the content of shared memory to the output after one TMA load, and NumPy's expected content."""
 
 import ctypes
 
@@ -11,7 +11,7 @@ from . import modules
 
 FILL = 0xA5
 MAX_WINDOW_BYTES = 40 * 1024
-GUARD_BYTES = 64  # after the tile, to show that nothing is written there
+GUARD_BYTES = 64  # the bytes after the tile show that the load writes nothing there
 
 READ_WINDOW = r"""
 #include <cuda_tma/tma.cuh>
@@ -71,7 +71,7 @@ class Position(ctypes.Structure):
 
 
 class TileReader:
-    """A reader that compiles the kernel once; each read is one launch."""
+    """A reader that compiles the kernel once. Each read is one launch."""
 
     def __init__(self, device, stream):
         import torch
@@ -98,7 +98,7 @@ class TileReader:
 
 
 def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fill_element, window_bytes, convert=None):
-    """Return the window that a load must give, from the tensor's elements only.
+    """Return the expected content of the window after a load, computed only from the tensor's elements.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
     fill_element : int
         The value of an element outside the tensor.
     convert : callable, optional
-        The engine's conversion of a loaded element.
+        The TMA unit's conversion of a loaded element.
     """
     steps = (*element_strides[:-1], 1)
     indices = [
@@ -124,7 +124,7 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
     span = {"NONE": rows.shape[1], "32B": 32, "64B": 64, "128B": 128}[swizzle]
     offset = np.arange(rows.shape[0])[:, None] * span + np.arange(rows.shape[1])
     if swizzle != "NONE":
-        chunks_of_span = span // 16 - 1  # the XOR uses as many bits of the 128-byte line's number
+        chunks_of_span = span // 16 - 1  # a mask for the XOR with the line's number
         offset ^= ((offset >> 7) & chunks_of_span) << 4
     window = np.full(window_bytes, FILL, np.uint8)
     window[offset] = rows

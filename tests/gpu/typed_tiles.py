@@ -1,7 +1,7 @@
-"""Typed tiles on a GPU: their loads, contents and stores, element by element.
+"""A test of typed tiles on a GPU: their loads, contents and stores, element by element.
 
-They run in a process of their own, because a tile with a wrong byte count would hang:
-`python -m tests.gpu.typed_tiles`. The last line contains their number.
+The tiles run in a process of their own, because a tile with a wrong byte count would hang: run `python -m
+tests.gpu.typed_tiles`. The last printed line contains their number.
 """
 
 import itertools
@@ -81,7 +81,7 @@ __global__ void in_parts(const __grid_constant__ TiledMap<Part> source, typename
     for (int i = threadIdx.x; i < TileType::row_count() * TileType::width(); i += blockDim.x) out[i] = element(tile, i);
 }
 """
-# A tensor's dtype, the data types that keep its bits, and boxes.
+# For each dtype of a tensor: the data types that keep its bits, and boxes.
 DTYPES = {
     torch.uint8: ("UINT8", ("256", "16, 64", "5, 128", "2, 3, 100", "16, 256")),
     torch.bfloat16: ("BFLOAT16", ("64", "64, 64", "16, 96", "3, 4, 128", "8, 256")),
@@ -89,11 +89,11 @@ DTYPES = {
     torch.float64: ("FLOAT64", ("16", "9, 16", "8, 24", "4, 2, 32")),
 }
 SWIZZLES = {"SWIZZLE_NONE": 1 << 20, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
-SHAPE = (11, 70, 304)  # wider than most boxes in every direction; rows of a multiple of 16 bytes
+SHAPE = (11, 70, 304)  # the tensor is wider than most boxes in every direction, and its rows are multiples of 16 bytes
 
 
 def tiles():
-    """Yield (C++ type, extents, dtype, whether a store may be typed)."""
+    """Yield (C++ type, extents, dtype, whether a typed store is possible)."""
     for dtype, (data_type, boxes) in DTYPES.items():
         for box, (swizzle, span) in itertools.product(boxes, SWIZZLES.items()):
             extents = tuple(map(int, box.split(", ")))
@@ -108,12 +108,13 @@ def tiles():
 
 
 def bits(tensor):
-    """Return the bits, so that NaN can be compared."""
+    """Return the bits of the elements, so that NaN can be compared."""
     return tensor.contiguous().view(torch.uint8)
 
 
 def window(tensor, extents, corner):
-    """Return the expected content of a tile with these extents at a corner: the tensor, and zeros outside."""
+    """Return the expected content of a tile with these extents at a corner: the tensor's elements, and zeros
+    outside."""
     inside = tensor[tuple(slice(start, start + extent) for start, extent in zip(corner, extents, strict=True))]
     whole = tensor.new_zeros(extents)
     whole[tuple(slice(0, extent) for extent in inside.shape)] = inside
@@ -121,7 +122,7 @@ def window(tensor, extents, corner):
 
 
 def through(stream, name, extents, dtype, stores):
-    """Load a tile in the middle and one over the edge, reverse the content, and store it."""
+    """Load a tile in the middle of the tensor and a tile over the edge, reverse their content, and store them."""
     shape = SHAPE[-len(extents) :]
     count = torch.Size(shape).numel() * dtype.itemsize
     source = torch.randint(256, (count,), device="cuda", dtype=torch.uint8).view(dtype).reshape(shape)

@@ -1,4 +1,4 @@
-"""Names that the tests of ``header`` and their neighbors share."""
+"""Names that the tests of ``header`` and related tests share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REDUCTIONS = ("add", "min", "max", "inc", "dec", "bit_and", "bit_or", "bit_xor")
 def compile_source(
     source: str, target: str, *include_path: str, std: str = "c++17", options: Iterable[str] = ()
 ) -> tuple[object, str]:
-    """Return the NVRTC program and its log; raise an AssertionError with the log if the source is refused."""
+    """Return the NVRTC program and its log. Raise an AssertionError with the log if NVRTC refuses the source."""
     _, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
@@ -61,8 +61,8 @@ def ptx(source: str, target: str = "compute_90a", *, options: Iterable[str] = ()
 
 
 def instructions(text: str) -> list[str]:
-    """Return each line of a PTX text without registers, sorted: their order and repeated conversions of addresses
-    vary."""
+    """Return the lines of a PTX text without registers, sorted, because their order and repeated conversions of
+    addresses vary."""
     return sorted(re.sub(r"%\w+(<\d+>)?", "%", line) for line in text.splitlines() if "\tcvta." not in line)
 
 
@@ -145,7 +145,7 @@ OTHER_STATEMENTS = [
 
 
 def kernel(statements: list[str]) -> str:
-    """Return a kernel that executes all statements; `Twin` represents the driver's CUtensorMap."""
+    """Return a kernel that executes all statements. `Twin` takes the place of the driver's CUtensorMap."""
     return f"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -171,13 +171,13 @@ def words(statements: list[str]) -> set[str]:
 
 
 def included_by(name: str) -> set[str]:
-    """Return the headers that a header includes, directly or not."""
+    """Return the headers that a header includes, directly or through others."""
     found = set(re.findall(r"#include <cuda_tma/(\w+\.cuh)>", (FOLDER / name).read_text()))
     return found.union(*map(included_by, found))
 
 
 def nvcc(source: str, target: str, folder: Path, *options: str) -> subprocess.CompletedProcess:
-    """Run both passes of nvcc; skip the test if it is not on PATH."""
+    """Run both passes of nvcc. Skip the test if nvcc is not on PATH."""
     if shutil.which("nvcc") is None:
         pytest.skip("nvcc is not on PATH")
     (folder / "kernel.cu").write_text(source)

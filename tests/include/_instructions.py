@@ -1,4 +1,4 @@
-"""Names that the tests of ``instructions`` and their neighbors share."""
+"""Names that the tests of ``instructions`` and related tests share."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ REMOTE = "mapa.shared::cluster.u32(shared({}), rank)"
 
 
 def fill(text: str, fields: dict[str, str]) -> str:
-    """Fill in fields as str.format() does, but keep the braces of C++ and PTX."""
+    """Replace the fields as str.format() does, but keep the braces of C++ and PTX."""
     return re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], text)
 
 
 def copies(forms: dict[str, str], ranks: range) -> dict[str, str]:
-    """Return a table of copies for each rank, with and without a policy."""
+    """Return the copies for each rank, with and without a cache policy."""
     fields = [
         {
             "rank": str(rank),

@@ -1,4 +1,4 @@
-"""Names that the tests of ``wgmma`` and their neighbors share."""
+"""Names that the tests of ``wgmma`` and related tests share."""
 
 from __future__ import annotations
 

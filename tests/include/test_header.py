@@ -1,4 +1,4 @@
-"""The whole device header compiles to machine code for every target that it declares, without a GPU.
+"""Tests that the whole device header compiles to machine code for every declared target, without a GPU.
 
 The tests compile to cubin, because NVRTC checks inline PTX only when it assembles it.
 """
@@ -43,7 +43,7 @@ def test_everything_compiles(target, statements):
 
 
 def test_nothing_is_left_out():
-    """The statements above contain each function of tma.cuh and its includes, except those of refuse.cuh and
+    """The statements above contain each function of tma.cuh and of the headers that it includes, except refuse.cuh and
     watchdog.cuh."""
     included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh", "watchdog.cuh"}
     defined = set().union(*map(defined_in, included))
@@ -53,7 +53,7 @@ def test_nothing_is_left_out():
 
 
 def test_every_header_has_its_tests():
-    """Add a new header here when its functions are compiled in a test."""
+    """A new header is added here when a test compiles its functions."""
     included = included_by(HEADER.name)
     elsewhere = {
         "dynamic_shared.cuh",
@@ -79,7 +79,7 @@ def test_every_header_has_its_tests():
 
 
 def test_each_header_compiles_by_itself():
-    """Each header can be included first, without others, or twice."""
+    """Each header can be included first, without other headers, or twice."""
     for path in FOLDER.glob("*.cuh"):
         if "macros" not in path.name:
             include = f"#include <cuda_tma/{path.name}>\n"
@@ -95,7 +95,7 @@ def test_all_headers_compile_together(target):
 
 
 def test_macros_of_a_kernel_do_not_get_into_headers():
-    """``compile(defines={"N": 64})`` makes them this way. T is in NVRTC's own header."""
+    """The option ``compile(defines={"N": 64})`` defines such macros. T is a name in NVRTC's own header."""
     words = "BM BN BK MN ROWS COLUMNS STAGES SIZE TYPE WARPS TILE BOX RANK MODE ROW COUNT BLOCK GROUP DEPTH WIDTH"
     macros = {*string.ascii_uppercase, *words.split()} - {"T"}
     defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
@@ -105,7 +105,7 @@ def test_macros_of_a_kernel_do_not_get_into_headers():
 
 
 def test_bad_instruction_is_caught():
-    """The test detects errors: an instruction that does not exist fails here, although it passes as PTX."""
+    """An instruction that does not exist fails here, although it passes as PTX."""
     source = kernel(['load(tile, map, full, Coordinates{x}); asm volatile("cp.async.bulk.tensor.1d.nonsense;");'])
     assert "nonsense" in ptx(source)
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
@@ -141,14 +141,14 @@ def test_older_target_is_named():
 
 @pytest.mark.parametrize("header", sorted(FOLDER.glob("*.cuh")), ids=lambda header: header.stem)
 def test_older_language_is_named(header):
-    """This holds for each first header: headers that are C++14 themselves need tma.cuh."""
+    """The error appears whichever header is first. Headers that are C++14 themselves need tma.cuh."""
     source = f"#include <cuda_tma/{header.name}>\n"
     with pytest.raises(AssertionError, match=r"the headers are C\+\+17; compile with -std=c\+\+17 or later"):
         compile_source(source + "#include <cuda_tma/tma.cuh>\n", "sm_90a", std="c++14")
 
 
 def test_bulk_reductions_are_all_there_are():
-    """The table of bulk.cuh equals ptxas's, for every operation and type: ptxas refuses all others, one by one."""
+    """The table of bulk.cuh equals ptxas's: ptxas refuses every other pair of operation and type."""
     types = {name for names in BULK_TYPES.values() for name in names.split()}
     absent = [(op, name) for op, name in product(BULK_TYPES, sorted(types)) if name not in BULK_TYPES[op].split()]
     instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{}.{} [%0], [%1], 16;"
@@ -163,12 +163,12 @@ def test_bulk_reductions_are_all_there_are():
 
 
 def test_nothing_but_machine_code_is_emitted():
-    """The header adds no global variable to a module: only the kernel's own shared memory is declared."""
+    """The header adds no global variable to a module. The module declares only the kernel's own shared memory."""
     assert re.findall(r"^\.(?:visible )?(?:global|const)", ptx(MINIMAL), re.M) == []
 
 
 def test_swizzled_is_the_function_of_swizzle_py():
-    """The compiler evaluates every 8-byte chunk of two repeats of the pattern, for each mode."""
+    """The compiler evaluates the functions for every 8-byte chunk of two repeats of the pattern, for each mode."""
     statements = []
     for mode in TensorMapSwizzle:
         name = "SWIZZLE_NONE" if mode == 0 else mode.name
@@ -191,7 +191,7 @@ def test_swizzled_is_the_function_of_swizzle_py():
 
 
 def test_tensor_map_is_the_drivers():
-    """Size and alignment are those of CUtensorMap in cuda.h of CUDA 13; a barrier is one 64-bit word."""
+    """The size and alignment are those of CUtensorMap in cuda.h of CUDA 13. A barrier is one 64-bit integer."""
     cubin(
         "#include <cuda_tma/tma.cuh>\n"
         "static_assert(sizeof(cuda_tma::TensorMap) == 128 && alignof(cuda_tma::TensorMap) == 128);\n"
@@ -201,12 +201,13 @@ def test_tensor_map_is_the_drivers():
 
 
 def test_compile_time(capsys):
-    """The header costs little: the best of three counts, so that a busy machine has no effect."""
+    """The header adds little to the compile time. The test takes the best of three measurements, because other programs
+    may run."""
     bare = 'extern "C" __global__ void kernel(float* out) { out[threadIdx.x] = 1; }'
     with_header, without = (min(_seconds(source) for _ in range(3)) for source in (MINIMAL, bare))
     with capsys.disabled():
         print(f"\nNVRTC, sm_90a: {with_header * 1e3:.0f} ms with the header, {without * 1e3:.0f} ms a kernel without")
-    assert with_header < max(0.15, 4 * without)  # a kernel without it takes 0.04 s on an idle machine
+    assert with_header < max(0.15, 4 * without)  # a kernel without the header takes 0.04 s on an idle machine
 
 
 def _seconds(source: str) -> float:
@@ -219,7 +220,7 @@ def test_with_cccl():
     """One translation unit may include this header and CCCL's, in either order."""
     try:
         cccl = find_nvidia_header_directory("cccl")
-    except Exception:  # its errors depend on the missing library
+    except Exception:  # the errors of this header depend on the missing library
         cccl = None
     if not cccl:
         pytest.skip("no CCCL headers here")
@@ -232,6 +233,6 @@ def test_with_cccl():
 
 
 def test_nvcc(tmp_path):
-    """nvcc compiles the same kernels, and its host pass parses the header too."""
+    """nvcc compiles the same kernels, and its host pass also parses the header."""
     done = nvcc(kernel(tensor_statements() + OTHER_STATEMENTS), "sm_90a", tmp_path)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""A function of the header is the PTX instruction in its comment, with its operands in their places.
+"""Tests that a function of the header is the PTX instruction in its comment, with its operands in their places.
 
 The tables below pair C++ with PTX. Both use the names of the kernel's parameters; shared(...) is an address converted
 to that of shared memory.
@@ -16,7 +16,8 @@ LOAD = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.%s.mbarrier::complet
 STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.%s.bulk_group{hint}"
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint}"
 REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.%s.%s.bulk_group{hint}"
-# {at} and {offsets} are {a, b, c} and {r}, for the number of dimensions; {policy} is a last operand, or empty.
+# {at} stands for {a, b, c} and {offsets} for {r}, with an entry for each dimension. {policy} is a last operand, or
+# empty.
 TILED = {
     "load(tile, *map, *full, Coordinates{at}{policy});": (
         LOAD % ("tile", "") + " [shared(tile)], [map, {at}], [shared(full)]{policy}"
@@ -158,7 +159,7 @@ OTHERS = {
         )
         for priority in ("evict_first", "evict_last")
     },
-    # Indices of any integer type arrive at the instruction without truncation.
+    # Indices of any integer type reach the instruction without truncation.
     "prefetch(*map, Coordinates{-70000, 1ll << 20, 3u});": (
         "cp.async.bulk.prefetch.tensor.3d.L2.global.tile [map, {-70000, 1048576, 3}]"
     ),
@@ -178,12 +179,13 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """One function is one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction. The test compares its name and all its operands in order."""
     assert effects("tma.cuh", PARAMETERS, table) == table
 
 
 def test_nothing_is_left_out():
-    """Each function of the header is in a table; those of swizzle.cuh are not instructions, and are elsewhere."""
+    """Each function of the header is in a table. The functions of swizzle.cuh are not instructions, and have other
+    tests."""
     headers = included_by("tma.cuh") - {"reduction.cuh", "refuse.cuh", "swizzle.cuh", "watchdog.cuh"} | {"tma.cuh"}
     tabled = words([statement for table in TABLES.values() for statement in table])
     assert set().union(*map(defined_in, headers)) <= tabled
@@ -191,7 +193,8 @@ def test_nothing_is_left_out():
 
 
 def test_results_of_the_hardware_are_returned():
-    """Both results are returned: complete or not, elected or not; wait() polls until the phase is complete."""
+    """The functions return whether the phase is complete, or the thread elected. wait() polls until the phase is
+    complete."""
     said = {
         "full->wait(parity);": ((0, 0, 1), "; ".join([TRY_WAIT] * 3)),
         "full->wait_cluster(parity);": ((0, 1), "; ".join([TRY_WAIT_CLUSTER] * 2)),

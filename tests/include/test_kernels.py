@@ -1,5 +1,4 @@
-"""epilogue.cuh, mainloop.cuh, roles.cuh, schedule.cuh: the common parts of kernels on tensor cores work as
-documented."""
+"""Tests of the common parts of tensor-core kernels: epilogue.cuh, mainloop.cuh, roles.cuh and schedule.cuh."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 
 @pytest.fixture(scope="module")
 def gpu():
-    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # tests/gpu/test_kernels.py sets it
+    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # tests/gpu/test_kernels.py sets this variable
         from tests.gpu.hardware import Hardware
 
         return Hardware()
@@ -34,8 +33,8 @@ def launched(gpu, config, kernel, *arguments, seed=0):
 
 # ---- epilogue.cuh ----
 
-# A warpgroup stores its accumulators, whose values encode their places. Two tiles are one above the other
-# (Turn::transposed: side by side); the second crosses the edge of the tensor, as its last columns do.
+# A warpgroup stores accumulators whose values encode their places. Two tiles are one above the other (with
+# Turn::transposed, side by side). The second tile crosses the edge of the tensor in its rows and its last columns.
 LEAVE = """
 extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, float* expected, int first) {
     constexpr int GROUPS = 64 / (TURN == Turn::none ? Part::extent(0) : Part::extent(1));
@@ -67,14 +66,14 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2, 96),
         ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # a tile of two boxes
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
-        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # an odd number of 16 bytes
-        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts than fit
+        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # the width is an odd number of 16 bytes
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts fit
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2, 64),
         ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2, 128),
         ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2, 128),
         ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2, 72),
         ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 5, 40, "transposed", 2, 33),  # three have some of 33 columns
-        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),  # one
+        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),  # one part contains them
     ],
 )
 def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, columns):
@@ -87,7 +86,7 @@ def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, col
     whole = output if turn == "none" else np.ascontiguousarray(output.T)
     launched(gpu, Config(1, 128), gpu.compile(source, "leave"), whole, expected, first)
     in_part = [int(extent) for extent in re.search(r"Box<(\d+), (\d+)>", part).groups()][turn == "none"]
-    end = min(width, first + -(-columns // in_part) * in_part)  # whole parts
+    end = min(width, first + -(-columns // in_part) * in_part)  # the parts are complete
     output[:, first:end] = expected[:rows, : end - first].astype(output.dtype)
     assert not np.isnan(expected).any()
     assert np.array_equal(whole, output if turn == "none" else output.T, equal_nan=True)
@@ -163,7 +162,7 @@ def test_a_product(gpu, steps, left, source):
     c = np.full(64 * 64 + 128, np.nan, np.float32)
     launched(gpu, Config(1, 256), gpu.compile(USING + source, "product"), a, b, c, steps)
     assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
-    assert (c[64 * 64 :] == left).all()  # the work done at the same time, and the stage after the last
+    assert (c[64 * 64 :] == left).all()  # the test checks the concurrent work, and the stage after the last one
 
 
 # ---- schedule.cuh ----
@@ -187,7 +186,7 @@ extern "C" __global__ void bands(int down, int across, int* places) {
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (8, 3), (7, 5), (3, 1), (17, 4)])
 def test_bands(gpu, down, across):
-    """It goes down a band, which the last may not fill, and then to the right."""
+    """The schedule goes down a band, whose tiles may be fewer in the last band, and then to the right."""
     found = np.full((3, down * across, 2), -1, np.int32)
     launched(gpu, Config(1, 32), gpu.compile(USING + BANDS, "bands"), down, across, found)
     for places, height in zip(found.tolist(), (1, 3, 8), strict=True):
@@ -218,8 +217,8 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_each_task_is_drawn_once(gpu, count, ctas):
-    """One cluster takes each task, all its CTAs get it, and the next launch works again."""
-    given = np.zeros((count + 2, 4), np.int32)  # two clusters, and a last task for each
+    """One cluster takes each task, all its CTAs receive it, and the next launch works again."""
+    given = np.zeros((count + 2, 4), np.int32)  # two clusters, and for each a last task that ends it
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
     for seed in range(3):
@@ -274,7 +273,7 @@ def test_parts_with_wgmma_have_a_clear_error():
 
 
 def test_nothing_is_left_out():
-    """Each function is called above, or by those that are."""
+    """The kernels above call each function, directly or through another function."""
     used = words([LEAVE, PRODUCT, BEGUN, BANDS, TASKS])
     inner = {
         "rounded",

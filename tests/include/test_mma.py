@@ -1,4 +1,5 @@
-"""mma.cuh: ldmatrix and mma.sync are the documented instructions, and compute row addresses for every swizzle."""
+"""Tests of mma.cuh: ldmatrix and mma.sync are the documented instructions, and read the right rows for every
+swizzle."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ PRODUCTS = {
 
 
 def test_products():
-    """One function is one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction. The test compares its name and all its operands in order."""
     assert effects("mma.cuh", PARAMETERS, PRODUCTS) == PRODUCTS
 
 
@@ -110,7 +111,7 @@ WAYS = [
 
 
 def test_lanes_name_their_rows():
-    """For each swizzle, lane and place: matrix after matrix, down or to the right first."""
+    """The test covers each swizzle, lane and place. The matrices of a lane go down first, or to the right first."""
     checks = [
         f"for (unsigned lane = 0; lane < 32; ++lane) for (unsigned row = 0; row < 64; row += 8)"
         f" for (unsigned byte = 0; byte < swizzle_span<{mode.name}>(); byte += 32) {{"
@@ -138,7 +139,7 @@ TILES = [
 
 
 def test_rows_of_typed_tiles():
-    """They continue from box to box, for a pitch that is not a span."""
+    """The rows continue from box to box, for a pitch that differs from the span."""
     checks = [
         f"{{ using T = {tile}; constexpr unsigned size = sizeof(T::Element);"
         " for (unsigned lane = 0; lane < 32; ++lane) for (unsigned column = 0; column * size + 32 <= T::width() * size;"

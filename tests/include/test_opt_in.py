@@ -1,4 +1,4 @@
-"""Headers that tma.cuh does not include: each function is its instruction, on every target that has it."""
+"""Tests of the headers that tma.cuh does not include: each function is its instruction, on every target that has it."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ STORE_ASYNC = {
     },
 }
 
-# The instruction's numbers are the codes in the map, except these two and the packed types.
+# The instruction takes the codes that the map contains, except for these two and the packed types.
 CLEAR_TF32 = "red.shared::cta.and.b32 [shared(map) + 8], -65537; "
 TF32 = {TensorMapDataType.TFLOAT32: 11, TensorMapDataType.TFLOAT32_FTZ: 12}
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.{} [shared(map)], {}"
@@ -108,7 +108,7 @@ TENSOR_MAP_REPLACE = {
         for template, scope in (("", "gpu"), ("<Scope::gpu>", "gpu"), ("<Scope::sys>", "sys"))
     },
 }
-# Beyond sm_90: the packed types, and a swizzle's atomicity, which is also reset.
+# Targets beyond sm_90 have the packed types, and the atomicity of a swizzle, which the kernel also resets.
 PACKED = {
     f"replace_data_type<{int(t)}>(*map);": CLEAR_TF32 + REPLACE.format("elemtype", "b32", int(t))
     for t in TensorMapDataType
@@ -158,7 +158,7 @@ CLUSTER_LAUNCH = {
     ),
 }
 
-# header: its functions, the target for their PTX, and whether a target has them all
+# For each header: its functions, the target for their PTX, and whether one target has all of them.
 HEADERS = {
     "scope.cuh": (SCOPE, "compute_90", lambda target: True),
     "store_async.cuh": (STORE_ASYNC, "compute_90", lambda target: True),
@@ -166,7 +166,7 @@ HEADERS = {
     "multimem.cuh": (MULTIMEM, "compute_90", lambda target: True),
     "cluster_launch.cuh": (CLUSTER_LAUNCH, "compute_100a", lambda target: target[-1] in "af" and "90" not in target),
 }
-# Functions that are not instructions, or are in a header of their own.
+# Functions that are not instructions, or that are in a header of their own.
 OTHERS = {"set_derived_bytes"}
 EVERY = "".join(
     f"#include <cuda_tma/{path.name}>\n" for path in sorted(FOLDER.glob("*.cuh")) if "macros" not in path.name
@@ -174,7 +174,7 @@ EVERY = "".join(
 
 
 def of(header: str) -> dict[str, str]:
-    """Return the kernel's parameters, which only need this header."""
+    """Return the parameters of the kernel that need only this header."""
     from_tma = {"Barrier*": "store_async.cuh cluster_launch.cuh", "TensorMap*": "tensor_map_replace.cuh"}
     needs = from_tma | {"LaunchResponse*": "cluster_launch.cuh"}
     return {name: kind for name, kind in PARAMETERS.items() if header in needs.get(kind, header)}
@@ -182,10 +182,10 @@ def of(header: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_function_is_its_instruction(header):
-    """One function is one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction. The test compares its name and all its operands in order."""
     table, target, _ = HEADERS[header]
     found = effects(header, of(header), table, target=target)
-    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table  # .b in CUDA 13
+    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table  # CUDA 13 writes .b
 
 
 def test_function_is_its_instruction_beyond_sm90():
@@ -208,7 +208,7 @@ def test_everything_compiles(target):
 
 
 def test_nvcc(tmp_path):
-    """Both passes of nvcc accept the same."""
+    """Both passes of nvcc accept the same functions."""
     there = [statement for table, _, has in HEADERS.values() if has("sm_90a") for statement in table]
     source = source_of("tma.cuh", PARAMETERS, there).replace("#include <cuda_tma/tma.cuh>\n", EVERY)
     done = nvcc(source, "sm_90a", tmp_path)
@@ -216,7 +216,7 @@ def test_nvcc(tmp_path):
 
 
 def test_derived_bytes_are_the_drivers():
-    """The header computes words 16 and 18 of the map at compile time, and leaves the other words unchanged."""
+    """The header computes words 16 and 18 of the map at compile time, and does not change the other words."""
     check = """
 __device__ constexpr bool agrees() {
     TensorMap map{};

@@ -1,4 +1,5 @@
-"""pipeline.cuh: it compiles, in every size, to the documented instructions, and its ring works."""
+"""Tests of pipeline.cuh: it compiles in every size, its functions are the documented instructions, and its ring
+works."""
 
 from __future__ import annotations
 
@@ -71,7 +72,8 @@ def test_parts_for_clusters_and_several_producers_compile(target):
 
 
 def test_pipeline_is_compiled_whole():
-    """Each member function of pipeline.cuh is called above: a template without an instance is not compiled."""
+    """The kernels above call each member function of pipeline.cuh, because the compiler skips a template without an
+    instance."""
     defined = defined_in("pipeline.cuh") - {"together"}
     assert defined == {"next", "init", "acquire", "try_acquire", "acquire_cluster", "drain", "wait", "try_wait"} | {
         "release", "release_generic", "release_async_read"
@@ -81,7 +83,7 @@ def test_pipeline_is_compiled_whole():
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_stage_walks_the_ring(stages):
-    """Iteration i is in stage i % stages, and its parity is that of round i // stages; the compiler evaluates this."""
+    """Iteration i is in stage i % stages, with the parity of round i // stages. The compiler evaluates this."""
     walk = """
 __device__ constexpr bool agrees() {{
     Stage<{stages}> at;
@@ -96,7 +98,8 @@ static_assert(agrees());"""
         cubin(source.format(stages=stages, rounds=3), "sm_90a")
 
 
-# Each producer loads a part of each tile. A consumer's store represents all reads of a tile, including ordinary loads.
+# Each producer loads a part of each tile. A consumer's store stands for all its reads of a tile, including ordinary
+# loads.
 RING = """
 #include <cuda_tma/pipeline.cuh>
 using namespace cuda_tma;
@@ -147,7 +150,8 @@ FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 @cache
 def ring(stages: int) -> str:
-    """Return the PTX of a kernel in which each thread has one role: together they copy tiles back to their source."""
+    """Return the PTX of a kernel in which each thread has one role. Together the threads copy tiles back to their
+    source."""
     return ptx(RING.format(stages=stages, bytes=TILE_BYTES))
 
 
@@ -157,8 +161,8 @@ def arguments(role: int, consumers: int, tiles: int, producers: int = 1, part: i
 
 @pytest.mark.parametrize("stages", STAGES)
 def test_pipeline_is_its_instructions(stages):
-    """The PTX contains each role's waits and arrivals, with barriers and parities, for every stage of two rounds and
-    more."""
+    """The PTX contains the waits and arrivals of each role, with barriers and parities, for every stage of more than
+    two rounds."""
     full = [f"[{PIPELINE_AT + 8 * i}]" for i in range(stages)]
     empty = [f"[{PIPELINE_AT + 8 * (stages + i)}]" for i in range(stages)]
     turns = [
@@ -198,14 +202,14 @@ def test_pipeline_is_its_instructions(stages):
 
 @pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
 def test_an_unsuccessful_poll_costs_a_wait(role):
-    """A token of an incomplete phase costs a wait, and no more."""
+    """After a poll of an incomplete phase, the token leads to one wait and nothing else."""
     asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
     assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
     assert rest[0] == asked and not rest[1].startswith(TRY_WAIT)
 
 
 def test_cluster_forms_are_their_instructions():
-    """Stage 1 of 2: releases at another CTA, and the acquire for releases by others."""
+    """In stage 1 of 2, the kernel releases the stage at another CTA, and acquires the releases of other CTAs."""
     statements = {
         "pipeline->acquire(at);": f"{TRY_WAIT} [4120], 0",
         "pipeline->acquire_cluster(at, 64);": (
@@ -260,7 +264,8 @@ extern "C" __global__ void kernel(unsigned* passed) {
 
 
 def test_threads_at_different_stages_release_their_own_stage():
-    """Threads of a warp may do so after a divergence: the first at each stage arrives for the threads there."""
+    """Threads of a warp that has diverged may be at different stages. The first thread at each stage arrives for all
+    threads there."""
     gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
     assert report.findings == () and passed.tolist() == [0] * 20 + [1] * 12
@@ -268,7 +273,7 @@ def test_threads_at_different_stages_release_their_own_stage():
 
 @dataclass
 class Mbarrier:
-    """An mbarrier by PTX ISA, "mbarrier": a phase completes when no arrival and no byte is pending."""
+    """A model of an mbarrier (PTX ISA, "mbarrier"): a phase completes when no arrival and no byte is pending."""
 
     arrivals: int
     pending: int = field(init=False)
@@ -290,15 +295,16 @@ class Mbarrier:
 
 
 class Cta:
-    """Threads that step in any order, barriers, and tiles that arrive at any time after their load began."""
+    """A model of threads that step in any order, of barriers, and of tiles that arrive at any time after their load
+    began."""
 
     def __init__(self, stages: int, tiles: int, producers: list[int], consumers: list[int]):
         self.consumers = len(consumers)
         self.part_bytes = TILE_BYTES // len(producers)
         self.barriers: dict[str, Mbarrier] = {}
-        self.parts: dict[int, int] = {}  # the content of the stages, part by part: address in memory
-        self.unread: Counter[int] = Counter()  # the number of consumers that have not read it
-        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of copies in flight
+        self.parts: dict[int, int] = {}  # the parts in each stage, each as its address in memory
+        self.unread: Counter[int] = Counter()  # the number of consumers that have not read the part
+        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of each copy in flight
         self.stored: list[int] = []
         text, shape = ring(stages), (len(consumers), tiles, len(producers))
         for opcode, operands in execute(text, arguments(INIT, *shape)):
@@ -308,7 +314,7 @@ class Cta:
         self.answers: dict[Generator, int | None] = dict.fromkeys(self.running)
 
     def step(self, chosen: int) -> None:
-        """Execute one effect of one thread, or the end of a copy."""
+        """Execute one effect of one thread, or complete a copy."""
         which = chosen % (len(self.running) + bool(self.copies))
         if which == len(self.running):
             part, memory, barrier = self.copies.pop(chosen % len(self.copies))
@@ -363,10 +369,11 @@ class Cta:
     st.integers(0, 1 << 32),
 )
 def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, seed):
-    """In any order of threads and copies, no tile is read early or overwritten, and all threads end."""
-    random = Random(seed)  # fair, like hardware: every thread runs again
+    """In any order of threads and copies, each consumer reads every tile after its load and before its replacement, and
+    all threads end."""
+    random = Random(seed)  # a fair order, as on hardware: every thread runs again
     cta = Cta(stages, tiles, producers, consumers)
-    for _ in range(5_000):  # more than four times the necessary number
+    for _ in range(5_000):  # the limit is more than four times the necessary number
         if not cta.running and not cta.copies:
             break
         cta.step(random.randrange(1 << 20))
@@ -375,7 +382,8 @@ def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, se
 
 
 def test_drain_waits_for_the_last_release():
-    """The producer ends only after the consumer has released all loaded stages, although it loads no more."""
+    """The producer ends only after the consumer has released all loaded stages, although the producer loads no more
+    tiles."""
     cta = Cta(3, 2, [PRODUCER], [CONSUMER])
     producer, consumer = cta.running
     while producer in cta.running and len(cta.copies) < 2:

@@ -1,4 +1,4 @@
-"""Mistakes that compile without an error in plain CUDA do not compile here, and the message contains a remedy."""
+"""Tests of mistakes that compile in plain CUDA: the header refuses them, and the message contains a remedy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.include._header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
 
 LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
-# Accepted arguments: in each of these places the compiler has less information on the map, the tile or the numbers.
+# Accepted arguments: in each case the compiler knows less about the map, the tile or the numbers.
 RIGHT = {
     "a parameter": LOAD.format("map"),
     "one of two parameters": LOAD.format("(x ? map : other)"),
@@ -148,7 +148,7 @@ def test_the_checks_leave_no_instructions():
 
 @cache
 def can_ask_what_is_constant() -> bool:
-    """Return whether this NVRTC has the builtin that refuse.cuh uses (13.4 on)."""
+    """Return whether this NVRTC has the builtin that refuse.cuh uses (13.4 and later)."""
     asked = "#if !__has_builtin(__builtin_constant_p)\n#error\n#endif"
     try:
         compile_source(asked, "sm_90a")
@@ -175,7 +175,8 @@ def test_every_refusal_is_tested():
 
 
 def test_nvcc(tmp_path):
-    """nvcc has only the checks of types, because its host code passes maps by value to the kernels that it starts."""
+    """With nvcc only the checks of types apply, because its host code passes maps by value to the kernels that it
+    launches."""
     launch = "void launch(const TensorMap& map) { start<<<1, 1>>>(map); }"
     source = f"__global__ void start(const __grid_constant__ TensorMap map) {{ prefetch_tensor_map(map); }}\n{launch}"
     assert nvcc(right() + source, "sm_90a", tmp_path).returncode == 0

@@ -1,5 +1,4 @@
-"""Kernels that tests/gpu runs on hardware, on the simulator: the same results, and no findings.
-
+"""Tests on the simulator of kernels that tests/gpu runs on hardware: the results are equal, and there are no findings.
 A test here has the name of the test there.
 """
 
@@ -9,7 +8,8 @@ from tests.gpu import test_header_cluster, test_header_order, test_header_replac
 from tests.support.simulated_machine import Machine
 
 THERE = (test_header_cluster, test_header_order, test_header_replace, test_header_scope)
-# These need two devices, or two kernels that are resident at once; the third takes 5 s here, and shows nothing more.
+# The first two need two devices, or two kernels that run at the same time. The third takes 5 s here, and tests nothing
+# new.
 ON_HARDWARE_ALONE = {"test_a_flag_between_gpus", "test_dependent_grids", "test_tensor_map_written_by_another_cta"}
 
 

@@ -1,5 +1,4 @@
-"""The table of target.cuh, and sm100.cuh: each target has exactly the features that ptxas accepts, and a message lists
-them.
+"""Tests of the table of target.cuh: each target has exactly the features that ptxas accepts, and a message lists them.
 
 The tests give ptxas instructions that are written here, without the header, for every target from sm_90 on that NVRTC
 supports.
@@ -21,7 +20,7 @@ TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in (""
 WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # have all features
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
-# feature: (its instruction, only in PTX; the header's function that needs it)
+# For each feature: its instruction (which only PTX has), and the header's function that needs it.
 FEATURES = {
     "wgmma": ("wgmma.fence.sync.aligned;", "require_wgmma<int>();"),
     "setmaxnreg": ("setmaxnreg.inc.sync.aligned.u32 64;", "register_alloc<64>();"),
@@ -116,7 +115,7 @@ def test_table_matches_ptxas(target):
 
 
 def named_by(text: str) -> set[str]:
-    """Return the targets at the end of a message, among those that NVRTC supports."""
+    """Return the targets at the end of a message, restricted to those that NVRTC supports."""
     if "or a later target with a or f" in text:
         least = int(re.search(r"\d+", text).group())
         return {target for target in TARGETS if target[-1] in "af" and int(re.search(r"\d+", target).group()) >= least}
@@ -128,7 +127,7 @@ def named_by(text: str) -> set[str]:
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_message_names_targets_that_have_it(name):
-    """The static_assert on sm_90 names the feature by its qualifier, and exactly the targets that have it."""
+    """The static_assert on sm_90 names the feature by its qualifier, and exactly the targets that have the feature."""
     instruction, statement = FEATURES[name]
     with pytest.raises(AssertionError) as refused:
         cubin(kernel([statement]), "sm_90")
@@ -165,16 +164,16 @@ def test_everything_compiles(target):
 
 
 def test_nvcc(tmp_path):
-    """Its pass over the host code, for which the table has everything, parses the same kernels."""
+    """The host pass of nvcc, for which the table has all features, parses the same kernels."""
     done = nvcc(kernel(statements()), "sm_100a", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "tile::scatter4 needs sm_100a" in nvcc(kernel([FEATURES["scatter4"][1]]), "sm_90a", tmp_path).stderr
 
 
 def test_nothing_is_left_out():
-    """A statement above contains each function of sm100.cuh; a wrong instruction would be refused."""
+    """A statement above contains each function of sm100.cuh, so the compiler would refuse a wrong instruction."""
     defined = defined_in("sm100.cuh")
-    assert len(defined) == 15  # 20 functions and a constructor; those of cta_group2 share names with others
+    assert len(defined) == 15  # 20 functions and a constructor; the functions of cta_group2 share names with others
     assert defined <= words(statements())
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
         cubin(kernel(['asm volatile("cp.async.bulk.tensor.2d.nonsense;");']), "sm_100a")

@@ -1,4 +1,4 @@
-"""tile.cuh: its types agree with the package on the same map, and its copies are those of tma.cuh."""
+"""Tests of tile.cuh: its types and the package describe the same map, and its copies are those of tma.cuh."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing n
 
 
 def cpp_type(data_type: T) -> str:
-    """Return the C++ name, which cannot start with a digit: U4_ALIGN8B."""
+    """Return the C++ name of a data type. It cannot start with a digit: U4_ALIGN8B."""
     return data_type.short_name.removeprefix("16")
 
 
@@ -38,7 +38,7 @@ def tile_type(data_type: T, box: tuple[int, ...], swizzle: S = S.NONE) -> str:
 
 
 def params_of_box(data_type: T, box: tuple[int, ...], swizzle: S) -> TiledParams:
-    """Return a map with this box, of any tensor."""
+    """Return a map with this box, for an arbitrary tensor."""
     ones = (1,) * len(box)
     return TiledParams(
         data_type=data_type, global_address=0, global_dim=ones, global_strides=ones[1:], box_dim=box[::-1],
@@ -46,7 +46,7 @@ def params_of_box(data_type: T, box: tuple[int, ...], swizzle: S) -> TiledParams
     )  # fmt: skip
 
 
-# Data type, box, swizzle of tiles of one box: every type, rank and swizzle, with rows that do and do not fill the span.
+# Data type, box and swizzle of tiles of one box: every type, rank and swizzle. Some rows fill the span of the swizzle.
 ONE_BOX = [
     *((t, (3, 256), S.NONE) for t in T if t < T.PACKED_16U4_ALIGN16B),
     *((t, (5, 128), s) for t in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B) for s in (S.NONE, S.SWIZZLE_128B)),
@@ -56,7 +56,7 @@ ONE_BOX = [
     *((t, (16, 16), s) for t in (T.BFLOAT16, T.UINT32, T.INT64) for s in (S.NONE, S.SWIZZLE_128B)),
     *((T.FLOAT32, (8, 2, 3, 2, 16)[-rank:], s) for rank in range(1, 6) for s in (S.NONE, S.SWIZZLE_64B)),
 ]
-# Wider than a span: with the width of the map's box.
+# Tiles that are wider than a span, with the width of the map's box.
 SEVERAL = [
     (T.BFLOAT16, (128, 128), S.SWIZZLE_128B, 64),
     (T.BFLOAT16, (20, 96), S.SWIZZLE_128B, 64),
@@ -93,7 +93,7 @@ def agreement(data_type: T, box: tuple[int, ...], swizzle: S, box_width: int) ->
 
 
 def test_constants_are_the_packages():
-    """They are bytes, alignment, boxes and the places of elements, for every data type, rank and swizzle."""
+    """The constants are bytes, alignment, boxes and the places of elements, for every data type, rank and swizzle."""
     rows = [*((*one, one[1][-1]) for one in ONE_BOX), *SEVERAL]
     checks = [check for row in rows for check in agreement(*row)]
     assert {row[0] for row in rows} == set(T) and {row[2] for row in rows} == set(S)
@@ -125,7 +125,7 @@ def test_every_reduction_that_hardware_has():
 
 _AT = {1: "x", 2: "x, y", 3: "x, y, 4", 4: "x, y, 0, 1", 5: "x, y, 0, 1, 2u"}
 _BOX = {1: "256", 2: "4, 64", 3: "2, 2, 64", 4: "1, 2, 2, 64", 5: "1, 2, 1, 2, 64"}  # 1024 bytes
-_TYPE = "UINT32"  # supports every reduction
+_TYPE = "UINT32"  # this data type supports every reduction
 
 
 def copies(rank: int, *, im2col: bool = False, tile: str = "tile", at: str = "") -> list[str]:
@@ -158,7 +158,7 @@ extern "C" __global__ void kernel(const __grid_constant__ {parameter} map, int x
 
 @pytest.mark.parametrize(("rank", "im2col"), [*((r, False) for r in range(1, 6)), *((r, True) for r in (3, 4, 5))])
 def test_typed_copies_are_the_untyped_ones(rank, im2col):
-    """The instructions and their constants are the same."""
+    """The instructions and their constants are equal."""
     box = "4, 64" if im2col else _BOX[rank]
     tile = f"Tile<{_TYPE}, Box<{box}>>"
     statements = copies(rank, im2col=im2col)
@@ -172,8 +172,8 @@ def test_typed_copies_are_the_untyped_ones(rank, im2col):
 
 @pytest.mark.parametrize(("rows", "name", "offsets"), [(8, "tile", (0, 1024)), (32, "tile.rows<8>(16)", (2048, 6144))])
 def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
-    """Two boxes of 32 columns follow each other at 128 * rows bytes: the machine code equals two copies, or a part of
-    each."""
+    """The second box of 32 columns is 128 * rows bytes after the first. The machine code equals that of two copies, or
+    a part of each."""
     tiles = [f"Tile<UINT32, Box<{extent}, 64>, SWIZZLE_128B>" for extent in (8, rows)]
     parts = (copies(2, tile=f"(tile + {offset})", at=f"x + {32 * i}, y") for i, offset in enumerate(offsets))
     for typed, *untyped in [*zip(copies(2, tile=name), *parts, strict=True)][:5]:
@@ -188,7 +188,7 @@ def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_everything_compiles(target):
-    """The test covers each function, for every rank, also on targets without their own tensor cores."""
+    """The test covers each function for every rank, also on targets without tensor cores of their own."""
     kernels = []
     for rank in range(1, 6):
         tile = f"Tile<{_TYPE}, Box<{_BOX[rank]}>>"
@@ -232,7 +232,7 @@ __global__ void use(const __grid_constant__ TiledMap<Wide, OOB_FILL_NAN, L2_PROM
 
 
 def test_nvcc(tmp_path):
-    """Its pass over the host's code parses the same types and kernels."""
+    """The host pass of nvcc parses the same types and kernels."""
     done = nvcc(USING + USE, "sm_90a", tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -296,15 +296,15 @@ extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Tile64> map,
 
 
 def test_nothing_is_left_out():
-    """The tests above use each copy of tile.cuh, and a tile's functions for threads: a function without a call is not
-    compiled."""
+    """The tests above use each copy of tile.cuh and each function of a tile for threads, because the compiler skips a
+    function without a call."""
     defined = {name for name in defined_in("tile.cuh") if name.startswith(("load", "store", "reduce", "prefetch"))}
     assert len(defined) == 10 and defined <= words([*copies(2), *copies(3, im2col=True)])
     assert {"as", "address", "rows", "box", "offset"} <= words([USE])
 
 
 def test_tiles_contain_and_copy_their_elements(monkeypatch):
-    """The simulator runs a part of the cases that tests/gpu/typed_tiles.py runs on a GPU."""
+    """The simulator runs some of the cases that tests/gpu/typed_tiles.py runs on a GPU."""
     pytest.importorskip("torch")
     from tests.gpu import typed_tiles
     from tests.support.simulated_examples import simulated
@@ -318,8 +318,8 @@ def test_tiles_contain_and_copy_their_elements(monkeypatch):
 
 
 def test_the_host_reads_the_types():
-    """The types belong to an extern "C" kernel, with a computed extent and a pack; boxes and bytes are those of the
-    header."""
+    """The types are parameters of an extern "C" kernel, with a computed extent and a pack. Boxes and bytes are those of
+    the header."""
     maps = [
         MapType(mode="tiled", tile_dim=box, data_type=t, swizzle=s, oob_fill=1 - i % 2, l2_promotion=i % 4)
         for i, (t, box, s, *_) in enumerate([*ONE_BOX, *SEVERAL])

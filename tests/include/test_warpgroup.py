@@ -1,4 +1,4 @@
-"""warpgroup.cuh: each function is its instruction, for every target that has it."""
+"""Tests of warpgroup.cuh: each function is its instruction, for every target that has it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PTX_OF = {
     "store_matrices(address, m0, m1);": STMATRIX_X2.format(""),
     "store_matrices_transposed(address, m0, m1);": STMATRIX_X2.format(".trans"),
 }
-CHECKS = {"require_barrier_number", "release_at"}  # not an instruction, or an old name of one
+CHECKS = {"require_barrier_number", "release_at"}  # functions that are not instructions, or old names of functions
 
 
 def kernel(statements: list[str]) -> str:
@@ -44,7 +44,7 @@ def kernel(statements: list[str]) -> str:
 
 
 def test_function_is_its_instruction():
-    """One function is one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction. The test compares its name and all its operands in order."""
     assert effects("warpgroup.cuh", PARAMETERS, PTX_OF) == PTX_OF
 
 

@@ -1,4 +1,4 @@
-"""watchdog.cuh: without its macro it adds nothing to a kernel; with it, waits record their lines."""
+"""Tests of watchdog.cuh: without its macro it adds nothing to a kernel, and with it, waits record their lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INCLUDES = "".join(
 
 @pytest.fixture(scope="module")
 def without_watchdog(tmp_path_factory) -> Path:
-    """Return the headers without it: each of its macros is replaced by its definition without a watchdog."""
+    """Return the headers without the watchdog: each of its macros is replaced by its empty definition."""
     folder = tmp_path_factory.mktemp("include")
     (folder / "cuda_tma").mkdir()
     for header in FOLDER.glob("*.cuh"):
@@ -39,7 +39,7 @@ def without_watchdog(tmp_path_factory) -> Path:
 
 
 def test_every_use_of_it_is_removed(without_watchdog):
-    """A remainder of one would not compile in the test below; here its name is shown."""
+    """A use that remains would not compile in the test below. This test names it."""
     left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
     texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}
     found = {name: found[0] for name, text in texts.items() if (found := left.search(re.sub("//.*", "", text)))}
@@ -49,7 +49,7 @@ def test_every_use_of_it_is_removed(without_watchdog):
 
 @pytest.mark.parametrize(("source", "target"), [case for case in kernels() if case.values[1] == "sm_90a"])
 def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog):
-    """ptxas makes the same machine code of the same PTX."""
+    """Equal PTX gives equal machine code."""
     unused = "#pragma nv_diag_suppress 177\n"  # variables of a header, which are now in the source itself
     stripped = unused + with_headers(source, without_watchdog)
     assert "CUDA_TMA_WATCHDOG" not in stripped
@@ -57,13 +57,14 @@ def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog)
 
 
 def _ptx(source: str, target: str) -> str:
-    """Return the PTX without the digest of the source, which is in the names of static variables."""
+    """Return the PTX without the digest of the source, which occurs in the names of static variables."""
     return re.sub(r"_INTERNAL_[0-9a-f]{8}_9_kernel_cu_[0-9a-f]{8}_", "_INTERNAL_", ptx(source, target))
 
 
 @pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_with_the_macro_products_still_overlap(name):
-    """ptxas reports each wgmma that must wait for the preceding one: C7510 to C7516, C7518. (C7517: at the exit.)"""
+    """ptxas reports each wgmma that must wait for the preceding one, with C7510 to C7516 and C7518. (C7517 is about the
+    exit.)"""
     (case,) = (case for case in kernels() if case.id == f"{name}-sm_90a")
     kernel = re.search(r"(\w+)\(const __grid_constant__ AMap|__launch_bounds__\([^\n]*\)\s*(\w+)\(", case.values[0])
     compiled = compile_source(case.values[0], kernel[1] or kernel[2], target="sm_90a", defines=ON)
@@ -71,7 +72,8 @@ def test_with_the_macro_products_still_overlap(name):
 
 
 def test_values_for_the_end_of_a_thread_take_no_registers_before():
-    """A producer has 24 registers: excess values are kept in memory, and read again in each step."""
+    """A producer has 24 registers. The compiler spills values beyond them to local memory, and reads them in each
+    step."""
     (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
     verbose = ["--ptxas-options=-v"]
     compiled = compile_source(case.values[0], "gemm", target="sm_90a", defines=ON, options=verbose)
@@ -87,7 +89,7 @@ def test_all_headers_compile_with_it(target):
 
 
 def test_several_translation_units_have_one_watchdog():
-    """Compiled separately and linked, they would define it twice."""
+    """If each translation unit defined the watchdog, the linker would report a duplicate."""
     body = "__global__ void kernel() { __shared__ cuda_tma::Barrier b; b.wait(0); }"
     source = f"#define CUDA_TMA_WATCHDOG_MS 500\n#include <cuda_tma/tma.cuh>\n{body}"
     whole, apart = ptx(source), ptx(source, options=["-rdc=true"])
@@ -136,7 +138,7 @@ extern "C" __global__ void kernel() {
     ],
 )
 def test_a_wait_records_its_line(statement):
-    """The line is that at which a call begins or has its argument, not one of the header."""
+    """The line is that of the call's beginning or of its argument, and not a line of the header."""
     source = PLACES.replace("{statement}", statement)
     line = 1 + source[: source.index(statement)].count("\n")
     compiled = compile_source(source, "kernel", target="compute_90a", defines=ON)

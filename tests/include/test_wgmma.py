@@ -1,4 +1,4 @@
-"""The whole wgmma header compiles to machine code for sm_90a, and its descriptors read the tiles of TMA loads."""
+"""Tests of the wgmma headers: they compile for sm_90a, and their descriptors address the tiles of TMA loads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_nothing_is_left_out():
     found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
     assert len(found) == 17
     inside = {"multiply", "wgmma_of", "input_bytes", "input_of", "product_of", "require_product", "exponent_bits"}
-    assert found - used == inside  # the others call this one
+    assert found - used == inside  # the other functions call this one
 
 
 PARAMETERS = {
@@ -51,7 +51,7 @@ def multiplication(columns: int, call: str) -> str:
 
 
 def multiplied(columns: int, rest: str, name: str = "bf16") -> str:
-    """Its instruction."""
+    """Return the instruction of the call."""
     sums = ", ".join(f"0f{np.float32(i).view(np.uint32):08X}" for i in range(columns // 2))
     return f"wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.{name}.{name} {{{sums}}}, x, y, {rest}"
 
@@ -66,13 +66,13 @@ WGMMA = {
 
 @pytest.mark.parametrize("table", [PTX_OF, WGMMA], ids=["the rest", "wgmma"])
 def test_function_is_its_instruction(table):
-    """One function is one instruction: its name, all its operands in order, and nothing else."""
+    """One function is one instruction. The test compares its name and all its operands in order."""
     assert effects("wgmma.cuh", PARAMETERS, table) == table
 
 
 @pytest.mark.parametrize(("wait", "times"), [("wgmma_wait<0>(all);", 2), ("wgmma_wait<0>();", 1)])
 def test_sums_are_read_after_the_wait(wait, times):
-    """A wait that names the accumulators makes the compiler compute their uses again after it."""
+    """A wait that names the accumulators makes the compiler place their uses after the wait."""
     triple = "for (int i = 0; i < 128; ++i) out[128 + i] = 3 * all[i];"
     assert len(re.findall(r"\bmul\.f32\b", ptx(kernel([triple, wait, triple])))) == 128 * times
 
@@ -91,7 +91,7 @@ def test_misuse_is_named(statement, message):
 
 @pytest.mark.parametrize(("between", "serialized"), [("", False), ("sums[3] += 1;", True)], ids=["asynchronous", "not"])
 def test_multiplications_stay_asynchronous(between, serialized):
-    """Two groups are in flight, and ptxas adds no waits of its own; otherwise it reports that (C7511)."""
+    """Two groups are in flight, and ptxas adds no wait of its own. If it does, it reports C7511."""
     step = "wgmma_fence(); wgmma(sums, x, y); wgmma(sums, x.advance(32), y.advance(32)); wgmma_commit();"
     waits = "wgmma_wait<1>(); wgmma_wait<0>(sums);"
     statements = [
@@ -107,6 +107,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("example", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_an_example_compiles_as_meant(example):
-    """ptxas makes no remark on its kernel: nothing is serialized, spilled, or ignored (setmaxnreg)."""
+    """ptxas reports nothing about the kernel: it serializes no wgmma, spills nothing, and ignores no setmaxnreg."""
     _, log = compile_source(str(constants(EXAMPLES / f"{example}.py")["SOURCE"]), "sm_90a")
     assert log == ""

@@ -1,4 +1,4 @@
-"""Every form of wgmma is its documented instruction: types, N, A in registers, negation; and the refused forms."""
+"""Tests of every form of wgmma: types, N, A in registers and negation give the documented instruction, or an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import write_wgmma
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
-# Types of accumulators, A, B, function: types in the instruction; its other operands, with A in shared memory and not.
+# For each form: the types of the accumulators, A and B, the function, the types in the instruction, and its other
+# operands.
 FORMS = {
     **{("float", t, t, "wgmma"): (f"k16.f32.{t}.{t}", "1, 1, 0, 0", "1, 1, 0") for t in ("bf16", "f16")},
     ("unsigned", "f16", "f16", "wgmma"): ("k16.f16.f16.f16", "1, 1, 0, 0", "1, 1, 0"),
@@ -107,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) kernel(unsigned* out, Matri
 
 
 def work(form: tuple[str, str, str, str], n: int) -> str:
-    """Return products that ptxas must keep: both forms of A, on accumulators that come from memory and go back."""
+    """Return products that ptxas must keep: both forms of A, with accumulators that are loaded and stored."""
     held, a, b, function = form
     count = count_of(held, n)
     calls = (f"{function}(sums, {operand('x', a, where)}, {operand('y', b)});" for where in (False, True))
@@ -123,7 +124,7 @@ def test_every_form_is_assembled():
 
 
 def test_signs():
-    """-x negates all elements: imm-scale-a, imm-scale-b."""
+    """The operator -x negates all elements, by imm-scale-a or imm-scale-b."""
     bf16 = "float sums[4] = {}; wgmma(sums, -MatrixOf<Input::bf16, Major::MN>{x}, -MatrixOf<Input::bf16>{y});"
     fp8 = "float sums[4] = {}; wgmma(sums, MatrixOf<Input::e4m3>{x}, -MatrixOf<Input::e5m2>{y}.advance(32), false);"
     part = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s}; wgmma(sums, part, - -MatrixOf<Input::f16>{y});"
@@ -134,7 +135,7 @@ def test_signs():
 
 
 def test_a_in_registers_of_untyped_operands():
-    """They are those of the older form: types as template arguments, bf16 by default."""
+    """The arguments are those of the older form: data types as template arguments, with bf16 as the default."""
     sums = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s};"
     calls = {"wgmma(sums, part, y);": ("bf16", 0), "wgmma<Input::f16, Major::MN>(sums, part, y);": ("f16", 1)}
     texts = done(f"{sums} {call}" for call in calls).values()
@@ -148,7 +149,8 @@ MOVES = re.compile(r"\b(?:mov|add|fma|mul)\.[rnf.]*32\s+%f")
 
 @pytest.mark.parametrize(("named", "behind"), [("", 32), ("sums", 0)], ids=["not named", "named"])
 def test_sums_are_ready_before_the_fence(named, behind):
-    """Named accumulators are computed before it; otherwise the compiler may compute them after it, and does."""
+    """The compiler computes named accumulators before the fence. Without their names it may compute them after it, and
+    does."""
     source = kernel(
         [
             f"float sums[32]; for (int i = 0; i < 32; ++i) sums[i] = 1; wgmma_fence({named}); wgmma(sums, x, y);",
@@ -160,7 +162,7 @@ def test_sums_are_ready_before_the_fence(named, behind):
 
 
 def test_a_in_registers_is_written_after_the_wait():
-    """Each named register is read for the last time before the wait: later uses read a copy."""
+    """Named registers are read for the last time before the wait. Later uses read a copy."""
     source = kernel(
         [
             "float sums[4] = {}; unsigned rows[1][4]; for (int i = 0; i < 4; ++i) rows[0][i] = out[i] * 3;",
@@ -218,7 +220,7 @@ def test_missing_header_is_named(statement, header):
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_120a"])
 def test_other_targets(target):
-    """They may include the headers and query the target; a missing feature is an error that names it."""
+    """Other targets may include the headers and query features. A missing feature is an error that names it."""
     asking = "template <typename T> __device__ void f(T x) { if constexpr (has_wgmma) { %s } }\nextern"
     uses = ["wgmma_fence();", "wgmma_commit();", "wgmma_wait<0>();", "float sums[4]; wgmma(sums, x, x);"]
     source = kernel(["f(x); out[4] = part[0];"])

@@ -1,6 +1,6 @@
-"""Operands of wgmma in shared memory: descriptors address the tiles of TMA loads, swizzled or not, typed or not.
+"""Tests of wgmma operands in shared memory: descriptors address tiles of TMA loads, swizzled or not, typed or not.
 
-The meaning of a descriptor is written here again, from the PTX ISA, to compare with the emulator's loads.
+The test decodes descriptors by the PTX ISA without the header, and compares them with the emulator's loads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def stored(parameters: dict[str, str], statements: list[str], arguments: dict[st
 
 
 def test_descriptor_bits():
-    """The compiler evaluates them for each swizzle and some addresses up to 227 KB."""
+    """The compiler evaluates the descriptors for each swizzle, and for some addresses up to 227 KB."""
     checks = []
     for mode, address in product((TensorMapSwizzle.NONE, *SWIZZLES), (0, 1024, 0x12340, 227 * 1024)):
         name = mode.name if mode else "SWIZZLE_NONE"
@@ -41,7 +41,8 @@ def test_descriptor_bits():
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_constants_of_the_layouts(mode):
-    """The stride offset is the repeat of the swizzle, and the leading offset the size of a box of `rows` rows of K."""
+    """The stride offset is the size of the swizzle's pattern. The leading offset is the size of a box of `rows` rows of
+    K."""
     repeat, span = shared.pattern(mode).repeat_bytes, shared.pattern(mode).span_bytes
     expected = {
         f"out[0] = k_major<{mode.name}>(tile).bits;": descriptor(mode, 0x3400, 16, repeat),
@@ -52,7 +53,7 @@ def test_constants_of_the_layouts(mode):
 
 
 def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarray:
-    """Return the (rows, 16) elements that one instruction reads: PTX ISA, "Strides", for a K-major matrix."""
+    """Return the (rows, 16) elements that one instruction reads from a K-major matrix (PTX ISA, "Strides")."""
     row, element = np.indices((rows, 16))
     span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + row // 8 * repeat + row % 8 * span + 2 * element
@@ -60,8 +61,8 @@ def read_k_major(smem: np.ndarray, mode: int, start: int, rows: int) -> np.ndarr
 
 
 def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns: int) -> np.ndarray:
-    """Return the (columns, 16) elements of an MN-major matrix: K goes from row to row, a span of M or N from box to
-    box."""
+    """Return the (columns, 16) elements of an MN-major matrix. K changes from row to row, and a box contains one span
+    of M or N."""
     column, k = np.indices((columns, 16))
     span, repeat = shared.pattern(mode).span_bytes, shared.pattern(mode).repeat_bytes
     linear = start + 2 * column // span * k_rows * span + k // 8 * repeat + k % 8 * span + 2 * column % span
@@ -69,14 +70,15 @@ def read_mn_major(smem: np.ndarray, mode: int, start: int, k_rows: int, columns:
 
 
 def load(matrix: np.ndarray, mode: int, box: tuple[int, int], at: tuple[int, int]) -> np.ndarray:
-    """Return shared memory after a load of the box of a (rows, columns) matrix, by the emulator."""
+    """Return shared memory after the emulator has loaded the box of a (rows, columns) matrix."""
     params = params_of(TensorSpec(matrix.shape, "uint16"), box_dim=box[::-1], swizzle=mode)
     return emulate.load(params, matrix.reshape(-1).view(np.uint8), at).smem
 
 
 @pytest.mark.parametrize("mode", SWIZZLES, ids=lambda mode: mode.name)
 def test_descriptors_read_loaded_tiles(mode):
-    """The start addresses of advance() reach each 16 elements of K of tiles that TMA loaded."""
+    """With the start addresses of advance(), the instructions read all groups of 16 elements of K in tiles that TMA
+    loaded."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     span = shared.pattern(mode).span_bytes
     elements = span // 2
@@ -92,13 +94,14 @@ def test_descriptors_read_loaded_tiles(mode):
 
 
 def test_descriptors_advance():
-    """The argument is in bytes; the start address counts 16 bytes."""
+    """The argument is in bytes. The start address is in units of 16 bytes."""
     source = "#include <cuda_tma/wgmma.cuh>\nstatic_assert(cuda_tma::MatrixDescriptor{0x40}.advance(32).bits == 0x42);"
     cubin(source, "sm_90a")
 
 
 def test_constants_without_a_swizzle():
-    """The next core matrix along K is the leading offset, that along M or N the stride offset: ISA, "Strides"."""
+    """The leading offset is the distance of core matrices along K, and the stride offset along M or N (PTX ISA,
+    "Strides")."""
     expected = {
         "out[0] = k_major<SWIZZLE_NONE>(tile, 768, 128).bits;": descriptor(0, 0x3400, 768, 128),
         "out[0] = mn_major<SWIZZLE_NONE>(tile, 128, 768).bits;": descriptor(0, 0x3400, 128, 768),
@@ -112,7 +115,7 @@ def read_core_matrices(
     """Return the (rows, 16) elements that one instruction reads without a swizzle, from core matrices of 8 x 16
     bytes."""
     row, k = np.indices((rows, 16))
-    if transposed:  # 8 rows of K by 8 of M or N
+    if transposed:  # 8 rows of K by 8 elements of M or N
         linear = k // 8 * k_bytes + k % 8 * 16 + row // 8 * mn_bytes + row % 8 * 2
     else:
         linear = k // 8 * k_bytes + k % 8 * 2 + row // 8 * mn_bytes + row % 8 * 16
@@ -120,7 +123,7 @@ def read_core_matrices(
 
 
 def test_boxes_of_16_bytes_are_core_matrices():
-    """They are loaded in sequence without a swizzle, as the header documents for k_major and mn_major."""
+    """Loads without a swizzle write the core matrices in sequence, as the header documents for k_major and mn_major."""
     matrix = np.arange(128 * 256, dtype=np.uint16).reshape(128, 256)
     columns = range(64, 128, 8)
     tile = np.concatenate([load(matrix, 0, (8, 48), (column, 32)) for column in columns])
@@ -134,7 +137,7 @@ def test_boxes_of_16_bytes_are_core_matrices():
 
 
 TYPED = {
-    # Two boxes of 64 columns; 8 rows further down, and 16 elements into the second box.
+    # Two boxes of 64 columns: 8 rows down, and 16 elements into the second box.
     ("Tile<BFLOAT16, Box<64, 128>, SWIZZLE_128B>", "k_major(*tile, 8, 80)"): (
         "bf16",
         3,
@@ -152,16 +155,17 @@ TYPED = {
         16,
         1024,
     ),
-    # Three dimensions: the rows of all but the innermost.
+    # Three dimensions: all dimensions but the innermost count as rows.
     ("Tile<BFLOAT16, Box<2, 32, 64>, SWIZZLE_128B>", "k_major(*tile, 40)"): ("bf16", 3, 40 * 128, 16, 1024),
-    # M or N innermost: boxes of 32 columns, 16 rows of K further, in the third box.
+    # M or N is innermost: boxes of 32 columns, 16 rows of K down, in the third box.
     ("Tile<FLOAT16, Box<32, 128>, SWIZZLE_64B>", "mn_major(*tile, 16, 64)"): ("f16", 2, 2 * 2048 + 1024, 2048, 512),
 }
 
 
 @pytest.mark.parametrize(("tile", "call"), TYPED)
 def test_typed_tiles_have_their_types(tile, call):
-    """Type, swizzle and distances follow from a Tile, and so does the box that contains an element of K."""
+    """The data type, the swizzle and the offsets follow from a Tile, and so does the box that contains an element of
+    K."""
     element, mode, offset, leading, stride = TYPED[tile, call]
     major = "MN" if call.startswith("mn") else "K"
     checks = f"using X = decltype({call}); static_assert(X::type == Input::{element} && X::major == Major::{major});"

@@ -1,4 +1,4 @@
-"""The places of the same element in two layouts, compared with the simulator's registers, and with known pairs."""
+"""Tests of the places of one element in two layouts: the simulator's registers and known pairs give the same places."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from cuda_tma.simulate._matrix.fragments import rows_of_8, rows_of_16, rows_to_s
 from cuda_tma.simulate._matrix.moves import MatrixMove
 from cuda_tma.smem import smem_offset
 
-C = "wgmma.d:f32"  # an accumulator
+C = "wgmma.d:f32"  # the layout of an accumulator
 
 
 def compared(written, read):
     return layouts.compare(written, read)
 
 
-# ---- tables, by the simulator's own instructions, whose results are an H200's ----
+# ---- tables by the simulator's instructions, whose results equal an H200's ----
 
 
 def numbered(registers, lanes, bits):
-    """Return registers whose elements contain their thread, and others whose elements contain their value's index."""
+    """Return registers whose elements contain their thread, and registers whose elements contain the index of their
+    value."""
     each = 32 // bits
     values = np.arange(registers * each).reshape(registers, 1, each)
     threads = np.arange(lanes).reshape(1, lanes, 1)
@@ -38,7 +39,7 @@ def numbered(registers, lanes, bits):
 
 
 def stacked(read, registers, lanes, bits):
-    """Return the instruction's result on them: thread and value of each element."""
+    """Return the instruction's result on both: the thread and the index of each element."""
     found = [read(of) for of in numbered(registers, lanes, bits)]
     return np.stack([each.view(f"u{bits // 8}").astype(np.int64) for each in found], axis=-1)
 
@@ -101,12 +102,12 @@ def test_a_tile_has_the_place_of_its_load(swizzle):
     assert np.array_equal(layouts.tile(params).places, found.places)
 
 
-# ---- pairs of which the answer is known ----
+# ---- pairs with a known answer ----
 
 
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_a_converted_accumulator_is_a_16_bit_operand(type_):
-    """Attention does so: S = Q K^T in registers becomes P, the operand A of P V."""
+    """Attention uses this pair: S = Q K^T in registers becomes P, the operand A of P V."""
     found = compared(f"{C}:64x128", f"wgmma.a:{type_}")
     assert found.equal and found.exchange is None
     assert str(found).splitlines() == [
@@ -119,7 +120,8 @@ def test_an_accumulator_is_not_an_8_bit_operand():
     found = compared(C, "wgmma.a:e4m3")
     assert not found.equal and found.same.sum() == 256 and found.lost == 0
     assert found.found[0, 2].tolist() == [8, 0] and found.found[0, 4].tolist() == [0, 2]
-    # In each quad the first and the last lane have a quarter of their values right, the others none.
+    # In each quad, the first and the last lane have the right element in a quarter of their values, the other lanes in
+    # none.
     assert {thread: kept for thread, (kept, of) in found.threads().items() if of == 16} == {
         thread: (4, 0, 0, 4)[thread % 4] for thread in range(128)
     }
@@ -133,7 +135,7 @@ def test_an_accumulator_is_not_an_8_bit_operand():
 
 
 def test_the_suggested_fix_works():
-    """Accumulator registers in the reported order are A with its columns in the reported order."""
+    """Accumulator registers in the reported order are the operand A with its columns in the reported order."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
     values = rows_to_sums(sums)  # [16, 128]: the values of each thread
@@ -164,14 +166,15 @@ def test_stmatrix_takes_the_sums_of_wgmma_in_pairs():
 def test_tiles_of_two_swizzles_differ():
     found = compared("tile:bf16:64B", "tile:bf16:128B")
     assert found.read.shape == (8, 32) and found.exchange is None
-    # Rows of 64 bytes are 64 and 128 apart: only the first row is in its place, and half of the read bytes are missing.
+    # Rows of 64 bytes have pitches of 64 and 128 bytes. Only the first row is in its place, and half of the read bytes
+    # are missing.
     assert found.same.sum() == 32 and found.same[0].all() and found.lost == 128
     assert found.read.place(1, 0) == (144,) and found.found[1, 0].tolist() == [2, 0]
     assert "128 elements are read where nothing was written: earlier content, perhaps NaN" in str(found)
 
 
 def test_tensor_memory_is_distinguished():
-    """One shape of tcgen05 writes a fragment, and another reads it."""
+    """One shape of tcgen05 writes a fragment, and another shape reads it."""
     found = compared("tcgen05.ld.32x32b:b32:128x32", "tcgen05.ld.16x256b")
     assert not found.equal and found.exchange.within == 32
     assert layouts.layout("tmem.d:f32:128x8").place(77, 5) == (77, 5)
@@ -192,7 +195,7 @@ def test_elements_in_two_spaces_cannot_be_equal():
     )
 
 
-# ---- words ----
+# ---- integers of several elements ----
 
 
 @pytest.mark.parametrize(

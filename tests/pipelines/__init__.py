@@ -1,42 +1,54 @@
 """Random pipelines that are right by construction, and become wrong if one necessary statement is left out.
 
-``pipeline.cu`` is the kernel. `shape` contains the macros that choose its parts, and `faults` the statements that are
-necessary in a given choice. `run` launches a pipeline and compares it with NumPy. There must be no findings, because
-the following chains order each pair of accesses to the same bytes of which one writes, in the terms of PTX's "Causality
-Order".
+``pipeline.cu`` is the kernel. `shape` contains the macros that select its parts, and `faults` the statements that each
+selection needs. `run` launches a pipeline and compares its results with NumPy's. There must be no findings, because
+the following chains order each pair of accesses to the same bytes of which one is a write. The terms are those of
+"Causality Order" in the PTX ISA.
 
 A stage of the ring:
-    The write of a tile precedes the reads of it. A copy's bytes complete ``full``'s phase, a ``cp.async`` or a store is
-    followed by its thread's arrival there (``st.async``: by its bytes), and every thread that reads has waited for that
-    phase. Stores that wgmma or a copy reads are followed, in the same thread, by ``fence.proxy.async``. The reads of a
-    tile precede the next write there. Each reader arrives at ``empty`` after its reads, itself or through a barrier
-    with the thread that arrives for it; each writer has waited for that phase. Where loads read and a copy writes, a
-    ``fence.proxy.async`` is between the loads and the arrival, in the reader or in the thread that arrives for its
-    warp. Where the two are in different CTAs, arrival and wait have cluster scope, unless wgmmas or copies have read,
-    which their wait has ended. A wait for ``empty`` names the parity before the first phase in the first round, so that
-    no thread waits for a release of an empty stage. All arrivals of a phase are of one round, because no thread comes
-    to the next round of a stage before all threads have arrived in this one.
+    The write of a tile precedes the reads of it. The bytes of a copy complete the phase of ``full``. A ``cp.async`` or
+    a store precedes an arrival of its thread at ``full``, and the bytes of an ``st.async`` complete the phase. Every
+    thread that reads waits for that phase first. A thread that writes for a wgmma or a copy executes
+    ``fence.proxy.async`` after its stores.
+
+    The reads of a tile precede the next write of its stage. Each reader arrives at ``empty`` after its reads, directly
+    or through a barrier with the thread that arrives for it. Each writer waits for that phase first. If loads read and
+    a copy writes, a ``fence.proxy.async`` is between the loads and the arrival, in the reader or in the thread that
+    arrives for its warp. If reader and writer are in different CTAs, the arrival and the wait have cluster scope. Reads
+    by wgmmas or copies do not need that scope, because the reading thread waits for their end.
+
+    In the first round, a wait for ``empty`` has the parity of the phase before the first one, so that it returns at
+    once. All arrivals of a phase belong to one round, because no thread starts the next round of a stage before all
+    threads have arrived in this round.
 
 Data between consumers:
-    ``shared_sums``: written, barrier, read by others, barrier, written again (a warp's by ``__syncwarp``). ``buffers``:
-    the storing thread has waited until at most the other buffers are read, barrier, written, each thread fences,
-    barrier, stored. At the end it waits until all have been read. ``out``: each worker has rows of its own, or all add
-    (atomics, reductions).
+    ``shared_sums``: a thread writes, a barrier follows, other threads read, and a barrier precedes the next write. For
+    the sums of one warp, ``__syncwarp`` is the barrier.
+
+    ``buffers``: the storing thread waits until only the other buffers have pending stores, and a barrier follows. All
+    threads write the buffer, and each executes a fence. After a second barrier, the storing thread stores the buffer.
+    At the end it waits until the stores have read all buffers.
+
+    ``out``: each worker has rows of its own, or all workers add with atomics or reductions.
 
 Between CTAs of a cluster:
-    All begin with a cluster barrier after the initialization of all mbarriers. A CTA that arrives, reads, writes or
-    copies in another's memory also ends with one, so that no CTA ends while another may access it. ``inbox``: written
-    before a barrier of the cluster and read after it; or before an arrival of scope cluster, or by ``st.async`` or a
-    copy whose bytes are awaited, and read after that wait.
+    All CTAs begin with a cluster barrier after the initialization of all mbarriers. A CTA that arrives, reads, writes
+    or copies in the memory of another CTA also ends with a cluster barrier, so that no CTA ends before that access.
+
+    ``inbox``: a CTA writes before a cluster barrier, and another reads after it. Or the CTA writes before an arrival of
+    cluster scope, by ``st.async``, or by a copy, and the other reads after a wait for the arrival or the bytes.
 
 Between CTAs of the grid:
-    ``partial``: written, barrier, then one thread releases (``__threadfence()`` and an atomic, or a release); another
-    CTA's acquires (atomic and ``__threadfence()``, an acquire), barrier, read; by a copy after
-    ``fence.proxy.async.global``. The thread that counts to the last number has, by the atomics before its own, acquired
-    from all others. A CTA waits only for one with a smaller number, which has begun before it.
+    ``partial``: threads write, a barrier follows, and one thread executes a release, or ``__threadfence()`` and an
+    atomic. In another CTA one thread executes an acquire, or an atomic and ``__threadfence()``. A barrier follows, and
+    then threads read. A copy reads after ``fence.proxy.async.global``. The thread that counts to the last number
+    synchronizes with all others through the atomics that precede its own.
 
-Bytes and arrivals: each ``init`` counts the arrivals that the code above makes in one round; each ``expect_tx`` counts
-the bytes of its loads, or of all CTAs' loads of its tile.
+    A CTA waits only for a CTA with a smaller number, which has begun before it.
+
+Bytes and arrivals:
+    Each ``init`` has the number of arrivals in one round. Each ``expect_tx`` has the number of bytes of its loads, or
+    of the loads of all CTAs into its tile.
 """
 
 from .faults import faults_of

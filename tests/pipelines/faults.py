@@ -1,7 +1,8 @@
-"""The necessary statements of a pipeline: without one, two accesses lose their order, or a thread waits forever.
+"""The necessary statements of a pipeline: without such a statement, two accesses lose their order, or a thread waits
+forever.
 
 Other statements are not necessary in a pipeline: a wait for a free stage if there are more stages than tiles, or a
-barrier next to another one. Those are not planted.
+barrier next to another one. The tests do not leave these out.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def _chosen(given: dict[str, object]) -> list[str]:
 
 def _of_stages(of: Pipeline) -> list[str]:
     reads, written = of.consumer == "LOADS", of.producer in ("CP_ASYNC", "STORES")
-    again = of.turns > of.stages  # some stage is filled a second time
+    again = of.turns > of.stages  # a stage is filled a second time
     ring = again and not of.together
     told_narrowly = (of.remote and reads and ring and of.release != "HEADER") or of.finish == "PEER_STORES"
     return _chosen(

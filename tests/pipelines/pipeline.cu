@@ -1,6 +1,6 @@
-// A pipeline: tiles from global memory into a ring of stages, their readers, their use, and the synchronization of CTAs
-// at the end. Macros select the parts (shape.py). Each statement that orders something has a name, and FAULT leaves it
-// out. __init__.py explains why the others suffice.
+// A pipeline that loads tiles from global memory into a ring of stages. Threads read and use the tiles, and the CTAs
+// synchronize at the end. Macros select the parts (shape.py). Each statement that orders accesses has a name, and the
+// macro FAULT leaves one out. __init__.py explains why the statements suffice.
 
 #include <cuda_tma/pipeline.cuh>
 #include <cuda_tma/scope.cuh>
@@ -29,7 +29,7 @@ enum {
 
 constexpr unsigned ROWS = 8 * SLICES, PITCH = COLS * sizeof(ELEMENT), SLICE = 8 * PITCH, BYTES = SLICES * SLICE;
 constexpr bool COPIES = PRODUCER == TMA || PRODUCER == IM2COL || PRODUCER == BULK;   // through the async proxy
-constexpr bool REMOTE = MULTICAST || PRODUCER == ST_ASYNC;        // other CTAs fill a stage, or release it
+constexpr bool REMOTE = MULTICAST || PRODUCER == ST_ASYNC;        // other CTAs fill or release a stage
 constexpr bool READS = CONSUMER == LOADS;                         // through the generic proxy
 constexpr bool ONE_READS = CONSUMER == STORE || CONSUMER == REDUCE || CONSUMER == STORE_BULK;
 
@@ -358,7 +358,7 @@ __device__ void hand_on(const Given& given, unsigned sum) {   // to the next CTA
     }
 }
 
-__device__ void sum_up(const Given& given, unsigned sum) {    // by the CTA that is last
+__device__ void sum_up(const Given& given, unsigned sum) {    // by the last CTA
     const unsigned t = threadIdx.x, n = gridDim.x;
     given.partial[blockIdx.x * CONSUMERS + t] = sum;
     KEEP(HANDOFF_BARRIER) meet();

@@ -1,4 +1,4 @@
-"""A pipeline on the simulator, and its expected result."""
+"""A run of a pipeline on the simulator, and its expected result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(
     schedules: Iterable[tuple[str, int]] = SCHEDULES,
     until_error: bool = False,
 ) -> Outcome:
-    """Compile it once, launch it under each schedule, or until an error is found, and compare its results."""
+    """Compile a pipeline once, launch it under each schedule until an error is found, and compare its results."""
     gpu = simulate.Device(strict=True, multiprocessor_count=shape.multiprocessors)
     kernel = gpu.compile(SOURCE, "kernel", defines=shape.defines(fault))
     given = _input(shape)
@@ -56,7 +56,7 @@ def run(
         rest = [arrays[name] for name in ("out", "peers", "partial", "total")]
         config = simulate.Config(shape.grid // shape.ctas, shape.block, shape.ctas)
         order, seed = schedule
-        steps = 3_000_000 if fault == "NOTHING" else 300_000  # spinning on a flag takes many steps
+        steps = 3_000_000 if fault == "NOTHING" else 300_000  # a thread that spins on a flag takes many steps
         report = gpu.launch(
             config, kernel, *maps, given, *rest, flags, shape.items, order=order, seed=seed, max_steps=steps
         )
@@ -70,7 +70,7 @@ def run(
 def _input(shape: Pipeline) -> np.ndarray:
     rows = max(1, shape.items) * 8 * shape.slices
     random = np.random.default_rng(7)
-    if shape.consumer == "WGMMA":  # -2 to 2 as bf16: sums are exact
+    if shape.consumer == "WGMMA":  # the values -2 to 2 as bf16, so that sums are exact
         values = random.integers(-2, 3, (rows, shape.cols)).astype(np.float32)
         return (values.view(np.uint32) >> 16).astype(np.uint16)
     return random.integers(0, 1 << 8 * shape.element_bytes, (rows, shape.cols), dtype=np.uint64).astype(
@@ -106,7 +106,7 @@ def _items_of(shape: Pipeline, worker: int) -> range:
 def _expected(shape: Pipeline, given: np.ndarray) -> Arrays:
     n = shape.consumers
     tiles = given.reshape(-1, 8 * shape.slices * shape.cols)
-    sums = np.zeros((shape.grid, n), np.uint32)  # at the end, of each CTA's threads
+    sums = np.zeros((shape.grid, n), np.uint32)  # the sums of each CTA's threads at the end
     if shape.consumer == "LOADS":
         out, sums = _out_of_loads(shape, tiles)
     elif shape.consumer == "WGMMA":

@@ -1,4 +1,4 @@
-"""The pipelines, drawn by Hypothesis, and their necessary statements."""
+"""Pipelines that Hypothesis draws, and their necessary statements."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ class Pipeline:
 
     @property
     def turns(self) -> int:
-        """Return the tiles of the worker that has most."""
+        """Return the number of tiles of the worker that has the most."""
         return -(-self.items // self.workers)
 
     @property
     def copies(self) -> bool:
-        """Return whether TMA, or a bulk copy, fills the stages."""
+        """Return whether a tensor copy or a bulk copy fills the stages."""
         return self.producer in _COPIES
 
     @property
     def reads_once(self) -> bool:
-        """Return whether one thread reads a stage, by storing it."""
+        """Return whether one thread reads a stage, by a store from it."""
         return self.consumer in _ONE_READS
 
     @property
     def remote(self) -> bool:
-        """Return whether other CTAs fill a stage, or release it."""
+        """Return whether other CTAs fill or release a stage."""
         return self.multicast or self.producer == "ST_ASYNC"
 
     def defines(self, fault: str = "NOTHING") -> dict[str, object]:
@@ -148,7 +148,7 @@ def _ends(draw, of: Pipeline) -> Pipeline:
     )
     finish = draw(st.sampled_from(finishes))
     handoffs = ["NO_HANDOFF"] * 3 + ["LAST", "LAST_ACQ_REL"] + ["LAST_LOADED"] * (finish == "NO_PEER")
-    handoffs += ["CHAIN"] * (of.grid < 4)  # many spinning threads take long
+    handoffs += ["CHAIN"] * (of.grid < 4)  # many threads that spin take long
     return replace(
         of,
         finish=finish,

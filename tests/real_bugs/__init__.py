@@ -1,8 +1,9 @@
-"""Bugs of public repositories, each reduced to a kernel of our own: before its fix, and after (``-DFIXED``).
+"""Bugs of public repositories, each reduced to a kernel of this project. The option ``-DFIXED`` compiles the fixed
+kernel.
 
 A kernel's first lines describe the test: `thread` (repository and number of the public discussion), `bug`, `fix`,
-`kind` and `severity` of the finding; `grid`, `block`, `cluster`, `tiles`, `box` and `order` of the launch. The line
-that the finding must name ends in ``// culprit``.
+`kind` and `severity` of the finding; `grid`, `block`, `cluster`, `tiles`, `box` and `order` of the launch. The line of
+the expected finding ends in ``// culprit``.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class RealBug:
 
     @property
     def culprit(self) -> int:
-        """Its line."""
+        """Return the number of the line with the mark ``// culprit``."""
         (line,) = [number for number, text in enumerate(self.source.split("\n"), 1) if "// culprit" in text]
         return line
 

@@ -1,6 +1,6 @@
 // thread: NVIDIA/cutlass#2944
-// bug: the loop continues to drain its stages, and also issues loads: of tiles beyond the last, for which no thread
-//      waits. The CTA ends, and pending loads write its shared memory.
+// bug: while the loop drains its stages, it also issues loads of tiles beyond the last one, and no thread waits for
+//      them. The CTA ends, and pending loads write its shared memory.
 // fix: load only while there are tiles left (NVIDIA/cutlass#2945).
 // kind: early-exit
 // tiles: 4

@@ -1,6 +1,6 @@
 // thread: tile-ai/tilelang#2567
 // bug: the compiler moved the consumer's arrival that frees a buffer after a barrier that the producer reaches only
-//      after it has filled that buffer: each waits for the other.
+//      after it has filled that buffer. Each thread waits for the other.
 // fix: the arrival precedes that barrier.
 // kind: deadlock
 // block: 64

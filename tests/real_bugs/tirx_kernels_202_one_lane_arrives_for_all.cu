@@ -1,5 +1,5 @@
 // thread: mlc-ai/TIRx-kernels#202
-// bug: a warp writes to shared memory, and its first lane arrives; that does not order the other lanes' writes.
+// bug: a warp writes to shared memory, and its first lane arrives. The arrival does not order the other lanes' writes.
 // fix: __syncwarp() before the arrival.
 // kind: race
 // block: 64

@@ -1,5 +1,5 @@
 // thread: facebookexperimental/triton#652
-// bug: a CTA arrives at an mbarrier of the other CTA, which may not have initialized it.
+// bug: a CTA arrives at an mbarrier of the other CTA before that CTA may have initialized it.
 // fix: a cluster barrier after the initialization.
 // kind: barrier-use
 // grid: 2

@@ -1,6 +1,6 @@
 // thread: NVIDIA/TransformerEngine#3417
-// bug: one thread issues the stores, and every thread calls wait_group.read: in the others it waits for nothing,
-//      because each thread has its own groups. They write into the buffer that TMA still reads.
+// bug: one thread issues the stores, and every thread calls wait_group.read: in the other threads it returns at once,
+//      because each thread has its own groups. These threads write into the buffer that TMA still reads.
 // fix: the issuing thread waits, and a barrier synchronizes the others.
 // kind: race
 // tiles: 3

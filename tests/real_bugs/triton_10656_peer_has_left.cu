@@ -1,5 +1,5 @@
 // thread: triton-lang/triton#10656
-// bug: a CTA reads another's shared memory, which ends with that other CTA.
+// bug: a CTA reads the shared memory of another CTA, which may have ended.
 // fix: a cluster barrier before every return of a kernel with clusters.
 // kind: early-exit
 // grid: 2

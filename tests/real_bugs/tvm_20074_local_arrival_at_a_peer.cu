@@ -1,6 +1,6 @@
 // thread: apache/tvm#20074
-// bug: mapa maps the address of an mbarrier to another CTA, and mbarrier.arrive.shared.b64, which is for the own CTA,
-//      takes this address.
+// bug: mapa maps the address of an mbarrier to another CTA, and mbarrier.arrive.shared.b64 takes this
+//      address, although the instruction accesses only the executing CTA.
 // fix: mbarrier.arrive.shared::cluster.
 // kind: cluster
 // grid: 2

@@ -1,4 +1,4 @@
-"""Names that the tests of ``rules`` and their neighbors share."""
+"""Names that the tests of ``rules`` and related tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every rule at its boundary: the last legal values, and the violations of the first illegal ones."""
+"""Tests of every rule at its boundary: the last legal values, and the violations of the first illegal ones."""
 
 from dataclasses import replace
 

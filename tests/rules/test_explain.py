@@ -1,4 +1,4 @@
-"""Refusals in the user's terms: tensor order, elements and bytes, the nearest legal value."""
+"""Tests of refusals in the user's terms: tensor order, elements and bytes, and the nearest legal value."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The rules compared with the driver's verdicts, each rule by itself, and the page that documents them."""
+"""Tests of the rules: they agree with the driver, each rule applies by itself, and a page documents them."""
 
 from dataclasses import replace
 
@@ -37,7 +37,7 @@ def test_a_rule_without_violations_gives_an_empty_sequence(rule):
 
 
 def put(name, values, index=None, base=LEGAL):
-    """Return a strategy of changes of one argument, or of one element of it."""
+    """Return a strategy that draws changes of one argument, or of one element of it."""
     if index is None:
         return st.fixed_dictionaries({name: values})
     whole = getattr(base, name)
@@ -167,7 +167,7 @@ def test_legal_maps_are_accepted_by_later_devices(params, capability):
 
 
 def test_a_load_of_exactly_228_kib_is_legal():
-    """Recorded: 233,472 bytes are accepted, 233,520 (the next tried size) are refused."""
+    """Recorded: the driver accepts 233,472 bytes and refuses 233,520, the next size in the recording."""
     rows = [row for row in golden() if row.is_judged and not _broken_otherwise(row)]
     sizes = {(stored_transfer_bytes(row.params), row.accepted) for row in rows}
     assert max(size for size, accepted in sizes if accepted) <= 228 * 1024
@@ -229,7 +229,7 @@ def test_every_rule_is_broken_once():
     assert {rule.name for rule in RULES} == {rule for rule, *_ in SINGLE}
 
 
-# choices, and combinations of several numbers
+# alternatives, and combinations of several numbers
 NO_NEAREST = {
     *("data_type", "interleave", "mode", "swizzle", "swizzle_packed", "swizzle_wide", "l2_promotion", "oob_fill"),
     *("allocation_class", "compute_capability", "array_length", "box_dim_bytes", "pixels_per_column_bytes"),
@@ -247,7 +247,7 @@ def test_the_nearest_legal_value_is_legal(rule, index, base, changes, capability
     values, nearest = getattr(wrong, violation.parameter), violation.nearest
     remedied = nearest if index is None else (*values[:index], nearest, *values[index + 1 :])
     left = check(replace(wrong, **{violation.parameter: remedied}), capability)
-    # 1 row of a box is legal, but 1 element of a row of 16 bytes is not: a second remedy leads there
+    # A box may have 1 row, but not 1 element in a row of 16 bytes, so a second remedy gives the legal value.
     assert rule not in [v.rule for v in left]
     assert {v.rule for v in left} <= {"box_dim_multiple", "channels_per_pixel_multiple"}
 
@@ -271,7 +271,7 @@ def test_the_message_is_in_the_drivers_terms():
 
 
 def test_interleaved_im2col_pairs_the_corners_as_the_driver_does():
-    """Observed: with an interleaved layout the driver takes the extent of W from global_dim[0]."""
+    """Observed: with an interleaved layout, the driver takes the extent of W from global_dim[0]."""
     interleaved = replace(LEGAL_IM2COL, interleave=1, global_dim=(8, 48, 40, 8), pixel_box_upper_corner=(-9, 3))
     (violation,) = check(interleaved)
     assert (violation.rule, violation.index, violation.nearest) == ("pixel_box_empty", 0, -8)

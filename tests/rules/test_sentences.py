@@ -1,4 +1,4 @@
-"""One sentence in the user's terms for every rule: the whole text, with tensor order, units and the remedy."""
+"""Tests of the sentence of every rule: its whole text, with tensor order, units and the remedy."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Every warning at its boundary, with its whole text; and bytes that no driver writes."""
+"""Tests of every warning at its boundary, with its whole text, and of bytes that no driver writes."""
 
 import struct
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 SM = params_of(TensorSpec((128, 1024), "uint8"), box_dim=(64, 64))
 U8 = params_of(TensorSpec((8, 256, 256), "uint8"), box_dim=(4, 227, 256))
-# Interleaved, a row of 64 is 64 slices of 16 or 32 bytes.
+# In an interleaved layout, a row of 64 has 64 slices of 16 or 32 bytes.
 SLICES = {"interleave": 1, "global_strides": (2048, 98304)}
 SLICES_IM2COL = {"interleave": 1, "global_strides": (1024, 49152, 1966080)}
 W = replace(LEGAL_WIDE, swizzle=3, channels_per_pixel=64)
@@ -54,7 +54,7 @@ WARNED = [
     ]),
     (PLAIN, (9, 0), {"global_dim": (60, 48, 40)}, []),
     (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (63, 48, 40)}, []),
-    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice is 16 bytes, not a narrow row
+    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice has 16 bytes, and is not a narrow row
         "box_dim[0]=32 should be at most the tensor's extent, 1: the rest of the box is fill.",
     ]),
     (replace(PLAIN,**SLICES), (9, 0), {"global_strides": (1024, 49152)}, []),
@@ -315,7 +315,8 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
 
 @pytest.mark.parametrize("word,mask,read", [(2, 2, False), (16, 4096, False), (18, 1, False), (2, 3 << 22, True)])
 def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
-    """Bit 1 of word 2, the transfer size and the period of the swizzle: maps of CuTe DSL differ there, and work."""
+    """The bits are bit 1 of word 2, the transfer size and the period of the swizzle. Maps of CuTe DSL differ in them,
+    and work."""
     odd = replace(LEGAL, unexplained=((word, mask),))
     (warning,) = warnings(odd)
     assert warning.value == (word, mask) and warning.requirement == (

@@ -1,4 +1,4 @@
-"""Kernels with results of an H200 (`tests/gpu/test_facts.py`): the simulator gives the same."""
+"""Tests of kernels with results of an H200 (`tests/gpu/test_facts.py`): the simulator gives the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fixture for tests of kernels: a launch with an error fails its test."""
+"""Tests of the fixture for tests of kernels: a launch with an error fails its test."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ KNOWN = "uninitialized-read:sum.cu:3:zeros do as well"
 
 @pytest.fixture
 def run(pytester):
-    """Write tests, run them, and return pytest's output."""
+    """Write tests, run them, and return the output of pytest."""
     pytester.makeconftest(CONFTEST)
 
     def run(tests, *options, ini=""):
         pytester.makeini(f"[pytest]\n{ini}")
         pytester.makepyfile(TEST + tests)
         start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
-        # In one process the fixture may have been imported before, by another test.
+        # Another test of the same process may have imported the fixture before.
         return start("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *options)
 
     return run
 
 
 def test_every_way_to_launch_is_judged(run):
-    """A sequence of launches that may overlap is another way."""
+    """A sequence of launches that may overlap is one of the ways."""
     result = run(
         """
 RACE = """
@@ -99,7 +99,8 @@ def test_expected(simulated_gpu):
 
 
 def test_launches_in_the_teardown_of_another_fixture_are_judged(run):
-    """A launch in a teardown makes the teardown an error, and the test passes; launches of a test are judged once."""
+    """A launch in a teardown makes the teardown an error, and the test passes. The fixture checks the launches of a
+    test once."""
     result = run("""
 @pytest.fixture
 def wrong_after(simulated_gpu):

@@ -1,4 +1,4 @@
-"""Malicious kernels: the simulator survives each, in bounded memory, and reports it."""
+"""Tests of malicious kernels: the simulator reports each, and its memory is bounded."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth: the code path is the same
+    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth of the limit, with the same code path
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors
     assert finding.kind == kind
@@ -106,12 +106,13 @@ def test_a_defect_is_a_finding(launch, name, monkeypatch):
 
 
 def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
-    """16,384 at once would take 2 GB."""
+    """If 16,384 threads ran at once, they would take 2 GB."""
     launch("large_locals", (64, 1024), np.zeros(1, np.int32)).raise_for_errors()
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The loop's four iterations are eight instructions; the order of the two accesses is not a second cause."""
+    """The four iterations of the loop are eight instructions. The reverse order of the two accesses is not a second
+    cause."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}
@@ -120,7 +121,7 @@ def test_copies_of_a_statement_are_one_cause(launch):
 
 
 def test_the_heap_has_an_end(launch):
-    """The limit is 8 MiB, for all pieces together."""
+    """The limit is 8 MiB for all allocations together."""
     out = np.zeros(1, np.int32)
     launch("keeps", (1, 1), out).raise_for_errors()
     assert out[0] == 8
@@ -141,7 +142,7 @@ def test_an_unknown_instruction_is_reported_with_its_line():
 
 
 def test_python_objects_are_not_numbers(launch):
-    """Their pointers would be overwritten."""
+    """The array contains pointers to Python objects, which a kernel would overwrite."""
     with pytest.raises(TypeError, match=r"a ndarray was passed \(DLPack only supports"):
         launch("keeps", (1, 1), np.array([None]))
 
@@ -304,7 +305,8 @@ repeat: stacksave.u64 saved;
 
 
 def test_memory_of_a_size_that_threads_compute():
-    """Memory in a function and in its caller, which restores its stack: twenty times half of the limit."""
+    """The function and its caller allocate memory, and the caller restores its stack. Both together use half of the
+    limit twenty times."""
     gpu, out = simulate.Device(), np.zeros(96, np.uint32)
     kernel = gpu.load(ALLOCATES, "k")
     assert gpu.launch(simulate.Config(1, 96), kernel, out, 5).findings == ()

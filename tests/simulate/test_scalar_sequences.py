@@ -1,4 +1,4 @@
-"""The sequences for a GPU are well-formed: ptxas accepts each form, and a wrong result is found and named."""
+"""Tests of the sequences for a GPU: ptxas accepts each form, and a wrong result is found with its instruction."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def test_later_steps_read_earlier_results():
 
 
 def test_the_machine_agrees_with_the_table():
-    """The simulator binds registers, immediates, predicates, carries and vectors as the table does: a part of the
-    forms."""
+    """For a part of the forms, the simulator binds registers, immediates, predicates, carries and vectors as the table
+    does."""
     batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]
     inputs = sequences.inputs_of(batch)
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)

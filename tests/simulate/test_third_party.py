@@ -1,5 +1,5 @@
-"""TMA kernels on the simulator without this package's header: CCCL's ``cuda::ptx``, ``cuda::barrier`` and cooperative
-groups, as in the CUDA C++ Programming Guide, and plain inline PTX."""
+"""Tests of TMA kernels without this package's header: CCCL's ``cuda::ptx``, ``cuda::barrier`` and cooperative groups,
+as in the CUDA C++ Programming Guide, and plain inline PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watched launches. The fake driver accepts them; arrays represent its memory, and a function its kernel."""
+"""Tests of watched launches. The fake driver accepts them; arrays replace its memory, and a function its kernel."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Links(ctypes.Structure):
 
 
 class Gpu:
-    """The fake driver, arrays as its memory, and the effect of its kernel on them."""
+    """The fake driver, with arrays as its memory, and the effect of its kernel on them."""
 
     def __init__(self, driver, monkeypatch):
         self.driver, self.arrays, self.variables, self.run = driver, [], {}, lambda: None
@@ -69,7 +69,7 @@ class Gpu:
         monkeypatch.setattr(_allocations, "variable_address", lambda kernel, name: self.variables.get(name))
 
     def array(self, *shape, dtype=np.float32):
-        """Return zeros, at a multiple of 16."""
+        """Return zeros at an address that is a multiple of 16."""
         whole = np.zeros(int(np.prod(shape)) * np.dtype(dtype).itemsize + 16, np.uint8)
         skipped = -whole.ctypes.data % 16
         self.arrays.append(whole[skipped : len(whole) - 16 + skipped].view(dtype).reshape(shape))
@@ -89,7 +89,7 @@ def gpu(driver, monkeypatch):
 
 @pytest.fixture
 def twice(gpu):
-    """Return a kernel, a map of its input, and its output; the kernel adds a number to the fourth element by
+    """Return a kernel, a map of its input, and its output. The kernel adds a number to the fourth element by
     mistake."""
     kernel, given, out, error = compiled_kernel(gpu.driver, SOURCE, "twice"), gpu.array(4, 8), gpu.array(32), [0]
     given += np.arange(32).reshape(4, 8)
@@ -153,7 +153,7 @@ def test_a_prepared_launch_is_one_still(twice):
 
 
 def test_memory_is_reached_through_structs_tables_and_variables(gpu):
-    """The argument's memory contains only the addresses of the rest."""
+    """The memory of the argument contains only the addresses of the other memory."""
     kernel, arrays = compiled_kernel(gpu.driver, SOURCE, "follow"), [gpu.array(1, dtype=np.int32) for _ in range(40)]
     table, calls = gpu.array(40, dtype=np.uint64), gpu.array(1, dtype=np.int32)
     table[:], calls[:] = [array.ctypes.data for array in arrays], 7
@@ -178,7 +178,7 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
 
 
 def test_ptx_is_taken_from_its_owner(gpu, twice):
-    """The kernel is of cuda.core's Program; its name finds the PTX."""
+    """The kernel belongs to cuda.core's Program, which is found by the kernel's name."""
     kernel, tensor_map, out, _ = twice
     compiled, handle = compiled_of(kernel), next(HANDLES)
     gpu.driver.kernels[handle] = compiled.lowered_name, parameter_sizes(compiled)
@@ -214,7 +214,7 @@ __global__ void counted(int* out) { out[threadIdx.x] += 1; }
 
 
 def test_ptx_is_found_by_the_name_that_a_compiler_gives(gpu):
-    """For templates, and functions that are not extern "C", the driver has only that name."""
+    """For templates and functions that are not extern "C", the driver has only the mangled name."""
     names = "scaled<3, float>", "scaled<2, int>", "counted"
     program = core.Program(SCALED, "c++", OPTIONS)
     lowered = program.compile("cubin", name_expressions=names).symbol_mapping

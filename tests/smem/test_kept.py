@@ -1,4 +1,4 @@
-"""Results for params are kept without the address, within bounds, and never mixed up."""
+"""Tests of stored results for params: they are independent of the address, bounded in number, and never mixed up."""
 
 import dataclasses
 import tracemalloc
@@ -59,7 +59,8 @@ def test_the_cache_distinguishes_other_kinds_and_subclasses_of_maps():
 
 
 def test_numbers_of_another_kind_leave_no_trace():
-    """Equal numbers are one key: a narrow one wrapped, and its result was kept for all."""
+    """Equal numbers of different types are one key. Once, a narrow integer wrapped, and its result was stored for all
+    of them."""
     plain = changed(data_type=T.UINT16, global_dim=(64, 64), global_strides=(128,), box_dim=(64, 64))
     for kind in (np.uint8, np.int16, np.int64):
         for kept in KEPT:

@@ -1,4 +1,5 @@
-"""Shared memory: the permutation of every swizzle, footprints, offsets and their inverse, and bank conflicts."""
+"""Tests of shared memory: the permutation of every swizzle, footprints, offsets and their inverse, and bank
+conflicts."""
 
 import dataclasses
 import itertools
@@ -37,7 +38,7 @@ def matrix(box, data_type=T.BFLOAT16, **changes):
     return dataclasses.replace(MATRIX, box_dim=box, data_type=data_type, **changes)
 
 
-# Rows of 16-byte chunks, as in the tables of PTX ISA 5.5.7: the chunk of the row in each place.
+# Rows of 16-byte chunks, as in the tables of PTX ISA 5.5.7. Each entry is the chunk of the row at that place.
 TABLES = {
     S.NONE: ["01234567"],
     S.SWIZZLE_32B: ["01234567", "10325476"],
@@ -279,7 +280,8 @@ def test_an_impossible_field_of_params(change, message):
         refuses(message, call, params)
 
 
-# Ways by hand: rows of 128 bytes put a column into one bank; the swizzle spreads 8 rows of 16-byte chunks over all.
+# The numbers of ways are computed by hand. With rows of 128 bytes a column is in one bank; the swizzle spreads 8 rows
+# of 16-byte chunks over all banks.
 @pytest.mark.parametrize(
     ("params", "row", "column", "ldmatrix"),
     [
@@ -289,12 +291,12 @@ def test_an_impossible_field_of_params(change, message):
         (matrix((64, 64), swizzle=3), 1, 4, 1),
         (matrix((32, 64), swizzle=2), 1, 4, 1),
         (matrix((16, 64), swizzle=1), 1, 4, 1),
-        (matrix((16, 64)), 1, 8, 2),  # rows of 32 bytes: every fourth row in the same bank
-        (matrix((16, 32), T.FLOAT64), 1, 16, 8),  # 16 lanes at a time
+        (matrix((16, 64)), 1, 8, 2),  # with rows of 32 bytes, every fourth row is in the same bank
+        (matrix((16, 32), T.FLOAT64), 1, 16, 8),  # a request serves 16 lanes
         (matrix((8, 64), swizzle=3), 1, 4, 1),
         (matrix((64, 64), swizzle=S.SWIZZLE_128B_ATOM_64B), 1, 16, 4),
-        (matrix((32, 64), T.UINT8), 1, 8, 2),  # rows of 32 bytes again
-        (matrix((32, 32), T.FLOAT64), 1, 16, 8),  # a row of 256 bytes is read in halves
+        (matrix((32, 64), T.UINT8), 1, 8, 2),  # again with rows of 32 bytes
+        (matrix((32, 32), T.FLOAT64), 1, 16, 8),  # two requests read a row of 256 bytes
     ],
 )
 def test_bank_conflicts(params, row, column, ldmatrix):
@@ -302,16 +304,16 @@ def test_bank_conflicts(params, row, column, ldmatrix):
 
 
 def test_the_worst_read_names_its_words():
-    rows = matrix((32, 40), T.FLOAT32)  # rows of 128 bytes
+    rows = matrix((32, 40), T.FLOAT32)  # with rows of 128 bytes
     assert shared.worst_read(rows, "row").tolist() == list(range(32))
     assert shared.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
     assert shared.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
-    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # 32-byte rows
+    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # with rows of 32 bytes
     assert shared.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
 
 
 def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeypatch):
-    """The reads of such a box are left out, because they take seconds."""
+    """The test omits reads of such a box, because they take seconds."""
     monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
     assert shared.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
     with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, and a thread block has"):
@@ -325,7 +327,7 @@ def test_cute_layout_is_the_same_mapping_at_every_index(params):
     layout = shared.smem_layout(params)
     unit = _BYTES[params.data_type]
     for index in itertools.product(*map(range, shared.box_extents(params))):
-        if params.interleave:  # the first mode counts the elements of a slice; 16-byte chunks of it may be swapped
+        if params.interleave:  # the first mode counts the elements of a slice, whose 16-byte chunks may be swapped
             slice_start = _layout.linear_offset(params, index)
             for channel in range(_layout.slice_bytes(params) // unit):
                 expected = shared.swizzle_offset(params.swizzle, slice_start + channel * unit)

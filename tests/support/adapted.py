@@ -1,4 +1,4 @@
-"""Run a script with the adapters, as ``cuda-tma sanitize`` does, and write its launches."""
+"""A run of a script with the adapters, as in ``cuda-tma sanitize``, which writes its launches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Ran(NamedTuple):
-    """The end of a script: its status and output; each launch as a mapping, and the notes."""
+    """The end of a script: its status and output, each launch as a mapping, and the notes."""
 
     status: int
     output: str
@@ -36,16 +36,16 @@ class _Sink:
         self.notes: list[str] = []
 
     def begun(self, launch: Launched) -> None:
-        """Receive a launch before it runs."""
+        """Accept a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Keep a launch."""
+        """Store a launch."""
         findings = [] if launch.report is None else [_finding(each) for each in launch.report.findings]
         known = {"kernel": launch.kernel, "runtime": launch.runtime, "skipped": launch.skipped}
         self.launches.append({**known, "findings": findings})
 
     def noted(self, text: str) -> None:
-        """Keep a note."""
+        """Store a note."""
         self.notes.append(text)
 
 
@@ -99,7 +99,7 @@ def _run(script: Path, sink: _Sink) -> None:
 
 
 def _run_in_fork(script: Path, sink: _Sink) -> int:
-    """Run a script in a fork, whose output goes to files; return its exit status."""
+    """Run a script in a fork whose output goes to files, and return its exit status."""
     if child := os.fork():
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     status = 1
@@ -116,7 +116,7 @@ def _run_in_fork(script: Path, sink: _Sink) -> int:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run a script, or each of several in a fork; write launches and notes next to it."""
+    """Run a script, or several scripts in forks, and write launches and notes next to each."""
     if arguments[0] != "--apart":
         script, schedules = arguments
         _run(Path(script), _with_adapters(int(schedules)))

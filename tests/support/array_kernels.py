@@ -1,4 +1,4 @@
-"""Kernels of four threads that write arrays, and arrays for them."""
+"""Kernels of four threads that write to arrays, and arrays for them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ONE_TO_FOUR = [1.0, 2.0, 3.0, 4.0]
 
 
 class Exporter:
-    """An array library with only DLPack."""
+    """An array library that supports only DLPack."""
 
     def __init__(self, array, *, versioned=False):
         self.array, self._versioned = array, versioned

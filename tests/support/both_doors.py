@@ -1,4 +1,4 @@
-"""One kernel and its arguments through both doors: cuda_tma.launch over the fake driver, and the simulator's launch."""
+"""Launches of one kernel with equal arguments by cuda_tma.launch on the fake driver, and by the simulator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.fake_driver import FakeDriver
 from tests.support.launching import HANDLES, ForeignStream
 
 CONFIG = {"grid": 1, "block": 32}
-Outcome = tuple[type[Exception], str] | None  # None: the door accepted them
+Outcome = tuple[type[Exception], str] | None  # None if the launch was accepted
 HEADER = """struct __half { unsigned short bits; };  // named as in the toolkit
 struct Pair { int a; double b; };
 struct Complex { float re, im; };
@@ -27,7 +27,7 @@ MAP_HEADER = "#include <cuda_tma/tile.cuh>\nusing namespace cuda_tma;\n"
 
 @dataclass
 class Doors:
-    """The two doors of one test."""
+    """The two launch functions of one test."""
 
     driver: FakeDriver
     gpu: simulate.Device
@@ -35,7 +35,8 @@ class Doors:
     def refusals(
         self, parameters: str, *arguments: Any, config: Any = CONFIG, attribute: str = ""
     ) -> tuple[Outcome, Outcome]:
-        """Return the refusal of each door; a callable argument makes a tensor map by the door's create_tensor_map."""
+        """Return the refusal of each launch function. A callable argument receives its create_tensor_map, and makes a
+        tensor map."""
         compiled = _compiled(parameters, attribute)
         simulated = self.gpu.compile(_source(parameters, attribute), "k")
         handle = next(HANDLES)

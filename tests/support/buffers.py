@@ -1,4 +1,4 @@
-"""An object's answers to the buffer protocol, flag by flag, as C asks it (PEP 3118)."""
+"""Queries of an object's buffer protocol with each flag, as C code makes them (PEP 3118)."""
 
 import ctypes
 
@@ -15,8 +15,8 @@ class PyBuffer(ctypes.Structure):
 
 
 def asked(value, flags):
-    """Return address, bytes, readonly, item's bytes, dimensions, format, shape, strides and the rest; a refusal is a
-    BufferError."""
+    """Return the fields of the buffer: address, bytes, readonly, itemsize, dimensions, format, shape, strides and the
+    rest. A refusal is a BufferError."""
     buffer = PyBuffer(suboffsets=1, internal=1)
     ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(value), ctypes.byref(buffer), flags)
     try:
@@ -40,7 +40,8 @@ def asked(value, flags):
 
 
 def check_read_only_bytes(value, address, size_bytes):
-    """Check that it shows `size_bytes` bytes at `address`, gives only the requested fields, and allows no write."""
+    """Check that the buffer has `size_bytes` bytes at `address`, fills only the requested fields, and permits no
+    write."""
     for flags in range(0, STRIDES + FORMAT + 1, 4):
         shape = size_bytes if flags & ND else None
         strides = 1 if flags & STRIDES == STRIDES else None

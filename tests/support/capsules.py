@@ -1,4 +1,4 @@
-"""DLPack capsules with any content: forms that no library exports, and old ones. Source: dlpack.h."""
+"""DLPack capsules with arbitrary content: forms that no library exports, and old forms. Source: dlpack.h."""
 
 import ctypes
 
@@ -28,9 +28,10 @@ class Versioned(ctypes.Structure):
 
 
 class Exporter:
-    """A float32 tensor of CUDA device 0 that exports itself through one managed tensor, whose fields can change.
+    """A float32 tensor of CUDA device 0 that exports one managed tensor, whose fields can change.
 
-    `managed` is that managed tensor; `deleted` counts the calls of its deleter; `asked` has the keywords of __dlpack__.
+    `managed` is that managed tensor, `deleted` counts the calls of its deleter, and `asked` contains the keywords of
+    __dlpack__.
     """
 
     def __init__(self, shape=(64, 128), strides=None, *, versioned=True, device_type=2, address=1 << 32):
@@ -65,7 +66,7 @@ class Exporter:
 
 
 class OldExporter(Exporter):
-    """An exporter from before DLPack 1.0, without max_version."""
+    """An exporter without max_version, as before DLPack 1.0."""
 
     def __init__(self, *arguments, **keywords):
         super().__init__(*arguments, versioned=False, **keywords)
@@ -95,8 +96,7 @@ FROM_OBJECT = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(c
 
 
 def exchanging(versions, export, name=b"dlpack_exchange_api"):
-    """Return a type with DLPack's C exchange API of these versions, newest first, all of which call
-    `export(tensor, out)`."""
+    """Return a type with DLPack's C exchange API in these versions, newest first. Each calls `export(tensor, out)`."""
     function = FROM_OBJECT(export)
     apis = [ExchangeAPI(major=major, minor=minor) for major, minor in versions]
     for api, previous in zip(apis, [*apis[1:], None], strict=True):

@@ -1,4 +1,4 @@
-"""Kernels that NVRTC compiled, on the fake driver: it has the sizes of their parameters, and they have their types."""
+"""Kernels that NVRTC compiles, on the fake driver, which contains the sizes and types of their parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\
 
 
 def compiled_kernel(driver, source, name, constants=None, defines=None):
-    """Return a kernel like `cuda_tma.compile`'s, for sm_90a, without the machine code, which the fake driver does not
+    """Return a kernel like that of `cuda_tma.compile` for sm_90a, without machine code, which the fake driver does not
     run."""
     compiled = _compiled(source, name, tuple((constants or {}).items()), tuple((defines or {}).items()))
     handle = next(HANDLES)
@@ -31,7 +31,7 @@ def _compiled(source, name, constants, defines):
 
 
 def parameter_sizes(compiled: Compiled) -> list[int]:
-    """Return the bytes of each parameter, as the PTX declares them."""
+    """Return the bytes of each parameter, as declared in PTX."""
     _, _, behind = compiled.ptx.partition(f".entry {compiled.lowered_name}(")
     declared = behind.partition(")")[0]
     return [int(bits) // 8 * int(count or 1) for _, bits, count in _PARAMETER.findall(declared)]

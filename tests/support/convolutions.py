@@ -1,5 +1,4 @@
-"""Random convolutions, the matrix of the unfolded input, and the im2col loads that make it: for tests here and on a
-GPU."""
+"""Random convolutions, the matrix of the unfolded input, and the im2col loads of it, for tests here and on a GPU."""
 
 import itertools
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 
 class Load(NamedTuple):
-    """One load: its part of the matrix, and the operands of the instruction."""
+    """A load: its part of the matrix, and the operands of the instruction."""
 
     row: int  # the first output pixel
     tap: int
@@ -48,11 +47,12 @@ class Case:
 
     @property
     def rows(self):
-        """Output pixels."""
+        """Return the number of output pixels."""
         return self.elements.shape[0] * int(np.prod(self.geometry.output_extents(self.extents)))
 
     def loads(self):
-        """Return all loads that fill the matrix: columns of pixels, taps of the filter, and chunks of channels."""
+        """Return all loads that fill the matrix, for each column of pixels, tap of the filter, and chunk of
+        channels."""
         taps = [range(size) for size in self.geometry.kernel_size]
         for row in range(0, self.rows, self.pixels_per_column):
             pixel = self.geometry.output_pixel(row, self.extents)
@@ -91,7 +91,7 @@ def unfold(elements, geometry):
     return last.reshape(-1, int(np.prod(geometry.kernel_size)), elements.shape[-1])
 
 
-_LARGEST = {1: 60, 2: 14, 3: 7}  # extent, by number of spatial dimensions
+_LARGEST = {1: 60, 2: 14, 3: 7}  # the extent for each number of spatial dimensions
 _LARGEST_KERNEL = {1: 7, 2: 4, 3: 3}
 
 
@@ -117,7 +117,7 @@ def random_geometry(rng, dims):
 
 
 def random_case(rng, dims, loads=60, column_bytes=32 * 1024):
-    """Return a case of about `loads` loads, and `column_bytes` bytes of shared memory, at most."""
+    """Return a case of about `loads` loads, with at most `column_bytes` bytes of shared memory."""
     extents, geometry = random_geometry(rng, dims)
     dtype, swizzle = np.dtype(str(rng.choice(DTYPES))), str(rng.choice(list(SPAN_BYTES)))
     unit = 16 // dtype.itemsize

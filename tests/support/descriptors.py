@@ -1,5 +1,4 @@
-"""Common parts of the tests of codec, rules, explain and diff: recorded encoder calls, and legal tensor maps to
-vary."""
+"""Common parts of the tests of codec, rules, explain and diff: recorded encoder calls, and legal tensor maps."""
 
 import gzip
 import json
@@ -39,22 +38,23 @@ LEGAL_IM2COL = Im2colParams(
 
 
 class Recorded(NamedTuple):
-    """One call of a driver's encoder."""
+    """A call of a driver's encoder."""
 
     params: Params
     accepted: bool
-    raw: bytes  # empty if it was refused
+    raw: bytes  # empty if the driver refused the map
     compute_capability: tuple[int, int]
 
     @property
     def is_judged(self):
-        """Return whether the verdict counts: driver 580 accepts im2col wide maps on 9.0, which has no such mode."""
+        """Return whether the verdict counts. Driver 580 accepts im2col wide maps on 9.0, which does not support
+        them."""
         return self.compute_capability >= (10, 0) or not isinstance(self.params, Im2colWideParams)
 
 
 @cache
 def golden():
-    """Return the recorded calls of all architectures: see ``evaluation/recordings/record_encodes.py``."""
+    """Return the recorded calls of all architectures, from ``evaluation/recordings/record_encodes.py``."""
     return [_recorded(row) for path in sorted(_DATA.glob("encode_sm*.jsonl.gz")) for row in _rows(path)]
 
 
@@ -71,12 +71,12 @@ def _recorded(row):
     return Recorded(params, row["result"] == 0, raw, tuple(row.get("compute_capability", (9, 0))))
 
 
-# number of elements in whole 16 bytes, or the requirement of the packed types
+# the number of elements in 16 bytes, or the requirement of the packed types
 _UNITS = {data_type: 128 // element_bits(data_type) for data_type in range(14)} | {14: 128, 15: 128}
 
 
 _TRANSFER_BITS = 228 * 1024 * 8
-# maximum bytes of a row, by swizzle; corners are in [-limit, limit), by rank
+# the maximum bytes of a row for each swizzle; corners are in [-limit, limit) for each rank
 _SPANS = {0: 2048, 1: 32, 2: 64} | dict.fromkeys((3, 4, 5, 6), 128)
 _CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}
 
@@ -101,7 +101,7 @@ def _draw_common(draw, rank, data_type, swizzle, interleaves):
 
 
 def _draw_row(draw, data_type, swizzle, interleave):
-    """Draw the elements in a row of the box."""
+    """Draw the number of elements in a row of the box."""
     unit = _UNITS[data_type]
     span = _SPANS[0 if interleave else swizzle] * 8 // element_bits(data_type)
     return unit if data_type >= 14 else unit * draw(st.integers(1, max(1, min(256, span) // unit)))
@@ -114,8 +114,8 @@ def _draw_pixels(draw, common):
 
 
 def _draw_corners(draw, limit, common):
-    """Draw corners with at least one pixel between them: the driver pairs them with extents from 0 on if interleaved,
-    else 1."""
+    """Draw corners with at least one pixel between them. The driver pairs them with extents from 0 on if interleaved,
+    otherwise from 1 on."""
     rank = len(common["global_dim"])
     extents = common["global_dim"][0 if common["interleave"] else 1 :][: rank - 2]
     lower = _draw_array(draw, -limit, limit - 1, rank - 2)
@@ -125,7 +125,8 @@ def _draw_corners(draw, limit, common):
 
 @st.composite
 def legal_params(draw, compute_capability=(9, 0)):
-    """Draw tiled and im2col params over the whole range of every field, legal by construction, without `check`."""
+    """Draw tiled and im2col params over the whole range of every field. They are legal by construction, without
+    `check`."""
     later = compute_capability >= (10, 0)
     data_type = draw(st.sampled_from(range(16 if later else 13)))
     swizzle = draw(st.sampled_from((0, 3, 4) if data_type >= 13 else range(7 if later else 4)))

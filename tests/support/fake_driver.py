@@ -1,8 +1,9 @@
 """A replacement of the CUDA driver, so that the extension modules run without a GPU.
 
-Its encoder is the package's own: it writes the bytes of ``encode`` and accepts the maps that ``check`` accepts, and
-im2col wide maps on every device, like driver 580. Tests compare all of that with recordings of the real driver. Its
-memory is a list of address ranges. A test can make any entry point fail; the last calls are kept with their arguments.
+Its encoder is that of the package: it writes the bytes of ``encode``, and accepts the maps that ``check`` accepts. Like
+driver 580, it also accepts im2col wide maps on every device. Tests compare the encoder with recordings of the real
+driver. Its memory is a list of address ranges. A test can make any entry point fail; it stores the last calls with
+their arguments.
 """
 
 import ctypes
@@ -84,7 +85,7 @@ def _within(address, ranges):
 
 
 def _judged_as(params, compute_capability):
-    """Return the params as the driver judges them: driver 580 accepts wide maps on 9.0, as im2col maps with corners
+    """Return the params as the driver checks them: driver 580 accepts wide maps on 9.0, as im2col maps with corners
     along W only."""
     if compute_capability >= (10, 0) or not isinstance(params, cuda_tma.Im2colWideParams):
         return params
@@ -105,37 +106,37 @@ class FakeDriver(FakeGraphs):
     stream_context: int = 0xC0DE
     device: int = 0
     compute_capability: tuple = (9, 0)
-    devices: dict = field(default_factory=dict)  # context: its device
-    errors: dict = field(default_factory=dict)  # entry point: the CUresult that it returns without an effect
+    devices: dict = field(default_factory=dict)  # from a context to its device
+    errors: dict = field(default_factory=dict)  # from an entry point to the CUresult that it returns without an effect
     calls: deque = field(default_factory=lambda: deque(maxlen=100))  # the last (entry point, its arguments), in order
     params: object = None  # the last params of an encoder
     encoded: int = 0  # the number of calls of encoders
     primary: dict = field(default_factory=lambda: {0: 0xC0DE})  # device: its primary context, if it is active
-    green: tuple = ()  # contexts that are green ones
-    context_ids: dict = field(default_factory=dict)  # context: its id, if that is not its handle
+    green: tuple = ()  # the green contexts
+    context_ids: dict = field(default_factory=dict)  # from a context to its id, if that is not its handle
     stack: list = field(default_factory=list)
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute reports as host memory
     managed: tuple = ()  # ranges of managed memory
-    allocated: dict = field(default_factory=dict)  # such a range: the ordinal of its device
-    kernels: dict = field(default_factory=dict)  # handle: (name, [sizes])
-    shared_bytes: dict = field(default_factory=dict)  # kernel: its static shared memory, if it has any
+    allocated: dict = field(default_factory=dict)  # from such a range to the ordinal of its device
+    kernels: dict = field(default_factory=dict)  # from a handle to (name, [sizes])
+    shared_bytes: dict = field(default_factory=dict)  # from a kernel to its static shared memory, if it has any
     shared_limits: dict = field(
         default_factory=dict
-    )  # (kernel, device): the limit on dynamic shared memory, if it was set
+    )  # from (kernel, device) to the limit on dynamic shared memory, if it was set
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
-    memory: dict = field(default_factory=dict)  # address: (bytes, context), of cuMemAlloc
+    memory: dict = field(default_factory=dict)  # from an address to (bytes, context), for memory of cuMemAlloc
     capturing: tuple = ()  # streams that capture a graph
     capture_mode: int = 0  # the thread's mode during a capture
     encodes_class: int = 1  # the allocation class that its encoders write
     half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address ...
     half_replaced_from: int = 0  # ... that is not below this one
-    retained: int = 0  # number of references to a primary context
+    retained: int = 0  # the number of references to each primary context
     _parameters: tuple = None  # (kernel, the offsets of its parameters), for the last queried kernel
 
     def install(self, without=()):
         """Replace the real driver by this one, without some of its entry points."""
-        self._functions = {  # kept, because ctypes functions die with their Python object
+        self._functions = {  # kept, because ctypes functions end with their Python object
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._entry_point(name))
             for name, types in SIGNATURES.items()
             if name not in without
@@ -187,7 +188,7 @@ class FakeDriver(FakeGraphs):
         }  # fmt: skip
 
     def write_map(self, target, params):
-        """Write a map, the common part of the three encoders."""
+        """Write a map, as all three encoders do."""
         if not self.context:
             return 201
         self.encoded += 1
@@ -253,7 +254,7 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuMemAlloc(self, out, size):
-        """Refuse it while a stream captures a graph, as the driver does, unless the thread allows it."""
+        """Refuse the allocation while a stream captures a graph, as the driver does, unless the thread permits it."""
         if self.capturing and self.capture_mode != CAPTURE_MODE_RELAXED:
             return STREAM_CAPTURE_UNSUPPORTED
         out[0] = max([1 << 40, *(address + each for address, (each, _) in self.memory.items())])
@@ -289,13 +290,13 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuKernelGetFunction(self, out, kernel):
-        """Kernels' handles are multiples of 16; their functions differ from them and between contexts."""
+        """Return a function whose handle differs from the kernel's, which is a multiple of 16, and between contexts."""
         out[0] = kernel | self.context & 15
         self.kernels[out[0]] = self.kernels[kernel]
         return 0
 
     def cuKernelGetAttribute(self, out, attribute, kernel, device):
-        """Return static shared memory, or the limit on the dynamic one: 48 KB together until it is set."""
+        """Return static shared memory, or the limit on dynamic shared memory: 48 KB for both until the limit is set."""
         static = self.shared_bytes.get(kernel, 0)
         out[0] = {1: static, 8: self.shared_limits.get((kernel, device), 48 * 1024 - static)}[attribute]
         return 0

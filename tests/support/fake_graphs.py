@@ -57,7 +57,7 @@ class Launch:
 
 
 class KernelNodeParams(ctypes.Structure):
-    """CUDA_KERNEL_NODE_PARAMS_v2."""
+    """The C structure CUDA_KERNEL_NODE_PARAMS_v2."""
 
     _fields_ = (
         ("function", u64), ("grid_dim", u32 * 3), ("block_dim", u32 * 3), ("shared_mem_bytes", u32),
@@ -67,7 +67,7 @@ class KernelNodeParams(ctypes.Structure):
 
 @dataclass
 class Node:
-    """A kernel node: its arguments in a definition and, by executable graph, since then."""
+    """A kernel node, with its arguments in the definition, and in each executable graph that was changed."""
 
     launch: Launch
     kernel: int
@@ -81,9 +81,9 @@ class Node:
 class FakeGraphs:
     """Kernel nodes, and the objects that graphs keep. `kernels` and `errors` are the driver's."""
 
-    captures: dict = field(default_factory=dict)  # stream: the graph that it captures
-    nodes: dict = field(default_factory=dict)  # handle: Node
-    shows: str = "pointers"  # "pointers"; or one block, its "address" or "size" first; else none
+    captures: dict = field(default_factory=dict)  # from a stream to the graph that it captures
+    nodes: dict = field(default_factory=dict)  # from a handle to its Node
+    shows: str = "pointers"  # "pointers", or "address" or "size" (the first entry of one block), or none
     user_objects: dict = field(default_factory=dict)  # handle: (the function and the pointer of the call at its end)
     kept: list = field(default_factory=list)  # (graph, user object)
 
@@ -168,8 +168,8 @@ class FakeGraphs:
 
 
 def call_on_a_native_thread(function, value):
-    """Call a function as the driver calls a user object's destructor: on a thread unknown to Python, while the caller
-    has the GIL."""
+    """Call a function as the driver calls the destructor of a user object: on a thread without Python state, while the
+    caller has the GIL."""
     library, thread = ctypes.PyDLL(None), u64()
     assert library.pthread_create(ctypes.byref(thread), None, function, pointer(value)) == 0
     assert library.pthread_join(thread, None) == 0

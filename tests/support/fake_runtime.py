@@ -1,6 +1,6 @@
-"""A runtime for tests of sessions: its kernels are PTX that the simulator compiled, and its launches go to a session.
+"""A runtime for tests of sessions. The simulator compiles its kernels to PTX, and a session receives its launches.
 
-Scripts of tests import it: ``import fake_runtime`` with this folder on their path.
+Scripts of tests import it with ``import fake_runtime``, with this folder on their path.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SPIN = 'extern "C" __global__ void spin(volatile int* x) { while (!*x) x[1] = x[
 
 @lru_cache(maxsize=8)
 def ptx_of(source: str, name: str) -> str:
-    """Compile a kernel; the simulator need not support its instructions."""
+    """Compile a kernel to PTX. The simulator need not support its instructions."""
     from cuda_tma._compile.nvrtc import request, run
 
     return run(request(source, name, target="compute_90a")).ptx

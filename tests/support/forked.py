@@ -1,4 +1,5 @@
-"""Run commands of ``cuda-tma`` in forks of one process that has imported the package, because the import takes long."""
+"""Runs of ``cuda-tma`` commands in forks of one process that has imported the package, because the import takes
+long."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def run_forked(
     limits: Mapping[int, int] | None = None,
     seconds: int = 300,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command; resource limits are those of ``resource``, and SIGALRM ends it in time."""
+    """Run a command with the resource limits of ``resource``, and end it by SIGALRM after its time."""
     asked = {
         "arguments": [str(each) for each in arguments],
         "folder": str(folder or Path.cwd()),
@@ -45,7 +46,7 @@ def run_forked(
 
 @cache
 def _server() -> subprocess.Popen[str]:
-    """Start the process, which ends when its input does, together with this one."""
+    """Start the process, which ends when its input ends, together with this process."""
     command = [sys.executable, "-m", "tests.support.forked"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     return subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, **pipes)
@@ -77,7 +78,7 @@ if __name__ == "__main__":
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
-    sys.dont_write_bytecode = True  # a fork with a file-size limit would leave a part of it
+    sys.dont_write_bytecode = True  # a fork with a limit on file sizes would leave an incomplete file
     simulate.Device()
     for line in sys.stdin:
         print(_run_in_fork(json.loads(line)), flush=True)

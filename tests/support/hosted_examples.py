@@ -1,4 +1,4 @@
-"""Examples on the fake driver: host tensors, which it accepts as device tensors, and kernels without an effect."""
+"""Examples on the fake driver: it accepts host tensors as device tensors, and kernels have no effect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.compiled_kernels import compiled_kernel
 
 
 def hosted_example(name, driver, monkeypatch, source=None):
-    """Return the example's module, with another `source` of its kernel, if it is given."""
+    """Return the module of the example, with another `source` of its kernel, if it is given."""
     module = example(name)
     if source is not None:
         monkeypatch.setattr(module, "SOURCE", source)
@@ -26,13 +26,13 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
-    # cuda.core asks a device about clusters, which does not exist.
+    # cuda.core queries clusters of a device, which does not exist here.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
 
 
 def described(value):
-    """Return a tensor as a device tensor, and anything else unchanged."""
+    """Return a tensor as a device tensor, and any other argument unchanged."""
     if isinstance(value, _Kernel):
         return value.kernel
     if isinstance(value, _Map):
@@ -60,7 +60,7 @@ def _create_tensor_maps(tensors, options):
 
 
 class _Memory:
-    """cuda.core's device, from which an upload allocates memory."""
+    """The device of cuda.core from which an upload allocates memory."""
 
     def __init__(self, device_id):
         self.memory_resource = SimpleNamespace(allocate=lambda size, stream: core.Buffer.from_handle(1 << 33, size))

@@ -1,4 +1,4 @@
-"""Common parts of the tests of launching: handles of kernels, a configuration, and another library's stream."""
+"""Common parts of the tests of launches: handles of kernels, a configuration, and a stream of another library."""
 
 from cuda import core
 
@@ -17,13 +17,13 @@ CONFIG = core.LaunchConfig(grid=(2, 3, 4), block=(5, 6, 7), shmem_size=99)
 
 
 def kernel_name(*parameters):
-    """Return the mangled name of a kernel: a MapType gives a parameter's type, any other parameter is a letter of the
-    ABI."""
+    """Return the mangled name of a kernel. A MapType is the type of a parameter, and any other parameter is a letter of
+    the ABI."""
     return "_Z1k" + "".join(each if isinstance(each, str) else _mangled_map(each) for each in parameters)
 
 
 def _mangled_map(map_type):
-    """Return the name without a compiler's abbreviations, which a reader need not resolve."""
+    """Return the name without a compiler's abbreviations, which a parser need not expand."""
 
     def mangled(name, *arguments):
         return f"N8cuda_tma{len(name)}{name}I{''.join(arguments)}EE"

@@ -1,5 +1,4 @@
-"""The instructions of a cubin, to compare two kernels: kernels that differ only in their sources have the same
-bytes."""
+"""The instructions of a cubin, for comparisons: kernels that differ only in their source text have equal bytes."""
 
 from __future__ import annotations
 

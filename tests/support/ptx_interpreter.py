@@ -1,8 +1,9 @@
-"""An interpreter of one thread of a kernel's PTX: the effect of a function of the header, without a GPU.
+"""An interpreter of the PTX of one thread, which gives the effect of a function of the header without a GPU.
 
-Registers contain integers, or the text of unknown values: arguments are names, and an instruction whose operands are
-names gives its own text, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an operand of the next. The
-interpreter executes arithmetic, moves and branches; any other instruction is an effect for the caller.
+Registers contain integers, or the text of unknown values. Arguments are names. The result of an instruction whose
+operands are names is the text of the instruction, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an
+operand of the next. The interpreter executes arithmetic, moves and branches; any other instruction is an effect that
+the caller receives.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "selp": lambda yes, no, which: yes if which else no,
     **{f"setp.{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
-# The results of these depend only on their operands.
+# The results of these instructions depend only on their operands.
 FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
-# The value is copied from one state space or width to another.
+# These instructions copy the value from one state space or width to another.
 COPIES = ("mov", "cvt", "ld.param")
 # Effects that also give a value, in their first operand.
 ANSWERED = (
     "mbarrier.try_wait", "elect.sync", "ld.acquire", "atom", "multimem.ld_reduce", "clusterlaunchcontrol.query_cancel",
 )  # fmt: skip
 MOST_STEPS = 10_000
-# C++ types of a kernel's parameters that may represent shared memory.
+# C++ types of a kernel's parameters that may stand for shared memory.
 SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
 def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | None, None]:
-    """Yield the effects of the one kernel of a PTX text, in their order; effects with a result receive it by send()."""
+    """Yield the effects of the one kernel of a PTX text in order. An effect with a result receives it by send()."""
     names = re.findall(r"\.param [^\n]*?(kernel_param_\d+)", text)
     registers: dict[str, Value] = dict(zip(names, arguments, strict=True)) | {"%lanemask_lt": 0}
     instructions, labels = _parse(text)
@@ -75,9 +76,9 @@ def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | 
 
 @cache
 def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]:
-    """Return guard, opcode and operands of each instruction, and the target of each label."""
+    """Return the guard, opcode and operands of each instruction, and the target of each label."""
     body = re.sub(r"//[^\n]*", "", text[text.index("\n{", text.index(".entry")) + 2 :])
-    body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)  # the only memory whose contents are known
+    body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)  # the only memory whose content is known
     instructions: list[tuple[str, str, list[str]]] = []
     labels: dict[str, int] = {}
     for statement in body.split(";"):
@@ -91,9 +92,9 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 
 
 def _pure(opcode: str) -> Callable[..., Value] | None:
-    """Return the function of an opcode on its operands, or None if it is an effect."""
+    """Return the function of an opcode on its operands, or None if the instruction is an effect."""
     if opcode == "activemask.b32":
-        return lambda: 1  # the thread is alone in its warp
+        return lambda: 1  # the thread is the only one of its warp
     if opcode == "match.any.sync.b32":
         return lambda value, members: members
     if opcode.startswith("cvta.to.shared"):
@@ -115,7 +116,7 @@ def _text(opcode: str, operands: Iterable[Value]) -> str:
 
 
 def _value(operand: str, registers: Mapping[str, Value]) -> Value:
-    """Return an operand with its registers replaced; [address + offset] is added."""
+    """Return an operand with its registers replaced and [address + offset] added."""
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", operand):
         return int(operand, 0)
     if operand in registers:
@@ -132,7 +133,7 @@ def _number(value: Value) -> int:
 
 
 def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) -> list[str]:
-    """Return the effects as lines of PTX; waits and elections receive `answers`, then 1."""
+    """Return the effects as lines of PTX. Waits and elections receive `answers` in order, and then 1."""
     thread, rest = execute(text, arguments), iter(answers)
     lines: list[str] = []
     answer: Value | None = None
@@ -148,7 +149,7 @@ def trace(text: str, arguments: Iterable[Value], answers: Iterable[Value] = ()) 
 def source_of(header: str, parameters: Mapping[str, str], statements: Iterable[str]) -> str:
     """Return a kernel with these parameters (name: type) that marks each statement with an effect of its own.
 
-    A parameter that represents shared memory is hidden from the compiler, because no real parameter points there.
+    The compiler does not know that a parameter stands for shared memory, because no real parameter points there.
     """
     hidden = "".join(f'asm volatile("" : "+l"({name})); ' for name, kind in parameters.items() if kind in SHARED)
     body = hidden + "\n    ".join(

@@ -1,4 +1,4 @@
-"""One instruction on arrays of lanes, and exact references for it: Python's integers and fractions."""
+"""An instruction on arrays of lanes, and exact references for it: Python's integers and fractions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from cuda_tma.simulate._pure import Pure, lookup
 
 @cache
 def instruction(text: str):
-    """Return the instruction of ``add.s32 d, a, b``: its operands are any names, including immediates."""
+    """Return the instruction of a text such as ``add.s32 d, a, b``, whose operands are arbitrary names or
+    immediates."""
     names = sorted(set(re.findall(r"\b[a-z]\d*\b", text.partition(" ")[2])))
     declared = f".reg .b64 {', '.join(names)};" if names else ""
     (found,) = parse(f".entry k() {{ {declared} {text}; }}").functions["k"].instructions
@@ -30,7 +31,7 @@ def entry_of(text: str) -> Pure:
 
 
 def compute(text: str, *sources):
-    """Return the instruction's results on these lanes; both are integers of the bits."""
+    """Return the instruction's results on these lanes. Both arguments and results are the bits as integers."""
     entry = entry_of(text)
     lanes = [
         np.array(source, f"u{dtype.itemsize}").view(dtype) for source, dtype in zip(sources, entry.sources, strict=True)
@@ -56,7 +57,7 @@ def signed(value: int, width: int) -> int:
 
 
 def integers_of(type_: str) -> st.SearchStrategy[int]:
-    """Draw bits of an integer type: any, and often boundary values."""
+    """Draw bits of an integer type: arbitrary bits, and often values at a limit."""
     width = 8 * TYPE_BYTES[type_]
     ends = [0, 1, 2, (1 << width) - 1, 1 << width - 1, (1 << width - 1) - 1, (1 << width // 2) - 1, 1 << width // 2]
     return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
@@ -76,7 +77,7 @@ LAYOUT = {
 
 
 def value_of(bits: int, type_: str) -> Fraction | float:
-    """Return a fraction, or infinity or NaN; -0 is the float -0.0."""
+    """Return a fraction, infinity or NaN. The value -0 is the float -0.0."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
     negative, exponent = bits >> exponent_bits + fraction_bits & 1, bits >> fraction_bits & (1 << exponent_bits) - 1
@@ -94,7 +95,7 @@ def value_of(bits: int, type_: str) -> Fraction | float:
 
 
 def bits_of(value: Fraction | float, type_: str, mode: str = "rn") -> int:
-    """Return the bits of the value rounded once, with NaN like the GPU's. -0.0 and infinities are floats."""
+    """Return the bits of the value rounded once, with NaN as on the GPU. The values -0.0 and infinity are floats."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     width = exponent_bits + fraction_bits
     bias = (1 << exponent_bits - 1) - 1
@@ -133,18 +134,18 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
 
 
 def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
-    """Flush like `flushed`, unless it rounds to a normal number with unlimited exponents."""
+    """Flush like `flushed`, unless the result rounds to a normal number with unlimited exponents."""
     least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     unit = least / (1 << LAYOUT[type_][1] + 1)
-    rest = (least - abs(value)) / unit  # how far below it, in units below it
+    rest = (least - abs(value)) / unit  # the distance below it in its units
     up = rest < 1 if mode == ("rm" if value < 0 else "rp") else mode == "rn" and rest <= Fraction(1, 2)
     return value if up else flushed(value, type_)
 
 
 def floats_of(type_: str) -> st.SearchStrategy[int]:
-    """Draw bits of a format: any; or few ones in the significand, with exponents that often meet, so that sums tie."""
+    """Draw bits of a format: arbitrary bits, or few ones in the significand with near exponents, so that sums tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias, top = (1 << exponent_bits - 1) - 1, (1 << exponent_bits) - 1
     single = st.integers(0, fraction_bits - 1).map(lambda place: 1 << place)

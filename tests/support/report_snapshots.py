@@ -1,4 +1,4 @@
-"""Complete reports of the example kernels, as they are in ``tests/data/reports``.
+"""The complete reports of the example kernels, which ``tests/data/reports`` contains.
 
 ``make bless`` (``python -m tests.support.report_snapshots``) writes them and shows the difference.
 """
@@ -26,7 +26,8 @@ import write_findings  # noqa: E402
 
 
 def of_kind(kind: str) -> str:
-    """Return the reports of a kernel of ``tools/finding_kernels.py``: wrong, and fixed."""
+    """Return the reports of a kernel of ``tools/finding_kernels.py``: those of the wrong kernel and of the fixed
+    one."""
     sides = (("-", "wrong"), ("+", "fixed"))
     return "".join(
         f"==== {title}\n{_text(write_findings.reported(kind, side), write_findings.lines_of(kind, side))}"

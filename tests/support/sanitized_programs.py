@@ -1,4 +1,4 @@
-"""Run scripts of the fake runtime under ``cuda-tma sanitize``, in this process or in a process of its own."""
+"""Runs of scripts of the fake runtime under ``cuda-tma sanitize``, in this process or in a separate one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Sanitized(NamedTuple):
 
     @property
     def skipped(self) -> list[str]:
-        """Return the reasons why launches were not judged."""
+        """Return the reasons why launches were not checked."""
         return [launch["skipped"] for launch in self.answer["launches"] if launch["skipped"]]
 
 
@@ -43,12 +43,13 @@ def environment(folder: Path) -> dict[str, str]:
         packages.mkdir()
         copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # A program that may only write short files must not leave a part of a module's bytecode: imports of it would fail.
+    # A program that may write only short files must not leave an incomplete file of bytecode, because imports of it
+    # would fail.
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _prepared(folder: Path, text: str, options: Sequence[str]) -> list[str]:
-    """Write the script; return the arguments of the command, whose document goes to ``out.json``."""
+    """Write the script, and return the arguments of the command, whose document goes to ``out.json``."""
     (folder / "script.py").write_text(BEGINNING + text + "\n", "utf-8")
     return ["sanitize", "--json", "out.json", "--schedules", "2", *options, "--", "python", "script.py"]
 

@@ -1,6 +1,6 @@
 """The spelling of every exact scalar instruction of the simulator's table, for comparison with a GPU.
 
-Operands are letters; a number represents itself. Approximations and instructions on other lanes are left out.
+An operand is a letter or a number. Approximations and instructions on other lanes are not included.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _conversions() -> Iterator[str]:
     for to, of in product(integers, integers):
         if to != of:
             yield f"cvt.{to}.{of} d, a"
-            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):  # only if there is something to saturate
+            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):  # only if a result can saturate
                 yield f"cvt.sat.{to}.{of} d, a"
-    eight = ("u8", "s8")  # ptxas supports no conversion between them and bf16
+    eight = ("u8", "s8")  # ptxas supports no conversion between these types and bf16
     for of, to in product(integers, floats):
         if to != "bf16" or of not in eight:
             yield from (f"cvt.{mode}.{to}.{of} d, a" for mode in MODES)

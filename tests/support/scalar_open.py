@@ -1,4 +1,4 @@
-"""Results of scalar instructions that PTX leaves open, or that ptxas computes differently from PTX."""
+"""Results of scalar instructions that PTX leaves undefined, or that ptxas computes differently from PTX."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def may_differ(step: Step, one: int, other: int) -> bool:
-    """Return whether results may differ: for a NaN of abs, neg or cvt, and any of f64, PTX defines no bits."""
+    """Return whether results may differ: PTX defines no bits for a NaN of abs, neg, cvt, or any instruction of f64."""
     words = step.text.partition(" ")[0].split(".")
     if words[0] not in ("abs", "neg", "cvt") and "f64" not in words:
         return False
@@ -19,9 +19,9 @@ def may_differ(step: Step, one: int, other: int) -> bool:
 
 
 def loses_sat(step: Placed, steps: Sequence[Placed], used: tuple[int, ...], found: int) -> bool:
-    """Return whether it is a mad.hi.sat.s32 that wraps, next to a product of the same two registers.
+    """Return whether the instruction is a mad.hi.sat.s32 that wraps, next to a product of the same two registers.
 
-    ptxas 12.8, 13.0 and 13.1 take one IMAD.WIDE for both, from -O1 on, and the saturation is lost (seen in machine
+    ptxas 12.8, 13.0 and 13.1 emit one IMAD.WIDE for both from -O1 on, which does not saturate (seen in machine
     code, and on an H200 with driver 580).
     """
     if not step.step.text.startswith("mad.hi.sat.s32"):

@@ -1,8 +1,8 @@
-"""Random sequences of scalar instructions: as PTX for a GPU, and with the results of each step by the simulator's
+"""Random sequences of scalar instructions, as PTX for a GPU, and with the results of each step by the simulator's
 table.
 
 A warp runs a sequence, its lanes on different values. Every result is stored and read again, so that ptxas compiles
-each step for any values. Each step is judged by itself, on the values that the GPU had before it.
+each step for any values. Each step is checked by itself, on the values that the GPU had before it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _MOVES = {"b16": "u16", "b32": "u32", "b64": "u64"}
 
 @dataclass(frozen=True)
 class Step:
-    """One form: its instructions, the letters that it reads from the pools, and those that it writes, in order."""
+    """A form: its instructions, the letters that it reads from the pools, and the letters that it writes, in order."""
 
     text: str
     instructions: tuple[tuple[Instruction, Pure], ...]
-    reads: tuple[tuple[str, str], ...]  # letter, pool
+    reads: tuple[tuple[str, str], ...]  # the letter and its pool
     writes: tuple[tuple[str, str], ...]
 
 
@@ -67,7 +67,7 @@ def _step(text: str) -> Step:
 
 
 def _letters(part: str) -> list[str | None]:
-    """Return each operand's letters, spread; None for a number."""
+    """Return the letters of all operands in one list, with None for a number."""
     operands = re.findall(r"\w+", part.partition(" ")[2])
     return [operand if operand.isalpha() else None for operand in operands]
 
@@ -81,7 +81,7 @@ def _pool(dtype: np.dtype) -> str:
 
 @dataclass(frozen=True)
 class Program:
-    """The forms, the registers that each reads (numbers, taken modulo the pool's size), and the input values."""
+    """The forms, the registers that each reads (numbers modulo the pool's size), and the input values."""
 
     picks: tuple[tuple[int, tuple[int, ...]], ...]
     offset: int
@@ -92,7 +92,7 @@ MOST_STEPS, MOST_READS = 6, 5
 
 
 def program_of(seed: int) -> Program:
-    """Draw each form with the same probability, which no strategy gives by itself."""
+    """Draw each form with the same probability, which no strategy of Hypothesis provides."""
     random = Random(seed)
     picks = [
         (random.randrange(len(forms())), tuple(random.randrange(64) for _ in range(MOST_READS)))
@@ -120,7 +120,7 @@ class Placed:
 
 
 def placed(program: Program) -> list[Placed]:
-    """Give every read letter a register that is written before it; later registers are read more often."""
+    """Assign every read letter a register that is written before it. Later registers are read more often."""
     held = dict.fromkeys(POOLS, PER_POOL)
     slot, found = 0, []
     for form, choices in program.picks:
@@ -144,11 +144,11 @@ def placed(program: Program) -> list[Placed]:
 MOST_SLOTS = 4 * MOST_STEPS
 
 
-# ---- as PTX ----
+# ---- the text in PTX ----
 
 
 def ptx_of(programs: Sequence[Program]) -> str:
-    """Return one entry, whose CTA i runs sequence i: 32 lanes; `inputs` and `outputs` are u64 [sequence, slot,
+    """Return one entry, whose CTA i runs sequence i in 32 lanes. `inputs` and `outputs` are u64 [sequence, slot,
     lane]."""
     labels = ", ".join(f"S{i}" for i in range(len(programs)))
     bodies = "\n".join(f"S{i}: {{\n{chr(10).join(_body(program))}\nret;\n}}" for i, program in enumerate(programs))
@@ -207,11 +207,11 @@ def _spelled(each: Placed) -> str:
     return " ".join(parts)
 
 
-# ---- what goes in ----
+# ---- inputs ----
 
 
 def inputs_of(programs: Sequence[Program]) -> np.ndarray:
-    """Return u64 [sequence, loaded register, lane]: boundary values, ties, and values that are not numbers."""
+    """Return u64 [sequence, loaded register, lane]: values at limits, ties, infinities and NaN."""
     found = np.zeros((len(programs), LOADED, LANES), np.uint64)
     for row, program in zip(found, programs, strict=True):
         for place in range(LOADED):
@@ -254,11 +254,11 @@ def _floats(exponent_bits: int, fraction_bits: int) -> list[int]:
 
 
 def _put_ties(row: np.ndarray, offset: int) -> None:
-    """Fill the last lanes, in which the first three registers of each width are factors and a term whose sum is almost
-    a tie.
+    """Fill the last lanes with two factors and a term whose sum is almost a tie, in the first three registers of each
+    width.
 
-    (1 + e) * (1 - e) * h, with h half a unit of the term: the distance to the tie is e * e, which float64 loses next to
-    it.
+    The product is (1 + e) * (1 - e) * h, where h is half a unit of the term. The distance to the tie is proportional to
+    e * e, which float64 cannot represent next to 1.
     """
     for pool, layouts in (("b16", ((5, 10), (8, 7))), ("b32", ((8, 23),)), ("b64", ((11, 52),))):
         first = POOLS.index(pool) * PER_POOL
@@ -271,7 +271,7 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
             row[first : first + 3, lane] = near_one[0], scaled & (1 << 1 + exponent_bits + fraction_bits) - 1 | sign, (
                 bias << fraction_bits | (lane >> 2 & 1)
             )  # fmt: skip
-            if lane < 26:  # a product that is subnormal, and rounds to the smallest normal number
+            if lane < 26:  # the product is subnormal, and rounds to the smallest normal number
                 row[first : first + 3, lane] = 1 << fraction_bits, (bias << fraction_bits) - 1, sign
 
 
@@ -280,8 +280,8 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A result that differs, or none. `open` if both are NaN, and PTX does not define the bits; or for a fault of
-    ptxas."""
+    """A result that differs. `open` is true if both results are NaN with undefined bits, or if ptxas causes the
+    difference."""
 
     text: str
     sources: tuple[int, ...]
@@ -289,7 +289,7 @@ class Mismatch:
     expected: int
     open: bool
     error: str = ""
-    program: Program | None = None  # gives the same PTX and inputs again
+    program: Program | None = None  # this program gives the same PTX and inputs again
 
     def __str__(self) -> str:
         if self.error:
@@ -300,7 +300,7 @@ class Mismatch:
 
 
 def mismatches(programs: Sequence[Program], inputs: np.ndarray, outputs: np.ndarray) -> Iterator[Mismatch]:
-    """Compare each step's results with the table's, on the values before it."""
+    """Compare each step's results with the table's, on the values before the step."""
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         yield from (replace(each, program=program) for each in _of_program(program, given, stored))
 
@@ -315,7 +315,7 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
         held |= {register: stored[each.slots[letter]] for letter, register in each.writes.items()}
         try:
             expected = computed(each.step, sources)
-        except Exception as error:  # a fault of the table: the other forms are still compared
+        except Exception as error:  # the table has an error, and the other forms are still compared
             yield Mismatch(each.step.text, (), 0, 0, False, repr(error))
             continue
         for letter in each.writes:
@@ -369,7 +369,7 @@ def _narrowed(words: np.ndarray, dtype: np.dtype) -> np.ndarray:
 
 
 def _widened(result: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Widen as the store of its register does: an 8-bit result fills 16 bits, with its sign."""
+    """Widen a result as the store of its register does: an 8-bit result fills 16 bits, with its sign."""
     if dtype.kind == "b":
         return result.astype(np.uint64)
     if dtype.itemsize == 1:

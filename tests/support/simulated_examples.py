@@ -13,7 +13,7 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from tests.support.hosted_examples import FACTORIES
 
-# Small sizes for a simulator; in each, a tile crosses an edge.
+# Small sizes for the simulator. In each, a tile crosses an edge.
 SIZES = {
     "copy_2d": ((70, 600),),
     "transpose": ((72, 140),),
@@ -28,13 +28,13 @@ MULTIPROCESSORS = 2
 
 
 def run_simulated(name, source=None):
-    """Run an example's cases, and rivals, on the simulator; raise an AssertionError if a result is wrong, or a kernel
-    has an error."""
+    """Run an example's cases and rivals on the simulator. Raise an AssertionError if a result is wrong, or a kernel has
+    an error."""
     module = example(name)
     module.SOURCE = source or module.SOURCE
     for attribute, value in simulated().items():
         setattr(module, attribute, value)
-    module.bank_conflicts = lambda *_: 1  # a changed tile may have conflicts
+    module.bank_conflicts = lambda *_: 1  # a changed tile may have bank conflicts
     module.driver = SimpleNamespace(cuMemcpyDtoDAsync=lambda to, source, size, stream: ctypes.memmove(to, source, size))
     if not hasattr(module, "cases"):
         module.main()
@@ -45,7 +45,7 @@ def run_simulated(name, source=None):
 
 
 def simulated():
-    """Return a module's GPU objects by their names, from the simulator."""
+    """Return the simulator's objects in place of a module's GPU objects, by their names."""
     return {
         "torch": SimpleNamespace(**{**vars(torch), **FACTORIES}),
         "cuda_tma": SimpleNamespace(**{**vars(cuda_tma), **vars(_Doors())}),
@@ -54,7 +54,7 @@ def simulated():
 
 
 class _Doors:
-    """The objects of the package that the examples use, from the simulator."""
+    """The functions and classes of the package that the examples use, from the simulator."""
 
     def __init__(self):
         gpu = simulate.Device(multiprocessor_count=MULTIPROCESSORS)
@@ -84,7 +84,7 @@ class _Kernel:
 
 
 class _Map:
-    """A map whose address can change to another tensor of the same form."""
+    """A map whose address can change to that of another tensor with the same geometry."""
 
     def __init__(self, gpu, tensor, options):
         self.gpu, self.options, self.form = gpu, options, _form(tensor)
@@ -100,7 +100,7 @@ class _Map:
 
 
 class _Maps:
-    """Maps in the simulated memory."""
+    """Several maps in the simulated memory."""
 
     def __init__(self, gpu, tensors, options):
         raw = b"".join(bytes(gpu.create_tensor_map(tensor, options)) for tensor in tensors)

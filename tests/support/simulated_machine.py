@@ -1,4 +1,4 @@
-"""The simulator in place of the GPU of tests/gpu/header_kernels.py: the same kernels, memory and launches."""
+"""The simulator in place of the GPU of tests/gpu/header_kernels.py, with the same kernels, memory and launches."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kernel_of(shape: str, statement: str) -> object:
 
 
 class Machine:
-    """A simulated GPU and a piece of its memory; a launch with a finding fails."""
+    """A simulated GPU and an allocation in its memory. A launch with a finding fails."""
 
     def __init__(self):
         self.gpu = simulate.Device(compute_capability=(9, 0))
@@ -40,7 +40,7 @@ class Machine:
         return self.buffers[name][:count].copy()
 
     def run(self, shape, statement, places=(), *, params=None, count=0, grid=1) -> None:
-        """Run one launch: a cluster with one CTA for each place; `grid` counts clusters."""
+        """Run one launch: a cluster with one CTA for each place. The argument `grid` counts clusters."""
         ctas = max(len(places), 1)
         config = simulate.Config(grid=(grid, 1, 1), block=128, cluster=ctas, shmem_size=WINDOW_BYTES + 1024)
         arguments = (
@@ -52,7 +52,7 @@ class Machine:
         self.gpu.launch(config, kernel_of(shape, statement), *arguments).raise_for_errors()
 
     def load(self, statement, places, count, params=None, shape="load") -> np.ndarray:
-        """Return the content of each CTA's window afterwards, one row each."""
+        """Return the content of each CTA's window after the launch, one row for each CTA."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 

@@ -63,25 +63,25 @@ extern "C" __global__ void add_rows(const float* x, float* total, float* squares
 
 
 def scale(compile: Any) -> Any:
-    """Make y = factor * x, by tiles of 32 x 32."""
+    """Compute y = factor * x, in tiles of 32 x 32."""
     return compile(SCALE, "scale")
 
 
 def racing_scale(compile: Any) -> Any:
-    """Make the same without a fence between the proxies."""
+    """Compute the same without a fence between the proxies."""
     return compile(SCALE.replace("fence_proxy_async();", ""), "scale")
 
 
 def partial_sums(compile: Any) -> Any:
-    """Make partial = the sums of the upper half of the rows, and of the lower half."""
+    """Compute partial = the sums of the upper half of the rows, and of the lower half."""
     return compile(COLUMN_SUMS, "partial_sums")
 
 
 def column_sums(compile: Any) -> Any:
-    """Make sums += the sum of both halves."""
+    """Compute sums += the sum of both halves."""
     return compile(COLUMN_SUMS, "column_sums")
 
 
 def add_rows(compile: Any) -> Any:
-    """Make total += the sums of columns; squares = their sums of squares."""
+    """Compute total += the sums of columns, and squares = their sums of squares."""
     return compile(ADD_ROWS, "add_rows")

@@ -1,4 +1,4 @@
-"""Launches that both doors refuse, and launches that both accept: parameters, arguments, configuration."""
+"""Launches that cuda_tma and the simulator both refuse, or both accept: parameters, arguments, configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Foreign:
 
 
 class Wrong(NamedTuple):
-    """A refused launch; its error contains `words`."""
+    """A refused launch, whose error contains `words`."""
 
     name: str
     parameters: str
@@ -51,12 +51,13 @@ def array(*shape: int, dtype: str = "float32") -> np.ndarray:
 
 
 def mapped(**keywords: Any) -> Callable[..., Any]:
-    """Return a tensor map that each door makes."""
+    """Return a tensor map that the tested launch function's package makes."""
     return lambda make: make(array(64, 64), **keywords)
 
 
 def configured(**fields: Any) -> core.LaunchConfig:
-    """Return a LaunchConfig whose fields are assigned: its constructor asks the driver for some of them."""
+    """Return a LaunchConfig by assignment of its fields, because its constructor queries the driver for some of
+    them."""
     config = core.LaunchConfig(grid=1, block=32)
     for name, value in fields.items():
         setattr(config, name, value)

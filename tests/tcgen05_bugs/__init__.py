@@ -1,9 +1,10 @@
 """Wrong uses of tensor memory and tcgen05, each with its fixed twin (``-DFIXED``).
 
-``public/`` has defects of public repositories, reduced to kernels of our own; ``rules/`` has one kernel for a rule of
-the PTX ISA. Both were written from the rules, before the checks. The first lines of a kernel state its `source`, the
-`bug`, the `kind` of the finding and, if they are not 128 and 1, the number of threads (`block`) and of CTAs in the
-cluster, which is the grid (`cluster`). A finding may name each line that ends in ``// culprit``.
+``public/`` contains defects of public repositories, reduced to kernels of this project. ``rules/`` contains one kernel
+for each rule of the PTX ISA. All kernels were written from the rules, before the checks. The first lines of a kernel
+state its `source`, the `bug` and the `kind` of the finding. They also state the number of threads (`block`) if it is
+not 128, and the number of CTAs of the one cluster in the grid (`cluster`) if it is not 1. A finding may name each line
+that ends in ``// culprit``.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ class WrongUse:
     Attributes
     ----------
     name, text : str
-        Of its file.
+        The name and the text of the file.
     source, bug : str
-        The public thread or the section of the PTX ISA; the defect.
+        The public thread or the section of the PTX ISA, and the defect.
     kinds : tuple of str
-        Kinds of finding, each of which fits.
+        The kinds of finding that are right.
     block, cluster : int
     """
 
@@ -42,12 +43,12 @@ class WrongUse:
 
     @property
     def code(self) -> str:
-        """CUDA C++ whose lines are those of the file."""
+        """Return CUDA C++ whose lines are those of the file."""
         return f'{PRELUDE}\n#line 1 "{self.name}.cu"\n{self.text}'
 
     @property
     def culprits(self) -> set[int]:
-        """The lines that a finding may name."""
+        """Return the lines that a finding may name."""
         return {number for number, line in enumerate(self.text.splitlines(), 1) if line.endswith("// culprit")}
 
 

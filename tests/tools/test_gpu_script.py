@@ -1,4 +1,4 @@
-"""tools/gpu.sh, with stand-ins for the parts of a GPU machine: the commands that it runs, and its record."""
+"""Tests of tools/gpu.sh with replacements for the parts of a GPU machine: the commands that it runs, and its record."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ exit $status
 
 @pytest.fixture
 def script(tmp_path):
-    """Run it, and return (exit status, the commands, RESULTS.md)."""
+    """Return a function that runs the script, and returns (exit status, the commands, RESULTS.md)."""
     if shutil.which("bash") is None:
         pytest.skip("needs bash")
     for name, text in (("python3", PYTHON), ("compute-sanitizer", SANITIZER)):
@@ -70,7 +70,7 @@ def test_stages_are_chosen(script):
 
 def test_the_sanitizer_runs_over_tests_and_examples(script):
     status, commands, added = script(CUDA_TMA_STAGES="sanitize", CUDA_TMA_TOOLS="memcheck synccheck")
-    assert status == 1  # status of gemm
+    assert status == 1  # the exit status of gemm
     run = [command for command in commands if not command.startswith("sanitizer")]
     assert (
         len(run)

@@ -1,4 +1,5 @@
-"""``docs/sanitizer.md`` contains the simulator's present report of every kind; the fixed kernels have no findings."""
+"""Tests that ``docs/sanitizer.md`` contains the simulator's report of every kind, and that the fixed kernels are
+right."""
 
 import sys
 from pathlib import Path

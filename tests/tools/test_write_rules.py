@@ -1,4 +1,4 @@
-"""The generated pages of docs/ match the tables."""
+"""Tests that the generated pages of docs/ match the tables."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Right launches of cuda_tma: compile, launch, prepare, a tensor map, a typed map, memory of the device."""
+"""Right launches of cuda_tma through compile, launch and prepare, with a tensor map, a typed map and device memory."""
 
 import numpy as np
 

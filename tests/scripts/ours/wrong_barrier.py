@@ -1,4 +1,4 @@
-"""A thread reads its neighbor's value in shared memory without a barrier."""
+"""A kernel in which a thread reads its neighbor's value in shared memory without a barrier."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Threads beyond the end of the array write."""
+"""A kernel whose threads write beyond the end of the array."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A sum without an atomic operation, over two blocks."""
+"""A sum over two blocks without an atomic operation."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The barrier expects half of the bytes that the copy delivers."""
+"""A copy whose barrier expects half of the bytes that the copy delivers."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A load beyond the tensor, in a kernel that TileLang compiles without its checks of bounds."""
+"""A load beyond the tensor, in a kernel that TileLang compiles without bounds checks."""
 
 import tilelang
 import tilelang.language as T

@@ -1,4 +1,4 @@
-"""Each block stores half of the next block's elements, too."""
+"""A kernel in which each block also stores half of the next block's elements."""
 
 import tilelang
 import tilelang.language as T

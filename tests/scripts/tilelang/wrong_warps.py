@@ -1,4 +1,4 @@
-"""Warpgroup 1 multiplies the tiles without a wait for the copies of warpgroup 0."""
+"""A kernel in which warpgroup 1 multiplies the tiles without a wait for the copies of warpgroup 0."""
 
 import tilelang
 import tilelang.language as T

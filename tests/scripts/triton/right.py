@@ -1,4 +1,4 @@
-"""Right kernels of Triton: their results equal torch's, and none has an error."""
+"""Right kernels of Triton: their results equal torch's, and the sanitizer reports no error in them."""
 
 import torch
 import triton
@@ -76,7 +76,7 @@ def printed(x):
 
 
 def compare_with_cublas():
-    """Compare sums of 8-bit floating types, of which tensor cores keep fewer bits than float32 has."""
+    """Compare sums of 8-bit floating-point types, for which tensor cores keep fewer bits than float32 has."""
     a, b = (torch.randn(64, 128, device=DEVICE).to(torch.float8_e4m3fn) for _ in range(2))
     c, reference = (torch.empty(64, 64, device=DEVICE, dtype=torch.float8_e4m3fn) for _ in range(2))
     maps = [TensorDescriptor.from_tensor(each, [64, 64]) for each in (a, b, c)]

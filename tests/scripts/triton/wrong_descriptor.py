@@ -1,4 +1,4 @@
-"""Two programs store the same tile through a tensor map."""
+"""A kernel in which two programs store the same tile through a tensor map."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Each program stores half of the next program's block, too."""
+"""A kernel in which each program also stores half of the next program's block."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A flag without release and acquire does not order the data."""
+"""A flag without release and acquire, which does not order the data."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""The load of the last block reads beyond the tensor."""
+"""A load without a mask, which reads beyond the tensor in the last block."""
 
 import torch
 import triton

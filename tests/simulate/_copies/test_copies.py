@@ -1,4 +1,4 @@
-"""Asynchronous copies on the simulator: every form, in every order of completion, against NumPy and the emulator."""
+"""Tests of asynchronous copies: every form, in every order of completion, against NumPy and the emulator."""
 
 from __future__ import annotations
 

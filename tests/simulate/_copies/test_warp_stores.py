@@ -1,4 +1,4 @@
-"""A TMA instruction that all lanes of a warp execute: a store is one store, loads and reductions are one for each lane.
+"""Tests of a TMA instruction in all lanes of a warp: it is one store, but a load or a reduction for each lane.
 
 Recorded on an H200: ptxas emits one UTMASTG where the operands are uniform, and a loop over the lanes for a load and a
 reduction. CuTe DSL lets 32 lanes execute each store.
@@ -102,7 +102,7 @@ def test_stores_of_the_same_bytes_by_two_warps_are_advice(body):
     assert {each.severity for each in launched(compiled(body), strict=True)[0].findings} == {"error"}
 
 
-@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])  # all of it, and only the last element
+@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])  # the whole array, and only its last element
 @pytest.mark.parametrize("body", ["two_tiles", "two_bulk"])
 def test_stores_of_other_bytes_by_two_warps_race(body, second):
     report, _, _ = launched(compiled(body, second))
@@ -123,7 +123,7 @@ def test_a_bulk_reduction_by_all_lanes_runs_once_per_lane():
 
 def test_a_load_by_all_lanes_runs_once_per_lane():
     report, _, out = launched(compiled("load"), schedules=1)
-    assert {finding.kind for finding in report.errors} <= {"race"}  # 32 loads to one tile
+    assert {finding.kind for finding in report.errors} <= {"race"}  # 32 loads of the same tile
     assert out[:64].tolist() == [3 * i for i in range(64)]
 
 

@@ -1,6 +1,6 @@
-"""A launch with a seed has one report, byte for byte: in each process, on one core and on all, in each Python version.
+"""Tests of determinism: the report of a seed is equal in all processes and Python versions, with any number of cores.
 
-Each Python version and each machine compares the facts of the report with one file. Sentences may change.
+Each Python version and each machine compares the facts of the report with one file. The sentences are not in the file.
 """
 
 import json
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 EXPECTED = ROOT / "tests" / "data" / "racing_report.json"
 
-# 128 threads: each stores to shared memory and reads the element of another warp, and 16 bytes come by cp.async.
+# Each of 128 threads stores to shared memory and reads the element of another warp, and cp.async copies 16 bytes.
 PTX = """.version 9.0
 .target sm_90
 .address_size 64
@@ -52,7 +52,7 @@ CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else
 
 
 def report(hash_seed: str = "0", cores: int = len(CORES)) -> bytes:
-    """Return the report of a process of its own."""
+    """Return the report of a separate process."""
     pin = f"import os; os.sched_setaffinity(0, {set(CORES[:cores])!r})\n" if cores < len(CORES) else ""
     env = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
     return subprocess.run([sys.executable, "-c", pin + SCRIPT], env=env, check=True, capture_output=True).stdout

@@ -1,4 +1,4 @@
-"""Launches on the simulator: their configurations, sequences of launches, and their progress."""
+"""Tests of launches on the simulator: configurations, sequences of launches, and progress."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_after_an_error_the_rest_does_not_run(gpu, kernel):
     ],
 )
 def test_a_grid_with_clusters_counts_them(gpu, kernel, config, blocks):
-    """cuda.core's LaunchConfig counts so, and is accepted as well."""
+    """With a LaunchConfig of cuda.core, the grid also counts clusters. The simulator accepts such a configuration."""
     out = np.zeros(len(blocks), np.int32)
     gpu.launch(config, kernel("where"), out).raise_for_errors()
     assert out.tolist() == blocks
@@ -93,7 +93,7 @@ def test_progress_counts_completed_schedules(capsys, monkeypatch):
 
 
 def test_an_unknown_descriptor_is_refused(gpu):
-    """A matrix descriptor with a base offset: its effect is not recorded."""
+    """A matrix descriptor has a base offset, whose effect is not recorded."""
     source = r"""
     #include <cuda_tma/wgmma.cuh>
     extern "C" __global__ void product(unsigned long long descriptor, float* out) {
@@ -110,7 +110,7 @@ def test_an_unknown_descriptor_is_refused(gpu):
 
 @pytest.mark.parametrize(("register_bytes", "resident"), [(0, 64), (16_000, 32)])
 def test_registers_of_all_resident_ctas_fit(register_bytes, resident):
-    """Fewer CTAs of kernels with thousands of registers run at the same time."""
+    """Fewer CTAs run at the same time if a kernel has thousands of registers."""
     geometry = Geometry((200, 1, 1), (1024, 1, 1), (1, 1, 1), 132, 200_000, register_bytes)
     assert geometry.resident_ctas == resident
 
@@ -140,7 +140,8 @@ extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {
 
 
 def test_a_map_whose_type_differs_from_the_kernels_is_refused():
-    """A launch on a GPU refuses it as well: the kernel would read with another swizzle than the copy wrote."""
+    """A launch on a GPU refuses it as well, because the kernel would read with a different swizzle from that of the
+    copy."""
     gpu = simulate.Device()
     kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)
     for given in (array, gpu.create_tensor_map(array, box_dim=(32, 32), swizzle="128B")):

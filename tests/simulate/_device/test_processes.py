@@ -1,4 +1,4 @@
-"""Work in forked processes: the same results as here, and schedules with the same report."""
+"""Tests of work in forked processes: the results are equal, and the schedules give the same report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launches and kernels that the simulator refuses, as a GPU, the driver or the assembler does."""
+"""Tests of launches and kernels that the simulator refuses because a GPU, the driver or the assembler refuses them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def gpu():
     ],
 )
 def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
-    """PTX ISA, ".blocksareclusters": the grid of a launch is in clusters."""
+    """With this directive, the grid of a launch counts clusters (PTX ISA, ".blocksareclusters")."""
     counted = np.zeros(1, np.int32)
     gpu.launch(config, gpu.compile(COUNT.format(attribute), "count"), counted).raise_for_errors()
     assert counted[0] == ctas * 64
@@ -67,7 +67,7 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
     ],
 )
 def test_directives_of_ptx_apply(gpu, directives, block, words):
-    """PTX ISA, "Performance-Tuning Directives"."""
+    """The rules are those of "Performance-Tuning Directives" in the PTX ISA."""
     kernel = gpu.load(PTX.format(directives), "k")
     with pytest.raises(ValueError, match=words):
         gpu.launch(Config(1, block), kernel, np.zeros(1, np.float32), 1.0)
@@ -75,14 +75,14 @@ def test_directives_of_ptx_apply(gpu, directives, block, words):
 
 @pytest.mark.parametrize(("directives", "block"), [(".reqntid 64", 64), (".maxntid 8, 4", 32), ("", 1024)])
 def test_launches_that_directives_allow_run(gpu, directives, block):
-    """The product of ``.maxntid`` counts, not each extent."""
+    """The product of the extents in ``.maxntid`` limits a block, and not each extent."""
     out = np.zeros(1, np.float32)
     assert gpu.launch(Config(1, block), gpu.load(PTX.format(directives), "k"), out, 2.5).errors == ()
     assert out[0] == 2.5
 
 
 def test_a_kernel_without_cluster_sizes_needs_them_at_the_launch(gpu):
-    """PTX ISA, ".explicitcluster"."""
+    """The rule is that of ".explicitcluster" in the PTX ISA."""
     kernel = gpu.load(PTX.format(".explicitcluster"), "k")
     with pytest.raises(ValueError, match=r"\.explicitcluster\): pass cluster"):
         gpu.launch(Config(1, 32), kernel, np.zeros(1, np.float32), 1.0)
@@ -97,7 +97,8 @@ def test_directives_in_the_text_of_a_compiler():
 
 
 def test_ptx_gives_the_type_of_a_float(gpu):
-    """Without C++, a launch on a GPU passes the bits of an int, which are another number."""
+    """PTX contains the type of the parameter. Without C++, a launch on a GPU passes the bits of an int, which are
+    another number."""
     kernel = gpu.load(PTX.format(""), "k")
     assert [each.type for each in kernel.parameters] == [None, "float"]
     with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was passed; pass 2\.0"):
@@ -156,7 +157,7 @@ def test_settings_of_numpy_are_taken():
 
 
 def test_a_suppression_may_be_text(gpu):
-    """The text has the form of the fixture's mark."""
+    """The text has the form of the arguments of the fixture's mark."""
     text = "out-of-bounds:PTX line 9:the array is a stand-in"
     gpu = simulate.Device(suppressions=[text])
     assert gpu.suppressions == (simulate.Suppression.parse(text),)
@@ -182,7 +183,7 @@ def test_invalid_kernel_is_refused(gpu):
 
 
 def test_a_map_without_grid_constant_is_refused_in_the_words_of_a_compiler(gpu, nvrtc):
-    """The headers place an unknown instruction there: cuda_tma/refuse.cuh."""
+    """The headers place an unknown instruction there (cuda_tma/refuse.cuh), which a compiler reports."""
     words = (
         r"^kernel 'copied' does not compile for compute_90a: copied.cu\(8\): this TensorMap is a copy in local memory: "
         "declare the parameter as const __grid_constant__ TensorMap and pass it on by reference"
@@ -205,7 +206,7 @@ def test_a_map_with_grid_constant_runs(gpu):
 
 @pytest.fixture
 def nvrtc():
-    """Compile from C++ to PTX, without the simulator."""
+    """Compile C++ to PTX, without the simulator."""
     from cuda_tma._compile.nvrtc import request, run
 
     return lambda source: run(request(source, "copied", target="compute_90a")).ptx

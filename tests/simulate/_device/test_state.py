@@ -1,4 +1,4 @@
-"""The state that launches share: several threads use it, and an interrupt leaves it unchanged."""
+"""Tests of the state that launches share: several threads use it, and an interrupt does not change it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def numbers(value):
 
 
 def test_threads_launch_on_one_device(ptx):
-    """Each kernel reads its own parameters, by a generic address."""
+    """Each kernel reads its own parameters through a generic address."""
     gpu, sums = Device(), np.zeros(4, np.int32)
     kernel = gpu.load(ptx, "sum")
 
@@ -105,7 +105,7 @@ def test_an_interrupt_leaves_memory_as_the_first_schedule_does(ptx, interrupt, s
 
 
 def test_an_interrupt_leaves_a_read_only_view_read_only(ptx, interrupt_inside, monkeypatch):
-    """The interrupted launch used the array itself."""
+    """The interrupted launch used the array itself, without a copy."""
     gpu, out = Device(), np.zeros(1, np.int32)
     kernel, view = gpu.load(ptx, "sum"), out.view()
     view.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Addresses in registers: the sum of a 32-bit register and an offset has 32 bits."""
+"""Tests of addresses in registers: the sum of a 32-bit register and an offset has 32 bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from cuda_tma import simulate
 
-# Triton compiles a reversed read this way: the register is below the variable, and the offset leads back into it.
+# Triton compiles a reversed read to this form: the register is below the variable, and the offset leads back into it.
 REVERSED = """
 .version 8.7
 .target sm_90a

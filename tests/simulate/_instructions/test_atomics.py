@@ -1,4 +1,4 @@
-"""Atomics of many threads at few addresses: the results of a sequence, computed quickly."""
+"""Tests of atomics of many threads at few addresses: the simulator quickly computes the results of a sequence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGERS = ("add", "and", "or", "xor", "min", "max", "exch", "cas", "inc", "dec"
 
 
 def one_after_the_other(view, items, sources, combine):
-    """Compute the result by PTX, word by word."""
+    """Compute the results of the atomics in sequence by PTX, one element after another."""
     old = np.empty(len(items), view.dtype)
     for lane, item in enumerate(items):
         old[lane] = view[item]
@@ -45,7 +45,7 @@ def test_integers_are_combined_one_after_the_other(op, data):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("special", [1.0, np.nan, np.inf, 1e-42])
 def test_floats_are_added_one_after_the_other(dtype, special):
-    """Each sum is rounded; the instruction decides about subnormals and NaN."""
+    """Each sum is rounded. The instruction determines the treatment of subnormals and NaN."""
     draw = np.random.default_rng(5)
     values = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 6, 500)).astype(dtype)
     values[250] = special

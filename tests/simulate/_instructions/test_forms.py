@@ -1,4 +1,4 @@
-"""Rare forms of instructions: each has its documented effect, and none is taken for another."""
+"""Tests of rare forms of instructions: each has its documented effect, or an error."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_atomics_of_vectors(launched):
 
 
 def test_sixteen_bytes_are_compared_as_bits(launched):
-    """In NumPy they are a complex number, and this one does not equal itself."""
+    """In NumPy these bytes are a complex number with a NaN, which does not equal itself."""
     nan = 0x7FF8000000000000
     o = np.array([nan, 1, 5, 6, *[0] * 6], np.uint64)
     launched("wide", 1, o)
@@ -128,7 +128,7 @@ def test_bits_are_not_read_as_another_type(launched, given, text):
 
 
 def test_an_unknown_form_is_reported(gpu):
-    """The error contains opcode and line, for any unknown form."""
+    """The error contains the opcode and the line of any unknown form."""
     for text in ("red.global.add.v4.s7 [%0], {%1};", "atom.global.add.f99 %1, [%0], %1;", "st.global.q32 [%0], %1;"):
         source = f'extern "C" __global__ void k(int* o) {{ int a = 1; asm volatile("{text}" :: "l"(o), "r"(a)); }}'
         with pytest.raises(simulate.UnsupportedInstruction, match=text.split()[0]):
@@ -172,7 +172,7 @@ IN_REGISTERS = """
 
 
 def test_calls_that_pass_registers_and_numbers(gpu):
-    """No compiler of C++ emits them; ptxas accepts them."""
+    """No C++ compiler emits such calls, and ptxas accepts them."""
     o = np.zeros((32, 3), np.uint32)
     gpu.launch(Config(1, 32), gpu.load(IN_REGISTERS, "k"), o).raise_for_errors()
     assert o.tolist() == [[x + 5, 9, 3 * x] for x in range(32)]

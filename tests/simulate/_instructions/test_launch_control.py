@@ -1,4 +1,4 @@
-"""``clusterlaunchcontrol``: a cluster takes over the work of clusters that have not begun."""
+"""Tests of ``clusterlaunchcontrol``: a cluster takes over the work of clusters that have not begun."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# Each CTA marks its index, then takes over another one, until a request fails.
+# Each CTA marks its index, and then takes over CTAs until a request fails.
 KERNEL = """
 extern "C" __global__ void kernel(int *done, int *by) {
     __shared__ alignas(16) unsigned long long response[2];
@@ -94,7 +94,7 @@ def test_a_response_for_each_cta_of_a_cluster():
 
 
 def test_clusters_are_canceled():
-    """Half of a small grid begins; the others are canceled, or begin after a cluster has ended."""
+    """Half of the clusters of a small grid begin. The others are canceled, or begin after a cluster has ended."""
     gpu = simulate.Device("10.0")
     kernel = gpu.compile(KERNEL.replace("QUERY", VECTOR), "kernel")
     done, by = np.zeros((1, 8), np.int32), np.full((1, 8), -1, np.int32)

@@ -1,4 +1,4 @@
-"""TMA with ``.cta_group::2``: the mbarrier of one CTA of a pair counts the bytes of both."""
+"""Tests of TMA with ``.cta_group::2``: the mbarrier of one CTA of a pair counts the bytes of both CTAs."""
 
 from __future__ import annotations
 

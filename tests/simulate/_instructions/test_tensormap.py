@@ -1,4 +1,4 @@
-"""``tensormap.replace`` at dimensions beyond the map's rank, and at dimensions that no map has."""
+"""Tests of ``tensormap.replace`` at dimensions beyond the map's rank, and beyond the largest rank."""
 
 from __future__ import annotations
 

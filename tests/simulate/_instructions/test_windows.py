@@ -1,4 +1,4 @@
-"""Instructions of .shared::cta access the shared memory of their own CTA; those of .shared::cluster that of each
+"""Tests of the windows of shared memory: .shared::cta is that of the executing CTA, .shared::cluster that of each
 CTA."""
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# In each CTA of a cluster of two the first thread has the addresses of `data` and `bar` in CTA `rank ^ far`.
+# In each CTA of a cluster of two, the first thread has the addresses of `data` and `bar` in CTA `rank ^ far`.
 SOURCE = r"""
 extern "C" __global__ void __cluster_dims__(2) k(const int* in, int* out, int far) {
     __shared__ alignas(128) unsigned data[64];
@@ -37,7 +37,7 @@ extern "C" __global__ void __cluster_dims__(2) k(const int* in, int* out, int fa
 LINE = 1 + SOURCE.splitlines().index("        asm volatile(STATEMENT  // the line of the finding")
 _GENERIC = ".reg .b64 g; cvt.u64.u32 g, %2; cvta.shared::cluster.u64 g, g;"
 _STORED = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
-# Each has operands there (%1), remote (%2), in (%3), out (%4); %0 is a result.
+# The operands of each instruction: local (%1), remote (%2), input (%3) and output (%4); %0 is a result.
 OF_ONE_CTA = {
     "ld": "ld.shared::cta.u32 %0, [%1];",
     "ld.plain": "ld.shared.u32 %0, [%1];",
@@ -60,7 +60,7 @@ OF_ONE_CTA = {
     "mov.u32 %0, 0;",
     "ldmatrix": "{ .reg .b32 r; ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [%1]; mov.u32 %0, 0; }",
 }
-# Instructions on another CTA's memory, and the resulting `data[0] + value` in CTA 0.
+# Instructions that access another CTA's memory, and the resulting `data[0] + value` in CTA 0.
 OF_THE_CLUSTER = {
     "ld": ("ld.shared::cluster.u32 %0, [%1];", 100),
     "ld.generic": ("{ .reg .b64 g; cvt.u64.u32 g, %1; cvta.shared::cluster.u64 g, g; ld.u32 %0, [g]; }", 100),

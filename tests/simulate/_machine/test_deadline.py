@@ -1,4 +1,4 @@
-"""A launch, or the loading of its PTX, ends at the time limit, with an error and the findings until then."""
+"""Tests of the time limit of a launch, or of the load of its PTX: an error, and the findings until then."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COUNTS = (
     "add.u64 %rd1, %rd1, 1;\nbra L;\n}\n"
 )
 LIMIT_SECONDS = 0.3
-MOST_SECONDS = 3.0  # on a busy machine
+MOST_SECONDS = 3.0  # a longer limit for busy machines
 SENTENCE = "the launch reached the time limit of 0.3 s after "
 
 
@@ -50,7 +50,7 @@ def test_a_loop_that_counts(settings, threads):
 
 
 def test_a_long_text_without_a_loop():
-    """The running group never reaches a branch."""
+    """The running group of threads never reaches a branch."""
     text = COUNTS.replace("L:\n", "L:\n" + "add.u64 %rd1, %rd1, 1;\n" * 20_000)
     gpu = simulate.Device(time_limit=LIMIT_SECONDS, multiprocessor_count=32)
     kernel = loaded_without_limit(gpu, text)
@@ -80,7 +80,7 @@ ret;
 
 
 def test_one_instruction():
-    """Each of 1,024 threads formats 30,000 percent signs, until there are 4 million."""
+    """Each of 1,024 threads formats 30,000 percent signs, until the output has 4 million characters."""
     data = b"%%" * 30_000
     gpu = simulate.Device(time_limit=LIMIT_SECONDS)
     kernel = loaded_without_limit(gpu, HEAD + PRINTS.format(bytes=",".join(map(str, data))))

@@ -1,4 +1,4 @@
-"""The simulated machine: running and waiting threads, the places of memory, and a report at the end of every launch."""
+"""Tests of the simulated machine: running and waiting threads, memory, and a report at the end of every launch."""
 
 from __future__ import annotations
 
@@ -246,7 +246,7 @@ def test_a_spinning_thread_does_not_starve_the_thread_that_sets_the_flag(run):
 
 
 def test_a_block_may_wait_for_a_later_block(run):
-    """It begins in the slots of blocks that have ended."""
+    """The later block begins when a block has ended, in its slot."""
     out = np.zeros(20, np.int32)
     run("flag_of_later_block", Config(20, 1024), np.zeros(1, np.int32), out, max_steps=100_000)
     assert out.all()
@@ -317,7 +317,7 @@ def test_read_only_memory_is_not_written(gpu, ptx):
     assert out.tolist() == [0, 1, 2, 3]
 
 
-# ---- what goes wrong ----
+# ---- errors of kernels ----
 
 DEFECTS = {
     "endless": ((1, 32), (np.zeros(1, np.int32),), "no-progress", "a loop does not end"),

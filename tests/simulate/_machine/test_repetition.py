@@ -1,4 +1,4 @@
-"""Endless loops are found because they return to an earlier state; other loops run to their end."""
+"""Tests of the detection of endless loops: a loop that returns to an earlier state never ends; other loops run on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def gpu() -> simulate.Device:
 
 @pytest.mark.parametrize("name", ["polls", "locked", "writes_the_same", "turns_round"])
 def test_a_loop_that_changes_nothing(gpu, name):
-    """The budget is the default of a launch, four million steps."""
+    """The limit is the default of a launch, four million steps."""
     (finding,) = gpu.launch(Config(2, 32), gpu.compile(SOURCE, name), np.array([0, 1, 0], np.int32)).findings
     steps = re.match(r"after (\d+) steps the kernel is where it has been before", finding.message)[1]
     line = 1 + SOURCE[: SOURCE.index(f"void {name}(")].count("\n")

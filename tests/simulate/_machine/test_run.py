@@ -1,4 +1,4 @@
-"""A launch continues where hardware continues; if it ends at a finding, a suppression of that finding gives no
+"""Tests of a launch after a finding: it continues where hardware continues. If it ends, a suppression gives no
 verdict."""
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from cuda_tma import simulate
 from cuda_tma.__main__ import main
 from cuda_tma.simulate import Suppression
 
-# ThunderKittens does this: each lane of a warp initializes the mbarrier. Recorded: an H200 continues after a second
-# init.
+# ThunderKittens contains this code: each lane of a warp initializes the mbarrier. Recorded: an H200 continues after a
+# second init.
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

@@ -1,4 +1,4 @@
-"""Threads that wait for time to pass, again and again."""
+"""Tests of threads that wait repeatedly until the time of a wait is up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Products on the simulator equal the recorded H200's, bit for bit: every type, wgmma and mma.sync."""
+"""Tests of products on the simulator: they equal the recorded H200's bit for bit, for every type, wgmma and
+mma.sync."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def decoded(element: str, bits: np.ndarray) -> np.ndarray:
 
 
 def result(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray | None, instruction: str = "wgmma") -> np.ndarray:
-    """Return the result as bits, from bits."""
+    """Return the bits of the result for the bits of the operands."""
     with np.errstate(all="ignore"):
         x, y = decoded(form.a, a), decoded(form.b, b)
         z = None if c is None else decoded(form.sums, c)
@@ -49,8 +50,7 @@ def test_recorded(form, instruction):
 
 
 def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite: str) -> np.ndarray:
-    """Draw bits of a type: any; with exponents so near that terms are partly cut; or often subnormal, infinite or
-    NaN."""
+    """Draw bits of a type: arbitrary bits, exponents so near that terms are partly cut, or many special values."""
     format = BITS[element]
     if suite == "any":
         bits = rng.integers(0, 2 ** (8 * format.itemsize), shape)
@@ -67,7 +67,7 @@ def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite:
 @pytest.mark.parametrize("suite", ["any", "near", "ends"])
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_any_bits(form, suite):
-    """Results equal the model in integers, for K of one instruction, and of the shortest mma.sync."""
+    """The results equal the model in integers, for K of one instruction, and of the shortest mma.sync."""
     rng = np.random.default_rng(zlib.crc32(f"{form}{suite}".encode()))
     for k, columns in ((form.k, 40), (form.k // 2, 8)):
         shapes = ((5, 16, k), (5, columns, k), (5, 16, columns))
@@ -82,7 +82,7 @@ def test_any_bits(form, suite):
 @pytest.mark.parametrize("form", [form for form in FLOATING if form.sums == "f32"], ids=str)
 @pytest.mark.parametrize("add", [False, True])
 def test_in_registers(form, add):
-    """Results in registers equal those of arrays bit for bit, for any registers; no other register changes."""
+    """The results in arbitrary registers equal those of arrays bit for bit, and no other register changes."""
     rng = np.random.default_rng(7)
     n, lanes, rows = 24, np.array([256, 0, 512]), rng.permutation(40)[:12]
     a, b = (drawn(rng, element, (3, size, form.k), "ends") for element, size in ((form.a, 64), (form.b, n)))
@@ -105,7 +105,7 @@ def test_more_than_an_instruction_has_is_refused():
 
 
 def test_without_c():
-    """C has no exponent to align to, and a product of zeros is +0."""
+    """Without C, no term has the exponent of C, and a product of zeros is +0."""
     form = FORMS[0]
     a, b, c = operands(form)
     assert np.array_equal(result(form, a, b, None), result(form, a, b, np.zeros_like(c)))
@@ -113,7 +113,8 @@ def test_without_c():
 
 
 def test_a_small_term_is_cut():
-    """25 bits below the largest term it is whole, 26 below it is lost; for e4m3 in wgmma 13 and 14."""
+    """A term of 2^-25 of the largest term is exact, and one of 2^-26 is lost. For e4m3 in wgmma the limits are 2^-13
+    and 2^-14."""
     a = np.array([[[1.0, 2.0**-25]], [[1.0, 2.0**-26]]])
     ones = np.ones((2, 1, 2))
     less = np.full((2, 1, 1), -1.0)

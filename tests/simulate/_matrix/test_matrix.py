@@ -1,4 +1,4 @@
-"""Tensor cores of the simulator: operands as TMA writes them, registers as in the PTX ISA's figures."""
+"""Tests of the simulated tensor cores: operands as TMA writes them, registers as in the figures of the PTX ISA."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def element_bytes(type_: str) -> int:
 
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], type_: str) -> np.ndarray:
-    """Return small integers, which every type has."""
+    """Return small integers, which every type can represent."""
     return rng.integers(0 if type_ == "u8" else -6, 7, shape).astype(np.float64)
 
 
 def encoded(values: np.ndarray, type_: str) -> np.ndarray:
-    """Return values as bytes; the last axis is longer by their size."""
+    """Return values as bytes. The last axis is longer by the size of a value."""
     bits = values.astype(DTYPES[type_]) if type_ in DTYPES else FORMATS[type_].encode(values)
     return np.ascontiguousarray(bits).view(np.uint8)
 
 
 def sums_as_registers(sums: np.ndarray, d_type: str) -> np.ndarray:
-    """Distribute a 64 x N matrix among 128 threads by the ISA, "Register Fragments for wgmma.mma_async.m64nNk16"."""
+    """Distribute a 64 x N matrix among 128 threads (PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16")."""
     count = sums.shape[1] // 2
     i, t = np.ogrid[:count, :128]
     values = sums[t // 32 * 16 + i // 2 % 2 * 8 + t % 32 // 4, i // 4 * 8 + t % 4 * 2 + i % 2]
@@ -71,7 +71,8 @@ def gathered(smem: np.ndarray, addresses: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(("a_type", "b_type", "d_type"), TYPES)
 @pytest.mark.parametrize("in_registers", [False, True], ids=["shared", "registers"])
 def test_products_of_every_type(a_type, b_type, d_type, in_registers):
-    """K-major, in 128B tiles, the second 32 bytes of K; every N that differs in its handling; added accumulators."""
+    """The tiles are K-major with a 128-byte swizzle, and the product uses the second 32 bytes of K. The test covers
+    every N that takes a different path, and added accumulators."""
     rng = np.random.default_rng(1)
     size, mode = element_bytes(a_type), SWIZZLES[2]
     k = 32 // size
@@ -128,7 +129,7 @@ def test_both_orders_in_every_swizzle(a_major, b_major, mode):
 
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_core_matrices_without_a_swizzle(major):
-    """Distances are arbitrary: here each matrix is 3 * 128 bytes from the next along M or N, and 5120 along K."""
+    """The offsets are arbitrary: the next matrix is 3 * 128 bytes away along M or N, and 5120 bytes along K."""
     rng = np.random.default_rng(3)
     b = numbers(rng, (64, 16), "f16")
     data = encoded(b if major == "K" else b.T, "f16")
@@ -196,8 +197,8 @@ def test_an_unknown_base_offset_is_refused():
 @pytest.mark.parametrize(("a_type", "b_type", "d_type"), TYPES)
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_mma_sync(a_type, b_type, d_type, pieces):
-    """ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" and its siblings, counted in bytes; two
-    warps."""
+    """The source is "Matrix Fragments for mma.m16n8k16 with floating point type" and related sections of the PTX ISA,
+    in bytes. Two warps execute the product."""
     rng = np.random.default_rng(5)
     k = 16 * pieces // element_bytes(a_type)
     a, b = numbers(rng, (2, 16, k), a_type), numbers(rng, (2, 8, k), b_type)
@@ -231,8 +232,8 @@ def test_mma_sync(a_type, b_type, d_type, pieces):
     ("types", "end"), [("s4.s4", ""), ("u4.s4", ".satfinite"), ("b1.b1", ".and.popc"), ("b1.b1", ".xor.popc")]
 )
 def test_mma_sync_of_parts_of_a_byte(types, end, pieces):
-    """Counted in bytes like the others; the first element is in the lowest bits. ptxas accepts .satfinite at the
-    end."""
+    """The layout counts bytes as for other types. The first element is in the lowest bits. ptxas accepts .satfinite at
+    the end."""
     bits = {"s": 4, "u": 4, "b": 1}
     a_type, b_type = types.split(".")
     k, rng = 128 * pieces // bits[a_type[0]], np.random.default_rng(9)

@@ -1,4 +1,4 @@
-"""The kernels of the GPU tests of products, on the simulator: header and simulator agree on every operand."""
+"""Tests of the kernels of the GPU tests of products, on the simulator: header and simulator agree on every operand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_
 GPU = simulate.Device()
 DTYPES = {"bf16": "u2", "f16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "u1", "u8": "u1"}
 SUMS = {"float": np.float32, "int": np.int32, "unsigned": np.float16}
-STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}  # two f16 of 3
+STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}  # two f16 registers of the value 3
 BF16 = Form("bf16", "bf16", "float")
-# Form, N, A in registers, negated: each kind of types and operands, N at both ends.
+# Form, N, A in registers, negated: each combination of types and operands, with the least and the greatest N.
 WGMMA = [
     (BF16, 8, False, True),
     (BF16, 256, False, False),
@@ -97,7 +97,7 @@ def test_wgmma_without_a_swizzle(majors):
 
 
 def test_wgmma_of_typed_tiles():
-    """Arrays are arguments for typed maps; A and B consist of several boxes."""
+    """The arguments for typed maps are arrays. A and B consist of several boxes."""
     a, b = (integers("f16", shape, 8).astype(np.float16) for shape in ((64, 128), (128, 128)))
     out = np.full((64, 128), np.nan, np.float32)
     config = simulate.Config(grid=1, block=128, shmem_size=(64 + 128) * 256)

@@ -1,4 +1,4 @@
-"""CUDA C++'s ``nvcuda::wmma`` on the simulator: every type and shape, against NumPy."""
+"""Tests of CUDA C++'s ``nvcuda::wmma`` on the simulator: every type and shape, against NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __device__ void multiply(const In* a, const In* b, const Out* c, Out* out) {
     wmma::store_matrix_sync(out + warp * M * N, sums, M, wmma::mem_col_major);
 }
 """
-TYPES = {  # its name in wmma, its type in memory, its NumPy type; for the accumulators
+TYPES = {  # the name in wmma, the type in memory, the NumPy type; the same for the accumulators
     "half": ("half", "half", np.float16, ("float", np.float32)),
     "half to half": ("half", "half", np.float16, ("half", np.float16)),
     "bf16": ("__nv_bfloat16", "__nv_bfloat16", bfloat16, ("float", np.float32)),
@@ -39,7 +39,7 @@ TYPES = {  # its name in wmma, its type in memory, its NumPy type; for the accum
     "double": ("double", "double", np.float64, ("double", np.float64)),
 }
 SQUARE, LOW, HIGH = (16, 16, 16), (8, 32, 16), (32, 8, 16)
-CASES = [  # whether B is by rows
+CASES = [  # whether B is row-major
     ("half", SQUARE, True), ("half", LOW, False), ("half", HIGH, True), ("half to half", SQUARE, False),
     ("bf16", LOW, True), ("bf16", HIGH, False), ("s8", SQUARE, True), ("s8", LOW, False), ("u8", HIGH, True),
     ("tf32", (16, 16, 8), False), ("double", (8, 8, 4), True),

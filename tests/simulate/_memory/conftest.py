@@ -1,4 +1,4 @@
-"""A simulated GPU and two kernels that use arrays as memory."""
+"""A simulated GPU, and two kernels that use arrays as memory."""
 
 from __future__ import annotations
 

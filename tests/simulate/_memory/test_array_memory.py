@@ -1,4 +1,4 @@
-"""Arrays as memory of kernels on the simulator: each is there as long as it lives, at its own address."""
+"""Tests of arrays as memory of kernels: each array is mapped until it is deleted, at an address of its own."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_freed_memory_is_unmapped(gpu, put, library):
 
 
 def test_memory_that_is_used_again_is_another_array(gpu, put, torch):
-    """The next tensor, which is slightly longer, gets the storage that a resize frees."""
+    """The next tensor is slightly longer, and gets the storage that the resize frees."""
     for length in range(700, 750):
         tensor = torch.zeros(length)
         gpu.launch(FOUR, put, tensor).raise_for_errors()
@@ -86,12 +86,12 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
     del array
     assert memory() is None
     gpu.launch(FOUR, put, zeros(4)).raise_for_errors()
-    assert segments(gpu) == before  # this launch's array in place of the one that ended
+    assert segments(gpu) == before  # the array of this launch replaces the deleted array
 
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, trace):
-    """They are as long as the array, and are freed without a collection of cycles."""
+    """The notes are as long as the array. They are freed without a collection of cycles."""
     made = []
 
     class Kept(device.Sanitizer):
@@ -189,7 +189,7 @@ def test_two_parts_that_a_third_array_joins_are_refused(gpu):
 
 
 def test_an_array_whose_strides_are_negative_is_mapped_from_its_lowest_byte(gpu, put):
-    """It owns its memory: its first element is the last one there."""
+    """The array owns its memory, and its first element has the highest address."""
     owner = np.ndarray(8, np.float32, bytearray(32), offset=28, strides=(-4,))
     owner[:] = 0
     address = gpu.address(owner)
@@ -231,7 +231,7 @@ def test_temporaries_stay_until_the_launch_ends(gpu, add):
 
 
 def test_an_array_that_ends_in_another_thread_stays_until_the_launch_ends(gpu, ptx, monkeypatch):
-    """The kernel has its address, and the last reference is dropped while the kernel runs."""
+    """The last reference is dropped while the kernel runs and has the array's address."""
     arrays, out = [np.ones(4, np.float32)], zeros(4)
     address, run = gpu.address(arrays[0]), device.run
 

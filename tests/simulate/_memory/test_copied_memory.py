@@ -1,4 +1,4 @@
-"""Copies of a GPU's allocations, up to a number of bytes in all."""
+"""Tests of copies of a GPU's allocations, whose total size is limited."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE = 4096
 
 @pytest.fixture
 def two_pages(monkeypatch) -> CopiedMemory:
-    """Return memory of at most 2 of the allocations, each of which is one page."""
+    """Return memory that holds at most 2 of the allocations, each of which is one page."""
     monkeypatch.setattr(allocations, "allocation", lambda address: (address // PAGE * PAGE, PAGE))
     monkeypatch.setattr(allocations, "copied", lambda address, size: np.full(size, address // PAGE, np.uint8))
     return CopiedMemory(2 * PAGE)

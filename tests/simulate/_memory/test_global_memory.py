@@ -1,4 +1,4 @@
-"""The segments of global memory, found by their addresses."""
+"""Tests of the segments of global memory, which are found by their addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_memory_takes_over_segments_in_any_order():
 
 
 def test_a_memory_takes_over_many_segments_in_one_step():
-    """Single additions, which each copy the list, would take minutes."""
+    """Single additions would each copy the list, and take minutes."""
     memory, starts = GlobalMemory(), range(0, 256 * 200_000, 256)
     data = np.zeros(64, np.uint8)
     memory.restore([Segment(start, data, "") for start in starts], [], starts.stop)

@@ -1,4 +1,4 @@
-"""Zeros whose untouched pages take no memory."""
+"""A test of arrays of zeros whose untouched pages take no memory."""
 
 from __future__ import annotations
 

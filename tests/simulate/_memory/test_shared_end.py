@@ -1,4 +1,4 @@
-"""The end of a CTA's shared memory: the last byte may be used, the next one is a finding."""
+"""Tests of the end of a CTA's shared memory: an access to its last byte is right, one to the next byte is a finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Local memory of all resident threads, up to a number of bytes in all."""
+"""Tests of the limit on the local memory of all resident threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that the tests of ``hostile`` and their neighbors share."""
+"""Names that the tests of ``hostile`` and related tests share."""
 
 from __future__ import annotations
 

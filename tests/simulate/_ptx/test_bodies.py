@@ -1,4 +1,5 @@
-"""Bodies of functions are read at their first use, with the lines and the names of their place in the text."""
+"""Tests of bodies of functions: they are parsed at their first use, with the lines and names of their place in the
+text."""
 
 from __future__ import annotations
 

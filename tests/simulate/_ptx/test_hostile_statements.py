@@ -1,4 +1,4 @@
-"""Statements of PTX that are nearly right: each is refused with its line, ends in a finding, or runs."""
+"""Tests of statements of PTX with small mistakes: each is refused with its line, ends in a finding, or runs."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ FAR = "18446744073709551615"
 )
 @pytest.mark.parametrize("space", ["", ".global", ".shared", ".local"])
 def test_an_address_wraps_around(address, space):
-    """2**64 - 1 is -1, which is not the address of any byte."""
+    """The value 2**64 - 1 is -1 as an offset, and is not the address of any byte."""
     text = f".global .b8 x[64]; .shared .b8 s[64];\n.visible .entry f()\n{{\n{REGISTERS} .local .b8 l[64];\n"
     report = launched(f"{text}ld{space}.u8 %r2, {address};\nst{space}.u8 {address}, %r2;\nret;\n}}\n", 1)
     assert {finding.kind for finding in report.errors} <= {"out-of-bounds", "fault", "cluster"}
@@ -174,7 +174,7 @@ def test_an_atomic_with_a_cache_policy_runs():
 
 @pytest.mark.parametrize("threads", [32, 64])
 def test_a_wgmma_of_a_part_of_a_warpgroup_is_a_fault(threads):
-    """Several blocks at the same time have 128 threads together."""
+    """The blocks that run at the same time have 128 threads together, but a warpgroup belongs to one block."""
     text = ".visible .entry f()\n{\nwgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;\nret;\n}\n"
     gpu = simulate.Device()
     (finding,) = gpu.launch(Config(8, threads), gpu.load(HEAD + text, "f")).errors

@@ -1,4 +1,4 @@
-"""PTX as values: the parser accepts all output of NVRTC and nvcc, and refuses other text with its line."""
+"""Tests of the parser of PTX: it accepts all output of NVRTC and nvcc, and refuses other text with its line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.include import _header, _targets, _wgmma
 from tests.include._header import ptx
 
 DATA = Path(__file__).parents[2] / "data"
-LINE_INFO = (DATA / "line_info.ptx").read_text()  # of line_info.cu
+LINE_INFO = (DATA / "line_info.ptx").read_text()  # the line in line_info.cu
 
 
 def body(text: str):
@@ -92,14 +92,14 @@ def test_opcodes_are_split_and_guarded():
 
 
 def test_directives_may_be_adjacent():
-    """cuda_fp16.hpp writes them this way."""
+    """cuda_fp16.hpp writes them without a separator."""
     found = body("{.reg.b32 a;.reg.pred p;.shared.align 8.b32 x;mov.b32 a,x;}")
     assert [register.type for register in found.registers] == ["b32", "pred"]
     assert (found.variables["x"].align, found.instructions[0].operands) == (8, (Register(0), Symbol("x")))
 
 
 def test_scopes_have_registers_and_labels_of_their_own():
-    """Inline asm in an unrolled loop: the same names, twice."""
+    """Inline asm in an unrolled loop has the same names twice."""
     once = "{ .reg .pred p; .reg .b32 %r<2>;\n again: mov.b32 %r1, 7; @p bra again; bra done; }"
     found = body(f".reg .b32 %r<2>; {once} {once} mov.b32 %r1, 8; done: ret;")
     assert [register.name for register in found.registers] == ["%r0", "%r1", "p", "%r0", "%r1", "p", "%r0", "%r1"]
@@ -160,7 +160,7 @@ def test_initializers_that_are_addresses():
     assert variables["z"].references == (Reference(0, "y", mask=0xFF), Reference(1, "y", mask=0xFF00))
 
 
-# ---- what nvcc writes ----
+# ---- output of nvcc ----
 
 
 def test_output_of_nvcc_for_functions_and_variables():
@@ -193,7 +193,7 @@ def test_places_list_the_inlined_calls():
 
 
 def statements(text: str) -> int:
-    """Count the instructions of a PTX text in another way: statements with a semicolon that are not directives."""
+    """Count the instructions of a PTX text without the parser: statements with a semicolon that are not directives."""
     text = re.sub(r"//[^\n]*|^\s*\.loc[^\n]*", "", text.split("\t.file")[0], flags=re.MULTILINE)
     bodies = re.findall(r"^\{$(.*?)^\n\}$", text, re.MULTILINE | re.DOTALL)
     found = re.split(r";", re.sub(r"\w+\s*:\s*\.(branch|call)\w+", ".", "".join(bodies)))

@@ -1,4 +1,4 @@
-"""Long runs of integers: a table has the same bytes, whether its numbers are read together or one by one."""
+"""Tests of long runs of integers: a table has the same bytes if its numbers are parsed together or one by one."""
 
 from __future__ import annotations
 

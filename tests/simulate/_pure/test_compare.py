@@ -1,4 +1,5 @@
-"""Comparisons, selections and approximations of the simulator; and instructions that its table lacks."""
+"""Tests of comparisons, selections and approximations of the simulator, and of instructions that it does not
+support."""
 
 from __future__ import annotations
 
@@ -68,7 +69,7 @@ def test_selection():
 
 # ---- approximations ----
 
-# The errors that PTX documents, relative or (sin, cos) absolute, over these ranges.
+# The errors that PTX documents over these ranges, relative or (for sin and cos) absolute.
 APPROXIMATE = {
     "ex2": (-126, 127, np.exp2, 2**-22.5),
     "lg2": (0.5, 2, np.log2, None),
@@ -117,7 +118,7 @@ def test_approximations_where_they_are_exact(text, given, wanted):
 
 @pytest.mark.parametrize(("name", "function"), [("rcp", lambda x: 1 / x), ("rsqrt", lambda x: x**-0.5)])
 def test_upper_halves_of_f64(name, function):
-    """ISA, "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64": 20 bits of mantissa in, 20 out."""
+    """The instructions read and return 20 bits of mantissa (PTX ISA, "rcp.approx.ftz.f64", "rsqrt.approx.ftz.f64")."""
     values = np.geomspace(1e-200, 1e200, 501)
     found = np.array(compute(f"{name}.approx.ftz.f64 d, a", values.view(np.uint64).tolist()), np.uint64)
     assert (found & np.uint64(0xFFFFFFFF) == 0).all()
@@ -127,7 +128,7 @@ def test_upper_halves_of_f64(name, function):
 
 
 def test_division_by_a_huge_number_is_zero():
-    """ISA, "div": for div.approx and a divisor beyond 2 ** 126."""
+    """The result of div.approx with a divisor beyond 2 ** 126 is zero (PTX ISA, "div")."""
     huge, infinite, one = 0x7F000000, 0x7F800000, 0x3F800000
     assert compute("div.approx.f32 d, a, b", [one, infinite], [huge, huge]) == [0, 0x7FFFFFFF]
     assert compute("div.full.f32 d, a, b", [one], [huge]) == [0x00400000]

@@ -1,4 +1,4 @@
-"""Floating-point instructions of the simulator compared with fractions, rounded once."""
+"""Tests of floating-point instructions, against fractions that are rounded once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def negated(value):
 
 
 def total(a, b, mode):
-    """Return a + b, for fractions, infinities, NaN and -0.0."""
+    """Return a + b for fractions, infinities, NaN and -0.0."""
     if a == b == 0 and negative(a) and negative(b):
         return -0.0
     if isnan(a) or isnan(b) or isinf(a) or isinf(b):
@@ -81,7 +81,7 @@ def fused(a, b, c, mode):
 
 
 def encoded(value, type_, mode="rn", ftz=False, sat=False, relu=False):
-    """Return the bits of a value; None for an f64's NaN, whose bits PTX leaves open."""
+    """Return the bits of a value, or None for a NaN of f64, whose bits PTX leaves open."""
     if isnan(value) and type_ == "f64":
         return None
     bits = bits_of(flushed_result(value, type_, mode) if ftz else value, type_, mode)
@@ -128,7 +128,7 @@ def test_fused(data, type_):
 @settings(max_examples=60)
 @given(st.data(), st.sampled_from(["add", "sub", "mul", "fma"]), st.sampled_from(DIRECTIONS), st.booleans())
 def test_pairs_of_f32(data, name, mode, ftz):
-    """Both halves of 64 bits give the results of the instruction for one f32."""
+    """Both halves of the 64 bits equal the results of the instruction for one f32."""
     operands = ["a", "b", "c"][: 3 if name == "fma" else 2]
     lane = st.tuples(*[floats_of("f32")] * len(operands))
     lower, upper = (data.draw(st.lists(lane, min_size=5, max_size=5)) for _ in range(2))
@@ -140,7 +140,8 @@ def test_pairs_of_f32(data, name, mode, ftz):
 
 
 def test_a_scalar_operand_of_a_pair_of_f32():
-    """3.0 and 1.0 are added to each lane's pair of 1.0 and 2.0; .sat and a min of pairs do not exist."""
+    """The instruction adds 3.0 and 1.0 to each lane's pair of 1.0 and 2.0. It has no .sat, and no min of pairs
+    exists."""
     entry = lookup(instruction("add.f32x2 d, a, b"))
     found = entry.compute(np.array([0x3F80000040000000] * 2, np.uint64), np.uint64(0x404000003F800000))
     assert found.tolist() == [0x4080000040400000] * 2
@@ -153,7 +154,7 @@ def test_a_scalar_operand_of_a_pair_of_f32():
 @settings(max_examples=30)
 @given(data=st.data())
 def test_extremes_of_three(name, flags, data):
-    """They are the extremes of two, applied twice; .abs takes magnitudes first."""
+    """The results are the extremes of two values, computed twice. With .abs, they are those of the magnitudes."""
     lanes = data.draw(st.lists(st.tuples(*[floats_of("f32")] * 3), min_size=1, max_size=12))
     a, b, c = zip(*lanes, strict=True)
     of_two = compute(f"{name}{flags}.f32 d, a, b", compute(f"{name}{flags}.f32 d, a, b", a, b), c)
@@ -167,7 +168,7 @@ def test_extremes_of_three(name, flags, data):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(TYPES), st.sampled_from(DIRECTIONS))
 def test_fused_near_a_tie(data, type_, mode):
-    """a * b is half a unit of c, or slightly more or less: double rounding would be wrong there."""
+    """The product a * b is half a unit of c, or slightly more or less, so that double rounding would be wrong."""
     mode = mode if type_ in ("f32", "f64") else "rn"
     exponent_bits, fraction_bits = LAYOUT[type_]
     bias = (1 << exponent_bits - 1) - 1
@@ -206,8 +207,8 @@ def test_flushing_and_saturation(data, kind, flags):
 
 @pytest.mark.parametrize(("type_", "sat"), list(product(("f32", "f16"), (False, True))))
 def test_flushing_just_below_the_least_normal_number(type_, sat):
-    """Results that round to the least normal number are not flushed, in each rounding mode; half a unit below is a
-    tie."""
+    """In each rounding mode, results that round to the least normal number are not flushed. A result half a unit below
+    it is a tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
     minus = 1 << exponent_bits + fraction_bits
@@ -225,8 +226,8 @@ def test_flushing_just_below_the_least_normal_number(type_, sat):
 
 
 def test_observations_just_below_the_least_normal_number():
-    """On an H200, one value rounds to 2**-126 and is not flushed; another is an f32 below it except for its exponent,
-    and is."""
+    """On an H200, one value rounds to 2**-126 and is not flushed. Another is less than 2**-126 and exact with unlimited
+    exponents, and is flushed."""
     for text in ("mad.rn.ftz.sat.f32", "fma.rn.ftz.f32"):
         assert compute(f"{text} d, a, b, c", [0xB1D5D18A], [0x00800000], [0x00800000]) == [0x00800000]
         assert compute(f"{text} d, a, b, c", [0x00800000], [0x3F7FFFFF], [0]) == [0]
@@ -263,7 +264,8 @@ def test_square_roots(data, type_, mode):
 
 
 def long_root(value: Fraction) -> Fraction:
-    """Return the square root to many bits, with the last bit set if it is inexact: then it rounds like the root."""
+    """Return the square root to many bits. Its last bit is set if the root is inexact, so that it rounds like the exact
+    root."""
     shift = 2 * (200 + max(0, value.denominator.bit_length()))
     whole = value.numerator * (1 << shift) // value.denominator
     root = isqrt(whole)
@@ -349,7 +351,7 @@ def test_testp(type_):
 
 
 def test_special_values_of_every_pair():
-    """All pairs of special values of f32, for add and mul, are compared with NumPy, with NaN like the GPU's."""
+    """For add and mul, all pairs of special values of f32 are compared with NumPy, with NaN as on the GPU."""
     special = np.uint32([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001])
     a, b = np.array(list(product(np.concatenate([special, special | 1 << 31]), repeat=2)), np.uint32).T.copy()
     for name, ufunc in (("add", np.add), ("mul", np.multiply)):

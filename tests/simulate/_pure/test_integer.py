@@ -1,4 +1,4 @@
-"""Integer instructions of the simulator compared with Python's integers."""
+"""Tests of integer instructions of the simulator, against Python's integers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def truncated(a: int, b: int) -> int:
 
 
 def check(text: str, sources: str, expected, data, count: int = 12):
-    """Compare on lanes that Hypothesis draws; `sources` are types, or ``#`` for a shift count."""
+    """Compare the results on lanes that Hypothesis draws. The `sources` are types, or ``#`` for a shift count."""
     strategy = st.tuples(*(COUNTS if name == "#" else integers_of(name) for name in sources.split()))
     lanes = data.draw(st.lists(strategy, min_size=1, max_size=count))
     found = compute(text, *zip(*lanes, strict=True))
@@ -100,9 +100,9 @@ def test_saturation(data):
 def test_mad_hi_sat_as_ptxas_computes_it():
     """ptxas 13.0 adds the high half and the third source, and saturates by the signs of both and of their sum.
 
-    For the first operands an H200's driver computes 0x6ebe1be4, the sum without saturation. It occurs next to a mul.lo
-    of the same two: ptxas takes one IMAD.WIDE for both, which does not saturate (`scalar_open.loses_sat`). PTX requires
-    saturation.
+    For the first operands an H200's driver computes 0x6ebe1be4, the sum without saturation. This occurs next to a
+    mul.lo of the same operands. For both instructions ptxas emits one IMAD.WIDE, which does not saturate
+    (`scalar_open.loses_sat`). PTX requires saturation.
     """
 
     def by_signs(a, b, c):
@@ -352,7 +352,7 @@ def test_prmt(data):
         return found
 
     check("prmt.b32 d, a, b, c", "b32 b32 b32", general, data)
-    # ISA, "prmt": the bytes of {b, a} by mode and selector, from the most significant on.
+    # PTX ISA, "prmt": the bytes of {b, a} by mode and selector, beginning with the most significant byte.
     a, b = [0x03020100] * 4, [0x07060504] * 4
     for mode, rows in {
         "f4e": "3210 4321 5432 6543", "b4e": "5670 6701 7012 0123", "rc8": "0000 1111 2222 3333",

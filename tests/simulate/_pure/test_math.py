@@ -1,6 +1,6 @@
-"""CUDA's mathematical functions, compiled by NVRTC and run by the simulator, compared with Python's.
+"""Tests of CUDA's mathematical functions on the simulator, against Python's. NVRTC compiles them.
 
-They are long programs of scalar instructions, in which one wrong rounding would appear.
+The functions are long programs of scalar instructions, and one wrong rounding would change a result.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# Errors in units of the last place, with some margin: CUDA C++ Programming Guide, "Mathematical Functions".
+# Errors in units of the last place with a margin (CUDA C++ Programming Guide, "Mathematical Functions").
 ONE = {
     "sin": (math.sin, 2), "cos": (math.cos, 2), "tan": (math.tan, 4), "asin": (math.asin, 4), "acos": (math.acos, 4),
     "atan": (math.atan, 3), "sinh": (math.sinh, 4), "cosh": (math.cosh, 3), "tanh": (math.tanh, 3),

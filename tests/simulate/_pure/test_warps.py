@@ -1,4 +1,4 @@
-"""Exchanges between lanes of a warp, compared with the PTX ISA's pseudocode, lane by lane."""
+"""Tests of exchanges between lanes of a warp, against the pseudocode of the PTX ISA, lane by lane."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def members(mask: int) -> list[int]:
 
 
 def shuffled(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
-    """Return the source lane by ISA, "shfl.sync", and whether it is in the segment."""
+    """Return the source lane by "shfl.sync" of the PTX ISA, and whether the lane is in the segment."""
     b, clamp, segment = b & 31, c & 31, c >> 8 & 31
     last, first = (lane & segment) | (clamp & ~segment & 31), lane & segment
     if mode == "up":
@@ -61,7 +61,7 @@ def test_shuffles(mode, offsets, controls):
     ("mode", "c", "first"), [("up", 0, [0, 0, 1]), ("down", 31, [1, 2, 3]), ("bfly", 31, [1, 0, 3])]
 )
 def test_shuffles_as_cuda_has_them(mode, c, first):
-    """These are __shfl_up_sync and its siblings for a whole warp, by one."""
+    """The test runs the PTX of __shfl_up_sync and its related functions for a whole warp, with a distance of one."""
     found = entry_of(f"shfl.sync.{mode}.b32 d, a, b, c, e").compute(
         active(0xFFFFFFFF), warp(range(32)), *(warp([each] * 32) for each in (1, c, 0xFFFFFFFF))
     )
@@ -133,7 +133,7 @@ def test_other_forms_are_unknown(text):
 @pytest.mark.parametrize("operation", ["min", "max"])
 @pytest.mark.parametrize("modifiers", ["", ".abs", ".NaN", ".abs.NaN"])
 def test_floats_are_reduced(operation, modifiers):
-    """sm_100: the least or largest number; a NaN counts only with .NaN, or if there is no number."""
+    """On sm_100 the result is the least or largest number. A NaN counts only with .NaN, or if there is no number."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(3, 32)).astype(np.float32)
     values[1, 3::5], values[2] = np.nan, np.nan

@@ -1,4 +1,4 @@
-"""Statements that a finding names in addition to its accesses, as the fix may be next to neither."""
+"""Tests of the statements that a finding names in addition to its accesses, because the fix may be next to neither."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def findings_of(name: str) -> tuple[simulate.Finding, ...]:
 
 
 def mark_of(name: str, places: tuple) -> str:
-    """Return the mark of the line of a place in the kernel."""
+    """Return the mark of the source line of a place in the kernel."""
     line = next(place.line for place in reversed(places) if place.file.endswith(f"{name}.cu"))
     return LINES[line - 1].partition("// ")[2]
 

@@ -1,4 +1,4 @@
-"""One cause is one finding, under one schedule or several: an unrolled loop has one statement and many of PTX."""
+"""Tests that one cause is one finding, under one schedule or several, also in an unrolled loop."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# A whole warp initializes each mbarrier, as ThunderKittens does, and the compiler unrolls the loop.
+# A whole warp initializes each mbarrier, as in ThunderKittens, and the compiler unrolls the loop.
 SOURCE = """
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

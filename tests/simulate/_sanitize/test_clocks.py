@@ -1,4 +1,4 @@
-"""Clocks that share rows among the threads of a warp equal plain ones, with a row for each thread."""
+"""Tests of clocks that share rows among the threads of a warp: they equal plain clocks with a row for each thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS, LANES = CTAS * LANES_OF_CTA, CTAS * LANES_OF_CTA * SLOTS
 
 
 class Plain:
-    """The same clocks, without any sharing."""
+    """The same clocks without shared rows."""
 
     def __init__(self, shape):
         self.rows = np.zeros(shape, np.int32)
@@ -57,7 +57,7 @@ class Plain:
 
 
 def some_lanes(rng: np.random.Generator) -> np.ndarray:
-    """Return lanes of one cluster: one, some of a warp, or warps, adjacent or not, with or without other lanes."""
+    """Return lanes of one cluster: one lane, some lanes of a warp, or whole warps, with or without other lanes."""
     first = rng.integers(SLOTS) * THREADS
     warps = rng.choice(THREADS // 32, rng.integers(1, 5), replace=False)
     lanes = (warps[:, None] * 32 + np.arange(32)).ravel()

@@ -1,4 +1,4 @@
-"""Instructions that need a launch with clusters, as observed on an H200, and others that do not."""
+"""Tests of instructions that need a launch with clusters, as observed on an H200, and of instructions that do not."""
 
 from __future__ import annotations
 

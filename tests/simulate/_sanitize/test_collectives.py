@@ -1,4 +1,4 @@
-"""One lane that arrives for its warp after an instruction of the whole warp: advice, and an error without one."""
+"""Tests of one lane that arrives for its warp: advice after an instruction of the whole warp, otherwise an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# Threads 0 to 127 access `shared`, lane 0 of each warp arrives, and then warp 4 or TMA writes there.
+# Threads 0 to 127 access `shared`, lane 0 of each warp arrives, and then warp 4 or TMA writes to `shared`.
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 #include <cuda_tma/wgmma.cuh>
@@ -170,13 +170,13 @@ def test_products_in_a_loop_are_advice():
 
 
 def test_a_race_in_addition_to_advice_is_an_error():
-    """Warp 0 reads after its shuffle, the others before theirs."""
+    """Warp 0 reads after its shuffle, and the other warps read before theirs."""
     read = "v += get(shared + (t ^ 1));"
     before = f"if (t >= 32) {read} v += __shfl_sync(~0u, v, lane ^ 1); if (t < 32) {read}"
     assert ("race", "error") in kinds(launched(before, STORE))
 
 
-# ---- a map that the elected lane changes again, after the warp has copied it ----
+# ---- a map that the elected lane changes again after the warp has copied it ----
 
 MAPS = r"""
 #include <cuda_tma/tma.cuh>
@@ -211,6 +211,6 @@ def test_a_map_that_is_replaced_after_its_copy_is_advice(ending, expected):
 
 
 def test_warps_that_diverge_and_reconverge():
-    """Some lanes of each turn do not form a slice."""
+    """The active lanes of some turns do not form a slice."""
     body = "for (int i = 0; i < 4; ++i) { if (t / 32 == i) v += elect_one(); v += __shfl_sync(~0u, v, lane ^ 1); }"
     assert launched(body + SYNC, STORE, strict=True) == ()

@@ -1,4 +1,4 @@
-"""Related statements of findings: the threads of a deadlock, also where a wait gives up by itself."""
+"""Tests of the related statements of findings: the threads of a deadlock, also if a wait of the kernel times out."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def launched(name: str, right: bool, **settings: object) -> simulate.Report:
 
 
 def marks_of(name: str, places: tuple) -> set[str]:
-    """Return the marks of the lines of some places within the kernel."""
+    """Return the marks of the source lines of some places in the kernel."""
     lines = {LINES[place.line - 1] for place in places if place.file.endswith(f"{name}.cu")}
     return {line.partition("// ")[2] for line in lines}
 

@@ -1,4 +1,5 @@
-"""Blocks that meet through global memory: with the fences inside or outside, and without the barrier before."""
+"""Tests of blocks that synchronize through global memory, with fences in different places, or without the block
+barrier."""
 
 from __future__ import annotations
 

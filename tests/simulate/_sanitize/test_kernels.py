@@ -1,4 +1,4 @@
-"""Small kernels without a finding, and with a finding as soon as one statement is left out."""
+"""Tests of small kernels: they have no finding, and have one if one statement is left out."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ extern "C" __global__ void product_wait(const __grid_constant__ TensorMap source
     multiply(out, true, RIGHT);  // HERE
 }
 """
-# The kernel: CTAs, threads, and the finding if a statement is left out.
+# For each kernel: its CTAs, its threads, and the finding if a statement is left out.
 KERNELS = {
     "warp": (1, 32, "race", "error"),
     "named": (1, 64, "race", "error"),

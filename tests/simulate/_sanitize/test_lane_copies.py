@@ -1,4 +1,4 @@
-"""``cp.async`` of many lanes, as one operation and one by one: both give the same memory and the same findings."""
+"""Tests of ``cp.async`` in many lanes: as one operation and one by one, memory and findings are equal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ extern "C" __global__ void kernel(const int* in, int* out) {
     __shared__ alignas(16) int tile[2][256];
     int t = threadIdx.x;
 """
-# Bodies for 64 threads and 512 numbers, and the lines of each that an error names.
+# Bodies for 64 threads and 512 numbers, and the lines of each body that an error names.
 BODIES = {
     "right: two stages": (
         """

@@ -1,4 +1,4 @@
-"""Local arrays: reads before a write, and indices beyond the array."""
+"""Tests of local arrays: reads before a write, and indices beyond the array."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __device__ __noinline__ int deep(int n, const int* in) {
 extern "C" __global__ void kernel(const int* in, int* out, int n) {
     const int t = threadIdx.x;
 """
-# `in` is 0, 1, 2, ..., and n is 6. Each has the kind of the finding, and the body.
+# `in` contains 0, 1, 2, ..., and n is 6. Each entry has the kind of the finding, and the body.
 WRONG = {
     "sum_of_eight_of_six": ("uninitialized-read", "int a[8]; fill(a, n); out[t] = sum_of(a, 8);"),
     "never_written": ("uninitialized-read", "int a[8]; if (n > 6) fill(a, 8); out[t] = a[in[t] % 8];"),

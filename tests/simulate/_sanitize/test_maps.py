@@ -1,4 +1,4 @@
-"""Tensor maps in global memory that ordinary stores change; mbarriers that end with unexpected bytes."""
+"""Tests of tensor maps in global memory that ordinary stores change, and of mbarriers whose bytes are still pending."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_right_kernel_has_no_finding(name):
         ("in_a_block", NO_ACQUIRE, "acquire"),
         ("in_a_block", EARLY_ACQUIRE, "acquire"),
         ("in_a_block", NO_FENCES, "acquire"),
-        ("between_blocks", NO_RELEASE, "acquire"),  # without the release, the flag orders nothing either
+        ("between_blocks", NO_RELEASE, "acquire"),  # without the release, the flag does not order the accesses either
         ("between_blocks", LATE_RELEASE, "acquire"),
         ("between_blocks", NO_ACQUIRE, "acquire"),
         ("between_blocks", EARLY_ACQUIRE, "acquire"),

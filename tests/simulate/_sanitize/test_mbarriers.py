@@ -1,4 +1,4 @@
-"""mbarriers that are invalidated while in use, that wait with an old token, or that have one arrival too many."""
+"""Tests of mbarriers that are invalidated while in use, waited for with an old token, or have one arrival too many."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_token_three_phases_old_is_an_error():
     assert is_found(launched(body, 96), "with a token of phase 0", lines_of(body, "// here")[0])
 
 
-# ---- arrivals: the count, and the body ----
+# ---- arrivals: each entry has the count, and the body ----
 
 TOO_MANY = {
     "a thread arrives twice": (96, "arrive(bar);\n if (t == 5) arrive(bar);  // here\n wait(bar, 0);"),

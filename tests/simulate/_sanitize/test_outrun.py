@@ -1,4 +1,4 @@
-"""Operations that are issued before the access or exit that races with them, and the remedies."""
+"""Tests of operations that race with a later access or with the exit of their CTA, and of the remedies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Values that blocks leave for the last one, with the fences of the CUDA C++ Programming Guide, and without."""
+"""Tests of values that the last block reads from others, with and without the fences of the CUDA C++ Programming
+Guide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bugs that public repositories had: found before their fix, no finding after it (`tests/real_bugs`)."""
+"""Tests of bugs of public repositories (`tests/real_bugs`): the bug is found, and the fixed kernel has no finding."""
 
 from __future__ import annotations
 

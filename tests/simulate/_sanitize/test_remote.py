@@ -1,4 +1,4 @@
-"""Shared memory of another CTA that has ended, and fences between proxies in one direction."""
+"""Tests of shared memory of a CTA that has ended, and of fences between proxies in one direction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The complete reports of the kernels of all kinds and of public bugs are those of ``tests/data/reports``."""
+"""Tests that the complete reports of the kernels of all kinds and of public bugs equal those of
+``tests/data/reports``."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Stores of several threads to one word, in no order: a race if they differ, advice if they write the same."""
+"""Tests of unordered stores of several threads to one word: a race if the values differ, advice if they are equal."""
 
 from __future__ import annotations
 

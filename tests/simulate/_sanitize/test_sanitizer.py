@@ -1,4 +1,4 @@
-"""One kernel, and ten ways to make it wrong, each of a kind found in real repositories."""
+"""Tests of one kernel with ten bugs, each of a kind that occurs in public repositories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A release and an acquire order two threads if each has the other in its scope."""
+"""Tests of scopes: a release and an acquire order two threads if the scope of each includes the other thread."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_fence_of_the_cta_is_enough_in_a_cta():
 def test_scopes_without_the_other_thread_are_a_race(name):
     *of_flag, of_data = launched(name).errors
     assert of_data.kind == "race" and "nothing orders the two" in of_data.message
-    assert len(of_flag) == (name != "cta_fence")  # in cta_fence the accesses of the flag have the scope
+    assert len(of_flag) == (name != "cta_fence")  # in cta_fence, the accesses of the flag have the scope
     assert all("does not include the other's thread" in finding.message for finding in of_flag)
 
 
@@ -215,7 +215,8 @@ def test_sent_values_may_be_released_again():
 
 
 def test_a_wait_for_values_of_another_cta_needs_the_scope_of_the_cluster():
-    """Disputed: the bytes are counted as those of a copy, for which a wait of the CTA is enough."""
+    """The rule is disputed. The barrier counts the bytes as those of a copy, for which a wait of CTA scope is
+    enough."""
     (finding,) = launched("sent_waited").findings
     assert (finding.kind, finding.severity) == ("race", "advice")
     assert "st.async at sent_waited.cu:" in finding.message and "wait_cluster()" in finding.message

@@ -1,4 +1,4 @@
-"""The cells of a shadow, compared with the same computation in NumPy."""
+"""Tests of the cells of a shadow, against the same computation in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COLUMNS, ACCESSES, EACH = 6, 9, 4
 
 
 def drawn(seed: int) -> tuple[Stamps, Known, np.ndarray, np.ndarray]:
-    """Return stamps, some of them empty, clocks, and the lane and first unit of each access."""
+    """Return stamps (some of them empty), clocks, and the lane and the first unit of each access."""
     rng = np.random.default_rng(seed)
     stamps = Stamps(np.zeros((3, 40), np.int64), np.zeros((3, 40), np.int32))
     epochs, columns = rng.integers(1, 4, (3, 40)), rng.integers(0, COLUMNS, (3, 40))
@@ -45,7 +45,7 @@ def test_late(strong, is_one):
 
 
 def test_put_and_clear():
-    """Both assign as NumPy does: the last of several accesses to one unit stays."""
+    """Both assign as NumPy does: of several accesses to one unit, the last one stays."""
     stamps, *_, first = drawn(1)
     values, notes = stamps.values.copy(), stamps.notes.copy()
     units, own = first[:, None] + np.arange(EACH), np.arange(ACCESSES) + 100
@@ -61,7 +61,7 @@ def test_put_and_clear():
 
 
 def test_a_conflict_contains_units_columns_and_epochs():
-    """Two accesses of three units; a write by column 3 in epoch 2 that the second clock does not cover."""
+    """Two accesses have three units each. The second clock does not cover a write by column 3 in epoch 2."""
     shadow = Shadow(64, 2)
     shadow.write(shadow.range(20, 8), stamps_of(3, [2]), site=11)
     known = Known(np.array([[0, 0, 0, 2], [9, 9, 9, 1]], np.int32), np.zeros((1, 4), np.int32))
@@ -86,12 +86,12 @@ def test_the_neighboring_writer_is_at_a_lower_unit_if_any():
 
 
 def test_timed_cells_compare_clusters_by_time():
-    """Two clusters of 4 threads: a thread of the first wrote in epoch 2 at time 7."""
+    """In two clusters of 4 threads, a thread of the first cluster wrote in epoch 2 at time 7."""
     threads, started, here = 4, np.array([5, 0]), (np.array([2]), 2)
     for lane, column, value, taken in (
-        (0, 1, 1, 0),  # of the same cluster, in an earlier epoch
+        (0, 1, 1, 0),  # a write of the same cluster, in an earlier epoch
         (0, 1, 2, 1),
-        (4, 1, 9, 0),  # of the other cluster, whose clock contains times of the first
+        (4, 1, 9, 0),  # a write of the other cluster, whose clock contains times of the first
         (4, 4, 6, 0),
         (4, 4, 7, 1),
     ):

@@ -1,4 +1,5 @@
-"""Wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): found with the line, and no error in a fixed twin."""
+"""Tests of wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): each is found at its line, its twin is
+right."""
 
 from __future__ import annotations
 

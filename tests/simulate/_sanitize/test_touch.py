@@ -1,4 +1,4 @@
-"""Accesses of threads that take one call: the reports equal those of accesses that are judged one by one."""
+"""Tests of accesses of several threads in one call: the reports equal those of single accesses."""
 
 from __future__ import annotations
 

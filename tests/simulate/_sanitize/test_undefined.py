@@ -1,4 +1,4 @@
-"""Undefined values: an error if a replay shows that they have an effect, otherwise advice."""
+"""Tests of undefined values: they are an error if a replay shows an effect, otherwise advice."""
 
 from __future__ import annotations
 

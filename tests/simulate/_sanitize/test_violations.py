@@ -1,4 +1,4 @@
-"""Violations are frozen values, and each class states the kind, the rule and the remedy of its findings."""
+"""Tests of violations: they are frozen values, and each class contains the kind, rule and remedy of its findings."""
 
 import dataclasses
 
@@ -31,7 +31,7 @@ LOAD, STORE = Instruction(("ld",), line=3), Instruction(("st",), line=5)
 
 
 def made(kind, **facts):
-    """Return a violation whose other facts are zero or empty."""
+    """Return a violation whose other fields are zero or empty."""
     required = [each for each in dataclasses.fields(kind) if each.default is dataclasses.MISSING]
     zeros = {each.name: {"str": "", "Instruction": STORE}.get(each.type, 0) for each in required}
     return kind(**{**zeros, "now": LOAD, "lane": 0, **facts})
@@ -39,7 +39,7 @@ def made(kind, **facts):
 
 def test_every_class_is_listed():
     of_any = [each for base in (Violation, *BASES, shared_violations.SharedRace) for each in base.__subclasses__()]
-    names = {each.__name__ for each in of_any}  # slots make a second class of each name
+    names = {each.__name__ for each in of_any}  # with slots, a second class exists for each name
     assert {each.__name__ for each in (*CLASSES, *BASES)} == names
 
 

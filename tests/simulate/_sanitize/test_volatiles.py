@@ -1,4 +1,4 @@
-"""Volatile loads of shared memory: data that nothing orders is a race, a polled flag is right."""
+"""Tests of volatile loads of shared memory: unordered data is a race, and a polled flag is right."""
 
 from __future__ import annotations
 

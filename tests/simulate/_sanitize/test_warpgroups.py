@@ -1,4 +1,4 @@
-"""Operands of wgmma whose writes precede it in some threads of the warpgroup only: advice, with the recorded fact."""
+"""Tests of wgmma operands that only some threads of the warpgroup write before it: advice, with the recorded fact."""
 
 from __future__ import annotations
 

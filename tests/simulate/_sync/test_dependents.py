@@ -1,4 +1,4 @@
-"""Whole grids: kernels that overlap with the preceding one (PDL), and cooperative ones, whose CTAs all meet."""
+"""Tests of grids that overlap with the preceding grid (PDL), and of cooperative grids."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_kernel_without_a_wait_reads_old_data(chain):
         a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
         gpu.launch_all([(PLAIN, kernels["first"], a), (config, kernels["forgets"], a, b)], order=order)
         left[order, config] = {*b.tolist()}
-    # Only the CTAs of the first wave that had ended had written.
+    # Only the CTAs of the first wave had ended and written.
     assert left["early", EARLY] == left["late", PLAIN] == {2} and 0 in left["late", EARLY]
 
 
@@ -93,7 +93,7 @@ def test_to_forget_the_wait_is_a_race(chain, order):
 
 @pytest.mark.parametrize("order", ["early", "late"])
 def test_one_thread_waits_for_its_block(order):
-    """A barrier orders accesses after the wait."""
+    """A barrier orders the accesses of the block after the wait of one thread."""
     gpu, found = simulate.Device(), {}
     for right in (1, 0):
         names = ("first", "by_one")
@@ -106,7 +106,7 @@ def test_one_thread_waits_for_its_block(order):
 
 
 def test_data_that_the_preceding_kernel_reads_is_not_overwritten(chain):
-    """The preceding kernel then reads: the write came first, and is reported."""
+    """The preceding kernel reads after the write, so the sanitizer reports the write."""
     gpu = simulate.Device()
     reads, writes = (gpu.compile(BY_ONE, name, defines={"RIGHT": 1}) for name in ("reads", "writes"))
     a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")
@@ -154,7 +154,7 @@ def test_a_grid_meets(order):
     kernel = gpu.compile(COOPERATIVE, "turn", options=[f"-I{path}" for path in (*INCLUDES, *TOOLKIT)])
     report = gpu.launch(Config(48, 64, is_cooperative=True), kernel, o, order=order)
     assert report.findings == () and np.array_equal(o, np.roll(np.arange(48 * 64), -64))
-    (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings  # a grid whose CTAs cannot meet
+    (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings  # a grid whose CTAs cannot all be resident
     assert finding.kind == "fault"
     with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, and 2 multiproc"):
         gpu.launch(Config(80, 64, is_cooperative=True), kernel, o)
@@ -162,7 +162,8 @@ def test_a_grid_meets(order):
 
 @pytest.mark.parametrize(("name", "kinds"), [("next", []), ("forgets", ["race"])])
 def test_a_sequence_under_several_schedules(name, kinds):
-    """Memory is that of the first schedule, in which each kernel begins after the preceding one has ended."""
+    """Memory contains the results of the first schedule, in which each kernel begins after the preceding one has
+    ended."""
     gpu = simulate.Device(multiprocessor_count=2, schedules=4)
     first, then, last = (gpu.compile(CHAIN, each) for each in ("first", name, "says_nothing"))
     a, b = (np.zeros(4 * THREADS, np.int32) for _ in "ab")

@@ -1,4 +1,5 @@
-"""A copy whose mbarrier is in another CTA than its destination: an H200 signals the one in the destination's CTA."""
+"""Tests of a copy whose mbarrier and destination are in two CTAs: an H200 signals the mbarrier in the destination's
+CTA."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from cuda_tma import simulate
 
 ORDERS = ("early", "late", "random")
 
-# CTA 0 copies 256 bytes into CTA `to`, names the mbarrier of CTA `at`, and waits for its own; so does CTA 1.
+# CTA 0 copies 256 bytes into CTA `to`, with the mbarrier of CTA `at`. Then CTA 0 and CTA 1 each wait for their own
+# mbarrier.
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 #include <cuda_tma/bulk.cuh>
@@ -95,7 +97,7 @@ def test_the_mbarrier_of_the_destination_is_signaled(copy, to, at):
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_wait_for_the_mbarrier_that_was_named_does_not_end(copy, order):
     report, out = launched(COPIES[copy], to=1, at=0, awaits=0, order=order)
-    kinds = {finding.kind for finding in report.errors}  # it hangs, and bytes are missing
+    kinds = {finding.kind for finding in report.errors}  # the kernel hangs, and bytes are missing
     assert kinds == {"cluster", "transaction-count"} and (out == -7).all()
 
 

@@ -1,4 +1,4 @@
-"""The largest count and the largest tx-count of an mbarrier: PTX ISA, "Range of the tx-count"."""
+"""Tests of the largest count and the largest tx-count of an mbarrier (PTX ISA, "Range of the tx-count")."""
 
 from __future__ import annotations
 

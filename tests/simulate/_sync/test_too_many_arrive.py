@@ -1,4 +1,4 @@
-"""More threads at a named barrier than its number of threads."""
+"""Tests of more threads at a named barrier than its number of threads."""
 
 from __future__ import annotations
 

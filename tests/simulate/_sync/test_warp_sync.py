@@ -1,4 +1,4 @@
-"""Parts of warps at instructions of whole warps or of a mask: lanes that pass, and masks that disagree."""
+"""Tests of parts of warps at warp-wide instructions or masks: some lanes do not wait, or the masks disagree."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_lanes_that_pass_by_are_an_error(name):
 @pytest.mark.parametrize("name", TWINS)
 def test_lanes_that_end_or_arrive_are_right(name):
     kinds = {finding.kind for finding in launched(TWINS[name])}
-    assert kinds <= {"race"}  # between the two blocks, which write the same words
+    assert kinds <= {"race"}  # a barrier between the two blocks of code, which write the same words
 
 
 @pytest.mark.parametrize("name", MASKS)

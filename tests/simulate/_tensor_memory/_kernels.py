@@ -1,4 +1,4 @@
-"""Kernels of tensor memory for the tests: a prelude of instructions, and what runs a body of them."""
+"""Kernels of tensor memory for the tests: a prelude of instructions, and functions that run a body of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ __device__ u32 quarter() { return (threadIdx.x / 32 % 4) << 21; }
 
 
 def form(m: int, n: int, d: int, a: int, b: int, more: int = 0) -> int:
-    """Return an instruction descriptor; `d`, `a` and `b` are codes of types."""
+    """Return an instruction descriptor. The arguments `d`, `a` and `b` are codes of types."""
     return m >> 4 << 24 | n >> 3 << 17 | d << 4 | a << 7 | b << 10 | more
 
 
@@ -70,12 +70,12 @@ def launched(source: str, *arguments: object, threads: int = 128, sanitize: bool
 
 
 def line_of(source: str, mark: str) -> int:
-    """Return the line of a mark in a source, from 1, as the compiler counts it."""
+    """Return the line of a mark in a source, from 1, as the compiler counts lines."""
     lines = (PRELUDE + source).splitlines()
     return next(number for number, line in enumerate(lines, 1) if re.search(rf"// {mark}\b", line))
 
 
 def core_matrices(matrix: np.ndarray) -> np.ndarray:
-    """Return the bytes of a matrix, [rows, bytes], as `matrix` of the prelude describes them."""
+    """Return the bytes of a matrix, [rows, bytes], in the layout that `matrix` of the prelude describes."""
     rows = len(matrix)
     return np.ascontiguousarray(matrix.reshape(rows, -1, 16).swapaxes(0, 1)).reshape(-1)

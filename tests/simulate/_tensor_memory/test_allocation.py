@@ -1,4 +1,4 @@
-"""tcgen05.alloc, dealloc and relinquish_alloc_permit: sizes, blocking, and each wrong use with its fixed twin."""
+"""Tests of tcgen05.alloc, dealloc and relinquish_alloc_permit: sizes, waits, and each wrong use with its fixed twin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptors of shared memory: the fields, and where the pieces of a matrix lie, of each swizzle and direction."""
+"""Tests of descriptors of shared memory: the fields, and the places of a matrix for each swizzle and direction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_a_descriptor_that_is_not_valid(bits, error, problem):
 
 @pytest.mark.parametrize(("swizzle", "span"), [(2, 128), (4, 64), (6, 32)])
 def test_rows_of_k_under_a_swizzle(swizzle, span):
-    """The places of a box that TMA writes: the row within eight rows exchanges pieces of 16 bytes."""
+    """The places are those of a box that TMA writes. The row in a group of eight selects the exchange of 16-byte
+    chunks."""
     found = pieces(encoded(0, 0, 8 * span, swizzle), 64, 2, False)
     row, piece = np.ogrid[:64, :2]
     linear = row * span + piece * 16
@@ -51,7 +52,8 @@ def test_rows_of_k_without_a_swizzle():
 
 
 def test_rows_of_m_under_a_swizzle_of_128_bytes():
-    """Rows of K in eights, each with 64 elements of M; the next 64 are `leading` bytes on."""
+    """The rows of K are in groups of eight, each with 64 elements of M. The next 64 elements are `leading` bytes
+    away."""
     found = pieces(encoded(0, 8192, 1024, 2), 128, 2, True)
     k, piece = np.ogrid[:16, :16]
     linear = k * 128 + piece % 8 * 16 + piece // 8 * 8192

@@ -1,4 +1,4 @@
-"""Accesses before a tcgen05 operation is complete: each wrong kernel has a finding at its line, and a fixed twin."""
+"""Tests of accesses before a tcgen05 operation is complete: a finding at the line, and a fixed twin of each kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ._kernels import launched, line_of
 
-# D is columns 0 to 7, A of 16 bits 32 to 39; operands in shared memory are ones.
+# D is in columns 0 to 7, and A of 16 bits in 32 to 39. The operands in shared memory are ones.
 SOURCE = """
 #define FORM (8 << 24 | 1 << 17 | 0x490)
 #define PRODUCT(add) MMA("f16", d, matrix(left, 128), matrix(right, 8), FORM, add)
@@ -145,7 +145,7 @@ def test_its_fixed_twin_has_no_error(name):
 
 
 def test_registers_that_are_used_before_the_stage_is_released_are_advice():
-    """Compilers omit the wait: a use of a register is a true dependency."""
+    """Compilers omit the wait, because a use of a register is a true dependency."""
     body = SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); x += 1; out[t] = x; ARRIVE(bar + 1);\n{AGAIN}"
     (finding,) = report(body).findings
     assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")

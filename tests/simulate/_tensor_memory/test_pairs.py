@@ -1,4 +1,4 @@
-"""``.cta_group::2``: two CTAs allocate, copy, multiply and free together."""
+"""Tests of ``.cta_group::2``: two CTAs allocate, copy, multiply and free together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuda_tma import simulate
 
 from ._kernels import PRELUDE, core_matrices, device, form
 
-# Each CTA has half of the rows of A and of B; the leader multiplies, and its commit arrives in both.
+# Each CTA has half of the rows of A and of B. The leader multiplies, and its commit arrives in both CTAs.
 SOURCE = """
 __device__ u32 rank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
 __device__ void meet() { asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory"); }
@@ -46,7 +46,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) k(const uint4* a, const uin
 
 
 def launched(m: int, n: int, a: np.ndarray, b: np.ndarray, mask: int = 0) -> tuple[simulate.Report, np.ndarray]:
-    """Return the report, and the cells of both CTAs, uint32 [2, 128, N]."""
+    """Return the report, and the cells of both CTAs as uint32 [2, 128, N]."""
     source = f"{PRELUDE}#define M {m}\n#define N {n}\n#define MASK {mask}u\n{SOURCE}"
     out = np.zeros((2, 128, n), np.uint32)
     halves = [np.concatenate([*map(core_matrices, np.split(each, 2))]) for each in (a, b)]
@@ -71,7 +71,7 @@ def test_256_rows_lie_in_the_lanes_of_two_ctas():
 def test_128_rows_lie_in_half_of_the_lanes_and_the_columns_in_both_halves():
     a, b, product = matrices(128, 32)
     report, out = launched(128, 32, a, b)
-    assert report.errors[0].kind == "tensor-memory"  # columns 16 to 31 are not written
+    assert report.errors[0].kind == "tensor-memory"  # the product does not write columns 16 to 31
     found = out.view(np.float32)
     for rank in range(2):
         rows = product[64 * rank : 64 * rank + 64]

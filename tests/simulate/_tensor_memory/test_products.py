@@ -1,4 +1,4 @@
-"""tcgen05.mma: its types, shapes and operands give NumPy's products; an early read finds the old value."""
+"""Tests of tcgen05.mma: types, shapes and operands give NumPy's products, and an early read returns the old value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuda_tma.simulate._matrix.padded import decoded_padded
 
 from ._kernels import core_matrices, device, form, launched
 
-# A and B lie in core matrices, STEPS times 32 bytes of K; the cells of D are the result, [lane, column].
+# A and B are in core matrices, with STEPS times 32 bytes of K. The cells of D are the result, [lane, column].
 SOURCE = """
 extern "C" __global__ void k(const uint4* a, const uint4* b, u32* out, u32 form) {
     __shared__ alignas(128) uint4 left[M * 2 * STEPS], right[N * 2 * STEPS];
@@ -45,7 +45,7 @@ ZEROS = "for (u32 c = 0; c < N; ++c) ST(d + quarter() + c, 0); WAIT_ST(); __sync
 
 
 def multiplied(kind: str, a: np.ndarray, b: np.ndarray, bits: int, zero: bool = False) -> np.ndarray:
-    """Return the cells of D, uint32 [128, N], of matrices of bytes, [rows, 32 * steps]."""
+    """Return the cells of D, uint32 [128, N], for matrices of bytes, [rows, 32 * steps]."""
     m, n, steps = len(a), len(b), a.shape[1] // 32
     source = SOURCE.replace("KIND", kind).replace("ZERO", ZEROS if zero else "").replace("ADD", str(int(zero)))
     source = f"#define M {m}\n#define N {n}\n#define STEPS {steps}\n{source}"
@@ -59,7 +59,7 @@ def numbers(rows: int, count: int) -> np.ndarray:
     return np.random.default_rng(rows + count).integers(-4, 5, (rows, count)).astype(np.float64)
 
 
-TYPES = [  # kind, code of D, type, its code, bytes
+TYPES = [  # the kind, the code of D, the type of the operands, its code, and its size in bytes
     ("f16", 1, "f16", 0, 2),
     ("f16", 1, "bf16", 1, 2),
     ("tf32", 1, "tf32", 2, 4),
@@ -93,7 +93,7 @@ def test_products_with_sums_of_f16_have_one_in_the_lower_half_of_each_column():
 
 
 def test_products_of_four_bits_that_are_padded():
-    """e2m1: 16 elements in the first 8 of 16 bytes."""
+    """The type is e2m1, with 16 elements in the first 8 of 16 bytes."""
     random = np.random.default_rng(2)
     a, b = (random.integers(0, 256, (rows, 32), np.uint8) for rows in (128, 16))
     found = multiplied("f8f6f4", a, b, form(128, 16, 1, 5, 5))
@@ -167,7 +167,7 @@ extern "C" __global__ void k(const u32* a, const uint4* b, u32* out, u32 form) {
 
 
 def from_lanes(instruction: str, a: np.ndarray, b: np.ndarray, m: int) -> np.ndarray:
-    """Return the sums, float32 [lane, N], of A in tensor memory, [lane, K], and B; D begins with 8."""
+    """Return the sums, float32 [lane, N], of A in tensor memory, [lane, K], and B. D begins with 8."""
     out = np.zeros((128, len(b)), np.uint32)
     source = f"#define N {len(b)}\n" + LEFT.replace("INSTRUCTION", instruction)
     left, right = (np.ascontiguousarray(each.astype(np.float16)) for each in (a, b))
@@ -191,7 +191,7 @@ def test_d_is_scaled_by_a_power_of_two():
 
 @pytest.mark.parametrize("m", [32, 64])
 def test_a_stationary_product_has_its_columns_in_parts(m):
-    """``.ws``: each part of the lanes has its own rows of A, here the same, and a part of the columns."""
+    """With ``.ws``, each part of the lanes has its own rows of A, which are equal here, and a part of the columns."""
     parts = 128 // m
     a, b = np.tile(numbers(m, 16), (parts, 1)), numbers(64, 16)
     found = from_lanes("tcgen05.mma.ws.cta_group::1.kind::f16 [%0], [%1], %2, %3, p;", a, b, m)

@@ -1,4 +1,5 @@
-"""Registers of a wgmma before the wait for it: an access is found, and gives a wrong value; copies are not accesses."""
+"""Tests of the registers of a wgmma before the wait: an access is found, and reads a wrong value; copies are
+ignored."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# D = A * B of ones: each product adds 16 to each accumulator.
+# D = A * B of ones, so that each product adds 16 to each accumulator.
 SOURCE = r"""
 __device__ unsigned long long matrix(const void* tile) {  // of core matrices, 128 and 256 bytes apart
     return static_cast<unsigned>(__cvta_generic_to_shared(tile)) >> 4 | 8ull << 16 | 16ull << 32;
@@ -44,7 +45,7 @@ extern "C" __global__ void k(float* out, int turns) {
     out[1024 + t] = read;
 }
 """
-# The body, the line of the finding, the other statement's line, the event, and the values.
+# The body, the line of the finding, the line of the other statement, the event, and the values.
 WRONG = {
     "read": ("PRODUCT(c); // OTHER\nCOMMIT();\nSET(read, c[0]); // HERE\nWAIT(0);", "reads registers", {"read": 1}),
     "read behind an uncommitted": (
@@ -139,7 +140,7 @@ def test_an_early_access_gives_a_possible_value(name, sanitize):
 
 
 def test_a_read_in_the_open_group_is_advice():
-    """Triton adds partial sums this way, and ptxas 13.4 inserts a wait."""
+    """Triton adds partial sums in this way, and ptxas 13.4 inserts a wait."""
     body = "PRODUCT(c); // OTHER\nSET(read, c[0]); // HERE\nCOMMIT(); WAIT(0);"
     findings, out = launched(body)
     (finding,) = findings

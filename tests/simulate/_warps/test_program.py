@@ -1,4 +1,4 @@
-"""A program is complete when its constructor returns."""
+"""A test of programs: a program is complete when its constructor returns."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 // source: NVIDIA/cutlass#2995
-// bug: two accumulators overlap in half of their columns: the second product starts while the first is read.
+// bug: two accumulators overlap in half of their columns: the second product starts while threads read the first.
 // kind: tcgen05-order
 // block: 160
 

@@ -1,5 +1,5 @@
 // source: mlc-ai/TIRx-kernels#7
-// bug: the address that tcgen05.alloc stores, a weak store, is read by another warp without a barrier between them.
+// bug: tcgen05.alloc stores an address with a weak store, and another warp reads it without a barrier in between.
 // kind: race, uninitialized-read
 
 extern "C" __global__ void k(u32* out, const u32* in) {

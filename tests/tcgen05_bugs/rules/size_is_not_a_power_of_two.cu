@@ -1,5 +1,5 @@
 // source: PTX ISA 9.0, "tcgen05.alloc"
-// bug: 48 columns are asked for: a power of two from 32 on is allowed.
+// bug: a warp allocates 48 columns, which is not a power of two from 32 on.
 // kind: tensor-memory
 
 extern "C" __global__ void k(u32* out, const u32* in) {

@@ -1,5 +1,5 @@
 // source: PTX ISA 9.0, "Async Proxy": tcgen05.mma reads shared memory through it
-// bug: ordinary stores of a tile, and no fence.proxy.async before the product.
+// bug: threads store a tile, and execute no fence.proxy.async before the product.
 // kind: missing-proxy-fence
 
 extern "C" __global__ void k(u32* out, const u32* in) {
