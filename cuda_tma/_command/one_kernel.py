@@ -65,9 +65,23 @@ def _launched(
 
 
 def _check_kernel(arguments: argparse.Namespace) -> None:
+    if run := _command_of(Path(arguments.file)):
+        raise Misuse(f"{arguments.file} is a program: write cuda-tma sanitize -- {run}")
     missing = [f"--{name}" for name in ("kernel", "grid", "block") if getattr(arguments, name) is None]
     if missing:
         raise Misuse(f"the following arguments are required: {', '.join(missing)} (see cuda-tma sanitize --help)")
+
+
+def _command_of(file: Path) -> str:
+    """Return the command that runs a file, if it is a Python script or an executable; else nothing."""
+    name = printable(str(file))
+    if file.suffix == ".py":
+        return f"python {name}"
+    if not file.is_file():
+        return ""
+    with file.open("rb") as stream:
+        is_program = stream.read(4) == b"\x7fELF"
+    return (name if "/" in name else f"./{name}") if is_program else ""
 
 
 def _device(arguments: argparse.Namespace) -> Device:

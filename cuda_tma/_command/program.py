@@ -101,7 +101,7 @@ def sources_of(launch: Launched) -> Sources:
 def show_launches(outcome: Outcome) -> None:
     """Print each cause once, with the first launch in which it was found; then notes, and the coverage."""
     print_styled(_styled(outcome))
-    for text in outcome.notes:
+    for text in (*outcome.notes, *_without_lines(outcome)):
         complain(f"note: {text}")
     for launch in outcome.unfinished:
         complain(f"{_described(launch)}: {launch.report.unfinished if launch.report else ''}")
@@ -111,7 +111,7 @@ def show_launches(outcome: Outcome) -> None:
 def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
     for cause in causes(outcome):
         yield from described(cause.finding, sources_of(cause.launch))
-        yield "  launch: ", "bold"
+        yield ("  launch: " if cause.launch.config is not None else "  call of: "), "bold"
         yield printable(f"{_described(cause.launch)}{_others(cause.launches - 1)}\n\n"), ""
     hidden: dict[str, None] = {}
     for launch in outcome.judged:
@@ -121,6 +121,14 @@ def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
     yield from ((text, "") for text in hidden)
     for each in unused(outcome):
         yield printable(f"unused suppression: {each.kind}:{each.place}:{each.reason}\n"), ""
+
+
+def _without_lines(outcome: Outcome) -> Iterator[str]:
+    """Yield a note if findings name lines of PTX, as nvcc was not asked for those of the source."""
+    found = (cause for cause in causes(outcome) if cause.finding.ptx_line and not cause.finding.source)
+    if names := sorted({printable(cause.launch.plain_kernel) for cause in found}):
+        has = "has" if len(names) == 1 else "have"
+        yield f"{', '.join(names)} {has} no line information: compile with -lineinfo to see the lines of the source"
 
 
 def _described(launch: Launched) -> str:

@@ -64,6 +64,6 @@ def _finding(kind: int, count: int, size: int, at: Place | None) -> Finding:
     what = f"{size:,} bytes of {name}" if count == 1 else f"{count:,} allocations, {size:,} bytes of {name},"
     verb = "is" if count == 1 else "are"
     remedy = f"free it with {_FREES.get(kind, 'cuMemFree')} or the function of the runtime"
-    message = f"leak: {what} {verb} not freed when the program ends. {_RULE}. Remedy: {remedy}"
+    message = f"{what} {verb} not freed when the program ends. {_RULE}. Remedy: {remedy}"
     source = () if at is None else (at,)
     return Finding("leak", "advice", message, source=source, count=count, rule=_RULE, remedy=remedy)

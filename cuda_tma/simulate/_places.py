@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sysconfig
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -14,11 +15,15 @@ __all__ = ["by_way_of", "is_library", "statements"]
 
 
 def is_library(file: str) -> bool:
-    """Return whether a file belongs to the device header, to an installed package, or to Python itself."""
-    parts = file.replace("\\", "/").split("/")
-    return file.startswith(_LIBRARIES) or "site-packages" in parts or "dist-packages" in parts
+    """Return whether a file belongs to the device header, an installed package, the CUDA toolkit, or Python itself."""
+    if file.startswith(_LIBRARIES):
+        return True
+    path = file.replace("\\", "/")
+    return not {"site-packages", "dist-packages"}.isdisjoint(path.split("/")) or bool(_TOOLKIT.search(path))
 
 
+# The headers of an installed toolkit, also those of libcu++ and CUB (folder cccl).
+_TOOLKIT = re.compile(r"/(?:cuda(?:-[0-9.]+)?(?:/targets/[^/]+)?/include|include/cccl)/")
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 
 

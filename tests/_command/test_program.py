@@ -14,6 +14,7 @@ import pytest
 from cuda_tma._command import cli
 
 TESTS = Path(__file__).parents[1]
+PYTHON = os.path.realpath(sys.executable)
 
 
 @pytest.fixture
@@ -68,6 +69,14 @@ def test_an_error_ends_with_status_1_and_its_lines(program):
 def test_a_line_of_ptx_is_shown_without_a_source_line(program):
     *_, out, _ = program("wrong()")
     assert "  --> wrong.ptx:" in out and "ld.shared.u32" in out
+
+
+def test_a_note_names_the_option_that_gives_ptx_its_source_lines(program):
+    text = "import re, fake_runtime\nplain = re.sub(r'(?m)^.*\\.loc.*$', '', ptx_of(WRONG, 'wrong'))\n"
+    *_, out, err = program(f"{text}fake_runtime.ptx_of = lambda *_: plain\nwrong()")
+    assert "  --> wrong.ptx:" in out
+    note = "wrong has no line information: compile with -lineinfo to see the lines of the source"
+    assert err == f"cuda-tma: note: {note}\n"
 
 
 GENERATED = "sys.path.append('{folder}')\nlaunch(WRONG, 'wrong', sources={{'{place}': WRONG}}, generated=['{place}'])"
@@ -248,6 +257,8 @@ def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):
         (["--schedules", "0", "--", "python"], "schedules=0; give 1 to 1000"),
         (["--json", "absent/out.json", "--", "python"], "--json absent/out.json cannot be written: there is no such"),
         (["kernel.cu"], "the following arguments are required: --kernel, --grid, --block"),
+        (["a.py"], "a.py is a program: write cuda-tma sanitize -- python a.py"),
+        ([PYTHON], f"{PYTHON} is a program: write cuda-tma sanitize -- {PYTHON}"),
     ],
 )
 def test_misuse(arguments, text, capsys, tmp_path, monkeypatch):

@@ -6,9 +6,9 @@ import pytest
 
 BEGIN = "begin()\nsize = ctypes.c_size_t\n"
 LEAKS = {
-    "device": ("cuMemAlloc_v2", "64", "leak: 64 bytes of device memory is not freed when the program ends"),
-    "managed": ("cuMemAllocManaged", "64, 1", "leak: 64 bytes of managed memory is not freed"),
-    "pool": ("cuMemAllocAsync", "64, None", "leak: 64 bytes of memory of a pool is not freed"),
+    "device": ("cuMemAlloc_v2", "64", "64 bytes of device memory is not freed when the program ends"),
+    "managed": ("cuMemAllocManaged", "64, 1", "64 bytes of managed memory is not freed"),
+    "pool": ("cuMemAllocAsync", "64, None", "64 bytes of memory of a pool is not freed"),
 }
 
 
@@ -27,7 +27,7 @@ def test_a_leak(run, kind):
 def test_leaks_of_a_loop_are_one_finding(run):
     ran = run(f"{BEGIN}for _ in range(1000):\n    out(u64, 'cuMemAlloc_v2', size(16))\n")
     (found,) = ran.leaks
-    assert found["message"].startswith("leak: 1,000 allocations, 16,000 bytes of device memory, are not freed")
+    assert found["message"].startswith("1,000 allocations, 16,000 bytes of device memory, are not freed")
     assert found["count"] == 1000
 
 
