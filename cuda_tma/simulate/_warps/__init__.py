@@ -1,1 +1,1 @@
-"""A program and the warps that run it: lanes, registers, operands, what an observer may see, and the order of turns."""
+"""A program and the warps that run it: lanes, registers, operands, events for observers, and the scheduler."""

@@ -1,4 +1,4 @@
-"""Operands as callables: bound once for each instruction, called whenever it executes."""
+"""The conversion of operands to callables: once for each instruction, for a call at each execution."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
-Read = Callable[[Group[Any], Lanes], Any]  # an array of a value for each lane, or one value for all
-Write = Callable[[Any, Lanes, Any], None]  # a group, or the context of one
+Read = Callable[[Group[Any], Lanes], Any]  # returns an array with a value for each lane, or one value for all
+Write = Callable[[Any, Lanes, Any], None]  # the first argument is a group, or its context
 Address64 = Callable[[Group[Any], Lanes], np.ndarray]
 
-_LARGEST = 16  # bytes of a register
+_LARGEST = 16  # the largest size of a register in bytes
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 _KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
 _SPECIAL_TYPES = {
@@ -50,7 +50,7 @@ _SPECIAL_TYPES = {
 
 
 def dtype_of(ptx_type: str) -> np.dtype:
-    """The NumPy type that holds a PTX type; packed types and bf16 are their bits."""
+    """Return the NumPy type for the values of a PTX type; for packed types and bf16, an integer with their bits."""
     if ptx_type in _SPECIAL_TYPES:
         return _SPECIAL_TYPES[ptx_type]
     if ptx_type not in TYPE_BYTES:
@@ -59,29 +59,29 @@ def dtype_of(ptx_type: str) -> np.dtype:
 
 
 class Binder:
-    """One instruction of a function, about to be bound.
+    """One instruction of a function, whose operands are converted to callables.
 
     Attributes
     ----------
     program, code
     instruction : Instruction
     pc : int
-        Its index.
+        The index of the instruction in its function.
     """
 
     def __init__(self, program: Program, code: Code, instruction: Instruction, pc: int):
         self.program, self.code, self.instruction, self.pc = program, code, instruction, pc
 
     def unsupported(self, reason: str = "") -> UnsupportedInstruction:
-        """Return the error for an unknown form."""
-        where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]  # the kernel's own
+        """Return the error for a form of the instruction that the simulator does not support."""
+        where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]  # the place in the kernel
         of = ", ".join([*filter(None, [reason]), *where])
         return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, of)
 
     # ---- sources ----
 
     def read(self, operand: Operand, dtype: np.dtype) -> Read:
-        """Return the value of an operand as `dtype`: a register's low bits, a number, an address."""
+        """Return a reader of an operand as `dtype`: the low bits of a register, a number, or an address."""
         if isinstance(operand, Register):
             return self._register(operand, dtype)
         if isinstance(operand, Immediate):
@@ -108,7 +108,7 @@ class Binder:
         return lambda group, lanes: group.views[whole][row, lanes].astype(low).view(dtype)
 
     def row(self, operand: Register, dtype: np.dtype) -> tuple[int, int]:
-        """Return a register's bytes and its row; refuse a predicate as a number, and a number as a predicate."""
+        """Return the size of a register in bytes and its row; refuse a predicate as a number, and the reverse."""
         size, row = self.code.register_rows[operand.index]
         if (size == 0) != (dtype == BOOL):
             raise self.unsupported(
@@ -129,7 +129,7 @@ class Binder:
         return lambda group, lanes: look(group, lanes).astype(dtype)
 
     def symbol(self, operand: Symbol) -> Address64:
-        """The address of a variable in its own state space, or of a function."""
+        """Return the address of a variable in its own state space, or the address of a function."""
         name, offset = operand.name, operand.offset
         if name in self.program.shared:
             place = _signed(self.program.shared[name] + offset)
@@ -151,14 +151,14 @@ class Binder:
         return self.program.addresses.get(name)
 
     def membermask(self, operand: Operand) -> Read | int:
-        """A mask of threads of a warp; the number itself where all are named, as mostly."""
+        """Return a reader of a mask of the threads of a warp; for a constant mask of all threads, return the number."""
         whole = 0xFFFFFFFF
         if isinstance(operand, Immediate) and operand.value & whole == whole:
             return whole
         return self.read(operand, U32)
 
     def flat(self, operands: tuple[Operand, ...]) -> list[Operand]:
-        """Vectors and pairs spread, in order."""
+        """Return the operands in order, with the elements of vectors and pairs in place of these."""
         found: list[Operand] = []
         for operand in operands:
             if isinstance(operand, Vector):
@@ -170,7 +170,7 @@ class Binder:
         return found
 
     def address(self, operand: Operand) -> Address64:
-        """The addresses that ``[base+offset]`` names, one for each lane, in the numbers of their state space."""
+        """Return a reader of ``[base+offset]``, which returns an address in its state space for each lane."""
         if not isinstance(operand, Address):
             raise self.unsupported("an address that is not in brackets")
         offset = _signed(operand.offset)
@@ -184,13 +184,13 @@ class Binder:
         if size == 8:
             view = VIEW[I64]
             return lambda group, lanes: group.views[view][row, lanes] + offset
-        most = (1 << 8 * size) - 1  # the sum wraps around in the register's width
+        most = (1 << 8 * size) - 1  # the sum wraps around at the width of the register
         return lambda group, lanes: (group.views[view][row, lanes].astype(np.int64) + offset) & most
 
     # ---- results ----
 
     def write(self, operand: Operand, dtype: np.dtype) -> Write:
-        """Puts values of `dtype` into a register, extended by zeros, or by the sign of a signed type."""
+        """Return a writer of `dtype` values to a register, with zero extension, or sign extension for a signed type."""
         if isinstance(operand, Sink):
             return _drop
         if not isinstance(operand, Register):
@@ -215,9 +215,9 @@ class Binder:
 
 
 def _signed(address: int) -> int:
-    """Wrap an address to 64 bits, as NumPy has those."""
+    """Return an address as a signed number of 64 bits, for NumPy."""
     return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 def _drop(group: Group[Any], lanes: Lanes, values: Any) -> None:
-    """``_``."""
+    """Discard a result whose operand is ``_``."""

@@ -1,4 +1,4 @@
-"""The time of a launch: steps of the scheduler, and the time in which no thread can run."""
+"""The time of a launch: the steps of the scheduler, and the time during which no thread can run."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Clock:
         self._slept = 0
 
     def cycles(self) -> int:
-        """Return the number of steps."""
+        """Return the number of steps of the scheduler."""
         return self._scheduler.steps
 
     def nanoseconds(self) -> int:
-        """Return the steps, and the time that has passed without one."""
+        """Return the number of steps plus the time during which no thread could run."""
         return self._scheduler.steps + self._slept
 
     def sleep(self, nanoseconds: int) -> None:
-        """Let time pass."""
+        """Advance the clock by a time during which no thread runs."""
         self._slept += nanoseconds

@@ -1,4 +1,4 @@
-"""Functions as bound callables, and the calls that led to one: their registers, and their part of the stack."""
+"""Functions as lists of callables, and the contexts of their calls: registers and a part of the stack."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from .registers import RegisterFile, rows_of
 
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
-DYNAMIC_BYTES = 8192  # of the stack, for alloca of a function's threads
-_CALL_BYTES = 16  # of the stack, at least: where to return to, and registers that are kept
+DYNAMIC_BYTES = 8192  # the part of the stack for a function's alloca
+_CALL_BYTES = 16  # the minimum of the stack for a call: a return address and saved registers
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
@@ -29,34 +29,34 @@ class _Yield:
 
 
 YIELD = _Yield()
-Outcome = int | _Yield | None  # where to go on, nowhere, or at the next instruction
-Step = Callable[[Any, Lanes], Outcome]  # of a Group
+Outcome = int | _Yield | None  # continue at an index; end the group; or continue at the next instruction
+Step = Callable[[Any, Lanes], Outcome]  # the first argument is a Group
 
 
 class CallSite(Protocol):
     """A call of a function."""
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
-        """A function's results to its caller."""
+        """Copy the results of a function to its caller."""
 
 
 class Code:
-    """One function.
+    """One function of a program.
 
     Attributes
     ----------
     steps : list of Step
-        One for each instruction, and a last one that returns.
+        A step for each instruction, and a last step that returns from the function.
     hazards : Hazards
-        What its instructions may do to registers of products that are under way.
+        The accesses of its instructions to registers of products that may still be in flight.
     call_sites : dict
-        The calls in it, by where each goes on.
+        The calls that the function contains, by the index of the instruction after each call.
     parameters : dict
-        Where parameters, results and variables of the ``.param`` space lie among :attr:`RegisterFile.parameters`.
+        The offsets of parameters, results and variables of the ``.param`` space in :attr:`RegisterFile.parameters`.
     locals : dict
-        Where local variables lie, from the function's part of the stack on.
+        The offsets of local variables in the function's part of the stack.
     allocates : bool
-        Whether its threads may ask for more of it.
+        Whether its threads may allocate more local memory by ``alloca``.
     """
 
     def __init__(self, function: Function):
@@ -76,23 +76,23 @@ class Code:
         return self.function.name
 
     def instruction(self, at: int) -> Instruction | None:
-        """The one at a place; None for the return at the end."""
+        """Return the instruction at an index; None for the return at the end."""
         instructions = self.function.instructions
         return instructions[at] if at < len(instructions) else None
 
     @property
     def register_bytes(self) -> int:
-        """The bytes of one lane."""
+        """The bytes of the registers of one lane."""
         return sum(max(1, size) * count for size, count in self.row_counts.items())
 
     @property
     def thread_bytes(self) -> int:
-        """The memory of a :class:`RegisterFile` for each lane."""
+        """The bytes of a :class:`RegisterFile` for each lane."""
         return self.register_bytes + self.parameter_bytes + 1  # the carry flag
 
 
 def laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
-    """Each at the next multiple of its alignment; and where the last one ends."""
+    """Return the offset of each variable, at the next multiple of its alignment, and the end of the last variable."""
     places = {}
     for variable in variables:
         start = -(-start // variable.align) * variable.align
@@ -102,21 +102,22 @@ def laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> 
 
 
 class Context:
-    """A function, and the calls that led to it: what a stack of return addresses says, without its threads.
+    """A function and the calls that led to it, like the stack of return addresses of a thread.
 
-    Equal stacks are one object, so that threads which come to the same place on different ways find each other.
+    Threads with equal stacks have the same object. Threads that reach an instruction on different paths therefore run
+    together again.
 
     Attributes
     ----------
     caller : Context or None
     return_pc : int
-        Where the caller goes on.
+        The index of the instruction at which the caller continues.
     registers : RegisterFile
-        Of this function at this depth; shared by all who are at the same depth of it.
+        The registers of this function at this depth of calls; all contexts with the same function and depth share them.
     local_base : int
-        Where this function's local variables begin in a thread's stack.
+        The offset of this function's local variables in the stack of a thread.
     dynamic_end : int
-        The last end of the memory of ``alloca``, which follows them.
+        The end of the memory for ``alloca``, which follows the local variables.
     """
 
     __slots__ = (
@@ -139,14 +140,14 @@ class Context:
         return self.registers.views
 
     def begin(self, lanes: np.ndarray) -> None:
-        """Threads enter the function, and have allocated nothing in it."""
+        """Begin the function for some threads, without allocations."""
         if self.registers.flights is not None:
             self.registers.flights.forget(lanes)
         if self._tops is not None:
             self._tops[lanes] = self.dynamic_end - DYNAMIC_BYTES
 
     def dynamic_tops(self, lanes: int) -> np.ndarray:
-        """Return, for all lanes, the end of the local memory that ``alloca`` has given away."""
+        """Return, for all lanes, the end of the local memory that ``alloca`` has allocated."""
         if self._tops is None:
             self._tops = np.full(lanes, self.dynamic_end - DYNAMIC_BYTES, np.int64)
         return self._tops
@@ -158,7 +159,7 @@ class Context:
 
     @property
     def calls(self) -> tuple[Instruction, ...]:
-        """The calls that led to this function, the innermost first, up to the kernel."""
+        """The calls that led to this function, from the innermost call to that in the kernel."""
         found, context = [], self
         while context.caller is not None:
             found.append(context.caller.code.instruction(context.return_pc - 1))
@@ -166,7 +167,7 @@ class Context:
         return tuple(by for by in found if by is not None)
 
     def callee(self, frames: Frames, code: Code, return_pc: int) -> Context:
-        """The context of a function that is called from here."""
+        """Return the context of a function that this context calls."""
         found = self._callees.get((code, return_pc))
         if found is None:
             registers = frames.registers_at(code, self.depth + 1)
@@ -176,14 +177,14 @@ class Context:
 
 
 class Frames:
-    """The registers and the stack of all functions that a launch has called.
+    """The registers and the stacks of all functions that a launch has called.
 
     Parameters
     ----------
     lanes : int
-        Threads that run at the same time.
+        The number of threads that run at the same time.
     reserve : callable
-        Lets the stack of each thread reach to a byte.
+        A function that extends the stack of each thread to a number of bytes.
     """
 
     def __init__(self, lanes: int, reserve: Callable[[int], None]):

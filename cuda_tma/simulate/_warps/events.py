@@ -1,6 +1,7 @@
-"""The events of a launch that an observer sees: a closed set of frozen values, in the order in which they take effect.
+"""The events of a launch for an observer, in the order in which they take effect.
 
-An observer matches on the types. mypy finds an event without a case, as each match ends with ``assert_never``.
+The set of events is closed, and an observer matches on their types. Each match ends with ``assert_never``, so that mypy
+finds an event without a case.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def assert_never(event: NoReturn) -> NoReturn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Start:
-    """The threads of a cluster begin."""
+    """The start of the threads of a cluster."""
 
     lanes: np.ndarray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exit:
-    """Threads end."""
+    """The end of threads."""
 
     lanes: Lanes
     instruction: Instruction
@@ -41,14 +42,14 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridWait:
-    """``griddepcontrol.wait``: the grids before have ended."""
+    """The end of ``griddepcontrol.wait``: the preceding grids have ended."""
 
     lanes: Lanes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarpTogether:
-    """Whole warps have executed an instruction together."""
+    """The execution of an instruction by whole warps together."""
 
     lanes: Lanes
     instruction: Instruction | None
@@ -65,7 +66,7 @@ class BarrierEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarpBarrier(BarrierEvent):
-    """``bar.warp.sync`` completes; `masks` names the threads of each lane, None for whole warps."""
+    """The completion of ``bar.warp.sync``; `masks` contains the mask of each lane, and is None for whole warps."""
 
     lanes: Lanes
     masks: np.ndarray | None = None
@@ -73,7 +74,7 @@ class WarpBarrier(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WholeBarrier(BarrierEvent):
-    """All threads of some CTAs execute a barrier at once."""
+    """A barrier that all threads of some CTAs execute in one step."""
 
     lanes: Lanes
     instruction: Instruction | None
@@ -81,7 +82,7 @@ class WholeBarrier(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarrierArrive(BarrierEvent):
-    """Threads arrive at a barrier: the CTA, and the number of the barrier."""
+    """The arrival of threads at a barrier of their CTA, with its number."""
 
     lanes: Lanes
     barrier: tuple[int, int]
@@ -89,7 +90,7 @@ class BarrierArrive(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarrierComplete(BarrierEvent):
-    """A barrier completes; `waits` are the lanes that wait, each group with its instruction."""
+    """The completion of a barrier; `waits` contains the groups of waiting lanes, each with its instruction."""
 
     lanes: np.ndarray
     barrier: tuple[int, int]
@@ -98,7 +99,7 @@ class BarrierComplete(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterArrive(BarrierEvent):
-    """``barrier.cluster.arrive``."""
+    """The execution of ``barrier.cluster.arrive``."""
 
     lanes: np.ndarray
     relaxed: bool
@@ -106,14 +107,14 @@ class ClusterArrive(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterComplete(BarrierEvent):
-    """All threads of the cluster in a slot have arrived."""
+    """The completion of a cluster's barrier, at which all threads of the cluster have arrived."""
 
     slot: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterWait(BarrierEvent):
-    """``barrier.cluster.wait`` ends for some lanes."""
+    """The end of ``barrier.cluster.wait`` for some lanes."""
 
     lanes: np.ndarray
     instruction: Instruction | None
@@ -130,7 +131,7 @@ class MbarrierEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Init(MbarrierEvent):
-    """``mbarrier.init``."""
+    """The execution of ``mbarrier.init``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -140,7 +141,7 @@ class Init(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Invalidate(MbarrierEvent):
-    """``mbarrier.inval``."""
+    """The execution of ``mbarrier.inval``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -149,7 +150,10 @@ class Invalidate(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrive(MbarrierEvent):
-    """``mbarrier.arrive``, ``mbarrier.arrive_drop``: `values` are arrivals, or bytes with ``.expect_tx``."""
+    """The execution of ``mbarrier.arrive`` or ``mbarrier.arrive_drop``.
+
+    `values` contains the number of arrivals of each lane, or the expected bytes for ``.expect_tx``.
+    """
 
     lanes: Lanes
     instruction: Instruction
@@ -158,13 +162,13 @@ class Arrive(MbarrierEvent):
 
     @property
     def expects(self) -> bool:
-        """Whether it also expects bytes."""
+        """Whether the arrival also expects bytes."""
         return "expect_tx" in self.instruction.opcode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ExpectBytes(MbarrierEvent):
-    """``mbarrier.expect_tx``."""
+    """The execution of ``mbarrier.expect_tx``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -174,7 +178,7 @@ class ExpectBytes(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompleteBytes(MbarrierEvent):
-    """``mbarrier.complete_tx``."""
+    """The execution of ``mbarrier.complete_tx``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -184,7 +188,7 @@ class CompleteBytes(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Poll(MbarrierEvent):
-    """``mbarrier.try_wait``, ``mbarrier.test_wait``: whether the phase of each lane is `done`."""
+    """The execution of ``mbarrier.try_wait`` or ``test_wait``; `done` is true for lanes whose phase is complete."""
 
     lanes: Lanes
     instruction: Instruction
@@ -194,7 +198,7 @@ class Poll(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArriveAfterCopies(MbarrierEvent):
-    """``cp.async.mbarrier.arrive``."""
+    """The execution of ``cp.async.mbarrier.arrive``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -203,7 +207,7 @@ class ArriveAfterCopies(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BytesCame(MbarrierEvent):
-    """Bytes of a copy, or of ``mbarrier.complete_tx``, count at an mbarrier."""
+    """A change of an mbarrier's tx-count by bytes of a copy or of ``mbarrier.complete_tx``."""
 
     position: int
     size_bytes: int
@@ -211,7 +215,7 @@ class BytesCame(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseComplete(MbarrierEvent):
-    """The phase of an mbarrier completes."""
+    """The completion of a phase of an mbarrier."""
 
     position: int
 
@@ -229,14 +233,14 @@ class Fence:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MemoryFence(Fence):
-    """``fence.sc``, ``fence.acq_rel``, ``membar`` ..., with the name of a scope."""
+    """A memory fence, such as ``fence.sc``, ``fence.acq_rel`` or ``membar``, with the name of its scope."""
 
     scope: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AsyncProxyFence(Fence):
-    """``fence.proxy.async``, of some state spaces."""
+    """The execution of ``fence.proxy.async`` for some state spaces."""
 
     of_global: bool
     of_shared: bool
@@ -244,12 +248,12 @@ class AsyncProxyFence(Fence):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherProxyFence(Fence):
-    """A fence of a proxy that no observer follows, ``fence.proxy.alias`` for example."""
+    """A fence of a proxy that no observer checks, such as ``fence.proxy.alias``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapAcquire(Fence):
-    """``fence.proxy.tensormap::generic.acquire``."""
+    """The execution of ``fence.proxy.tensormap::generic.acquire``."""
 
     scope: str
     addresses: np.ndarray
@@ -257,19 +261,19 @@ class MapAcquire(Fence):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapRelease(Fence):
-    """``fence.proxy.tensormap::generic.release``."""
+    """The execution of ``fence.proxy.tensormap::generic.release``."""
 
     scope: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InitFence(Fence):
-    """``fence.mbarrier_init``."""
+    """The execution of ``fence.mbarrier_init``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProductFence(Fence):
-    """``wgmma.fence``."""
+    """The execution of ``wgmma.fence``."""
 
 
 # ---- asynchronous operations ----
@@ -277,7 +281,7 @@ class ProductFence(Fence):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitGroup:
-    """``commit_group`` of ``"bulk"``, ``"cp.async"`` or ``"wgmma"``."""
+    """The commit of a group of ``"bulk"``, ``"cp.async"`` or ``"wgmma"`` operations."""
 
     lanes: Lanes
     instruction: Instruction
@@ -286,14 +290,14 @@ class CommitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WaitGroup:
-    """A wait until `most` groups are left.
+    """A wait until at most `most` groups are pending.
 
     Attributes
     ----------
     reads_only : bool
-        Whether it waits only until the operations have read.
+        Whether the wait covers only the reads of the operations.
     commits : bool
-        Whether it closes the open group first.
+        Whether the instruction first commits the open group.
     """
 
     lanes: Lanes
@@ -306,7 +310,7 @@ class WaitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IssuedTogether:
-    """Lanes of a warp have issued one operation, the first of them as its owner."""
+    """The issue of one operation by several lanes of a warp, of which the first is the owner."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -315,7 +319,7 @@ class IssuedTogether:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignaledElsewhere:
-    """A copy names an mbarrier of another CTA than its destination; it signals the one in its own."""
+    """A copy whose mbarrier operand is outside the destination's CTA; it signals the mbarrier at that offset there."""
 
     lanes: Lanes
     instruction: Instruction
@@ -325,7 +329,7 @@ class SignaledElsewhere:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxIssued:
-    """A copy of a box of a tensor begins, by the tensor map at an address."""
+    """The start of a copy of a box of a tensor, with the address of the tensor map."""
 
     lanes: slice
     box: object
@@ -334,18 +338,18 @@ class BoxIssued:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapCopied:
-    """``tensormap.cp_fenceproxy``."""
+    """The execution of ``tensormap.cp_fenceproxy``."""
 
     lanes: Lanes
     instruction: Instruction
 
 
-# ---- values without a definition ----
+# ---- undefined values ----
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbsentSource:
-    """Lanes take values of lanes that take no part in ``shfl``."""
+    """A read by ``shfl`` of the values of lanes that do not execute it."""
 
     lanes: Lanes
     instruction: Instruction
@@ -355,7 +359,7 @@ class AbsentSource:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnwrittenRead:
-    """Lanes read local memory that they have not written; `base` is the first byte of the function's variables."""
+    """A read of local memory that the lanes have not written; `base` is the first byte of the function's variables."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -366,7 +370,7 @@ class UnwrittenRead:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RegistersTouched:
-    """An instruction touches registers that another, a product under way, uses; `verb` is the kind of use."""
+    """An access to registers that a ``wgmma`` in flight uses; `verb` is the kind of access."""
 
     lanes: slice
     instruction: Instruction

@@ -1,4 +1,4 @@
-"""Faults at which hardware goes on."""
+"""Faults after which hardware continues."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["FaultLog"]
 
 
 class FaultLog:
-    """The faults of a launch that do not end it, each kind once for an instruction."""
+    """The faults of a launch that do not end it: one of each kind for an instruction."""
 
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler
         self._kept: dict[tuple[str, Instruction | None], Kept] = {}
 
     def keep(self, fault: Fault) -> None:
-        """Keep a fault; it names its lanes and its instruction."""
+        """Keep a fault, which contains its lanes and its instruction."""
         known = self._kept.get((fault.kind, fault.instruction))
         if known is not None:
             known.count += 1

@@ -1,4 +1,4 @@
-"""Faults, which end a kernel early: an instruction raises one, and the launch makes a finding of it."""
+"""Faults: exceptions that an instruction raises to end a kernel, and that the launch converts to findings."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["Fault", "Kept", "NotInitialised"]
 
 
 class Fault(Exception):
-    """An error that ends the context on hardware, or leaves the kernel without a meaning.
+    """An error that ends the context on hardware, or makes the further behavior of the kernel undefined.
 
     Parameters
     ----------
     kind : str
         One of :data:`cuda_tma.simulate.KINDS`.
     message : str
-        What happened, in a sentence with numbers, the rule, and what to do.
+        A description of the event with its numbers, the rule, and the remedy.
     lanes : slice or array, optional
-        The threads that it happened to; all that execute the instruction if None.
+        The faulting threads; None for all threads that execute the instruction.
     instruction : Instruction, optional
-        Whose doing it is, if that is not the one that executes now.
+        The instruction that caused the fault if it is not the instruction that executes now.
     related : iterable of (str, Instruction)
-        Others that explain it, and what each is.
+        Instructions that explain the fault, each with its relation to the fault.
     """
 
     def __init__(
@@ -46,11 +46,11 @@ class Fault(Exception):
 
 @dataclass(slots=True)
 class Kept:
-    """A fault at which hardware goes on, and how often it happened."""
+    """A fault after which hardware continues, and the number of its occurrences."""
 
     fault: Fault
     count: int = 1
 
 
 class NotInitialised(Fault):
-    """An mbarrier is used before its initialization."""
+    """The use of an mbarrier before its initialization."""

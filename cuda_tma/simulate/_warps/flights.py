@@ -1,11 +1,12 @@
-"""Registers of products that are under way: values and effects of accesses before the wait.
+"""The registers of a ``wgmma`` in flight, and the effects of accesses to them before the wait.
 
-The sums are in their registers at once, since compilers copy them before the wait; an instruction that reads them
-before the wait receives the preceding values. A value that it writes there is lost, as the product lands later. The
-sums of a product whose A is overwritten meanwhile are all ones: a NaN, or -1.
+The simulator writes the sums to their registers at the issue, because compilers copy these registers before the wait.
+But an instruction that reads a sum before the wait receives the preceding value. A value that an instruction writes
+there is lost, because the product writes its sums later. If a register of A is overwritten before the wait, all bits of
+the sums are 1: a NaN, or -1.
 
-A read in the group that is still open, with no wait since the product, finds the sums: Triton adds up partial sums so
-(`max_num_imprecise_acc`), and ptxas 13.4 inserts the wait there (its message C7517).
+A read before the group is committed, without a wait since the product, receives the sums. Triton adds partial sums by
+such reads (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (its message C7517).
 """
 
 from __future__ import annotations
@@ -40,15 +41,15 @@ class _Flight:
     ----------
     product : Instruction
     is_sum : bool
-        Whether the product writes it; else it reads it.
+        Whether the product writes the register; otherwise it reads the register.
     old : numpy.ndarray or None
-        What it held before the product.
+        The value of the register before the product.
     group : int
-        Which group of the warpgroup it is in; 0 while that is open.
+        The number of the product's group in its warpgroup; 0 before the commit of the group.
     is_left : bool
-        Whether the value was copied elsewhere.
+        Whether ``mov`` has copied the value to another register.
     is_missed : bool
-        Whether a wait came while its group was open.
+        Whether the warpgroup has executed a wait before the commit of the group.
     """
 
     product: Instruction
@@ -61,18 +62,18 @@ class _Flight:
 
 @dataclass(slots=True)
 class Flights:
-    """The registers of a function that products use, by a warpgroup's first lane.
+    """The registers of a function that products in flight use, by the first lane of the warpgroup.
 
     Attributes
     ----------
     of : dict
-        By register.
+        For each warpgroup, its registers in flight.
     closed : dict of int to int
-        How many groups each warpgroup has closed.
+        The number of groups that each warpgroup has committed.
     fenced : dict of int to int
-        When each has executed ``wgmma.fence`` last.
+        The time of the last ``wgmma.fence`` of each warpgroup.
     wrote : dict
-        When a warpgroup last executed an instruction: by the instruction's place and the warpgroup.
+        The time of the last execution of an instruction, by the index of the instruction and the warpgroup.
     now : int
     """
 
@@ -83,7 +84,7 @@ class Flights:
     now: int = 0
 
     def forget(self, lanes: np.ndarray) -> None:
-        """Threads enter the function."""
+        """Forget the registers of threads that begin the function."""
         for first in _firsts(lanes):
             self.of.pop(first, None)
             for pc, of in [key for key in self.wrote if key[1] == first]:
@@ -105,7 +106,7 @@ def _firsts(lanes: Lanes) -> list[int]:
 
 
 def on_order(code: Code, by: Instruction, values: list[int], group: _Group, lanes: Lanes) -> None:
-    """``wgmma.fence``, ``wgmma.commit_group``, ``wgmma.wait_group``."""
+    """Apply ``wgmma.fence``, ``wgmma.commit_group`` or ``wgmma.wait_group``."""
     if not code.hazards.touches:
         return
     flights, kind = _flights(group), by.opcode[1]
@@ -126,7 +127,7 @@ def on_order(code: Code, by: Instruction, values: list[int], group: _Group, lane
 
 
 def on_product(code: Code, pc: int, act: Act) -> Act:
-    """Return what executes a product whose registers are watched."""
+    """Return a step for a product that also records the registers of the product as in flight."""
     if not code.hazards.touches:
         return act
     by = cast(Instruction, code.instruction(pc))
@@ -153,11 +154,11 @@ def on_product(code: Code, pc: int, act: Act) -> Act:
     return watched_act
 
 
-# ---- others ----
+# ---- other instructions ----
 
 
 def watched(step: Step, code: Code, pc: int) -> Step:
-    """Return a step that looks for registers of products, if it may touch some."""
+    """Return a step that also checks registers in flight if the instruction may access some."""
     hazards, by = code.hazards, code.instruction(pc)
     if by is None or by.opcode[0] == "wgmma" or not hazards.touches:
         return step
@@ -179,7 +180,7 @@ def _writing(step: Step, pc: int) -> Step:
 
 
 def _copying(step: Step, code: Code, by: Instruction) -> Step:
-    """Let the knowledge of a value follow it through ``mov``."""
+    """Return a step for a ``mov`` that marks the copy of a register in flight as in flight too."""
     results, sources = [*registers_in(by.operands[0])], [*registers_in(by.operands[1])]
     is_plain = len(results) == len(sources) == 1
 
@@ -200,7 +201,7 @@ def _copying(step: Step, code: Code, by: Instruction) -> Step:
 
 
 def _checked(step: Act, code: Code, by: Instruction, hazard: Hazard) -> Act:
-    """Let an instruction find registers as they are while a product is under way, and tell of it."""
+    """Return a step that gives registers in flight their preceding values, and reports the access."""
     written = {*written_registers(by)}
 
     def checked(group: _Group, lanes: Lanes) -> Outcome:
@@ -239,7 +240,7 @@ def _touched(group: _Group, lanes: Lanes, hazard: Hazard) -> Iterable[tuple[int,
 
 
 def _is_repaired(register: int, flight: _Flight, hazard: Hazard) -> bool:
-    """Return whether a register is only read, in the group that is open."""
+    """Return whether the access only reads a register of a product whose group is not yet committed."""
     return not (flight.group or flight.is_missed or register in hazard.writes)
 
 
@@ -258,7 +259,7 @@ def _spoil(group: _Group, code: Code, first: int, product: Instruction) -> None:
 
 
 def _held(group: _Group, code: Code, register: int, first: int) -> np.ndarray:
-    """A warpgroup's part of a register of 32 bits."""
+    """Return the values of a 32-bit register in the lanes of a warpgroup."""
     return group.views[VIEW[_WORD]][code.register_rows[register][1], first : first + WARPGROUP]
 
 

@@ -1,4 +1,4 @@
-"""The resident threads: grid, clusters and CTAs as lanes. A cluster that ends makes room for the next."""
+"""The resident threads of a grid as lanes. After the end of a cluster, the next cluster has its lanes."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ __all__ = ["Geometry"]
 
 Extents = tuple[int, int, int]
 
-_MOST_THREADS, _MOST_CTAS = 2048, 32  # of one multiprocessor, compute capability 9.0 (CUDA C++ Programming Guide)
-_SHARED_BYTES = 228 << 10  # of one multiprocessor; each CTA takes 1 KB more than it asks for
+_MOST_THREADS, _MOST_CTAS = 2048, 32  # per multiprocessor, compute capability 9.0 (CUDA C++ Programming Guide)
+_SHARED_BYTES = 228 << 10  # per multiprocessor; each CTA uses 1 KB more than it requests
 _MOST_LANES = 1 << 16
-_MOST_THREAD_BYTES = 1 << 29  # of the kernel itself, for all lanes: functions that it calls have their own
+_MOST_THREAD_BYTES = 1 << 29  # for the kernel itself and all lanes; called functions have more
 
 
 class Geometry:
-    """The shape of a launch, and which CTAs the lanes are now.
+    """The shape of a launch, and the present CTA of each lane.
+
+    If a kernel cancels clusters, only half of them begin at once. Otherwise a small grid has no cluster to cancel.
 
     Attributes
     ----------
     grid, block, cluster : tuple of int
-        In CTAs, threads and CTAs.
+        The shape of the grid in CTAs, of the block in threads, and of the cluster in CTAs.
     lanes, lanes_of_cta : int
-        All, and of each CTA: its threads, rounded up to warps, or to warpgroups if it has one.
+        The number of all lanes, and of the lanes of a CTA. The latter is the number of its threads, rounded up to whole
+        warps, or to whole warpgroups if the CTA has at least one.
     cluster_ctas, resident_ctas : int
-        CTAs of a cluster; CTAs that run at the same time.
+        The number of CTAs of a cluster, and of CTAs that run at the same time.
     cta_of_lane, first_cta_of_cluster : numpy.ndarray, [lane]
-        The resident CTA of each lane; the first one of its cluster.
+        The resident CTA of each lane, and the first CTA of its cluster.
     cluster_of_slot : list of int
-        Which cluster of the grid is in each place, -1 if none.
-
-    A kernel that cancels clusters leaves half of them for later: otherwise a small grid has none to cancel.
+        The cluster of the grid in each slot; -1 for an empty slot.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Geometry:
         self.columns = self._columns(multiprocessor_count)
 
     def _columns(self, multiprocessor_count: int) -> dict[str, np.ndarray]:
-        """The special registers that differ between threads; those of the grid are for :meth:`place`."""
+        """Return the special registers that differ between threads; :meth:`place` sets those of the grid."""
         lane = np.arange(self.lanes) % WARP
         bit = np.int64(1) << lane
         columns = {
@@ -93,7 +94,7 @@ class Geometry:
         }
 
     def place(self, slot: int, cluster: int) -> np.ndarray:
-        """Let a cluster of the grid run in a slot; gives its threads' lanes."""
+        """Put a cluster of the grid into a slot, and return the lanes of its threads."""
         self.cluster_of_slot[slot] = cluster
         lanes = self.lanes_of_slot(slot)
         of_cluster = _unravelled(cluster, self.grid_in_clusters)
@@ -112,29 +113,29 @@ class Geometry:
         return max(1, min(_MOST_CTAS, _MOST_THREADS // self.lanes_of_cta, by_shared))
 
     def lanes_of_slot(self, slot: int) -> np.ndarray:
-        """The threads of a cluster, without those that only fill up a warp."""
+        """Return the lanes of the threads of a cluster, without the lanes that only fill up a warp."""
         size = self.cluster_ctas * self.lanes_of_cta
         lanes = np.arange(slot * size, (slot + 1) * size)
         return lanes[self.thread_of_lane[lanes] < self.threads]
 
     def block_index(self, cta: int) -> Extents:
-        """``blockIdx`` of a resident CTA."""
+        """Return ``blockIdx`` of a resident CTA."""
         x, y, z = (int(self.columns[f"ctaid.{axis}"][cta * self.lanes_of_cta]) for axis in "xyz")
         return x, y, z
 
     def thread_name(self, lane: int) -> str:
-        """``thread 3 (warp 0)``; in a cluster with its block."""
+        """Return the name of a thread, such as ``thread 3 (warp 0)``, in a cluster together with its block."""
         thread = int(self.thread_of_lane[lane])
         of = f" of block {self.block_index(int(self.cta_of_lane[lane]))}" if self.cluster_ctas > 1 else ""
         return f"thread {thread} (warp {thread // WARP}){of}"
 
     def blocks_and_threads(self, lanes: np.ndarray) -> tuple[tuple[Extents, ...], tuple[int, ...]]:
-        """``blockIdx`` of the CTAs that lanes belong to, and the threads' places in their CTAs, ascending."""
+        """Return ``blockIdx`` of the CTAs of some lanes, and the ascending indices of the threads in their CTAs."""
         ctas, threads = np.unique(self.cta_of_lane[lanes]), np.unique(self.thread_of_lane[lanes])
         return tuple(self.block_index(int(cta)) for cta in ctas), tuple(map(int, threads))
 
 
 def _unravelled(index: Any, shape: Extents) -> tuple[Any, Any, Any]:
-    """x runs fastest."""
+    """Return the coordinates of an index in a shape in which x varies fastest."""
     x, y, _ = shape
     return index % x, index // x % y, index // (x * y)

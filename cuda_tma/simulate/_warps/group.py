@@ -1,4 +1,4 @@
-"""Threads that stand at the same place of a kernel, called from the same places: they run as one."""
+"""The threads at the same instruction, with the same calls before it, which run together."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Parts = TypeVar("Parts", covariant=True)
 
 
 class Group(Generic[Parts]):
-    """Lanes that run together; what an instruction is given.
+    """The lanes that execute an instruction together, which each step receives as its argument.
 
     Attributes
     ----------
     parts
-        The parts of the machine; each layer declares those that it uses.
+        The parts of the machine; each layer declares the parts that it uses.
     context : Context
     pc : int
-        Index of the instruction that is executed now.
+        The index of the instruction that executes now.
     lanes : slice or numpy.ndarray
     views : list of numpy.ndarray
         The typed views of the function's registers, see :class:`RegisterFile`.
@@ -38,9 +38,9 @@ class Group(Generic[Parts]):
 
     @property
     def size(self) -> int:
-        """The number of threads."""
+        """The number of threads of the group."""
         return count(self.lanes)
 
     def array(self) -> np.ndarray:
-        """Its lanes, ascending."""
+        """The lanes of the group in ascending order."""
         return as_array(self.lanes)

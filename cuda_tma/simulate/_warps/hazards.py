@@ -1,10 +1,10 @@
-"""Which instructions of a function may touch registers of a wgmma between its issue and the wait for it.
+"""The instructions of a function that may access registers of a ``wgmma`` between its issue and the wait for it.
 
-A question for the text of the kernel, so that a launch of a right kernel pays nothing. The answer includes paths that
-no thread takes: `_flights.py` looks again where the instructions run. Copies are not accesses: compilers place ``mov``
-of sums before the wait, and in machine code both names are one register.
+The analysis of the code runs once, so that the launch of a correct kernel takes no more time. It includes paths that
+no thread takes, so `flights.py` checks again when the instructions run. A ``mov`` is not an access: compilers place
+``mov`` of sums before the wait, and machine code has one register for both names.
 
-PTX ISA, "wgmma.mma_async", "wgmma.fence", "wgmma.wait_group".
+Source: PTX ISA, "wgmma.mma_async", "wgmma.fence", "wgmma.wait_group".
 """
 
 from __future__ import annotations
@@ -18,26 +18,27 @@ from .._ptx import Group as Listed
 
 __all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "read_registers", "registers_in", "written_registers"]
 
-_MOST_VISITS = 4_000_000  # of instructions and registers: beyond it, the answer is empty
+_MOST_VISITS = 4_000_000  # the most visits of instructions and registers; beyond it, the result is empty
 _NO_RESULT = {
     *("st", "red", "bar", "barrier", "mbarrier", "fence", "membar", "cp", "bra", "brx", "ret", "exit", "trap"),
     *("griddepcontrol", "setmaxnreg", "prefetch", "stmatrix", "tensormap", "call", "nanosleep", "wgmma", "elect"),
 }
 _PRODUCT = ("wgmma", "mma_async")
-_MOST_AGE = 9  # of wait_group's operand: 7
-_MOST_COPIES = 16  # one of another
+_MOST_AGE = 9  # above the largest operand of wait_group, 7
+_MOST_COPIES = 16  # the longest chain of copies that is followed
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """The accesses of an instruction to registers of products.
+    """The accesses of an instruction to registers of products in flight.
 
     Attributes
     ----------
     reads, writes : tuple of int
-        Registers that a product in flight may still write; those that it may still write or read.
+        The read registers that a product in flight may still write, and the written registers that it may still write
+        or read.
     writers : tuple of int
-        Of a product: instructions that may have written its registers since the last ``wgmma.fence``.
+        For a product, the instructions that may have written its registers since the last ``wgmma.fence``.
     """
 
     reads: tuple[int, ...] = ()
@@ -46,7 +47,7 @@ class Hazard:
 
     @property
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """Each of them."""
+        """All three tuples."""
         return self.reads, self.writes, self.writers
 
 
@@ -57,9 +58,9 @@ class Hazards:
     Attributes
     ----------
     touches : mapping
-        By instruction; empty where each register is waited for, and fenced.
+        The hazard of each instruction; empty if all products are fenced and waited for.
     copies : frozenset of int
-        ``mov`` instructions that copy registers of products.
+        The ``mov`` instructions that copy registers of products.
     """
 
     touches: Mapping[int, Hazard] = field(default_factory=dict)
@@ -67,28 +68,28 @@ class Hazards:
 
     @property
     def writers(self) -> frozenset[int]:
-        """Instructions of which a product needs to know when they ran."""
+        """The instructions that may write a register of a product without a fence."""
         return frozenset(pc for each in self.touches.values() for pc in each.writers)
 
 
 class _Flight(NamedTuple):
-    """The use of a register by a product, and the number of groups closed since then, its own included."""
+    """The use of a register by a product, and the number of groups that have been committed since the use."""
 
     age: int
     is_sum: bool
-    is_left: bool  # copied elsewhere: another name is the register's now
+    is_left: bool  # after a copy, another register has the value
 
 
 @dataclass(slots=True)
 class _State:
     flights: dict[int, _Flight] = field(default_factory=dict)
-    writers: dict[int, frozenset[int]] = field(default_factory=dict)  # since the fence
+    writers: dict[int, frozenset[int]] = field(default_factory=dict)  # the writers since the fence
 
     def copy(self) -> _State:
         return _State(dict(self.flights), dict(self.writers))
 
     def merge(self, other: _State) -> bool:
-        """Take what another way leads to; return whether that is new."""
+        """Add the state at the end of another path; return whether this state has changed."""
         changed = False
         for register, flight in other.flights.items():
             mine = self.flights.get(register)
@@ -102,7 +103,7 @@ class _State:
 
 
 def registers_in(operand: Operand) -> Iterator[int]:
-    """The registers that an operand names."""
+    """Yield the registers in an operand."""
     if isinstance(operand, Register):
         yield operand.index
     elif isinstance(operand, Not):
@@ -119,7 +120,7 @@ def registers_in(operand: Operand) -> Iterator[int]:
 
 
 def hazards_of(function: Function) -> Hazards:
-    """Return what the paths through a function may do to registers of products."""
+    """Return the hazards of a function: accesses on any path through it to registers of products in flight."""
     if not any(each.opcode[:2] == _PRODUCT for each in function.instructions):
         return Hazards()
     search = _Search(function)
@@ -128,7 +129,7 @@ def hazards_of(function: Function) -> Hazards:
 
 
 class _Search:
-    """All paths through a function, block by block."""
+    """A search of all paths through a function, block by block."""
 
     def __init__(self, function: Function):
         self._instructions, self._targets = function.instructions, {*function.labels.values()}
@@ -139,7 +140,7 @@ class _Search:
         self._visits = 0
 
     def run(self) -> Mapping[int, Hazard]:
-        """Return the hazards, or nothing if there are too many paths."""
+        """Return the hazard of each instruction; return an empty mapping if there are too many paths."""
         states, work = {0: _State()}, [0]
         while work and self._visits <= _MOST_VISITS:
             start = work.pop()
@@ -152,7 +153,7 @@ class _Search:
         return self._found if not work else {}
 
     def _block(self, pc: int, state: _State) -> Iterator[tuple[int, _State]]:
-        """From one place on up to the next that others come to; where it goes on."""
+        """Follow the instructions up to the next target of a branch, and yield each next place with its state."""
         start = pc
         while pc < len(self._instructions):
             if pc in self._targets and pc != start:
@@ -235,7 +236,7 @@ class _Search:
                 flights.pop(each, None)
 
     def _copy(self, read: list[int], written: list[int], state: _State) -> None:
-        """``mov``: the flight goes with the value."""
+        """Apply a ``mov``, after which the register with the copy is in flight too."""
         found = min((state.flights[each] for each in read if each in state.flights), default=None)
         writers = frozenset().union(*(state.writers.get(each, frozenset()) for each in read))
         for each in read:
@@ -260,19 +261,19 @@ def _both(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def left_registers(by: Instruction) -> Iterator[int]:
-    """A of a product, if it is in registers."""
+    """Yield the registers with matrix A of a product, if A is in registers."""
     if isinstance(by.operands[1], Vector):
         yield from registers_in(by.operands[1])
 
 
 def written_registers(by: Instruction) -> Iterator[int]:
-    """Registers that hold a result of an instruction, products apart."""
+    """Yield the registers that an instruction writes, if it is not a product."""
     if by.operands and by.opcode[0] not in _NO_RESULT:
         yield from registers_in(by.operands[0])
 
 
 def read_registers(by: Instruction) -> Iterator[int]:
-    """Registers that an instruction reads, and its guard."""
+    """Yield the registers that an instruction reads, including its guard."""
     for each in by.operands[by.opcode[0] not in _NO_RESULT :]:
         yield from registers_in(each)
     if by.guard is not None:

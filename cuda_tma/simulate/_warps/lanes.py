@@ -1,8 +1,8 @@
-"""Sets of lanes: which threads of those that are resident execute an instruction together.
+"""Sets of lanes: the resident threads that execute an instruction together.
 
-A lane is a thread's place among all resident threads: lane 0 is thread 0 of the first CTA, and each CTA begins at a
-multiple of 32. A set of lanes is a slice wherever it can be one, as NumPy then looks at registers in place, and an
-ascending array of lane numbers otherwise. Either indexes a row of registers.
+A lane is the number of a thread among all resident threads. Lane 0 is thread 0 of the first CTA, and each CTA begins at
+a multiple of 32. A set of evenly spaced lanes is a slice, because NumPy then accesses registers in place. Any other set
+is an ascending array of lane numbers. Both index a row of registers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Lanes = slice | np.ndarray
 
 
 def selected(lanes: np.ndarray) -> Lanes:
-    """Ascending lane numbers as a slice, where they are evenly spaced."""
+    """Return ascending lane numbers as a set of lanes, which is a slice if they are evenly spaced."""
     first, size = int(lanes[0]), len(lanes)
     if size == 1:
         return slice(first, first + 1, 1)
@@ -31,12 +31,12 @@ def selected(lanes: np.ndarray) -> Lanes:
 
 
 def as_array(lanes: Lanes) -> np.ndarray:
-    """Their numbers, ascending."""
+    """Return the numbers of lanes as an ascending array."""
     return np.arange(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes
 
 
 def stretches(lanes: Lanes) -> list[slice]:
-    """Lanes side by side, as slices: NumPy works on those in place."""
+    """Return a slice for each run of adjacent lanes, because NumPy works on slices in place."""
     if isinstance(lanes, slice) and lanes.step in (1, None):
         return [lanes]
     here = as_array(lanes)
@@ -54,29 +54,29 @@ def count(lanes: Lanes) -> int:
 
 
 def each(value: Any, size: int) -> np.ndarray:
-    """Return a value for each of some lanes, from these values or from one for all."""
+    """Return an array with a value for each of `size` lanes, from such an array or from one value for all lanes."""
     return value if isinstance(value, np.ndarray) and value.ndim else np.broadcast_to(value, (size,))
 
 
 def narrowed(lanes: Lanes, mask: np.ndarray) -> Lanes:
-    """Return the lanes for which `mask` holds: at least one."""
+    """Return the lanes for which `mask` is true; there must be at least one."""
     return selected(as_array(lanes)[mask])
 
 
 @dataclass(frozen=True, slots=True)
 class Warps:
-    """The warps that a set of lanes belongs to.
+    """The warps to which a set of lanes belongs.
 
     Attributes
     ----------
     lanes : slice or numpy.ndarray
-        Those that execute.
+        The lanes that execute.
     whole : slice or numpy.ndarray
-        All lanes of these warps; indexes a row of registers, to be taken as ``[warps, 32]``.
+        All lanes of these warps, as an index of a row of registers; the values have the shape ``[warps, 32]``.
     active : numpy.ndarray of bool, [warps, 32]
-        Which of `whole` are in `lanes`.
+        For each of these lanes, whether it is in `lanes`.
     numbers : numpy.ndarray
-        Of the warps, among all that are resident.
+        The numbers of the warps among all resident warps.
     """
 
     lanes: Lanes
@@ -85,14 +85,14 @@ class Warps:
     numbers: np.ndarray
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Values of `lanes` as [warps, 32], 0 where no lane executes."""
+        """Return the values of `lanes` as [warps, 32], with 0 for lanes that do not execute."""
         matrix = np.zeros(self.active.shape, values.dtype)
         matrix[self.active] = values
         return matrix
 
 
 def warps_of(lanes: Lanes) -> Warps:
-    """The warps of some lanes."""
+    """Return the warps of some lanes."""
     if isinstance(lanes, slice) and lanes.step == 1 and lanes.start % WARP == 0 and lanes.stop % WARP == 0:
         first, last = lanes.start // WARP, lanes.stop // WARP
         return Warps(lanes, lanes, np.ones((last - first, WARP), bool), np.arange(first, last))

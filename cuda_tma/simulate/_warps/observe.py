@@ -1,4 +1,4 @@
-"""The events of a launch for a checker: accesses and synchronization, in the order of their effect."""
+"""The interface of observers: accesses and events of a launch, in the order in which they take effect."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .lanes import Lanes
 __all__ = ["Access", "Events", "Listener"]
 
 
-@dataclass(slots=True, eq=False)  # frozen, each takes twice the time
+@dataclass(slots=True, eq=False)  # not frozen: that would double the time
 class Access:
-    """Reads or writes of one instruction, or of one asynchronous operation.
+    """The reads or writes of one instruction or of one asynchronous operation.
 
     Attributes
     ----------
@@ -27,25 +27,25 @@ class Access:
     proxy : str
         ``"generic"``, ``"async"`` or ``"tensormap"``.
     actor : object
-        None for the lanes themselves, else what :meth:`Listener.issue` gave for the operation that they issued.
+        None for an access of the lanes themselves; otherwise the result of :meth:`Listener.issue` for their operation.
     lanes : slice or numpy.ndarray
-        The threads, or the one that issued the operation.
+        The accessing threads, or the thread that issued the operation.
     space : str
         ``"global"``, ``"shared"`` or ``"local"``.
     positions : numpy.ndarray of int64
-        Where each access begins: an address in global memory, otherwise a byte in the memory of all resident CTAs.
+        The start of each access: an address in global memory, otherwise a byte in the memory of all resident CTAs.
     size_bytes : int
-        Of each.
+        The size of each access.
     instruction : Instruction
-        Whose doing it is.
+        The instruction that makes the access, or that issued the operation.
     signal : int, optional
         The mbarrier that receives the completion of the operation.
     values : sequence of numpy.ndarray, optional
-        What a store of threads writes: one for each element, of all accesses or a single one for all.
+        The values that threads store: an array for each element, with a value for each access or one for all.
     unchanged : callable, optional
-        Of a store by an operation: returns for each access whether it writes the bytes that memory holds.
+        For a store by an operation, a function that returns, for each access, whether memory already has its bytes.
     expected : numpy.ndarray, optional
-        Of ``atom.cas``: the value that each access compares with memory.
+        For ``atom.cas``, the value that each access compares with memory.
     """
 
     kind: str
@@ -66,29 +66,30 @@ class Listener(Protocol):
     """The part of an observer that a running machine calls."""
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return the steps that execute a function, so that an observer may count them."""
+        """Return the steps that execute a function; an observer may replace them, for example to count them."""
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Called when a thread begins an asynchronous operation; the result comes back as `Access.actor`.
+        """Record an asynchronous operation that a thread begins; the result is the `Access.actor` of its accesses.
 
-        `kind` is the kind of the groups by which threads wait for it; None without groups.
+        `kind` is the kind of the groups by which threads wait for the operation; None if it has no group.
         """
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> object | None:
-        """Called when lanes of a warp, or lanes whose operations take effect `is_now`, begin one each.
+        """Record operations that several lanes begin, one operation each.
 
-        The result is the `Access.actor` of accesses by several of these lanes; None if they must begin one by one.
+        The lanes belong to one warp, or `is_now` is true, and the operations take effect at once. The result is the
+        `Access.actor` of accesses by several of these lanes. It is None if the operations must begin one by one.
         """
 
     def access(self, access: Access) -> None:
-        """Called before the access takes effect."""
+        """Observe an access before it takes effect."""
 
     def event(self, event: Event) -> None:
-        """Called when the event takes effect."""
+        """Observe an event when it takes effect."""
 
 
 class Events:
-    """The way of events to the observer of a launch, if there is one.
+    """The events of a launch, which are passed to its observer if there is one.
 
     Attributes
     ----------
@@ -105,6 +106,6 @@ class Events:
         return code.steps if self.observer is None else self.observer.steps_of(code)
 
     def tell(self, event: Event) -> None:
-        """Report an event."""
+        """Pass an event to the observer."""
         if self.observer is not None:
             self.observer.event(event)

@@ -1,4 +1,4 @@
-"""The clusters of a grid that have not begun: the machine starts them, and ``clusterlaunchcontrol`` cancels them."""
+"""The clusters of a grid that have not begun, which the machine starts or ``clusterlaunchcontrol`` cancels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class PendingClusters:
     Attributes
     ----------
     first : int
-        The next cluster; all before it have begun, or were canceled.
+        The next cluster; all clusters before it have begun or were canceled.
     canceled : int
         The number of clusters that were canceled.
     """

@@ -1,4 +1,4 @@
-"""A kernel: its functions, and where its variables lie."""
+"""A kernel: its functions, and the addresses of its variables."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ __all__ = ["Program", "function_addresses", "mask_of"]
 
 
 _WORD = re.compile(r"\w*")
-_RESERVED = "reserved_smem"  # special registers that begin so
+_RESERVED = "reserved_smem"  # the prefix of special registers for reserved memory
 
 
 class Program:
-    """An entry of a module, and all that it may call.
+    """An entry of a module and all functions that it may call.
 
     Parameters
     ----------
     module : Module
     entry : str
-        Name of the kernel.
+        The name of the kernel.
     addresses : mapping
-        Of the module's global and constant variables.
+        The addresses of the global and constant variables of the module.
 
     Attributes
     ----------
     codes : dict
-        The functions, by name; without steps until they are decoded.
+        The functions by name; a function has no steps before it is decoded.
     entry : Code
     shared : dict
-        Offset of each shared variable; those without a size share one, after the others.
+        The offset of each shared variable. All variables without a size have the same offset after the others.
     static_shared_bytes : int
-        Without the dynamic ones.
+        The bytes of shared variables, except dynamic shared memory.
     shared_first : int
-        The first offset that it may touch: of reserved memory if the kernel reads its special registers.
+        The first offset that the kernel may access; that of reserved memory if the kernel reads its special registers.
     """
 
     def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
@@ -53,12 +53,12 @@ class Program:
 
     @cached_property
     def cancels_clusters(self) -> bool:
-        """Whether it contains ``clusterlaunchcontrol.try_cancel``."""
+        """Whether the program contains ``clusterlaunchcontrol.try_cancel``."""
         instructions = (each for code in self.codes.values() for each in code.function.instructions)
         return any(each.opcode[:2] == ("clusterlaunchcontrol", "try_cancel") for each in instructions)
 
     def shared_name(self, offset: int) -> str:
-        """Return the name of an offset of a CTA's shared memory: a variable, by its name in C++, and an offset."""
+        """Return a name for an offset in the shared memory of a CTA: a variable's name in C++, and an offset in it."""
         before = {start: name for name, start in self.shared.items() if start <= offset}
         if not before:
             return f"at byte {offset - SHARED_START} of shared memory"
@@ -67,7 +67,7 @@ class Program:
         return f"`{_plain_name(before[start])}`{further}"
 
     def variable(self, name: str) -> tuple[int, int]:
-        """Address and bytes of a global or constant variable, by its name in C++ or PTX."""
+        """Return the address and the size of a global or constant variable, by its name in C++ or PTX."""
         every = {v.name: v for v in self.module.variables.values() if v.space in ("global", "const")}
         found = [name] if name in every else [each for each in every if _plain_name(each) == name]
         if len(found) != 1:
@@ -81,7 +81,7 @@ class Program:
 
 
 def _plain_name(mangled: str) -> str:
-    """The last part of a variable's name: ``full`` of ``_ZZ6kernelE4full`` and of ``_ZN5space4fullE``."""
+    """Return the last part of a mangled name: ``full`` for ``_ZZ6kernelE4full`` and for ``_ZN5space4fullE``."""
     if not mangled.startswith("_Z"):
         return mangled
     inner = mangled[2:]
@@ -97,7 +97,7 @@ def _plain_name(mangled: str) -> str:
 
 
 def mask_of(program: Program, copy: Instruction) -> Instruction | None:
-    """Return the instruction that computes the mask of a multicast: the last one before it with that result."""
+    """Return the instruction that computes the mask of a multicast: the last preceding write of its register."""
     if "multicast::cluster" not in copy.opcode:
         return None
     register = copy.operands[-2 if "L2::cache_hint" in copy.opcode else -1]
@@ -116,7 +116,7 @@ def function_addresses(module: Module) -> dict[str, int]:
 
 
 def _reachable(module: Module, entry: str) -> list[Function]:
-    """An entry, and every function that it names, or one of those, or a variable of theirs: a table, a vtable."""
+    """Return an entry and all functions that it refers to, also through other functions or tables in memory."""
     waiting, known, found = [entry], {entry}, []
     while waiting:
         name = waiting.pop()
@@ -136,12 +136,12 @@ def _symbols(function: Function) -> Iterator[str]:
 
 
 def _asks_for_reserved(function: Function) -> bool:
-    """Return whether a function reads where the shared memory that the system reserves begins or ends."""
+    """Return whether a function reads a special register with the bounds of reserved shared memory."""
     return any(isinstance(each, Special) and each.name.startswith(_RESERVED) for each in _leaves(function))
 
 
 def _leaves(function: Function) -> Iterator[Operand]:
-    """Yield the operands of all instructions, and in place of a compound operand its parts."""
+    """Yield the operands of all instructions; yield the parts of a compound operand in its place."""
     waiting = [operand for instruction in reversed(function.instructions) for operand in reversed(instruction.operands)]
     while waiting:
         operand = waiting.pop()
@@ -156,7 +156,10 @@ def _leaves(function: Function) -> Iterator[Operand]:
 
 
 def _shared(module: Module, functions: list[Function]) -> tuple[dict[str, int], int]:
-    """Static variables first, as they are declared; all dynamic ones begin where those end."""
+    """Return the offsets of shared variables and the end of the static ones.
+
+    Static variables come first in the order of declaration; all dynamic variables begin at their end.
+    """
     named = {name for function in functions for name in _symbols(function)}
     every = {**module.variables}
     for function in functions:

@@ -1,7 +1,7 @@
-"""Registers: for each function that is active, a matrix for each width, [register, lane].
+"""The registers of each active function: a matrix [register, lane] for each width.
 
-A typed look at a register is a view of its row. Registers are PTX's virtual ones, thousands of them; the system gives
-memory only to the rows that are touched.
+A register as a type is a view of its row. PTX has thousands of virtual registers, but the operating system allocates
+memory only for rows that are accessed.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ __all__ = ["VIEW", "RegisterFile", "Row", "Tracked", "rows_of"]
 
 
 class Tracked(Protocol):
-    """Facts about registers that end where threads enter the function."""
+    """Facts about registers that are valid until threads enter the function again."""
 
     def forget(self, lanes: np.ndarray) -> None:
         """Forget the facts about some lanes."""
 
 
-# By a container's bytes, its views; of each the first is the container itself.
+# For each size of a container in bytes, its views; the first is the type of the container itself.
 _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
     0: (np.dtype(bool),),
     1: (np.dtype(np.uint8), np.dtype(np.int8)),
     2: (np.dtype(np.uint16), np.dtype(np.int16), np.dtype(np.float16)),
     4: (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32)),
     8: (np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)),
-    16: (np.dtype(np.complex128),),  # merely the item of 16 bytes
+    16: (np.dtype(np.complex128),),  # used only as an item of 16 bytes
 }
 VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
-Row = tuple[int, int]  # bytes of the container, row in its matrix
+Row = tuple[int, int]  # the bytes of the container, and the row in its matrix
 
 
 def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:
@@ -55,11 +55,11 @@ class RegisterFile:
     views : list of numpy.ndarray
         ``views[VIEW[dtype]][row, lane]``.
     carry : numpy.ndarray of bool
-        The condition code register's carry flag, of each lane.
+        The carry flag of each lane, in the condition code register.
     parameters : numpy.ndarray of uint8, [lane, byte]
-        What is passed to this function, and by it to those it calls.
+        The parameters of this function, and of the functions that it calls.
     flights : Tracked or None
-        Those that products use which are under way, if it matters to the function.
+        The registers that products in flight use; None if the function needs no check of them.
     """
 
     __slots__ = ("carry", "flights", "parameters", "views")
@@ -75,6 +75,6 @@ class RegisterFile:
 
     @property
     def memory(self) -> list[np.ndarray]:
-        """All that it holds, once."""
+        """All arrays of the registers, without duplicate views."""
         owned = {id(view.base): view for view in self.views}
         return [*owned.values(), self.carry, self.parameters]

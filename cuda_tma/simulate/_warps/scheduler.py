@@ -1,8 +1,9 @@
-"""The order of threads: those at the same place run together, the lowest place runs first, and each has its turn.
+"""The order in which threads run.
 
-Threads that part at a branch meet again since the group at the lowest place runs first, and stops where another
-stands. A group that keeps others waiting for many steps lets them run first, so that a thread that spins on a flag does
-not starve the thread that sets it (independent thread scheduling: CUDA C++ Programming Guide, "SIMT Architecture").
+Threads at the same instruction run together as a group. The group at the lowest instruction runs first, until it
+reaches the instruction of another group, so that threads converge after a branch. After many steps, another group runs
+first, so that a thread that spins on a flag does not starve the thread that sets it (independent thread scheduling:
+CUDA C++ Programming Guide, "SIMT Architecture").
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from .waiting import Standing, Stuck
 
 __all__ = ["Scheduler"]
 
-_TURN = 4096  # steps, and then the group that has been ready longest runs
-_POLLS = 16  # polls, and then likewise: a thread that waits to run may hold the lock
-_LOOKS = 64  # polls by each group that can run, and then copies complete: all groups may wait for them
+_TURN = 4096  # after these steps, the group that has been ready for the longest time runs
+_POLLS = 16  # the same after these polls: another thread may hold the lock
+_LOOKS = 64  # after these polls of each group, copies complete: all groups may wait for them
 _NEVER, _AT_ONCE = 1 << 60, -1
-_STRAY = 0.3  # the chance, in random order, of a group out of turn, and of each of its warps
+_STRAY = 0.3  # the probability, in a random order, that a group runs out of turn, and that each of its warps does
 
 
 class Copies(Protocol):
@@ -34,7 +35,7 @@ class Copies(Protocol):
 
     @property
     def is_busy(self) -> bool:
-        """Whether one is under way."""
+        """Whether at least one copy is pending."""
 
 
 class Scheduler:
@@ -43,15 +44,15 @@ class Scheduler:
     Attributes
     ----------
     steps : int
-        Instructions executed, by groups of any size.
+        The number of instructions that groups have executed.
     thread_steps : int
-        By threads.
+        The number of instructions that threads have executed.
     is_interrupted : bool
-        Whether the launch's time is over.
+        Whether the time limit of the launch is reached.
     has_progressed : bool
-        Whether something has happened that others may wait for, since the machine last cleared it.
+        Whether an event for which threads may wait has happened since the machine last cleared this flag.
     where : Group or None
-        The group that runs, at the instruction that raised if one did.
+        The group that runs; after an exception, the group at the instruction that raised it.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Scheduler:
         events: Events,
     ):
         self._random, self._copies, self._events = generator, copies, events
-        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # the oldest first
+        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # the oldest is first
         self._running: Context | None = None
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
@@ -76,39 +77,39 @@ class Scheduler:
         return bool(self._ready)
 
     def add(self, context: Context, pc: int, lanes: np.ndarray) -> None:
-        """Let lanes go on at a place, together with those that are there."""
+        """Let lanes continue at an instruction, together with lanes that are already there."""
         self._ready.setdefault((context, pc), []).append(lanes)
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
 
     def progress(self) -> None:
-        """Note that something has happened that others may wait for."""
+        """Record an event for which other threads may wait."""
         self.has_progressed = True
 
     def interrupt(self) -> None:
-        """Let the group that runs stop after its instruction; called from another thread."""
+        """Stop the running group after its instruction; another thread of the host calls this."""
         self.is_interrupted = True
         self._stop = _AT_ONCE
 
     def polled(self) -> None:
-        """Note that the group that runs polls memory: it may wait for other threads."""
+        """Record that the running group polls memory, because it may wait for other threads."""
         self._polls += 1
         self._looks += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
-        """Return the groups that can run: function, place and lanes; the last group ran last."""
+        """Return each group that can run: its context, instruction and lanes. The group that ran last is the last."""
         everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
         return [*everyone]
 
     def standing_among(self, wanted: np.ndarray) -> list[Standing]:
-        """Return the places of those of some lanes that can run; `wanted` is true for these lanes."""
+        """Return the places of the lanes that can run and for which `wanted` is true."""
         each = ((*key, lanes[wanted[lanes]]) for key, waiting in self._ready.items() for lanes in waiting)
         return [Standing(*place) for place in each if len(place[2])]
 
     def turn(self, parts: object) -> bool:
-        """Run one group, with the parts of the machine; return whether it was made to stop.
+        """Run one group with the parts of the machine; return whether it stopped because of its number of steps.
 
-        It runs until it waits, meets another, or has had its turn.
+        The group runs until it waits, reaches the instruction of another group, or has executed its number of steps.
         """
         key, lanes = self._choose()
         group: Group[Any] = Group(parts, *key, lanes)
@@ -128,7 +129,7 @@ class Scheduler:
         return self._expired
 
     def _choose(self) -> tuple[tuple[Context, int], np.ndarray]:
-        """Return a place and its lanes: the lowest place, or the oldest if it has waited for long."""
+        """Return the next group: the group at the lowest instruction, or the oldest group after a long wait."""
         if self._expired or self._polls > _POLLS:
             self._polls = 0
             key = next(iter(self._ready))
@@ -143,7 +144,10 @@ class Scheduler:
         return waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
 
     def _stray(self, random: np.random.Generator) -> tuple[tuple[Context, int], np.ndarray] | None:
-        """Now and then some warps of any group, out of turn; threads of one warp do not overtake each other."""
+        """Return, at random times, some warps of any group out of turn; otherwise None.
+
+        Threads of one warp do not overtake each other.
+        """
         if random.random() >= _STRAY:
             return None
         key = [*self._ready][random.integers(len(self._ready))]
@@ -184,7 +188,7 @@ class Scheduler:
             self._count(pc - since, group.size)
 
     def _all_look(self) -> bool:
-        """Whether all groups only poll, while copies are under way."""
+        """Return whether all groups only poll while copies are pending."""
         return self._looks > _LOOKS * (1 + len(self._ready)) and self._copies.is_busy
 
     def _count(self, steps: int, size: int) -> None:
@@ -198,13 +202,13 @@ class Scheduler:
 
 
 def _own_error(group: Group[Any], error: Exception) -> UnsupportedInstruction:
-    """An error of the simulator, and none of the kernel."""
+    """Return the exception for an error of the simulator, which is not an error of the kernel."""
     by = group.context.code.instruction(group.pc) or Instruction(("ret",))
     reason = f"an error of the simulator itself, {type(error).__name__}: {error}"
     return UnsupportedInstruction(".".join(by.opcode), by.line, reason)
 
 
 def _order(key: tuple[Context, int]) -> tuple[int, int]:
-    """Return the key of the order: the deepest call first, then the lowest place."""
+    """Return the key that sorts groups: the deepest call first, then the lowest instruction."""
     context, pc = key
     return -context.depth, pc

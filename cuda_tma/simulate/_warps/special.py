@@ -27,7 +27,7 @@ class SpecialValues:
 
 
 class _Launch(Protocol):
-    """The parts of a machine that special registers show."""
+    """The parts of a machine on which special registers depend."""
 
     @property
     def geometry(self) -> Geometry: ...
@@ -48,7 +48,7 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nsmid": lambda group: group.parts.special.multiprocessor_count,
     "gridid": lambda group: 0,
     "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
-    "current_graph_exec": lambda group: 0,  # of a graph that the device launched
+    "current_graph_exec": lambda group: 0,  # only a graph that the device launched has another value
     "is_explicit_cluster": lambda group: int(group.parts.special.has_explicit_cluster),
     "cluster_nctarank": lambda group: group.parts.geometry.cluster_ctas,
     "dynamic_smem_size": lambda group: group.parts.special.dynamic_shared_bytes,
@@ -61,7 +61,8 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
-# Where cooperative groups find the grid's workspace (cooperative_groups/details/driver_abi.h): how far it is shifted.
+# These registers contain the address of the grid's workspace for cooperative groups
+# (cooperative_groups/details/driver_abi.h), shifted to the right by a number of bits.
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.parts.geometry.block,
@@ -69,7 +70,7 @@ _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "cluster_nctaid": lambda group: group.parts.geometry.cluster,
     "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
-# Registers of each lane: Geometry.columns.
+# Registers with a value for each lane, in Geometry.columns.
 _OF_LANES = {
     *(f"{name}.{axis}" for name in ("tid", "ctaid", "clusterid", "cluster_ctaid") for axis in "xyz"),
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
@@ -81,7 +82,7 @@ _OF_LANES = {
 
 
 def special(name: str) -> Look | None:
-    """Return the value of a special register, as integers of each lane or one for all; None for an unknown one."""
+    """Return a reader of a special register: an integer for each lane, or one for all; None for an unknown register."""
     if name in _OF_LANES:
         return lambda group, lanes: group.parts.geometry.columns[name][lanes]
     if name in _UNIFORM:
@@ -98,7 +99,7 @@ def special(name: str) -> Look | None:
 
 
 class _Number(int):
-    """An int that is cast as arrays are."""
+    """An int with the method ``astype`` of arrays."""
 
     def astype(self, dtype: Any) -> Any:
         return dtype.type(self)

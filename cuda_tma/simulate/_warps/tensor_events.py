@@ -1,4 +1,4 @@
-"""The events of tensor memory that an observer sees: a closed set of frozen values."""
+"""The events of tensor memory for an observer: a closed set of types."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ __all__ = [
     "Touch",
 ]
 
-GROUP_LANES = 16  # lanes side by side that instructions use together
+GROUP_LANES = 16  # adjacent lanes that instructions access together
 
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Cells of the tensor memory of one CTA.
+    """The cells of the tensor memory of one CTA that an instruction accesses.
 
     Attributes
     ----------
     cta : int
         The resident CTA.
     column, columns : int
-        The first, and their number.
+        The first column and the number of columns.
     groups : tuple of int
-        Of each column: which groups of 16 lanes.
+        The groups of 16 lanes in each column.
     reads, writes : bool
     """
 
@@ -60,7 +60,7 @@ class TensorEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairMet(TensorEvent):
-    """A warp of each CTA of a pair has executed an instruction of ``.cta_group::2`` that both wait for."""
+    """An instruction with ``.cta_group::2`` at which a warp of each CTA of a pair has waited for the other warp."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -68,7 +68,7 @@ class PairMet(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnsAllocated(TensorEvent):
-    """``tcgen05.alloc`` of a warp writes the address to a byte of `Memory.shared`."""
+    """The execution of ``tcgen05.alloc`` by a warp, which writes the address to a position in `Memory.shared`."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -77,7 +77,7 @@ class ColumnsAllocated(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnsFreed(TensorEvent):
-    """``tcgen05.dealloc`` of a warp."""
+    """The execution of ``tcgen05.dealloc`` by a warp."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -86,12 +86,12 @@ class ColumnsFreed(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LanesMoved(TensorEvent):
-    """``tcgen05.ld``, ``tcgen05.st`` of a warp.
+    """The execution of ``tcgen05.ld`` or ``tcgen05.st`` by a warp.
 
     Attributes
     ----------
     is_used : bool
-        Of a load: whether an instruction uses one of its registers before the warp signals others.
+        For a load, whether an instruction uses one of its registers before the warp signals other threads.
     """
 
     lanes: np.ndarray
@@ -102,7 +102,7 @@ class LanesMoved(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorWait(TensorEvent):
-    """``tcgen05.wait::ld``, ``tcgen05.wait::st``."""
+    """The execution of ``tcgen05.wait::ld`` or ``tcgen05.wait::st``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -110,7 +110,7 @@ class TensorWait(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorFence(TensorEvent):
-    """``tcgen05.fence::before_thread_sync``, ``tcgen05.fence::after_thread_sync``."""
+    """The execution of ``tcgen05.fence::before_thread_sync`` or ``tcgen05.fence::after_thread_sync``."""
 
     lanes: Lanes
     instruction: Instruction
@@ -118,7 +118,7 @@ class TensorFence(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperationIssued(TensorEvent):
-    """A thread issues ``tcgen05.mma``, ``tcgen05.cp`` or ``tcgen05.shift``."""
+    """The issue of a ``tcgen05.mma``, ``tcgen05.cp`` or ``tcgen05.shift`` by a thread."""
 
     lanes: slice
     instruction: Instruction
@@ -127,7 +127,7 @@ class OperationIssued(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OperationCommitted(TensorEvent):
-    """``tcgen05.commit`` of a thread, for mbarriers at some positions."""
+    """The execution of ``tcgen05.commit`` by a thread, for mbarriers at some positions."""
 
     lanes: slice
     instruction: Instruction
@@ -136,7 +136,7 @@ class OperationCommitted(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitArrived(TensorEvent):
-    """All that a commit covers is complete: it arrives at one of its mbarriers."""
+    """The arrival of a commit at one of its mbarriers, after the completion of all operations that it covers."""
 
     commit: OperationCommitted
     position: int

@@ -1,4 +1,4 @@
-"""The threads that wait, and the events that they wait for: the content of a report of a deadlock."""
+"""The waiting threads and the events for which they wait, for the report of a deadlock."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .code import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 
-CALLED = "called"  # what the call of a function that is not inlined is to a finding in it
+CALLED = "called"  # the relation to a finding of a call that leads to its function
 
 
 class Standing(NamedTuple):
-    """Lanes that others wait for, and their place at that time."""
+    """Lanes for which other lanes wait, and their place at that time."""
 
     context: Context
     pc: int
@@ -27,9 +27,9 @@ class Standing(NamedTuple):
 
 @dataclass(slots=True)
 class Parked:
-    """Lanes that wait at an instruction, and go on at another, or look again at the same.
+    """Lanes that wait at instruction `at` and continue at instruction `pc`, which may be the same.
 
-    `absent` contains the places of other lanes that have to come to this instruction too.
+    `absent` contains the places of other lanes that must also reach this instruction.
     """
 
     context: Context
@@ -40,23 +40,23 @@ class Parked:
 
     @property
     def instruction(self) -> Instruction | None:
-        """The one that waits; None for the return at the end of a function."""
+        """The instruction at which the lanes wait; None for the return at the end of a function."""
         return self.context.code.instruction(self.at)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Some parked lanes, and the object of their wait.
+    """Some waiting lanes, and the object for which they wait.
 
     Attributes
     ----------
     parked : Parked
     awaits : MbarrierWait or BarrierWait
-        The same for all CTAs that wait alike: blocks are not named in it.
+        The awaited event without the number of the CTA, so that it is equal for all CTAs in the same state.
     side : str
-        Of an mbarrier in a ``Pipeline``: "full" or "empty".
+        The side of an mbarrier in a ``Pipeline``: "full" or "empty".
     related : tuple of (str, Instruction)
-        Statements that explain it, and what each is.
+        Statements that explain the wait, each with its relation to the wait.
     """
 
     parked: Parked
@@ -66,12 +66,12 @@ class Waiting:
 
 
 class Stuck(Exception):
-    """Raised where no thread can go on.
+    """The exception for a launch in which no thread can continue.
 
     Parameters
     ----------
     waiting : list of Waiting
-        Everyone who waits.
+        All waiting lanes.
     """
 
     def __init__(self, waiting: list[Waiting]):
