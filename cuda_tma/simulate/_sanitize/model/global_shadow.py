@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..._memory.global_memory import GlobalMemory, Segment
+from ..._warps.lanes import WARP
 from .areas import READERS, WRITES, Area, AreaCells, PriorAccess, Row, Writer
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
@@ -23,6 +24,7 @@ _MOST_BYTES = 16 << 20
 # Warps write their notes into this variable in any order; watchdog.cuh reads the note of a warp that waits too long.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
+_BY_WARP = -1  # the place of a read: a later read of the warp, which replaces an earlier one, happens after it
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
@@ -87,7 +89,7 @@ class GlobalShadow:
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0
-        (first, each), place, now, started = units, site % READERS, clocks.now, clocks.started
+        (first, each), place, now, started = units, _BY_WARP, clocks.now, clocks.started
         rows, warps, visible, threads, writes = (
             clocks.rows,
             clocks.warps,
@@ -260,9 +262,12 @@ class GlobalShadow:
         self, these: AreaCells, site: int, columns: np.ndarray | int, epochs: np.ndarray | int, kind: str
     ) -> None:
         """Record weak accesses; a write removes the earlier accesses of its units."""
-        area, where = these.area, _side_by_side(these.units)
-        place = READERS if kind != "read" else site % READERS
-        cells = area.cells
+        area, cells, where = these.area, these.area.cells, _side_by_side(these.units)
+        place: int | np.ndarray = READERS
+        if kind == "read":
+            places = these.who // WARP % READERS
+            is_one = bool((places == places[0]).all())
+            place, where = (int(places[0]), where) if is_one else (places, these.units)
         cells.values[place, where] = stamps_of(columns, epochs)
         cells.moments[place, where] = self._clocks.now << SLOT_BITS | these.slots
         cells.notes[place, where] = site << 1
