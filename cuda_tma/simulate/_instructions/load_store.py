@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._memory.access import load, store
-from .._ptx import Address, Operand, Symbol
+from .._memory.access import load, observe, store
+from .._memory.memory import Piece
+from .._ptx import Address, Immediate, Operand, Symbol
 from .._warps.binder import U64, Address64, Binder, Read, Write, dtype_of
 from .._warps.code import Step
-from .._warps.lanes import Lanes, count
+from .._warps.faults import Fault
+from .._warps.lanes import Lanes, as_array, count
 from ._table import Group, instruction
 from .addresses import space_of
 
@@ -127,6 +129,36 @@ def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, read
             first = start + i * size
             values = np.array(np.broadcast_to(read(group, lanes), (count(lanes),)), dtype)
             area[lanes, first : first + size] = values.view(np.uint8).reshape(-1, size)
+
+    return step
+
+
+_BULK_UNIT = 8  # bytes; the address and the size are multiples
+
+
+@instruction("st.bulk", section=SECTION.format("st.bulk"))
+def st_bulk(binder: Binder) -> Step:
+    """``st.bulk{.weak}{.shared::cta} [address], size, 0;``: zeros in the shared memory of the CTA."""
+    by, (target, size, value) = binder.instruction, binder.instruction.operands
+    if not isinstance(value, Immediate) or value.value != 0:
+        raise binder.unsupported("of a value other than 0")
+    address, sizes, space = binder.address(target), binder.read(size, U64), space_of(by.opcode)
+
+    def step(group: Group, lanes: Lanes) -> None:
+        memory, here = group.parts.memory, as_array(lanes)
+        given = np.broadcast_to(sizes(group, lanes), (len(here),)).tolist()
+        starts = np.broadcast_to(address(group, lanes), (len(here),))
+        for at, size_bytes in enumerate(given):
+            lane = here[at : at + 1]
+            if size_bytes % _BULK_UNIT:
+                text = f"the size of st.bulk, {size_bytes} bytes, is not a multiple of {_BULK_UNIT}"
+                raise Fault("misaligned", f'{text} (PTX ISA, "st.bulk")', lane, by)
+            first = memory.in_shared(space, lane, starts[at : at + 1], size_bytes, _BULK_UNIT)
+            positions = first + _BULK_UNIT * np.arange(size_bytes // _BULK_UNIT)
+            if group.parts.events.observer is not None and size_bytes:
+                piece = Piece(None, memory.shared, positions, "shared")
+                observe(group, "write", np.repeat(lane, len(positions)), [piece], _BULK_UNIT, by)
+            memory.shared.typed(U64)[positions // _BULK_UNIT] = 0
 
     return step
 

@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from .._matrix.formats import F32, FORMATS
 from . import approximate, floating, integer
-from .table import Builder, Pure, Spelling, entry
+from .table import Builder, Pure, Spelling, entry, pure
+
+_WIDENED = (["f32", "f16"], ["f32", "bf16"])  # types of add, sub and fma with mixed precision, from sm_100 on
 
 
 def _either(of_integers: Builder, of_floats: Builder) -> Builder:
     return lambda s: (of_floats if s.words and s.words[-1] in floating.ARITHMETIC else of_integers)(s)
 
 
-entry("add", "sub")(_either(integer.sums, floating.sums))
+def _or_mixed(builder: Builder, narrow: int) -> Builder:
+    """Return a builder that also takes mixed precision: its first `narrow` sources become f32, the last is f32.
+
+    PTX, "Mixed Precision Floating Point Instructions".
+    """
+
+    def build(s: Spelling) -> Pure:
+        if s.words[-2:] not in _WIDENED:
+            return builder(s)
+        source = s.type("f16", "bf16")
+        if "ftz" in s.words:
+            s.unknown()
+        wide, decode = builder(s), FORMATS[source].decode
+
+        def compute(*given: Any) -> Any:
+            widened = (F32.encode(decode(each)) for each in given[:narrow])
+            return wide.compute(*widened, *given[narrow:])
+
+        return pure(s.root, "f32", f"{source} " * narrow + "f32", compute)
+
+    return build
+
+
+entry("add", "sub")(_or_mixed(_either(integer.sums, floating.sums), 1))
+entry("fma")(_or_mixed(floating.sums_of_products, 2))
 entry("mul")(_either(integer.products, floating.products))
 entry("mad")(_either(integer.sums_of_products, floating.sums_of_products))
 entry("abs", "neg")(_either(integer.magnitudes, floating.magnitudes))

@@ -167,7 +167,7 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
     if source != "f32":
         s.unknown()
     mode = s.choice("rna", "rn", "rz")
-    relu, finite = mode != "rna" and s.flag("relu"), mode == "rna" and s.flag("satfinite")
+    relu, finite = mode != "rna" and s.flag("relu"), s.flag("satfinite")
 
     def compute(a: Array) -> Array:
         value = F32.decode(a)
@@ -199,7 +199,7 @@ def _pairs(s: Spelling, result: str, source: str) -> Pure:
             return upper.astype(DTYPES[result]) << DTYPES[result].type(_bits(result) // 2) | lower
 
         return pure("cvt", result, "f32 f32", compute)
-    if (source == "f16x2") != narrow or source not in ("f16x2", "e4m3x2", "e5m2x2") or (finite and result == "f16x2"):
+    if (source in ("f16x2", "bf16x2")) != narrow or (finite and result == "f16x2"):
         s.unknown()
     return pure("cvt", result, source, _halves(_PAIRS[source], to, finite, relu, result, source))
 

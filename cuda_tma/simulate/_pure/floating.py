@@ -137,9 +137,6 @@ def sums_of_products(s: Spelling) -> Pure:
     return of_type(s, s.root, type_, 3, lambda format: narrow(format, function, mode, **flags))
 
 
-entry("fma")(sums_of_products)
-
-
 def _wide_fused(mode: str) -> Function:
     if mode == "rn":
         return exact.fused

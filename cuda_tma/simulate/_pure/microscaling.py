@@ -56,17 +56,25 @@ def conversion(s: Spelling, result: str, source: str) -> Pure:
 
 
 def _to_narrow(s: Spelling, result: str, source: str) -> Pure:
-    """``cvt.rn.satfinite{.relu}``: of two f32, the first becomes the upper half."""
+    """``cvt.rn.satfinite{.relu}``: of two f32, the first becomes the upper half; or of a pair of 16 bits each."""
     s.choice("rn")
-    if source != "f32" or not s.flag("satfinite"):
+    if source not in ("f32", "f16x2", "bf16x2") or not s.flag("satfinite"):
         s.unknown()
     relu, (bits, format), dtype = s.flag("relu"), _FORMATS[result], DTYPES[result]
 
-    def compute(a: Array, b: Array) -> Array:
-        upper, lower = (_nearest(format, F32.decode(each), relu).astype(dtype) for each in (a, b))
+    def packed(*values: Array) -> Array:
+        upper, lower = (_nearest(format, value, relu).astype(dtype) for value in values)
         return upper << dtype.type(bits) | lower
 
-    return pure("cvt", result, "f32 f32", compute)
+    if source == "f32":
+        return pure("cvt", result, "f32 f32", lambda a, b: packed(F32.decode(a), F32.decode(b)))
+    decode = FORMATS[source.removesuffix("x2")].decode
+
+    def of_pair(a: Array) -> Array:
+        word = np.asarray(a).astype(np.uint32)
+        return packed(*(decode((word >> shift).astype(np.uint16)) for shift in (np.uint32(16), np.uint32(0))))
+
+    return pure("cvt", result, source, of_pair)
 
 
 def _nearest(format: Format, value: Array, relu: bool) -> Array:
@@ -75,19 +83,19 @@ def _nearest(format: Format, value: Array, relu: bool) -> Array:
 
 
 def _from_narrow(s: Spelling, result: str, source: str) -> Pure:
-    """``cvt.rn{.relu}.f16x2``: every value has one."""
+    """``cvt.rn{.relu}`` to f16x2 or bf16x2, of which both contain every value."""
     s.choice("rn")
-    if result != "f16x2":
+    if result not in ("f16x2", "bf16x2"):
         s.unknown()
-    relu, (bits, format) = s.flag("relu"), _FORMATS[source]
+    relu, (bits, format), encode = s.flag("relu"), _FORMATS[source], FORMATS[result.removesuffix("x2")].encode
 
     def compute(a: Array) -> Array:
         code = np.asarray(a).astype(np.int64)
         halves = (clamped(format.decode(code >> shift & _code_mask(source)), False, relu) for shift in (bits, 0))
-        upper, lower = (FORMATS["f16"].encode(half).astype(np.uint32) for half in halves)
+        upper, lower = (encode(half).astype(np.uint32) for half in halves)
         return upper << np.uint32(16) | lower
 
-    return pure("cvt", "f16x2", source, compute)
+    return pure("cvt", result, source, compute)
 
 
 def _code_mask(type_: str) -> int:

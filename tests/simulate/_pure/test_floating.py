@@ -359,3 +359,27 @@ def test_special_values_of_every_pair():
             wanted = ufunc(a.view(np.float32), b.view(np.float32))
         wanted = np.where(np.isnan(wanted), np.uint32(0x7FFFFFFF), wanted.view(np.uint32))
         assert compute(f"{name}.f32 d, a, b", a.tolist(), b.tolist()) == wanted.tolist()
+
+
+@pytest.mark.parametrize(("text", "wide"), [("add.rz.f32.f16", "add.rz.f32"), ("sub.f32.bf16", "sub.f32")])
+def test_mixed_precision_sums_widen_the_first_source(text, wide):
+    """PTX, "Mixed Precision Floating Point Instructions"; documented, not verified on hardware."""
+    values = np.random.default_rng(0).normal(size=500)
+    other = (values[::-1] * 1e3).astype(np.float32).view(np.uint32)
+    if text.endswith(".f16"):
+        narrow = values.astype(np.float16)
+        bits, widened = narrow.view(np.uint16), narrow.astype(np.float32).view(np.uint32)
+    else:
+        bits = (values.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+        widened = bits.astype(np.uint32) << 16
+    assert compute(f"{text} d, a, b", bits, other) == compute(f"{wide} d, a, b", widened, other)
+
+
+def test_mixed_precision_products_are_fused():
+    a, c = np.array([1 + 2**-10], np.float16).view(np.uint16), np.array([-1], np.float32).view(np.uint32)
+    (found,) = compute("fma.rn.f32.f16 d, a, b, c", a, a, c)
+    assert np.uint32(found).view(np.float32) == 2**-9 + 2**-20
+
+
+def test_mixed_precision_has_no_ftz():
+    assert lookup(instruction("add.ftz.f32.f16 d, a, b")) is None

@@ -97,10 +97,33 @@ def test_to_scales(mode, finite):
     [
         "cvt.rn.e2m1x2.f32 d, a, b",
         "cvt.rz.satfinite.e2m1x2.f32 d, a, b",
-        "cvt.rn.bf16x2.e2m1x2 d, a",
         "cvt.rn.ue8m0x2.f32 d, a, b",
         "cvt.rn.f16x2.ue8m0x2 d, a",
     ],
 )
 def test_other_forms_are_not_known(text):
     assert lookup(instruction(text)) is None
+
+
+@pytest.mark.parametrize("type_", [*TYPES, "e4m3x2", "e5m2x2"])
+@pytest.mark.parametrize("pair", ["f16", "bf16"])
+def test_a_pair_of_16_bits_becomes_what_its_numbers_become(type_, pair):
+    values = VALUES.astype(np.float16 if pair == "f16" else ml_dtypes.bfloat16)
+    bits = values.view(np.uint16).astype(np.uint32)
+    words = bits << 16 | bits[::-1]
+    found = computed(f"cvt.rn.satfinite.{type_}.{pair}x2 d, a", words)
+    wide = values.astype(np.float32)
+    expected = computed(f"cvt.rn.satfinite.{type_}.f32 d, a, b", wide, wide[::-1].copy())
+    assert np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_bf16_contains_every_narrow_value(type_):
+    bits, dtype = TYPES[type_]
+    each = np.arange(1 << min(bits, 6))
+    codes_of = (each << bits | each[::-1]).astype(np.uint8 if bits == 4 else np.uint16)
+    found = computed(f"cvt.rn.bf16x2.{type_} d, a", codes_of)
+    values = each.astype(np.uint8).view(dtype).astype(np.float32)
+    upper, lower = ((found >> shift << 16 & 0xFFFF0000).astype(np.uint32).view(np.float32) for shift in (16, 0))
+    assert np.array_equal(upper, values)
+    assert np.array_equal(lower, values[::-1])
