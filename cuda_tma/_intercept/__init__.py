@@ -1,4 +1,4 @@
-"""Launches of other runtimes, run on the simulator: a session, and one small adapter for each runtime.
+"""The launches of other runtimes on the simulator: a session, and a small adapter for each runtime.
 
-An adapter is loaded when its runtime is imported, and only in a process that has a session.
+An import of a runtime loads its adapter, but only in a process that has a session.
 """

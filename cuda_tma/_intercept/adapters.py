@@ -1,4 +1,4 @@
-"""The adapters, each by the module whose import loads it."""
+"""The table of adapters, by the module whose import loads each."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _ADAPTERS: dict[str, Callable[[Session], None]] = {
 
 
 def loaded(name: str) -> None:
-    """Install the adapter of a module that has just been imported."""
+    """Install the adapter of a module that was just imported."""
     session = current()
     if session is not None and name in _ADAPTERS:
         _ADAPTERS[name](session)

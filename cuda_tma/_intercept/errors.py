@@ -1,4 +1,4 @@
-"""Errors of adapters: a feature of a runtime that the simulated GPU does not have."""
+"""The errors of adapters for features that the simulated GPU does not support."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["NotSimulated"]
 
 
 class NotSimulated(RuntimeError):
-    """A script uses a feature that needs a GPU; without one, its results would be wrong.
+    """An error for a script that uses a feature which needs a GPU. Without a GPU its results would be wrong.
 
     Parameters
     ----------

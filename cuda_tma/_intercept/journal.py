@@ -1,7 +1,8 @@
-"""The journals of a session: each process appends its launches to a file of its own, one line of JSON for each event.
+"""The journals of a session: each process appends its events to a file of its own, one line of JSON for each event.
 
-A process may be killed at any time. The journal then has every launch that ended, and the launch that was running.
-A line that cannot be written, on a full disk say, is counted in a file that already has its place.
+A process may be killed at any time. The journal then contains every launch that ended, and the launch that was running.
+If a line cannot be written, for example on a full disk, the process counts it in a file whose space is already
+allocated.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ from .launches.values import blobs_of, launch_of, values_of_launch
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
 BLOBS = "blobs"  # the folder of the texts and memory of recorded launches, by their SHA-256
-LOST = "lost"  # the file that counts what no journal could take
-_COUNTS = struct.Struct("<QQQ")  # launches, those with errors, and the last error number
+LOST = "lost"  # the file that counts launches that no journal could store
+_COUNTS = struct.Struct("<QQQ")  # the number of launches, the number with errors, and the last error number
 UNFINISHED = "the process ended during this launch"
 
 
 class Journal:
-    """The events of this process, written to a file at once; a forked process begins a file of its own.
+    """A writer of the events of this process to a file, without a delay. A forked process begins a file of its own.
 
     Parameters
     ----------
     folder : Path
-        Of the session.
+        The folder of the session.
     """
 
     def __init__(self, folder: Path):
@@ -61,13 +62,13 @@ class Journal:
             self._count_lost(report is not None and bool(report.errors))
 
     def noted(self, text: str) -> None:
-        """Write a note, once."""
+        """Write a note, each text only once."""
         if text not in self._notes:
             self._notes.add(text)
             self._write({"note": text})
 
     def _quote(self, text: str) -> str:
-        """Write a text that findings quote, once in each process; return its key."""
+        """Write a text that findings quote, once in each process, and return its key."""
         text = text[:SOURCE_BYTES]
         key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known = os.getpid(), key
@@ -76,7 +77,7 @@ class Journal:
         return key
 
     def _record(self, launch: Launched) -> dict[str, Any] | None:
-        """Write the blobs of a recorded launch, those that no process has written before; return its values."""
+        """Write the blobs of a recorded launch that no process has written before, and return its values."""
         if launch.recorded is None:
             return None
         values, blobs = values_of_launch(launch.recorded())
@@ -93,7 +94,8 @@ class Journal:
         return values
 
     def _write(self, event: dict[str, Any]) -> bool:
-        """Append a line, whole or not at all. No file stays open: a program may close every file that it finds."""
+        """Append a line completely, or not at all. No file stays open, because a program may close every file
+        descriptor."""
         line = json.dumps(event).encode() + b"\n"
         try:
             handle = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -110,13 +112,14 @@ class Journal:
         return False
 
     def _path(self) -> Path:
-        """Return the file of this process; a number of a process may come again."""
+        """Return the path of this process's file. The system may use a process number again."""
         if self._process != os.getpid():
             self._process, self._name = os.getpid(), f"{os.getpid()}-{os.urandom(4).hex()}.journal"
         return self._folder / self._name
 
     def _count_lost(self, has_errors: bool) -> None:
-        """Count a launch in a file that already has its place; the command may be gone, and its folder with it."""
+        """Count a launch in a file whose space is already allocated. The command may have ended and removed its
+        folder."""
         with suppress(OSError), open(self._folder / LOST, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             with mmap.mmap(file.fileno(), _COUNTS.size) as counts:
@@ -140,14 +143,14 @@ class Journals:
     Attributes
     ----------
     launches : tuple of Launched
-        Process by process, in the order of each.
+        The launches of one process after another, in the order in which they began.
     notes : tuple of str
     lost : int
-        Launches that no journal could take.
+        The number of launches that no journal could store.
     lost_errors : int
-        Those among them that have errors.
+        The number of lost launches with errors.
     cause : str
-        Why they are lost.
+        The reason for the loss.
     """
 
     launches: tuple[Launched, ...] = ()
@@ -158,7 +161,7 @@ class Journals:
 
 
 def read_journals(folder: Path) -> Journals:
-    """Read what the processes of a session have written so far."""
+    """Read the events that the processes of a session have written so far."""
     launches: list[Launched] = []
     unfinished: list[Launched] = []
     notes: dict[str, None] = {}
@@ -179,12 +182,12 @@ def read_journals(folder: Path) -> Journals:
                 notes[event["note"]] = None
         unfinished += [launch.with_skipped(UNFINISHED) for launch in running.values()]
     lost, lost_errors, number = _COUNTS.unpack((folder / LOST).read_bytes())
-    launches += unfinished[lost:]  # of a lost launch, the beginning may have had room
+    launches += unfinished[lost:]  # the beginning of a lost launch may have fitted on the disk
     return Journals(tuple(launches), tuple(notes), lost, lost_errors, os.strerror(number) if number else "")
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Each whole line; a process that was killed may leave a part of one."""
+    """Yield each complete line. A process that was killed may leave an incomplete line."""
     with open(path, "rb") as file:
         for line in file:
             if line.endswith(b"\n"):
@@ -192,7 +195,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _recording(folder: Path, values: dict[str, Any] | None) -> Callable[[], RecordedLaunch] | None:
-    """A function that reads a recorded launch with its blobs."""
+    """Return a function that reads a recorded launch with its blobs."""
     if values is None:
         return None
     return lambda: launch_of(values, {key: (folder / BLOBS / key).read_bytes() for key in blobs_of(values)})

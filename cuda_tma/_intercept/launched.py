@@ -1,4 +1,4 @@
-"""A launch of a session as a value, and the line of the user's program that made it."""
+"""A launch of a session as a value, and the line of the user's program that made the launch."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ class Launched:
     Attributes
     ----------
     number : int
-        From 0, in its process.
+        The index in its process, from 0.
     kernel, runtime : str
     config : Config or None
         None if the launch could not be read.
     seconds : float
     report : Report or None
-        None if the launch was not judged.
+        None if the launch was not checked.
     skipped : str
-        The reason why the launch could not be judged; empty if it was judged, or left out by a filter.
+        The reason why the launch could not be checked. Empty if it was checked, or if a filter excludes it.
     is_judged : bool
-        False if a filter left it out.
+        False if a filter excludes the launch.
     launched_at : Place or None
         The statement of the user's program.
     sources : mapping of str to str
-        The text of files that its findings name and that need not exist on disk: C++ that a compiler generated; the
-        PTX, as `ptx_file`, if it has no line information.
+        The texts of files that its findings name and that may not exist on disk: C++ that a compiler generated, or PTX
+        without line information (`ptx_file`).
     generated : tuple of str
-        The names of those files that a compiler wrote.
+        The names of the files that a compiler generated.
     recorded : callable, optional
-        It returns the recorded launch, if the session records.
+        A function that returns the recorded launch, if the session records launches.
     """
 
     number: int
@@ -64,23 +64,24 @@ class Launched:
 
     @property
     def plain_kernel(self) -> str:
-        """The kernel's name as C++ spells it."""
+        """Return the kernel's name as in C++."""
         return plain_name(self.kernel)
 
     @property
     def ptx_file(self) -> str:
-        """The name by which a finding shows a line of the PTX."""
+        """Return the file name that a finding shows for a line of the PTX."""
         return f"{self.kernel}.ptx"
 
     def with_skipped(self, reason: str) -> Launched:
-        """Return it as a launch that could not be judged."""
+        """Return a copy of the launch with the reason why it could not be checked."""
         return replace(self, skipped=reason)
 
 
 def with_report(
     launch: Launched, report: Report, seconds: float, ptx: str, lines: Lines, suppressions: Sequence[Suppression]
 ) -> Launched:
-    """Return it as judged, with the texts that its findings quote: the PTX is one if no other line can be shown."""
+    """Return a copy with a report, and with the texts that its findings quote. They include the PTX if no other line is
+    known."""
     report = suppressed(with_lines(report, lines, launch.launched_at), suppressions)
     quoted = {name: text for name, text in lines.sources.items() if name not in lines.embedded}
     quoted |= {launch.ptx_file: ptx} if _needs_ptx(report, quoted) else {}
@@ -88,7 +89,7 @@ def with_report(
 
 
 def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
-    """Whether a finding has no line that can be shown but that of the PTX."""
+    """Return whether the only known line of some finding is a line of the PTX."""
     places = (finding.source for finding in (*report.findings, *report.suppressed))
     return any(not any(place.file in sources or os.path.isfile(place.file) for place in source) for source in places)
 
@@ -97,7 +98,7 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 
 def launching_place() -> Place | None:
-    """Return the innermost statement on the stack that lies in no installed package, and in no cache of a compiler."""
+    """Return the innermost statement on the stack that is neither in an installed package nor in a compiler's cache."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -108,7 +109,7 @@ def launching_place() -> Place | None:
 
 
 def _is_cached(file: str) -> bool:
-    """Whether a compiler wrote a file of Python into its cache."""
+    """Return whether a compiler wrote a Python file into its cache."""
     folders = [os.environ.get(name) for name in ("TILELANG_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
     parts = file.split(os.sep)
     is_below = any(folder and file.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)

@@ -1,4 +1,4 @@
-"""A launch of a session as plain values of JSON, and back: for journals, and for processes of pytest-xdist."""
+"""The conversion of a launch of a session to JSON values and back, for journals and for processes of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def values_of_launched(launch: Launched) -> dict[str, Any]:
 def launched_of(
     values: dict[str, Any], texts: Mapping[str, str], recorded: Callable[[], RecordedLaunch] | None = None
 ) -> Launched:
-    """Return the launch of some values; `texts` has its sources by the keys that the values name."""
+    """Return the launch of some values. The argument `texts` contains its sources by the keys in the values."""
     config, report, at = values["config"], values["report"], values["launched_at"]
     return Launched(
         **{

@@ -1,4 +1,5 @@
-"""CuPy: the CUDA runtime that its wheels contain gives way to the driver library's, and kernels keep their lines."""
+"""The adapter of CuPy: the driver library's CUDA runtime replaces that of CuPy's wheels, and kernels keep their
+lines."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ from ..startup.cuda_tma_redirect import redirect
 
 __all__ = ["install"]
 
-# Kernels on disk have no lines, and perhaps machine code. CuPy's parts on CUB contain machine code alone.
+# Kernels on disk have no line information, and may be machine code. CuPy's CUB parts contain only machine code.
 _ENVIRONMENT = {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_ACCELERATORS": ""}
 
 
 def install(name: str) -> None:
-    """Redirect CuPy's module of this name, which has just been imported and before all that use it."""
+    """Redirect the CuPy module of this name, which was just imported, before any other module uses it."""
     os.environ.update(_ENVIRONMENT)
     redirect(str(sys.modules[name].__file__))

@@ -1,7 +1,7 @@
-"""CuTe DSL: its compiled host function runs as it is, with the PTX of its machine code.
+"""The adapter of CuTe DSL: its compiled host function runs unchanged, with the PTX of its machine code.
 
-The host function calls a runtime that CuTe DSL's library contains: the driver library takes its place. The compiler
-embeds machine code, and can write it and its PTX to files.
+The host function calls a CUDA runtime inside CuTe DSL's library, and the driver library replaces that runtime. The
+compiler embeds machine code, and can write the code and its PTX to files.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _NAMED = re.compile(r"dump-(cubin|ptx)-path='?([^\s'}]+)")
 
 
 def set_environment() -> None:
-    """Set what CuTe DSL reads once its compiler is imported: line information, and no programs on disk."""
+    """Set the variables that CuTe DSL's compiler reads at its import: line information, and no programs on disk."""
     os.environ.update(_ENVIRONMENT)
 
 
 def install() -> Patches:
-    """Redirect the library of CuTe DSL, and keep the PTX of each compilation; return the patches."""
+    """Redirect the library of CuTe DSL, keep the PTX of each compilation, and return the patches."""
     from cutlass.base_dsl.dsl import BaseDSL
     from cutlass.base_dsl.env_manager import get_prefix_dsl_libs
     from cutlass.cute import runtime
@@ -52,7 +52,7 @@ def install() -> Patches:
 def _initialize() -> None:
     """Initialize the driver and make the primary context current, as torch does with its first tensor on a GPU.
 
-    Programs of CuTe DSL then ask the driver for attributes and occupancy (``cutlass.utils.HardwareInfo``).
+    Programs of CuTe DSL then query attributes and occupancy from the driver (``cutlass.utils.HardwareInfo``).
     """
     driver, context = ctypes.CDLL(DRIVER), ctypes.c_void_p()
     if driver.cuInit(0) == 0 and driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0:
@@ -60,7 +60,7 @@ def _initialize() -> None:
 
 
 def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that compiles as another one, and keeps the PTX of the machine code."""
+    """Return a function that compiles as the original does, and keeps the PTX of the machine code."""
 
     def compile_or_jit_module(self: Any, module: Any, pipeline: str, *arguments: Any, **keywords: Any) -> Any:
         with TemporaryDirectory(prefix="cuda-tma-cute-") as folder:
@@ -74,7 +74,7 @@ def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_files(pipeline: str, folder: str) -> str:
-    """Let a pipeline write machine code and PTX: into a folder, or to the place that the program names."""
+    """Make a pipeline write machine code and PTX, into a folder or to the path that the program gives."""
     if not pipeline.endswith("})"):
         return pipeline
     base, named = os.path.join(folder, "code"), dict(_NAMED.findall(pipeline))
@@ -83,7 +83,7 @@ def _with_files(pipeline: str, folder: str) -> str:
 
 
 def _written(pipeline: str) -> Iterator[tuple[Path, Path]]:
-    """Yield the files with machine code that a pipeline wrote, each with the file of its PTX."""
+    """Yield the files of machine code that a pipeline wrote, each with the file of its PTX."""
     named = dict(_NAMED.findall(pipeline))
     if named.keys() < {"cubin", "ptx"}:
         return

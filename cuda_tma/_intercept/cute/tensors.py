@@ -1,4 +1,5 @@
-"""Tensors of torch as arguments of CuTe DSL: it reads their address from DLPack, where the GPU's has to be."""
+"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack. The adapter replaces it by the
+GPU's."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ _NAME = b"dltensor"
 
 
 class _Start(ctypes.Structure):
-    """How DLManagedTensor begins."""
+    """The first fields of DLManagedTensor."""
 
     _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
 
@@ -37,7 +38,7 @@ class _OnGpu:
 
 
 def with_gpu_address(begin: Callable[..., None]) -> Callable[..., None]:
-    """Return the constructor of CuTe DSL's tensors, for tensors that torch's adapter has marked too."""
+    """Return the constructor of CuTe DSL's tensors for tensors that torch's adapter has also marked."""
 
     def begin_on_gpu(self: Any, tensor: Any, *arguments: Any, **keywords: Any) -> None:
         is_marked = type(tensor).__module__.partition(".")[0] == "torch" and tensor.is_cuda and tensor.numel()

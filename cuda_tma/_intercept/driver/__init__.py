@@ -1,7 +1,7 @@
-"""The driver library of this process: its requests go to the session.
+"""The server of the driver library: it passes the requests of the library to the session of this process.
 
-``libcuda/`` has the library in C. It keeps handles and memory, and asks a function that :func:`attach` registers for
-modules, launches and tensor maps. The command puts the library in front of a GPU's own by ``LD_LIBRARY_PATH``.
+``libcuda/`` contains the library, in C, which stores handles and memory. For modules, launches and tensor maps it calls
+a function that :func:`attach` registers. The command puts the library in front of a GPU's own by ``LD_LIBRARY_PATH``.
 """
 
 from .library import attach

@@ -1,7 +1,7 @@
 """Compressed entries of fat binaries: LZ4 blocks, and frames of zstd.
 
-A program may hand over any bytes. Each function gives at most as many bytes as its caller expects, and raises
-ValueError if the data has another number of them.
+A program may pass arbitrary bytes. Each function returns the number of bytes that its caller expects, and raises
+ValueError if the data contains another number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def lz4_block(data: bytes, size: int) -> bytes:
 
 
 def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
-    """Return a length and the position after it: a length of 15 continues in the next bytes, until one is not 255."""
+    """Return a length and the position after it. A length of 15 continues in the next bytes, up to a byte that is not
+    255."""
     total, is_open = first, first == 15
     while is_open:
         total += data[at]
@@ -51,7 +52,8 @@ def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
 
 
 def _copy(result: bytearray, offset: int, count: int, size: int) -> None:
-    """Append a copy of bytes at a distance from the end; it may contain bytes that it has written itself."""
+    """Append a copy of earlier bytes at a distance from the end. The copy may include bytes that it has written
+    itself."""
     if not 0 < offset <= len(result) or len(result) + count > size:
         raise ValueError("an LZ4 block copies from outside of its bytes")
     piece = bytes(result[-offset:])
@@ -64,7 +66,7 @@ def zstd_frame(data: bytes, size: int) -> bytes:
     Raises
     ------
     ValueError
-        If this machine has no decoder, or the frame is broken.
+        If this machine has no decoder, or the frame is damaged.
     """
     for find in (_of_python, _of_package, _of_system):
         decode = find()
@@ -77,7 +79,7 @@ def zstd_frame(data: bytes, size: int) -> bytes:
 
 
 def _of_python() -> Callable[[bytes, int], bytes] | None:
-    """The decoder of Python 3.14 and later."""
+    """Return the decoder of Python 3.14 and later."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -94,7 +96,7 @@ def _of_package() -> Callable[[bytes, int], bytes] | None:
 
 
 def _of_module(module: Any, decompress: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
-    """Return a decoder; `decompress` returns at most a number of bytes."""
+    """Return a decoder whose `decompress` returns at most a given number of bytes."""
 
     def decode(data: bytes, size: int) -> bytes:
         try:
@@ -106,7 +108,7 @@ def _of_module(module: Any, decompress: Callable[[bytes, int], bytes]) -> Callab
 
 
 def _of_system() -> Callable[[bytes, int], bytes] | None:
-    """The decoder of the system's library, which most distributions of Linux have for their package manager."""
+    """Return the decoder of the system's library, which most Linux distributions install for their package manager."""
     for name in _ZSTD_LIBRARIES:
         try:
             library = ctypes.CDLL(name)
@@ -119,7 +121,7 @@ def _of_system() -> Callable[[bytes, int], bytes] | None:
         def decode(data: bytes, size: int, function: Any = function) -> bytes:
             target = ctypes.create_string_buffer(max(size, 1))
             written = function(target, size, data, len(data))
-            if written > size:  # an error number
+            if written > size:  # this is an error number
                 raise ValueError("a zstd frame is broken, or longer than its header has it")
             return _checked(target.raw[:written], size)
 

@@ -1,7 +1,7 @@
-"""Fat binaries, as nvcc puts them into programs: the entries, and the PTX that fits a device best.
+"""The fat binaries that nvcc embeds in programs: the entries, and the PTX that fits a device best.
 
 NVIDIA documents no layout. The fields below are observed on nvcc 13.0 with each ``--compress-mode``: a header of 16
-bytes, then the entries, each with a header of its own. A program may hand over any bytes: the reader checks every
+bytes, then the entries, each with a header of its own. A program may pass arbitrary bytes, so the reader checks every
 offset, and decompresses only texts that the device can run.
 """
 
@@ -18,8 +18,8 @@ __all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 
 _MAGIC = 0xBA55ED50
 _HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of the entries
-# kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown, minor, major, architecture,
-# place and length of a name, flags, 8 unknown, decompressed bytes
+# kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown bytes, minor, major,
+# architecture, offset and length of a name, flags, 8 unknown bytes, decompressed bytes
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
 _LZ4, _ZSTD = 0x2000, 0x8000  # flags
@@ -35,10 +35,10 @@ class Entry(NamedTuple):
     kind : int
         1 for PTX, 2 for machine code.
     architecture : int
-        Such as 90.
+        The number of the architecture, such as 90.
     flags : int
     payload : bytes
-        As it lies in the binary, compressed or not.
+        The bytes in the binary, compressed or not.
     size : int
         The bytes of the text or the code.
     """
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
         Raises
         ------
         ValueError
-            If it is broken or too large.
+            If the entry is damaged or too large.
         """
         if self.size > KERNEL_BYTES:
             raise ValueError(
@@ -66,13 +66,13 @@ class Entry(NamedTuple):
         return lz4_block(self.payload, self.size) if self.flags & _LZ4 else self.payload
 
     def described(self) -> str:
-        """Return what it contains, in words."""
+        """Return a description of the content."""
         kinds = {_PTX: "PTX", ELF: "machine code"}
         return f"{kinds.get(self.kind, f'an entry of kind {self.kind}')} for sm_{self.architecture}"
 
 
 def is_fat_binary(image: bytes) -> bool:
-    """Whether an image begins as a fat binary does."""
+    """Return whether an image begins as a fat binary does."""
     return image[:4] == struct.pack("<I", _MAGIC)
 
 
@@ -82,7 +82,7 @@ def entries_of(image: bytes) -> list[Entry]:
     Raises
     ------
     ValueError
-        If a header points out of the binary.
+        If a header points outside the binary.
     """
     if len(image) < _HEADER.size:
         raise ValueError(f"a fat binary has {len(image)} bytes, fewer than its header")
@@ -100,7 +100,7 @@ def entries_of(image: bytes) -> list[Entry]:
 
 
 def _entry(image: bytes, at: int, stop: int) -> tuple[Entry, int]:
-    """Return the entry at a place, and the place behind it."""
+    """Return the entry at a position, and the position after it."""
     if stop - at < _ENTRY.size:
         raise ValueError(f"a fat binary ends within the header of an entry, at byte {at}")
     kind, _, header, size, compressed, _, _, architecture, _, _, flags, plain = _ENTRY.unpack_from(image, at)
@@ -115,15 +115,16 @@ def _entry(image: bytes, at: int, stop: int) -> tuple[Entry, int]:
 
 
 def ptx_for(image: bytes, compute_capability: tuple[int, int]) -> str | None:
-    """Return the PTX that the driver would compile for a device: the highest architecture that the device has.
+    """Return the PTX that the driver would compile for a device: that of the highest architecture that the device
+    supports.
 
-    Of two texts for one architecture, the one with features of that architecture alone (``sm_90a``) comes first. None
-    if no text fits.
+    If two texts have the same architecture, the text for architecture-specific features (``sm_90a``) takes precedence.
+    The result is None if no text fits.
 
     Raises
     ------
     ValueError
-        If the binary, or each entry that fits, is broken.
+        If the binary, or each entry that fits, is damaged.
     """
     number = 10 * compute_capability[0] + compute_capability[1]
     found: list[tuple[int, bool, bytes]] = []
@@ -153,7 +154,7 @@ def _suffix(text: bytes) -> bytes:
 
 
 def _runs(architecture: int, suffix: bytes, number: int) -> bool:
-    """Whether PTX for an architecture runs on a device: PTX ISA 9.0, ".target", of the suffixes a and f."""
+    """Return whether PTX for an architecture runs on a device: PTX ISA 9.0, ".target", the suffixes a and f."""
     if suffix == b"a":
         return architecture == number
     if suffix == b"f":

@@ -1,4 +1,4 @@
-"""The PTX of an image that a program loads: a text, a fat binary, or machine code, which the simulator cannot run."""
+"""The PTX of an image that a program loads: text, a fat binary, or machine code, which the simulator cannot run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .machine_code import ptx_of_code
 __all__ = ["NoPTX", "ptx_of"]
 
 
-_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # a section for each kernel
+_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # each kernel has a section
 
 
 class NoPTX(ValueError):
-    """An image that contains no PTX for the device."""
+    """An image without PTX for the device."""
 
 
 def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
@@ -23,9 +23,9 @@ def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
     Raises
     ------
     NoPTX
-        If it contains none that the device can run.
+        If the image contains no PTX that the device can run.
     ValueError
-        If the image is broken.
+        If the image is damaged.
     """
     major, minor = compute_capability
     target = f"compute_{major}{minor}a"
@@ -45,12 +45,12 @@ def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
 
 
 def _of_machine_code(image: bytes) -> str | None:
-    """Return the known PTX of an entry of a fat binary that is machine code."""
+    """Return the PTX of an entry of machine code in a fat binary, if an adapter has kept it."""
     codes = (each.data() for each in entries_of(image) if each.kind == ELF)
     return next((known for known in map(ptx_of_code, codes) if known is not None), None)
 
 
 def _with_kernels(code: bytes) -> str:
-    """Return the names of the kernels in machine code, for a sentence."""
+    """Return the names of the kernels in machine code, as a part of a sentence."""
     names = dict.fromkeys(match[1].decode("ascii") for match in _KERNEL.finditer(code))
     return f" of {', '.join(names)}" if names else ""

@@ -1,4 +1,4 @@
-"""Names of kernels as their programs have them."""
+"""The names of kernels as their programs spell them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..._compile.plain_names import plain_name
 __all__ = ["kernel_name"]
 
 _LENGTH = re.compile(r"\d{1,4}")
-_NUMBA = re.compile(r"B\d+v\d")  # a tag of Numba's: the number of a specialization
+_NUMBA = re.compile(r"B\d+v\d")  # a tag of Numba, with the number of a specialization
 
 
 def kernel_name(entry: str) -> str:
-    """Return the name of a kernel without the types of its parameters; that of a Python function without its module.
+    """Return the name of a kernel without the types of its parameters, or of a Python function without its module.
 
     >>> kernel_name("_ZN8__main__3addB2v1B4cw51E5ArrayIdLi1E"), kernel_name("_Z3addPfS_"), kernel_name("add")
     ('add', 'add', 'add')

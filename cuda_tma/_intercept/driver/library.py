@@ -1,4 +1,4 @@
-"""The library in this process, and the function that serves its requests."""
+"""The driver library in this process, and the function that serves its requests."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ NAME = "libcuda.so.1"
 _UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
 
 _Serve = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
-_served: list[Any] = []  # the registered function, as long as the library may call it
+_served: list[Any] = []  # the registered function, which must exist while the library may call it
 
 
 def attach() -> None:
-    """Serve the library that this process has loaded; its first request calls this."""
+    """Serve the library that this process has loaded. The library calls this function at its first request."""
     session = current()
     if session is not None and not _served:
         serve(ctypes.CDLL(NAME), Server(session))
@@ -41,7 +41,7 @@ def _answering(library: ctypes.CDLL, server: Server) -> Callable[[int, int | Non
     def answer(kind: int, data: int | None, size: int, reply: int | None) -> int:
         try:
             result, answered = server.answer(kind, ctypes.string_at(data, size) if data else b"")
-        except BaseException as error:  # none may pass through C
+        except BaseException as error:  # no exception may pass through C
             server.failed(error)
             return _UNKNOWN
         if reply:

@@ -1,4 +1,4 @@
-"""PTX of several inputs as one text: what a linker would make machine code of."""
+"""The PTX of several inputs as one text, in place of the machine code that a linker would make."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def linked_ptx(data: bytes, compute_capability: tuple[int, int]) -> str:
     Parameters
     ----------
     data : bytes
-        The size of each input as 8 bytes, then the input: PTX, or a fat binary with PTX.
+        For each input, its size as 8 bytes, and then the PTX, or a fat binary with PTX.
     compute_capability : tuple of int
 
     Raises
     ------
     ValueError
-        If there is no input, or one has no PTX.
+        If there is no input, or an input has no PTX.
     """
     texts = [ptx_of(image, compute_capability) for image in _inputs(data) if not image.startswith(_ARCHIVE)]
     if not texts:
@@ -50,9 +50,10 @@ def _inputs(data: bytes) -> list[bytes]:
 
 
 def _joined(texts: list[str]) -> str:
-    """Join texts. Numbers of files begin anew in each: only the first one keeps its lines.
+    """Join texts. The numbers of files start at the same value in each text, so only the first text keeps its lines.
 
-    A function that another text defines stays declared, for a call may precede the definition; it is external no more.
+    If another text defines a function, its declaration stays, because a call may precede the definition, but is no
+    longer external.
     """
     first, *others = texts
     bare = (_SECTION.sub("", _LINES.sub("", _HEADER.sub("", text))) for text in others)

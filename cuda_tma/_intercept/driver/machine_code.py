@@ -1,4 +1,4 @@
-"""Machine code whose PTX is known, because an adapter saw a compiler write both."""
+"""Machine code with known PTX: an adapter has recorded both results of a compiler."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ _LEAST_BYTES = 256
 
 
 def keep(code: bytes, ptx: str) -> None:
-    """Keep the PTX of some machine code."""
+    """Store the PTX of some machine code."""
     if len(code) >= _LEAST_BYTES:
         _kept.append((code, ptx))
 
 
 def ptx_of_code(code: bytes) -> str | None:
-    """Return the PTX of some machine code, the newest if there are several; None if it is not known.
+    """Return the PTX of some machine code (the newest of several), or None if it is not known.
 
-    A program hands over no size, and the end of its image may be cut off or filled up: the common bytes decide.
+    A program passes no size, and its image may be shorter or padded, so the bytes that both have in common are
+    compared.
     """
     for known, ptx in reversed(_kept):
         size = min(len(known), len(code))

@@ -1,4 +1,4 @@
-"""Requests of the library in C as values; ``libcuda/driver.h`` has the same layouts."""
+"""The requests of the C library as values. ``libcuda/driver.h`` has the same layouts."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ _FUNCTION_ATTRIBUTES = 16
 
 
 class Launch(NamedTuple):
-    """A launch, as the driver's interface has it: the grid is in CTAs.
+    """A launch as in the driver's interface: the grid is in CTAs.
 
     Attributes
     ----------
     module, function : int
     grid, block, cluster : tuple of int
-        A cluster of zeros if the launch has none.
+        The cluster contains zeros if the launch has no cluster.
     shared_bytes : int
     is_cooperative, is_programmatic : bool
     parameters : bytes
@@ -90,7 +90,7 @@ class Function(NamedTuple):
     ----------
     name : str
     attributes : mapping of int to int
-        By ``CUfunction_attribute``.
+        The values by ``CUfunction_attribute``.
     parameters : sequence of (int, int)
         The offset and the size of each, in bytes.
     """
@@ -101,7 +101,7 @@ class Function(NamedTuple):
 
 
 def launch_of(data: bytes) -> Launch:
-    """Return the launch of a request."""
+    """Return the launch that a request contains."""
     module, function, flags, *numbers, shared = _LAUNCH.unpack_from(data)
     grid, block, cluster = (tuple(numbers[at : at + 3]) for at in (0, 3, 6))
     flagged = bool(flags & _COOPERATIVE), bool(flags & _PROGRAMMATIC)
@@ -115,7 +115,7 @@ def device_reply(total_bytes: int, name: str, attributes: Mapping[int, int]) -> 
 
 
 def module_reply(number: int, functions: Sequence[Function], variables: Mapping[str, int]) -> bytes:
-    """Return the description of a module; `variables` has the size of each."""
+    """Return the description of a module. The argument `variables` contains the size of each variable."""
     parts = [struct.pack("<QII", number, len(functions), len(variables))]
     for function in functions:
         values = (function.attributes.get(each, 0) for each in range(_FUNCTION_ATTRIBUTES))

@@ -1,4 +1,4 @@
-"""Wrong uses of memory by the host, as findings: what compute-sanitizer's memcheck reports of a program's calls."""
+"""Wrong uses of memory by the host, as findings. The memcheck tool of compute-sanitizer reports the same calls."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place
     ----------
     misuse : Misuse
     address, size : int
-        The bytes that the program names; a size of 0 for a free.
+        The bytes that the program passes. The size is 0 if the program frees memory.
     memory : GlobalMemory
         The memory of the GPU.
     place : Place or None
@@ -72,7 +72,7 @@ def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place
 
 
 def _described(address: int, memory: GlobalMemory) -> str:
-    """Return an address in words: where it lies, or which memory ends before it."""
+    """Return the description of an address: the allocation that contains it, or that ends before it."""
     segment, former = memory.before(address), memory.former(address)
     if segment is not None and address < segment.stop:
         offset = address - segment.start

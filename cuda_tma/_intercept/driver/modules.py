@@ -1,4 +1,4 @@
-"""Modules that a program loaded: their functions, and kernels whose variables lie where the library has put them."""
+"""The modules that a program loads: their functions, and kernels whose variables are at the library's addresses."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .messages import Function
 __all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
 
 _TARGET = re.compile(r"sm_(\d{2,3})[af]?")
-BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # the bytes at an address of the program
+BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # a function that returns the bytes at an address of the program
 
 _DEFAULT_SHARED_BYTES = 48 << 10  # static and dynamic together, until an attribute of the function raises it
-_REGISTERS = 64  # reported of each function: only ptxas knows the number
+_REGISTERS = 64  # the number for every function, because only ptxas computes the real one
 
 
 class LoadedModule:
@@ -34,13 +34,13 @@ class LoadedModule:
     ----------
     ptx : str
     source : str
-        The C++ that NVRTC compiled; empty if it is not known.
+        The C++ that NVRTC compiled, or an empty string if it is not known.
     compute_capability : tuple of int
 
     Raises
     ------
     ParseError
-        If the text is no PTX.
+        If the text is not PTX.
     """
 
     def __init__(self, ptx: str, source: str, compute_capability: tuple[int, int]):
@@ -52,7 +52,7 @@ class LoadedModule:
 
     @property
     def variables(self) -> list[Variable]:
-        """The variables that need memory, in the order of the text."""
+        """Return the variables that need memory, in the order of the text."""
         return [each for each in self._module.variables.values() if each.space in ("global", "const")]
 
     def functions(self) -> list[Function]:
@@ -60,13 +60,13 @@ class LoadedModule:
         return [self._function(name) for name in self.entries]
 
     def place(self, addresses: Sequence[int], bytes_at: BytesAt) -> None:
-        """Take the address of each variable, and write its first value there."""
+        """Store the address of each variable, and write its initial value there."""
         self._addresses = {each.name: at for each, at in zip(self.variables, addresses, strict=True)}
         memory = {each.name: bytes_at(self._addresses[each.name], each.size_bytes) for each in self.variables}
         fill_variables(self._module, self.variables, memory, self._addresses)
 
     def kernel(self, index: int) -> Kernel:
-        """Return a kernel by its place among the functions; it is decoded once.
+        """Return a kernel by its index in the functions. Each kernel is decoded once.
 
         Raises
         ------
@@ -98,7 +98,8 @@ class LoadedModule:
 
 
 def _architecture(target: Sequence[str]) -> int:
-    """Return the number of the virtual architecture: 90 for ``.target sm_90a``; CUB chooses its algorithms by it."""
+    """Return the number of the virtual architecture, such as 90 for ``.target sm_90a``. CUB selects its algorithms by
+    it."""
     match = next(filter(None, (_TARGET.match(each) for each in target)), None)
     return int(match[1]) if match else 0
 

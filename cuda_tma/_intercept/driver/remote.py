@@ -1,7 +1,7 @@
-"""The server of a program without Python, in a process of its own: the program's library sends requests to it.
+"""The server of a program without Python: a process to which the library in the program sends its requests.
 
-``libcuda/remote.c`` is the other side. The program hands over the file of its memory, which this process maps: a launch
-reads and writes the program's bytes. The server ends when the program does.
+``libcuda/remote.c`` is the client. The program passes the file of its memory, and this process maps it, so that a
+launch reads and writes the program's bytes. The server ends when the program ends.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .server import Server
 
 __all__ = ["main", "serve_connection"]
 
-_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # driver.h has the same
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # remote.c has the same
-_MOST_BYTES = 1 << 30  # of a request
+_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # driver.h has the same value
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # remote.c has the same value
+_MOST_BYTES = 1 << 30  # the bytes of a request
 _UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
 _PEER = struct.Struct("3i")
 
 
 def main(handle: int) -> None:
-    """Serve the program at the other end of a socket, until it ends."""
+    """Serve the program at the other end of a socket, until the program ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; its end is the end of this process
     connection = socket.socket(fileno=handle)
     Thread(target=_end_with, args=(connection,), daemon=True).start()
@@ -53,20 +53,20 @@ def main(handle: int) -> None:
 
 
 def _end_with(connection: socket.socket) -> None:
-    """End this process with the program, also in the middle of a launch."""
+    """End this process when the program ends, even during a launch."""
     process, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    with contextlib.suppress(OSError, AttributeError):  # another namespace of processes, or an old kernel
+    with contextlib.suppress(OSError, AttributeError):  # the program is in another PID namespace, or the kernel is old
         select.select([os.pidfd_open(process)], [], [])
         os._exit(0)
 
 
 def serve_connection(connection: socket.socket, server_of: Any) -> None:
-    """Answer the requests of a connection, until its other end is closed."""
+    """Answer the requests of a connection, until the program closes it."""
     _, handles, _, _ = socket.recv_fds(connection, 1, 1)
     if not handles:
         return
     server: Server = server_of(_memory(handles[0]))
-    printed = sys.stdout = io.StringIO()  # the program prints the output of its kernels, in its own order
+    printed = sys.stdout = io.StringIO()  # the program prints the output of its kernels in order with its own output
     while True:
         head = _received(connection, _REQUEST.size)
         if not head:
@@ -82,7 +82,7 @@ def serve_connection(connection: socket.socket, server_of: Any) -> None:
 
 
 def _memory(handle: int) -> BytesAt:
-    """Map the file of the program's memory; return the bytes at an address of the program."""
+    """Map the file of the program's memory, and return a function that reads bytes at an address of the program."""
     arena = np.frombuffer(mmap.mmap(handle, _ARENA_BYTES), np.uint8)
     os.close(handle)
 
@@ -104,7 +104,7 @@ def _answer(server: Server, kind: int, data: bytes) -> tuple[int, bytes]:
 
 
 def _received(connection: socket.socket, size: int) -> bytes:
-    """Return the next bytes; none if the other end is closed."""
+    """Return the next bytes, or an empty result if the other end is closed."""
     parts = []
     while size:
         part = connection.recv(min(size, 1 << 20))

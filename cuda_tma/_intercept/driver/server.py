@@ -1,4 +1,4 @@
-"""Answers to the requests of the driver library: modules, launches and memory on the session's device."""
+"""The answers to the requests of the driver library: modules, launches and memory on the session's device."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ Answer = tuple[int, bytes]
 
 
 class Server:
-    """Serves the driver library of one process.
+    """A server of the driver library of one process.
 
     Parameters
     ----------
     session : Session
     bytes_at : callable, optional
-        The memory of the program, if it is another process.
+        A function that reads the memory of the program, if that is another process.
     """
 
     def __init__(self, session: Session, bytes_at: BytesAt = bytes_of_this_process):
@@ -99,7 +99,7 @@ class Server:
         return function(data) if function is not None else (_NOT_SUPPORTED, b"")
 
     def failed(self, error: BaseException) -> None:
-        """Report an error that no answer expects."""
+        """Report an error that no request handles."""
         self._session.note(f"the driver library: {type(error).__name__}: {error}")
 
     # ---- the device and its memory ----
@@ -119,7 +119,7 @@ class Server:
 
     def _freed(self, data: bytes) -> Answer:
         (address,) = struct.unpack("<Q", data)
-        self._session.acquire()  # a launch of another thread may use the memory until it ends
+        self._session.acquire()  # a launch of another thread may use the memory until that launch ends
         try:
             segment = self._segments.pop(address, None)
             if segment is not None:
@@ -129,7 +129,7 @@ class Server:
         return _SUCCESS, b""
 
     def _address(self, data: bytes) -> Answer:
-        """Find bytes of an array that another adapter has mapped."""
+        """Return the address of an array's bytes if another adapter has mapped the array."""
         address, size = struct.unpack("<2Q", data)
         segment = self._session.device._memory.find(address)
         if segment is None or address + size > segment.stop:
@@ -185,7 +185,7 @@ class Server:
             arguments = _arguments(launch.parameters, kernel)
             self._session.launch(name, module.ptx, entry, _config(launch), arguments, runtime=RUNTIME, kernel=kernel)
         except (TypeError, ValueError, OverflowError):
-            return _INVALID_VALUE, b""  # the session has the reason
+            return _INVALID_VALUE, b""  # the session has reported the reason
         return _SUCCESS, b""
 
     def _tensor_map(self, data: bytes) -> Answer:
@@ -244,6 +244,6 @@ def _config(launch: Launch) -> Config:
 
 
 def _arguments(block: bytes, kernel: Any) -> list[np.void]:
-    """Return the bytes of each parameter, which are of any type."""
+    """Return the bytes of each parameter. A parameter of any type accepts them."""
     declared = kernel.program.entry.function.params
     return [np.void(block[each.offset : each.offset + each.size_bytes]) for each in declared]

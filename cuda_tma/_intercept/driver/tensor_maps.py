@@ -1,4 +1,4 @@
-"""Tensor maps of the driver's interface, by the package's encoder and its rules."""
+"""The tensor maps of the driver's interface, from the package's encoder and its rules."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TILED, _IM2COL, _IM2COL_WIDE, _REPLACE = range(4)
 
 
 def tensor_map(data: bytes, compute_capability: tuple[int, int]) -> bytes:
-    """Return the 128 bytes that a request asks for.
+    """Return the 128 bytes of the requested tensor map.
 
     Raises
     ------
     TensorMapError
-        If the driver refuses its parameters, with the rule.
+        If the driver would refuse the parameters. The error contains the rule.
     """
     values = _REQUEST.unpack_from(data)
     if values[0] == _REPLACE:

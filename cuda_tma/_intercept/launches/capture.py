@@ -1,4 +1,4 @@
-"""From a launch that is about to run to its recorded value."""
+"""The conversion of a launch that is about to run to a recorded value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["MemoryTooLarge", "captured"]
 
 
 class MemoryTooLarge(Exception):
-    """The memory of a launch does not fit into a recording."""
+    """An error for a launch whose memory does not fit into a recording."""
 
 
 def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence[Any], **known: Any) -> RecordedLaunch:
-    """Return a launch, with the whole memory of its device as it is now.
+    """Return a launch with the present content of its device's whole memory.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence
     config : Config
     loaded : Kernel
     arguments : sequence
-        As of :meth:`Device.launch`.
+        The arguments of :meth:`Device.launch`.
     **known
         Other fields of :class:`RecordedLaunch`: `kernel`, `runtime`, `sources`, `generated`, `launched_at`.
 

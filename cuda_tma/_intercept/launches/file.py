@@ -1,8 +1,8 @@
 """A file of recorded launches.
 
 The file begins with a line, ``cuda-tma launches 1 sha256:`` and the hexadecimal SHA-256 of all bytes after that line. A
-ZIP archive follows. Its ``launches.json`` has the settings of the session and every launch; each text and each content
-of memory is a member ``blobs/<sha256>``, once, and ``launches.json`` names it by its SHA-256.
+ZIP archive follows. Its ``launches.json`` contains the settings of the session and every launch. Each distinct text and
+content of memory is one member ``blobs/<sha256>``, and ``launches.json`` refers to it by its SHA-256.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ _BROKEN = (
     RuntimeError,
     TypeError,
     ValueError,
-)  # errors of zipfile, json and of values that are no launch
+)  # errors of zipfile and json, and of values that do not describe a launch
 
 
 class LaunchesError(ValueError):
-    """A file of launches that cannot be read."""
+    """An error for a file of launches that cannot be read."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A file of recorded launches; each launch is read when it is asked for.
+    """A file of recorded launches. Iteration reads each launch when it is needed.
 
     Attributes
     ----------
     path : str
     settings : mapping
-        Of the session: `schedules`, `seed`, `strict`.
+        The settings of the session: `schedules`, `seed`, `strict`.
     """
 
     path: str
@@ -89,25 +89,25 @@ class Recording:
 
 
 def is_recording(path: str | os.PathLike[str]) -> bool:
-    """Whether a file begins as one of recorded launches does.
+    """Return whether a file begins as a file of recorded launches does.
 
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     """
     return first_bytes(path, len(_NAME)) == _NAME
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read the list of launches of a file, after a comparison of its SHA-256.
+    """Read the list of launches of a file whose SHA-256 is right.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     LaunchesError
-        If it is no whole file of recorded launches.
+        If it is not a complete file of recorded launches.
     """
     path = os.fspath(path)
     with _archive(path) as archive, _explained(path):
@@ -146,7 +146,7 @@ def _check_whole(path: str, file: BinaryIO) -> None:
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Give every way in which the content can be wrong one error with one sentence."""
+    """Turn every error about invalid content into one error class with one sentence."""
     try:
         yield
     except LaunchesError:
@@ -168,7 +168,7 @@ def _blob(archive: zipfile.ZipFile, key: str) -> bytes:
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Read a member, up to the size that the archive states, which a bomb exceeds."""
+    """Read a member, up to the size that the archive states. A decompression bomb exceeds that size."""
     size = archive.getinfo(name).file_size
     with archive.open(name) as member:
         parts, left = [], size
@@ -188,14 +188,14 @@ def write_recording(
     launches: Iterable[RecordedLaunch],
     settings: Mapping[str, Any],
 ) -> int:
-    """Write a file of recorded launches, whole or not at all; return their number.
+    """Write a complete file of recorded launches or none, and return the number of launches.
 
-    A link stays a link. A pipe or a device, such as /dev/null, stays where it is, and takes the bytes.
+    A link remains a link. A pipe or a device, such as /dev/null, is not replaced, and receives the bytes.
 
     Raises
     ------
     OSError
-        If it cannot be written; a file that was there stays.
+        If the file cannot be written. An existing file does not change then.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
@@ -243,7 +243,7 @@ def _write(file: BinaryIO, launches: Iterable[RecordedLaunch], settings: Mapping
 
 
 def _fixed(name: str) -> zipfile.ZipInfo:
-    """A member without a date: equal launches give equal files."""
+    """Return a member without a date, so that equal launches give equal files."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
     return info

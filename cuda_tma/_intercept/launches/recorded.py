@@ -20,9 +20,9 @@ class MemorySegment:
     ----------
     address : int
     data : bytes
-        Equal contents are one object.
+        Segments with equal content share one object.
     name : str
-        The words by which a finding calls it.
+        The text that findings use for the allocation.
     is_read_only : bool
     """
 
@@ -34,27 +34,27 @@ class MemorySegment:
 
 @dataclass(frozen=True, slots=True)
 class RecordedLaunch:
-    """A launch of any runtime, complete: a replay needs nothing else.
+    """A launch of any runtime, with all values that a replay needs.
 
     Attributes
     ----------
     kernel : str
-        The name that the runtime has for the kernel.
+        The runtime's name of the kernel.
     entry : str
         The name of the kernel in `ptx`.
     ptx : str
     config : Config
         Grid, block, cluster, dynamic shared memory, and the attributes of the launch.
     arguments : tuple of bytes
-        In the order of the parameters: a pointer is its 64-bit address, a tensor map its 128 bytes.
+        The bytes of each parameter in order. A pointer is a 64-bit address, and a tensor map has 128 bytes.
     tensor_maps : tuple of int
-        The numbers of those arguments that are tensor maps.
+        The indices of the arguments that are tensor maps.
     memory : tuple of MemorySegment
-        By ascending address.
+        The segments by ascending address.
     variables : mapping of str to int
-        Addresses of the module's ``__device__`` and ``__constant__`` variables, which lie in `memory`.
+        The addresses of the module's ``__device__`` and ``__constant__`` variables, whose bytes are in `memory`.
     formers : tuple of Former
-        Memory that is gone, which a finding can name.
+        Freed allocations, which a finding can name.
     next_address : int
         The address of the next allocation, such as one of ``malloc`` in the kernel.
     compute_capability : tuple of int
@@ -62,17 +62,17 @@ class RecordedLaunch:
     runtime : str
         The compiler or runtime, such as ``"triton"``.
     sources : mapping of str to str
-        Files that findings may quote: the name and the text of each.
+        The name and the text of each file that findings may quote.
     generated : tuple of str
-        The names of those sources that a compiler wrote.
+        The names of the sources that a compiler generated.
     embedded : mapping of str to Place
-        The names of those that are literals of the program, and the first line of each literal.
+        The names of the sources that are string literals of the program, and the place of each literal's first line.
     source : str
-        The C++ of the kernel; empty if it is not known.
+        The C++ of the kernel, or an empty string if it is not known.
     parameter_names : tuple of str
-        As the C++ has them; empty if it is not known.
+        The names in the C++ source, or an empty tuple if it is not known.
     launched_at : Place or None
-        The statement of the program that launched it.
+        The statement of the program that launched the kernel.
     """
 
     kernel: str

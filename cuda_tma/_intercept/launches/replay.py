@@ -1,4 +1,4 @@
-"""A recorded launch, run again on a simulated GPU of its own."""
+"""The replay of a recorded launch on a simulated GPU of its own."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ __all__ = ["replayed"]
 def replayed(
     launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
 ) -> Report:
-    """Run a recorded launch, and judge it. The recording stays as it is.
+    """Run a recorded launch, and return its report. The recording does not change.
 
     Parameters
     ----------
     launch : RecordedLaunch
     order, seed, trace
-        Of :meth:`Device.launch`.
+        The arguments of :meth:`Device.launch`.
     **settings
-        Of :class:`Device`: `schedules`, `strict`, `suppressions`.
+        The arguments `schedules`, `strict` and `suppressions` of :class:`Device`.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def replayed(
     device._memory.restore(segments, launch.formers, launch.next_address)
     variables = tuple(sorted(launch.variables.items()))
     kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
-    arguments = map(np.void, launch.arguments)  # bytes that are of any type
+    arguments = map(np.void, launch.arguments)  # bytes that a parameter of any type accepts
     return device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
 
 
@@ -59,7 +59,7 @@ def replayed(
 def _kernel(
     ptx: str, entry: str, variables: tuple[tuple[str, int], ...], names: tuple[str, ...], source: str
 ) -> Kernel:
-    """Read a kernel whose variables have their places already."""
+    """Load a kernel whose variables already have addresses."""
     module, placed = read(ptx), dict(variables)
     function = module.functions.get(entry)
     if function is None or function.kind != "entry":

@@ -1,4 +1,4 @@
-"""A report as plain values of JSON, and back: for journals, and for the processes that read them."""
+"""The conversion of a report to JSON values and back, for journals and for the processes that read them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = dict[str, Any]
 
 
 def values_of(report: Report) -> Values:
-    """Return all of a report but its timeline."""
+    """Return all of a report except its timeline."""
     return {
         "findings": [asdict(finding) for finding in report.findings],
         "output": report.output,
@@ -30,7 +30,7 @@ def values_of(report: Report) -> Values:
 
 
 def report_of(values: Values) -> Report:
-    """Return the report that :func:`values_of` was given."""
+    """Return the report from the result of :func:`values_of`."""
     return Report(
         findings=tuple(map(_finding, values["findings"])),
         output=values["output"],

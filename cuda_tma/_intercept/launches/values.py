@@ -1,4 +1,5 @@
-"""A recorded launch as plain values of JSON, beside its texts and memory, which are blobs by their SHA-256."""
+"""The conversion of a recorded launch to JSON values and back. Its texts and memory are blobs, named by their
+SHA-256."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ Values = dict[str, Any]
 
 
 def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
-    """Return a launch as values, and the blobs that these name."""
+    """Return a launch as values, and the blobs to which the values refer."""
     blobs: dict[str, bytes] = {}
     keys: dict[int, str] = {}
 
@@ -62,12 +63,12 @@ def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
 
 
 def blobs_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the blobs that a launch names, each once.
+    """Return the keys of the blobs to which a launch refers, each once.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If the values are no launch.
+        If the values do not describe a launch.
     """
     memory = [_typed(each, dict) for each in _typed(values["memory"], list)]
     keys = [
@@ -80,12 +81,12 @@ def blobs_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> RecordedLaunch:
-    """Return the launch that :func:`values_of_launch` was given.
+    """Return the launch from the result of :func:`values_of_launch`.
 
     Raises
     ------
     TypeError, ValueError, KeyError
-        If the values are no launch.
+        If the values do not describe a launch.
     """
     texts = {key: blobs[key].decode("utf-8", "surrogatepass") for key in _texts(values)}
     config = _typed(values["config"], dict)
@@ -121,7 +122,7 @@ def _texts(values: Mapping[str, Any]) -> list[str]:
 
 
 def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[MemorySegment]:
-    """Segments by ascending address, none over another, all where global memory is."""
+    """Return the segments by ascending address. None may overlap another or leave the range of global memory."""
     end = GLOBAL_START
     for each in values:
         data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)

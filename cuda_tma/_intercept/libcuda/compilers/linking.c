@@ -1,4 +1,4 @@
-/* The driver's linker. The simulator runs PTX: what a link returns as machine code is the PTX of its inputs. */
+/* The driver's linker. The simulator runs PTX, so a link returns the PTX of its inputs in place of machine code. */
 #include "linking.h"
 
 #include "../images.h"

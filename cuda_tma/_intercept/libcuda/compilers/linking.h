@@ -1,4 +1,4 @@
-/* A link: inputs of any kind, and the PTX that Python makes of them. */
+/* A link: inputs of any kind, and the PTX that Python makes from them. */
 #ifndef CUDA_TMA_LINKING_H
 #define CUDA_TMA_LINKING_H
 
@@ -6,8 +6,8 @@
 
 struct link {
     uint32_t magic;
-    struct bytes inputs; /* the size of each as 8 bytes, then the input */
-    struct bytes linked; /* ends in NUL */
+    struct bytes inputs; /* for each input, its size as 8 bytes and its bytes */
+    struct bytes linked; /* ends with NUL */
 };
 
 struct link *new_link(void);
