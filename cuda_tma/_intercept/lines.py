@@ -1,4 +1,4 @@
-"""From lines of C++ that a program or a compiler wrote to lines of the program."""
+"""The translation of lines of C++, which a program or a compiler wrote, to lines of the program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..simulate._report import Report
 __all__ = ["Lines", "lines_of", "with_lines"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_LEAST_CHARACTERS = 20  # of a text that is looked for in a program
+_LEAST_CHARACTERS = 20  # the length of a text that is searched in a program
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Lines:
     Attributes
     ----------
     sources : mapping of str to str
-        Texts, by the names that the PTX has for them.
+        The texts by their names in the PTX.
     generated : tuple of str
-        The names of those that a compiler wrote.
+        The names of the texts that a compiler generated.
     embedded : mapping of str to Place
-        The names of those that are literals of the program, and the first line of each literal.
+        The names of the texts that are string literals of the program, and the place of each literal's first line.
     """
 
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -51,11 +51,11 @@ def lines_of(
     ----------
     ptx : str
     sources, generated
-        Of an adapter; their names may lack a folder that those of the PTX have.
+        The sources of an adapter. Their names may be shorter than those in the PTX by a folder.
     text : str
-        The C++ of the kernel; empty if it is not known.
+        The C++ of the kernel, or an empty string if it is not known.
     launched_at : Place or None
-        The statement that launched it: its file is looked through for `text`.
+        The statement that launched the kernel. The function searches its file for `text`.
     """
     files = _files(ptx)
     names = {name: _name_in(files, name) for name in sources}
@@ -72,19 +72,20 @@ def lines_of(
 
 @lru_cache(maxsize=64)
 def _files(ptx: str) -> tuple[str, ...]:
-    """The files that a PTX text names."""
+    """Return the files that a PTX text names."""
     return tuple(dict.fromkeys(_FILE.findall(ptx)))
 
 
 def _name_in(files: Collection[str], name: str) -> str:
-    """The name that the PTX has for a file."""
+    """Return the name of the file in the PTX."""
     ends = [file for file in files if Path(file).name == Path(name).name]
     return name if name in files or len(ends) != 1 else ends[0]
 
 
 @lru_cache(maxsize=64)
 def _line_of(text: str, program: str) -> int:
-    """The line of a program at which a literal with this text begins; 0 if there is no such literal, or several."""
+    """Return the line of a program at which a literal with this text begins, or 0 if there is no such literal, or
+    several."""
     try:
         whole = text_of_file(program, SOURCE_BYTES, "replace")
     except (OSError, ValueError):
@@ -98,9 +99,9 @@ def _line_of(text: str, program: str) -> int:
 
 
 def with_lines(report: Report, lines: Lines, launched_at: Place | None) -> Report:
-    """Return a report whose places in embedded sources are those of the program.
+    """Return a report in which each place in an embedded source is replaced by its place in the program.
 
-    A place in generated code ends in the statement that launched the kernel, as its outermost call.
+    The outermost call of a place in generated code is the statement that launched the kernel.
     """
     if not lines.embedded and not (lines.generated and launched_at is not None):
         return report
@@ -128,7 +129,7 @@ def _moved(place: Place, embedded: Mapping[str, Place]) -> Place:
 
 
 def _reworded(text: str, embedded: Mapping[str, Place]) -> str:
-    """Name the program's line wherever a text names one of an embedded source."""
+    """Replace each line of an embedded source in a text by the program's line."""
     for name, first in embedded.items():
         here, there = re.escape(Path(name).name), Path(first.file).name
         text = re.sub(

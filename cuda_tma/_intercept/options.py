@@ -1,4 +1,4 @@
-"""Settings of a session, which the command hands to the processes of a program in a file."""
+"""The settings of a session, which the command passes to the processes of a program in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILE = "options.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Settings of a session, as the command line has them.
+    """The settings of a session, from the command line.
 
     Attributes
     ----------
@@ -24,14 +24,14 @@ class Options:
     strict : bool
     time_limit : float or None
     kernel : str
-        A regular expression; a launch is judged if it is found in the kernel's name.
+        A regular expression. A launch is checked if the expression matches a part of the kernel's name.
     launch_skip : int
-        The number of matching launches before the first one that is judged.
+        The number of matching launches before the first checked launch.
     launch_count : int, optional
-        The most launches that are judged; None for all.
+        The largest number of checked launches, or None for all.
     suppressions : tuple of Suppression
     records : str
-        The judged launches that are recorded: ``"all"``, those with ``"findings"``, or none if empty.
+        The checked launches that are recorded: ``"all"``, those with ``"findings"``, or none (empty).
     """
 
     compute_capability: tuple[int, int] = (9, 0)

@@ -1,4 +1,4 @@
-"""Attributes of a runtime that an adapter replaces, and their return."""
+"""The replacement of attributes of a runtime by an adapter, and its reversal."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ class Patches:
         self._old: list[tuple[Any, str, Any]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> Any:
-        """Replace an attribute; return the old value, or None if there was none."""
+        """Replace an attribute, and return the old value, or None if there was none."""
         old = vars(owner).get(name, _ABSENT)
         self._old.append((owner, name, old))
         setattr(owner, name, value)
         return None if old is _ABSENT else old
 
     def undo(self) -> None:
-        """Return all attributes to their old values, the last one first."""
+        """Restore the old values of all attributes, in reverse order."""
         while self._old:
             owner, name, old = self._old.pop()
             if old is _ABSENT:

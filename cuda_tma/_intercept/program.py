@@ -1,4 +1,4 @@
-"""A program that runs below the command: its processes have the session, and their journals are read at its end."""
+"""A run of a program below the command: its processes have a session, whose journals are read when the program ends."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 
 _STARTUP = Path(__file__).parent / "startup"
 _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
-_LIBRARIES = "lib"  # the folder of a session that has the driver library
+_LIBRARIES = "lib"  # the folder in a session's folder that contains the driver library
 _NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
-_GRACE_SECONDS = 5.0  # for forked processes that outlive the program and do not launch
-_LAUNCH_SECONDS = 600.0  # for those in the middle of a launch
+_GRACE_SECONDS = 5.0  # the time limit for forked processes that outlive the program and launch nothing
+_LAUNCH_SECONDS = 600.0  # the time limit for forked processes in the middle of a launch
 _POLL_SECONDS = 0.05
 _NO_PYTHON = (
     "no Python of the program loaded the adapters, and no other program used the driver. Start Python without -I, -E "
@@ -47,7 +47,7 @@ class Ended:
     ----------
     journals : Journals
     status : int
-        Its exit status; 128 plus the number of a signal that ended it.
+        Its exit status, or 128 plus the number of the signal that ended it.
     """
 
     journals: Journals
@@ -56,7 +56,7 @@ class Ended:
 
 @contextmanager
 def session_folder(options: Options) -> Iterator[Path]:
-    """Make the folder of a session; remove it at the end."""
+    """Make the folder of a session, and remove it at the end."""
     folder = Path(mkdtemp(prefix="cuda-tma-"))
     try:
         make_folder(folder)
@@ -69,19 +69,20 @@ def session_folder(options: Options) -> Iterator[Path]:
 
 
 def _link_driver(folder: Path) -> None:
-    """Make the folder in which a program finds the driver library and the runtime, by their usual names."""
+    """Make the folder in which a program finds the driver library and the runtime under their usual names."""
     (folder / _LIBRARIES).mkdir()
     for name in _NAMES:
         (folder / _LIBRARIES / name).symlink_to(_DRIVER)
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
-    """Return the command with its program found: beside this Python first, so that ``python`` is this one.
+    """Return the command with the path of its program. The folder of this Python is searched first, so that ``python``
+    is this Python.
 
     Raises
     ------
     FileNotFoundError
-        If there is no such program.
+        If the program does not exist.
     """
     name, rest = command[0], [*command[1:]]
     if name.endswith(".py") and os.path.isfile(name) and not os.access(name, os.X_OK):
@@ -95,12 +96,12 @@ def argv_of(command: Sequence[str]) -> list[str]:
 
 
 def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
-    """Run a program to its end, and wait for the processes that it has left.
+    """Run a program to its end, and wait for processes that it started and that still run.
 
     Raises
     ------
     OSError
-        If it cannot be started.
+        If the program cannot be started.
     """
     environment = {**os.environ, VARIABLE: str(folder)}
     for name, first in {"PYTHONPATH": _STARTUP, "LD_LIBRARY_PATH": folder / _LIBRARIES}.items():
@@ -116,7 +117,7 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
 
 @contextmanager
 def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
-    """Leave Ctrl-C to the program, which the terminal interrupts too; hand SIGTERM on to it."""
+    """Ignore Ctrl-C, which the terminal also sends to the program, and forward SIGTERM to the program."""
     started: list[subprocess.Popen[Any]] = []
 
     def terminate(*_: object) -> None:
@@ -125,7 +126,7 @@ def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
 
     handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate}
     before = {}
-    with suppress(ValueError):  # not the main thread
+    with suppress(ValueError):  # this is not the main thread
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield started
@@ -135,7 +136,7 @@ def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
 
 
 def _wait_for_others(folder: Path) -> None:
-    """Wait while another process of the session lives and launches something."""
+    """Wait while another process of the session runs and launches kernels."""
     with open(folder / ALIVE, "rb") as alive:
         size, since = -1, time.monotonic()
         while not _is_free(alive.fileno()):

@@ -1,4 +1,4 @@
-"""Server processes of a session: one for each program without Python that asks for the driver."""
+"""The server processes of a session: one for each program without Python that calls the driver."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["SOCKET", "listening"]
 
-SOCKET = "server"  # of the session's folder; libcuda/remote.c has the same
+SOCKET = "server"  # a file in the session's folder; libcuda/remote.c has the same name
 _CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.driver.remote import main; main({handle})"
 _BACKLOG = 64
 
 
 @contextmanager
 def listening(folder: Path) -> Iterator[None]:
-    """Start a server for each process that connects to the socket of a session; end them all at the end."""
+    """Start a server for each process that connects to the socket of a session. End all servers at the end."""
     listener = socket.socket(socket.AF_UNIX)
     _bind(listener, folder)
     started: list[subprocess.Popen[bytes]] = []
@@ -41,7 +41,7 @@ def listening(folder: Path) -> Iterator[None]:
 
 
 def _bind(listener: socket.socket, folder: Path) -> None:
-    """Bind by a short path: that of a socket has at most 107 bytes."""
+    """Bind by a short path, because the path of a socket has at most 107 bytes."""
     directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         listener.bind(f"/proc/self/fd/{directory}/{SOCKET}")

@@ -1,4 +1,4 @@
-"""The session of a process: every intercepted launch runs here, on one simulated GPU, and is judged."""
+"""The session of a process, which runs and checks every intercepted launch on one simulated GPU."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["Session", "Sink", "begin", "current"]
 
-_MOST_ALIKE = 1000  # launches of a kernel with one configuration that run under all schedules
-_PROGRAM = "the program"  # in the place of a kernel's name
+_MOST_ALIKE = 1000  # the number of launches of a kernel with one configuration that run under all schedules
+_PROGRAM = "the program"  # this replaces the name of a kernel
 
 
 class Sink(Protocol):
-    """Receives the events of a session."""
+    """A receiver of the events of a session."""
 
     def begun(self, launch: Launched) -> None:
         """Receive a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Receive a launch with its report, or with the reason why it has none."""
+        """Receive a launch with its report, or with the reason why it has no report."""
 
     def noted(self, text: str) -> None:
         """Receive a note for the user."""
 
 
 class Session:
-    """Runs and judges the launches of this process.
+    """A session, which runs and checks the launches of this process.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Session:
     Attributes
     ----------
     device : Device
-        The simulated GPU. Adapters take addresses and tensor maps from it; launches go through the session.
+        The simulated GPU. Adapters use its addresses and tensor maps, but call the session for launches.
     """
 
     def __init__(self, options: Options, sink: Sink):
@@ -70,11 +70,11 @@ class Session:
             strict=options.strict,
             time_limit=options.time_limit,
         )
-        self._unjudged = copy.copy(self.device)  # the same memory
+        self._unjudged = copy.copy(self.device)  # both devices share their memory
         self._unjudged.sanitize, self._unjudged.schedules = False, 1
         self._repeated = copy.copy(self.device)
         self._repeated.schedules = 1
-        self._counts = Counter[str]()  # of the judged launches of each kernel and configuration
+        self._counts = Counter[str]()  # the number of checked launches of each kernel and configuration
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._pattern = re.compile(options.kernel)
         self._matched = self._number = 0
@@ -94,35 +94,35 @@ class Session:
         generated: Collection[str] = (),
         kernel: Kernel | None = None,
     ) -> Report:
-        """Run a launch to its end; judge it, unless a filter leaves it out. The results are the same in both cases.
+        """Run a launch to its end, and check it unless a filter excludes it. Memory has the same content in both cases.
 
         Parameters
         ----------
         kernel_name : str
-            The name that the runtime has for the kernel.
+            The runtime's name of the kernel.
         ptx, entry : str
-            The text, and the name of the kernel in it. A kernel is read once for each text.
+            The text, and the name of the kernel in it. Each kernel is loaded once for each text.
         config : Config
         arguments : sequence
-            As of :meth:`Device.launch`: arrays and CPU tensors, tensor maps, numbers, addresses, bytes.
+            The arguments of :meth:`Device.launch`: arrays and CPU tensors, tensor maps, numbers, addresses, bytes.
         runtime : str
-            Such as ``"triton"``.
+            The name of the runtime, such as ``"triton"``.
         sources : mapping of str to str
-            Text of files that the PTX names and that need not exist on disk.
+            The texts of files that the PTX names and that may not exist on disk.
         generated : collection of str
-            The names of those files that a compiler wrote: a finding shows them after the user's lines.
+            The names of the files that a compiler generated. A finding shows their lines after the user's lines.
         kernel : Kernel, optional
-            Of a module whose variables the caller has placed; else the session reads the PTX.
+            The kernel of a module whose variables already have addresses. Without it, the session loads the PTX.
 
         Returns
         -------
         Report
-            Without findings if the launch was not judged.
+            The report, without findings if the launch was not checked.
 
         Raises
         ------
         UnsupportedInstruction, ParseError, TypeError, ValueError
-            If the launch cannot run; the session has it as skipped then.
+            If the launch cannot run. The session then records the launch as skipped.
         """
         with self._lock:
             known = self.begin(kernel_name, config, runtime, is_judged=True)
@@ -156,7 +156,7 @@ class Session:
         arguments: Sequence[Any],
         lines: Lines,
     ) -> Callable[[], RecordedLaunch] | None:
-        """Copy a launch that is judged before it runs, if the session records."""
+        """Record a checked launch before it runs, if the session records launches."""
         if not self.options.records or not launch.is_judged or launch.config is None:
             return None
         known: dict[str, Any] = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
@@ -169,11 +169,12 @@ class Session:
         return lambda: recorded
 
     def keep(self, kernel: Kernel) -> None:
-        """Keep a kernel of the device for the launches of its PTX: it has the types of its parameters from C++."""
+        """Store a kernel of the device for the launches of its PTX, because it has the types of its parameters from
+        C++."""
         self._kernels[kernel.ptx, kernel.name] = kernel
 
     def begin(self, kernel_name: str, config: Config, runtime: str, *, is_judged: bool) -> Launched:
-        """Report a launch that is about to run; :meth:`end` reports the end of one on another device."""
+        """Report a launch that is about to run on another device. :meth:`end` reports its end."""
         with self._lock:
             is_judged = self._matches(kernel_name) and is_judged
             place = launching_place()
@@ -187,27 +188,28 @@ class Session:
             self.sink.ended(launch)
 
     def skip(self, kernel_name: str, reason: str, runtime: str = "") -> None:
-        """Report a launch that an adapter cannot run or judge."""
+        """Report a launch that an adapter cannot run or check."""
         with self._lock:
             self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason, launched_at=launching_place()))
 
     def found(self, finding_at: Callable[[Place | None], Finding], runtime: str) -> None:
-        """Report an error of the program outside of its launches, by a function of the statement that runs."""
+        """Report an error of the program outside its launches. A function returns the finding for the present
+        statement."""
         place = launching_place()
         with self._lock:
             report = suppressed(Report((finding_at(place),)), self.options.suppressions)
             self.sink.ended(Launched(self._next(), _PROGRAM, runtime, report=report, launched_at=place))
 
     def note(self, text: str) -> None:
-        """Report something that the user should know; the same text once."""
+        """Report a note for the user, each text only once."""
         self.sink.noted(text)
 
     def acquire(self) -> None:
-        """Wait for the launch that runs: no fork happens in the middle of one."""
+        """Wait for the end of the running launch, so that no fork happens during a launch."""
         self._lock.acquire()
 
     def release(self) -> None:
-        """End :meth:`acquire`."""
+        """End the wait of :meth:`acquire`."""
         self._lock.release()
 
     def _next(self) -> int:
@@ -222,7 +224,8 @@ class Session:
         return before >= 0 and (count is None or before < count)
 
     def _device_of(self, kernel_name: str, config: Config) -> Device:
-        """Return the device that judges a launch: a program of very many launches ends in bounded time."""
+        """Return the device that checks a launch. It limits the schedules, so that a program of many launches ends in
+        bounded time."""
         key = f"{kernel_name} {config}"
         self._counts[key] += 1
         if self._counts[key] <= _MOST_ALIKE or self.options.schedules == 1:

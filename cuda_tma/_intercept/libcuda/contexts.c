@@ -131,7 +131,7 @@ CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device) {
     return SUCCESS;
 }
 
-/* The context stays, so that memory and modules of a library that released it too often stay usable. */
+/* The context is not destroyed, so that memory and modules stay valid if a library releases it too often. */
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     CHECK(given_device(device));
     REQUIRE(primary_retained > 0, INVALID_CONTEXT);
@@ -196,7 +196,7 @@ CUresult cuCtxCreate_v4(void **context, void *parameters, unsigned flags, CUdevi
     return cuCtxCreate_v2(context, flags, device);
 }
 
-/* The few bytes of a destroyed context stay, so that its handle is still known as one. */
+/* The few bytes of a destroyed context are not freed, so that its handle is still recognized. */
 CUresult cuCtxDestroy_v2(void *context) {
     CHECK(ready());
     REQUIRE(is_context(context) && context != &primary, INVALID_CONTEXT);

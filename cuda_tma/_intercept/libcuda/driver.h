@@ -1,10 +1,10 @@
-/* A CUDA driver library without a GPU: what its files share.
+/* The declarations that the files of the driver library share. The library needs no GPU.
 
-   The library keeps handles, memory and streams in C: a program calls these entries thousands of times, from any thread.
-   It asks Python for modules, launches and tensor maps, by one function: `ask` takes and returns bytes. The Python of
-   the process registers a function that answers: it knows the stack of the launching script and the arrays that other
-   adapters have mapped. A program without Python has a server process behind the same function (remote.c). Every launch
-   is complete when its entry returns. */
+   The library stores handles, memory and streams in C, because a program calls these entries thousands of times, from
+   any thread. For modules, launches and tensor maps it calls Python through one function: `ask` takes and returns
+   bytes. The Python of the process registers the function that answers. It has access to the stack of the launching
+   script, and to the arrays that other adapters have mapped. In a program without Python, a server process answers
+   (remote.c). Every launch is complete when its entry returns. */
 #ifndef CUDA_TMA_DRIVER_H
 #define CUDA_TMA_DRIVER_H
 
@@ -33,7 +33,7 @@ enum {
     NOT_SUPPORTED = 801
 };
 
-/* Kinds of requests; driver/messages.py has the same. */
+/* The kinds of requests. driver/messages.py has the same values. */
 enum {
     ASK_DEVICE = 1,    /* nothing -> struct device */
     ASK_ALLOCATED = 2, /* address, size, kind of memory, where its bytes lie -> the text that a leak is reported with */
@@ -43,23 +43,23 @@ enum {
     ASK_UNLOAD = 6,    /* module */
     ASK_LAUNCH = 7,    /* struct launch, the bytes of the parameters */
     ASK_TENSOR_MAP = 8, /* kind of map, arguments -> 128 bytes */
-    ASK_ABSENT = 9,    /* the name of an entry that is absent */
+    ASK_ABSENT = 9,    /* the name of an entry that this library does not have */
     ASK_MISUSE = 10,   /* kind, address, size: a wrong use of memory */
     ASK_SOURCE = 11,   /* PTX, NUL, C++ */
-    ASK_ADDRESS = 12,  /* an address and a size -> where these bytes lie in this process */
-    ASK_PRIVATE = 13,  /* nothing: a CUDA runtime asks for private tables of the driver */
-    ASK_SKIP = 14,     /* a CUresult, the name of a kernel: why its launch does not run */
-    ASK_LINK = 15      /* inputs, each after its size of 8 bytes -> their PTX as one text, with a NUL */
+    ASK_ADDRESS = 12,  /* an address and a size -> the address of these bytes in this process */
+    ASK_PRIVATE = 13,  /* nothing; a CUDA runtime has requested private tables of the driver */
+    ASK_SKIP = 14,     /* a CUresult, the name of a kernel: the reason why its launch does not run */
+    ASK_LINK = 15      /* for each input its size in 8 bytes and its bytes -> their PTX as one text, with a NUL */
 };
 
-/* The range of addresses that device memory has, in this process and in its server. */
+/* The range of addresses of device memory, in this process and in its server. */
 #define ARENA 0x200000000000u
 #define ARENA_BYTES (1ull << 44)
 
-/* Kinds of memory. */
+/* The kinds of memory. */
 enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5, VIRTUAL_MEMORY = 6 };
 
-/* Wrong uses of memory. */
+/* The wrong uses of memory. */
 enum { DOUBLE_FREE = 1, INVALID_FREE = 2, COPY_OUT_OF_BOUNDS = 3, USE_AFTER_FREE = 4, DESTROYED_CONTEXT = 5 };
 
 struct bytes {
@@ -94,7 +94,7 @@ struct variable {
 
 struct module {
     uint32_t magic;
-    const void *context; /* that it was loaded in; NULL for a library, which belongs to no context */
+    const void *context; /* the context that loaded it, or NULL for a library, which belongs to no context */
     uint64_t number;
     uint32_t functions_count, variables_count;
     struct function *functions;
@@ -109,7 +109,7 @@ struct launch {
 };
 enum { COOPERATIVE = 1, PROGRAMMATIC = 2 };
 
-/* A launch as programs state it: CUlaunchConfig, with its CUlaunchAttribute. */
+/* A launch in the form of the driver's interface: CUlaunchConfig, with its CUlaunchAttribute. */
 struct attribute {
     uint32_t id, padding;
     union {
@@ -126,10 +126,10 @@ struct config {
     uint32_t count;
 };
 
-/* server.c: the first request lets Python register the function that answers */
+/* server.c: at the first request, Python registers the function that answers */
 CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply);
 CUresult absent(const char *name);
-void run_python(const char *text); /* nothing, in a process without Python */
+void run_python(const char *text); /* no effect in a process without Python */
 const struct device *the_device(void);
 CUresult ready(void);       /* SUCCESS after cuInit */
 CUresult ready_in_context(void);
@@ -143,7 +143,7 @@ void *entry_named(const char *name, int version, int *is_known);
 
 /* contexts.c */
 void *current_context(void);
-int is_destroyed(const void *context); /* NULL: the current one */
+int is_destroyed(const void *context); /* NULL stands for the current context */
 
 /* memory.c */
 CUresult allocate(CUdeviceptr *address, size_t size, int kind);

@@ -1,4 +1,4 @@
-/* Errors by name. A text for each would only repeat its name in lower case. */
+/* The names of errors. A text for each would only repeat its name in lower case. */
 #include "driver.h"
 
 #define ERRORS \

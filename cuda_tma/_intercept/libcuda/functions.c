@@ -1,4 +1,4 @@
-/* Functions and kernels, which are one kind of object here: their attributes, and how many of their CTAs fit. */
+/* Functions and kernels, which are one kind of object here: their attributes, and their occupancy. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ CUresult cuKernelGetParamCount(void *kernel, size_t *count) {
     return cuFuncGetParamCount(kernel, count);
 }
 
-/* ---- occupancy: by threads and shared memory, for the number of registers is not known ---- */
+/* ---- occupancy by threads and shared memory, because the number of registers is not known ---- */
 
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *count, void *function, int threads, size_t shared,
                                                               unsigned flags) {

@@ -1,4 +1,5 @@
-/* The bytes of an image that a program loads: PTX, a fat binary, or machine code. The driver's interface has no size. */
+/* The bytes of an image that a program loads: PTX, a fat binary, or machine code. The driver's interface passes no
+   size. */
 #define _GNU_SOURCE
 #include "images.h"
 
@@ -13,7 +14,7 @@
 enum { WRAPPER = 0x466243B1, FAT_BINARY = 0xBA55ED50, CHUNK = 1 << 16, MOST_PARTS = 4096 };
 static const size_t MOST_BYTES = 1u << 30;
 
-/* Copy memory that may end anywhere; return the number of bytes that are there. */
+/* Copy memory up to the end of the readable bytes, and return their number. */
 static size_t copied(void *target, const void *source, size_t size) {
     struct iovec here = {target, size}, there = {(void *)source, size};
     ssize_t count = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
@@ -77,7 +78,8 @@ static CUresult unwrapped(const void *image, struct bytes *found) {
                           "ELF", 4) == 0 ? elf(image, found) : text(image, found);
 }
 
-/* Link device code of several files (nvcc -rdc=true): `parts` has the fat binary of each, and ends in NULL. */
+/* Link device code of several files (nvcc -rdc=true). `parts` contains the fat binary of each file, and ends with
+   NULL. */
 static CUresult linked(const void *const *parts, struct bytes *found) {
     struct link *link = new_link();
     CUresult result = link != NULL ? SUCCESS : OUT_OF_MEMORY;
@@ -107,7 +109,7 @@ CUresult image_bytes(const void *image, struct bytes *found) {
     struct {
         uint32_t magic, version;
         const void *data;
-        const void *const *parts; /* of version 2: what `data` is linked of */
+        const void *const *parts; /* in version 2, the inputs from which `data` is linked */
     } wrapper = {0, 0, NULL, NULL};
     *found = (struct bytes){NULL, 0};
     REQUIRE(image != NULL, INVALID_VALUE);

@@ -1,4 +1,4 @@
-/* Launches: the parameters as one block of bytes, and the attributes that the simulator knows. */
+/* Launches: the parameters as one block of bytes, and the attributes that the simulator supports. */
 #include "graphs/graphs.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { MOST_PARAMETER_BYTES = 32764, MAX_DYNAMIC_SHARED = 8, SHARED = 1 };
 
-/* Copy the parameters of a launch into one block; `extra` is a block already. */
+/* Copy the parameters of a launch into one block. `extra` already is such a block. */
 static CUresult gather(const struct function *function, void **values, void **extra, unsigned char *block,
                        size_t *size) {
     enum { END = 0, POINTER = 1, SIZE = 2 };

@@ -74,7 +74,7 @@ static struct module *read_module(const struct bytes *reply) {
     return reader.is_short ? NULL : module;
 }
 
-/* Give each variable memory, and let Python fill it. */
+/* Allocate memory for each variable, and request its values from Python. */
 static CUresult place(struct module *module) {
     uint32_t count = module->variables_count;
     uint64_t *data = calloc(count + 1, sizeof *data);
@@ -165,7 +165,7 @@ CUresult cuModuleUnload(void *handle) {
 
 CUresult cuModuleGetLoadingMode(int *mode) {
     REQUIRE(mode != NULL, INVALID_VALUE);
-    *mode = 1; /* eager */
+    *mode = 1; /* this loads a module eagerly */
     return SUCCESS;
 }
 

@@ -1,9 +1,11 @@
-/* The way to a server process, for a program without Python.
+/* The connection to a server process, for a program without Python.
 
    The command listens in the folder of its session, and starts a server for each process that connects. An interpreter
-   in the program itself would need the shared library of Python, which most builds of Python do not have, and would
-   share the program's symbols, signals and end. The server maps the file that has this process's arena: both have the
-   same bytes, and no launch copies them. Host memory that the program registers has a copy in the arena. */
+   in the program itself would need the shared library of Python, which most builds of Python do not have. It would also
+   share the symbols, signals and exit of the program.
+
+   The server maps the file of this process's arena, so that both processes access the same bytes and no launch copies
+   them. Host memory that the program registers has a copy in the arena. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -20,22 +22,22 @@
 
 enum { UNKNOWN = 999 };
 
-/* driver/remote.py has the same. */
+/* driver/remote.py has the same values. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;
 };
 struct answer {
     int32_t result;
-    uint32_t printed_bytes; /* of the kernel's output, which comes before the reply */
+    uint32_t printed_bytes; /* the output of the kernel, which is sent before the reply */
     uint64_t size;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, arena = -1;
-static pid_t owner; /* the process that has connected; 0 before */
+static pid_t owner; /* the process that has connected; 0 before the connection */
 
-/* Send or receive all bytes; 0 if the other end is closed. */
+/* Send or receive all bytes. Return 0 if the other end is closed. */
 static int move_all(void *data, size_t size, int is_sent) {
     for (char *next = data; size > 0;) {
         ssize_t count = is_sent ? send(channel, next, size, MSG_NOSIGNAL) : recv(channel, next, size, 0);
@@ -57,7 +59,7 @@ static int take_all(void *data, size_t size) {
     return move_all(data, size, 0);
 }
 
-/* Make the file of the arena, whose size never changes again: no access of the server meets its end. */
+/* Make the file of the arena. Its size never changes, so that no access of the server is beyond its end. */
 static int make_arena(void) {
     int file = memfd_create("cuda-tma-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
@@ -86,7 +88,7 @@ static int hand_over(int file) {
     return sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
 }
 
-/* The path of a socket has at most 107 bytes, and that of a folder may have more. */
+/* The path of a socket has at most 107 bytes, and the path of a folder may have more. */
 static int open_channel(const char *folder) {
     int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

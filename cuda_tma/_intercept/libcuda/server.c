@@ -1,4 +1,4 @@
-/* The way to Python, and the entries that begin everything. */
+/* The connection to Python, and the entries that programs call first. */
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -13,19 +13,19 @@ enum { DRIVER_VERSION = 13050 };
 typedef CUresult (*server)(uint32_t kind, const void *data, uint64_t size, struct bytes *reply);
 
 static server serving;
-static int has_ended; /* Python has: what remains is the release of what the process has */
-static pid_t owner; /* of the state: the child of a fork has none, as with the driver */
+static int has_ended; /* Python has ended, and only objects of the process are still released */
+static pid_t owner; /* the process that owns the state; the child of a fork has no state, as with the driver */
 static int is_initialized;
 static struct device device;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Set the function that serves requests; NULL at the end of the process. */
+/* Set the function that serves requests. It is NULL at the end of the process. */
 void cuda_tma_serve(server function) {
     serving = function;
     has_ended = function == NULL;
 }
 
-/* Give a reply to a request: called by the function that serves it. */
+/* Set the reply to a request. The function that serves the request calls this function. */
 void cuda_tma_reply(struct bytes *reply, const void *data, uint64_t size) {
     if (reply == NULL)
         return;
@@ -113,7 +113,7 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, uint64
     int is_known;
     *entry = entry_named(name, version, &is_known);
     if (status != NULL)
-        *status = *entry != NULL ? 0 : is_known ? 2 : 1; /* found, of a later version, not found */
+        *status = *entry != NULL ? 0 : is_known ? 2 : 1; /* the results: found, of a later version, not found */
     return *entry != NULL || status != NULL ? SUCCESS : NOT_FOUND;
 }
 
@@ -121,8 +121,8 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t 
     return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
 
-/* Private tables of the driver, which NVIDIA's CUDA runtime asks for. Importing cuda.core does, too: a program with
-   Python is not reported. */
+/* Private tables of the driver, which NVIDIA's CUDA runtime requests. An import of cuda.core requests them too, so a
+   program with Python is not reported. */
 CUresult cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table != NULL)

@@ -1,4 +1,4 @@
-/* Streams and events: each operation is complete when its entry returns, so that there is nothing to wait for. */
+/* Streams and events. Each operation is complete when its entry returns, so nothing waits. */
 #include "graphs/graphs.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct event {
 
 static uint64_t streams = 2;
 
-/* 0, 1 and 2 are the default streams. */
+/* The values 0, 1 and 2 are the default streams. */
 static int is_stream(const struct stream *stream) {
     return (uintptr_t)stream <= 2 || stream->magic == STREAM;
 }

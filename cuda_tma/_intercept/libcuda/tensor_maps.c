@@ -1,4 +1,4 @@
-/* Tensor maps: the package's encoder writes them, with the rules that it knows of the driver. */
+/* Tensor maps. The package's encoder writes them, and applies its rules of the driver. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { TILED = 0, IM2COL = 1, IM2COL_WIDE = 2, REPLACE = 3, MOST_RANK = 5, MAP_BYTES = 128 };
 
-/* What Python reads; fields that a mode does not have are 0. */
+/* The request that Python reads. Fields that a mode does not have are 0. */
 struct request {
     uint32_t mode, data_type, rank, interleave, swizzle, l2_promotion, oob_fill, wide_mode;
     uint32_t channels, pixels, box[MOST_RANK], element_strides[MOST_RANK];

@@ -5,7 +5,7 @@ struct channels { /* cudaChannelFormatDesc: bits of each channel, and their kind
     int x, y, z, w, kind;
 };
 
-struct extent { /* in elements if an array takes part, else in bytes */
+struct extent { /* in elements if one side is an array, otherwise in bytes */
     size_t width, height, depth;
 };
 
@@ -23,7 +23,7 @@ struct descriptor { /* CUDA_ARRAY3D_DESCRIPTOR */
     unsigned format, channels, flags;
 };
 
-struct part { /* of cudaMemcpy3DParms */
+struct part { /* a field of cudaMemcpy3DParms */
     void *array;
     struct position position;
     struct pitched pitched;
@@ -46,7 +46,7 @@ struct channels cudaCreateChannelDesc(int x, int y, int z, int w, int kind) {
     return (struct channels){x, y, z, w, kind};
 }
 
-/* CUarray_format by the kind of channels and their bits. */
+/* Return the CUarray_format for the kind of channels and their bits. */
 static unsigned format_of(const struct channels *channels) {
     enum { SIGNED = 0, UNSIGNED = 1, FLOAT = 2 };
     unsigned size = channels->x == 8 ? 0 : channels->x == 16 ? 1 : channels->x == 32 ? 2 : 3;
@@ -135,7 +135,7 @@ static cudaError add_copy(void **node, void *graph, void *const *before, size_t 
 ENTRY(cudaGraphAddMemcpyNode, (void **node, void *graph, void *const *before, size_t count, const struct parts *given),
       add_copy(node, graph, before, count, given))
 
-/* Rows between an array, from a corner in bytes and rows, and other memory. */
+/* Copy rows between an array, from a corner in bytes and rows, and other memory. */
 static cudaError copy_rows(void *array, size_t x, size_t y, const void *other, size_t pitch, size_t width,
                            size_t height, int direction, int to_array, void *stream) {
     REQUIRE(direction >= 0 && direction <= BY_ADDRESS, INVALID_DIRECTION);

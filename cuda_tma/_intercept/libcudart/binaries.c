@@ -1,6 +1,5 @@
-/* The fat binaries of a program, with the kernels and variables that it registers before main.
-
-   A binary is loaded when the program first uses one of its symbols. */
+/* The fat binaries of a program, with the kernels and variables that it registers before main. The library loads a
+   binary at the first use of one of its symbols. */
 #include "runtime.h"
 
 #include <pthread.h>
@@ -15,7 +14,7 @@ struct binary {
 };
 
 struct symbol {
-    const void *host; /* the stub of a kernel, or the host's variable: what the program's calls pass */
+    const void *host; /* the stub of a kernel, or the variable of the host, which the program's calls pass */
     const char *name;
     struct binary *binary;
     struct function *function;
@@ -87,8 +86,8 @@ void __cudaUnregisterFatBinary(void **handle) {
     free(binary);
 }
 
-/* No lock is held while a module is loaded: a thread that loads waits for Python, and one that waits for the lock may
-   be Python's. Of two modules that two threads load, the first one stays. */
+/* No lock is held during the load of a module, because the load waits for Python, and the thread that runs Python may
+   wait for the lock. If two threads load the same module, the first result is kept. */
 static CUresult load(struct binary *binary) {
     if (__atomic_load_n(&binary->is_loaded, __ATOMIC_ACQUIRE))
         return binary->result;
@@ -107,7 +106,8 @@ static CUresult load(struct binary *binary) {
     return binary->result;
 }
 
-/* The loading of a binary gives each managed variable its memory, to which a pointer of the host leads. */
+/* The load of a binary allocates memory for each managed variable. A pointer in the host's variable contains its
+   address. */
 char __cudaInitModule(void **handle) {
     struct binary *binary = (struct binary *)handle;
     if (binary == NULL || begin_runtime() != SUCCESS)
@@ -145,7 +145,7 @@ static void skip(const char *name, CUresult result) {
     free(data);
 }
 
-/* Find the function of a kernel's stub, or of a handle that another entry returned. */
+/* Find the function for a kernel's stub, or for a handle that another entry returned. */
 cudaError find_function(const void *host, struct function **function) {
     REQUIRE(host != NULL, INVALID_DEVICE_FUNCTION);
     struct symbol *symbol = find(host);
@@ -185,7 +185,7 @@ static cudaError find_variable(const void *host, CUdeviceptr *address, size_t *s
     struct symbol *symbol = host != NULL ? find(host) : NULL;
     REQUIRE(symbol != NULL, INVALID_SYMBOL);
     CUresult result = load(symbol->binary);
-    if (result == INVALID_IMAGE) /* Python has not seen it */
+    if (result == INVALID_IMAGE) /* Python has not received it */
         skip(symbol->name, result);
     CHECK(result);
     return cuModuleGetGlobal_v2(address, size, symbol->binary->module, symbol->name) == SUCCESS ? SUCCESS

@@ -32,7 +32,7 @@ static CUresult copy_rows(const void *data, size_t size) {
     return SUCCESS;
 }
 
-/* A capturing stream has a block in its graph. */
+/* In a capturing stream, the copy becomes a node of the graph. */
 static CUresult rows_later(const struct rows *rows, void *stream) {
     static const unsigned host = 1, device = 2, any = 4;
     if (!is_capturing(stream))

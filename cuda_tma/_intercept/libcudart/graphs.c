@@ -1,4 +1,4 @@
-/* Graphs, and the capture of streams. Nodes and graphs are the driver's. */
+/* Graphs, and the capture of streams. The nodes and graphs are those of the driver. */
 #include "runtime.h"
 
 #include "../libcuda/graphs/nodes.h"
@@ -24,7 +24,7 @@ OF_STREAM(cudaStreamBeginCaptureToGraph,
 ENTRY(cudaGraphCreate, (void **graph, unsigned flags), cuGraphCreate(graph, flags))
 ENTRY(cudaGraphClone, (void **clone, void *graph), cuGraphClone(clone, graph))
 ENTRY(cudaGraphDestroy, (void *graph), cuGraphDestroy(graph))
-/* CUDA 11 had an address in the place of the flags. */
+/* CUDA 11 has an address in place of the flags. */
 ENTRY(cudaGraphInstantiate, (void **executable, void *graph, uint64_t flags),
       cuGraphInstantiateWithFlags(executable, graph, flags < 256 ? flags : 0))
 ALSO(cudaGraphInstantiate, cudaGraphInstantiateWithFlags)
@@ -45,7 +45,7 @@ ENTRY(cudaGraphNodeSetEnabled, (void *executable, void *node, unsigned is_enable
 ENTRY(cudaGraphNodeGetEnabled, (void *executable, void *node, unsigned *is_enabled),
       cuGraphNodeGetEnabled(executable, node, is_enabled))
 
-/* From CUDA 13 on, these take the data of edges. */
+/* From CUDA 13 on, these functions also take the data of edges. */
 ENTRY(cudaGraphGetEdges_v2, (void *graph, void **from, void **to, void *edges, size_t *count),
       cuGraphGetEdges_v2(graph, from, to, edges, count))
 ENTRY(cudaGraphNodeGetDependencies_v2, (void *node, void **nodes, void *edges, size_t *count),

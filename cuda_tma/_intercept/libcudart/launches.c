@@ -19,7 +19,7 @@ struct pushed {
     void *stream;
 };
 
-static __thread struct pushed calls[DEPTH]; /* configurations of <<<...>>> whose arguments are evaluated */
+static __thread struct pushed calls[DEPTH]; /* the configurations of <<<...>>> whose arguments are being evaluated */
 static __thread int depth;
 
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream) {
@@ -92,7 +92,7 @@ struct function_attributes { /* cudaFuncAttributes */
     int must_have_cluster, cluster[3], scheduling, has_large_clusters, reserved[16];
 };
 
-/* Call an entry of the driver on the function of a kernel. */
+/* Call an entry of the driver with the function of a kernel. */
 #define OF_FUNCTION(call)                                        \
     do {                                                         \
         struct function *function;                               \

@@ -1,4 +1,4 @@
-/* Libraries, which a program loads by itself, and their kernels. */
+/* Libraries that a program loads at run time, and their kernels. */
 #include "runtime.h"
 
 CUresult cuModuleLoad(void **module, const char *path);

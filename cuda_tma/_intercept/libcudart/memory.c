@@ -1,4 +1,4 @@
-/* Memory, and what is known of addresses. */
+/* Memory, and queries of addresses. */
 #include "runtime.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ struct extent { /* cudaExtent */
     size_t width, height, depth;
 };
 
-/* Memory of no bytes has no address. */
+/* An allocation of no bytes has no address. */
 static cudaError take(void **address, size_t size, int kind) {
     REQUIRE(address != NULL, INVALID_VALUE);
     *address = NULL;
@@ -94,7 +94,7 @@ cudaError cudaMemGetInfo(size_t *free_bytes, size_t *total) {
     RUN(cuMemGetInfo_v2(free_bytes, total));
 }
 
-/* ---- hints: they change no result ---- */
+/* ---- hints, which change no result ---- */
 
 cudaError cudaMemPrefetchAsync(void) {
     RUN(SUCCESS);
@@ -144,7 +144,7 @@ cudaError cudaMemPoolTrimTo(void *pool, size_t size) {
 
 /* ---- addresses ---- */
 
-struct pointer_attributes { /* cudaPointerAttributes; the runtime 13 has reserved bytes behind these */
+struct pointer_attributes { /* cudaPointerAttributes; in the runtime 13, reserved bytes follow */
     int kind, device;
     void *address, *host;
 };

@@ -1,4 +1,4 @@
-/* Each entry by its name: one that no other file defines returns cudaErrorNotSupported and is reported. */
+/* The entries by their names. An entry that no other file defines returns cudaErrorNotSupported and is reported. */
 int absent(const char *name);
 
 #define X(name) \

@@ -1,8 +1,8 @@
-/* A CUDA runtime on the driver library: what its files share.
+/* A CUDA runtime on the driver library: the declarations that its files share.
 
-   NVIDIA's runtime asks the driver for private tables (cuGetExportTable), whose contents no document states. This one
-   replaces it in programs that link it as a shared library, and calls documented entries of the driver alone. It lies
-   in the driver library's own file, which programs find by both names. */
+   NVIDIA's runtime requests private tables from the driver (cuGetExportTable), whose contents no document states. This
+   runtime replaces it in programs that link it as a shared library, and calls only documented entries of the driver. It
+   is in the file of the driver library, which programs find by both names. */
 #ifndef CUDA_TMA_RUNTIME_H
 #define CUDA_TMA_RUNTIME_H
 
@@ -22,7 +22,7 @@ struct dim3 {
 };
 
 /* errors.c */
-cudaError finish(cudaError result); /* remember an error of this thread */
+cudaError finish(cudaError result); /* store an error of this thread */
 
 /* devices.c */
 cudaError begin_runtime(void); /* the driver, and a context of this thread */
@@ -44,10 +44,11 @@ cudaError find_function(const void *symbol, struct function **function);
         return finish(begun_ != SUCCESS ? begun_ : (cudaError)(call));     \
     } while (0)
 
-/* Name an entry once more: a program that is compiled with --default-stream per-thread uses these names. */
+/* Define a second name of an entry. A program that is compiled with --default-stream per-thread uses these names. */
 #define ALSO(entry, name) extern __typeof(entry) name __attribute__((alias(#entry)));
 
-/* An entry that calls one of the driver; of one that takes a stream, also the name for streams of each thread. */
+/* Define an entry that calls an entry of the driver. For an entry with a stream, also define the name for per-thread
+   streams. */
 #define ENTRY(name, parameters, call) \
     cudaError name parameters {       \
         RUN(call);                    \

@@ -1,6 +1,6 @@
-"""numba-cuda: its kernels reach the driver library; this adapter lets them have the lines of the program.
+"""The adapter of numba-cuda: its kernels use the driver library, and this adapter adds the lines of the program.
 
-A kernel on disk was compiled without lines, and perhaps to machine code: nothing is read from there.
+A kernel on disk has no line information, and may be machine code, so numba-cuda reads no kernel from disk.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ __all__ = ["install"]
 
 
 def install() -> Patches:
-    """Let every kernel be compiled, with line information; return what undoes that."""
+    """Make numba-cuda compile every kernel with line information, and return the patches that undo this."""
     from numba.cuda.core.errors import NumbaDebugInfoWarning
     from numba.cuda.dispatcher import CUDADispatcher
 
-    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)  # the program has not asked for lines
+    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)  # the program has not requested line information
 
     patches = Patches()
     begin = CUDADispatcher.__init__

@@ -1,6 +1,6 @@
 """Launches of cuda_tma itself without a GPU: kernels, launches and tensor maps on the session's device.
 
-Arrays of this machine stand for the GPU's memory: NumPy arrays, and torch's tensors of ``device="cuda"``.
+The GPU's memory consists of arrays of this machine: NumPy arrays, and torch's tensors of ``device="cuda"``.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _GRAPH = "a graph launches kernels later, and the simulator runs each launch at 
 
 
 def install(session: Any) -> Patches:
-    """Let the public names of cuda_tma use the simulated GPU of a session.
+    """Replace public names of cuda_tma by those of the simulated GPU of a session.
 
     Parameters
     ----------
     session : Session
-        Kernels are compiled for its device; launches go to it.
+        The session that runs the launches. Kernels are compiled for its device.
 
     Returns
     -------
     Patches
-        They can be undone.
+        The patches, which can be undone.
     """
     patches, launches = Patches(), Launches(session)
     for name, value in {
@@ -51,7 +51,7 @@ def install(session: Any) -> Patches:
     patches.replace(cuda_tma.StridedMemoryView, "as_tensor_map", _as_tensor_map(launches))
     for name in cuda_tma.graph.__all__:
         patches.replace(cuda_tma.graph, name, _refused(f"cuda_tma.graph.{name}"))
-    if isinstance(session.sink, Journal):  # a test of pytest judges the reports of its devices itself
+    if isinstance(session.sink, Journal):  # a test of pytest checks the reports of its devices itself
         patches.replace(simulate, "Device", reporting_device(session))
     return patches
 

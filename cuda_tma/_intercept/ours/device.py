@@ -1,4 +1,4 @@
-"""``cuda_tma.Device`` of the simulated GPU, its streams and its memory."""
+"""The class ``cuda_tma.Device`` of the simulated GPU, its streams and its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _Capability(NamedTuple):
 
 
 class Stream:
-    """A stream: each launch on it is done when it returns."""
+    """A stream on which each launch is complete when the call returns."""
 
     handle = 0
     is_nonblocking = False
@@ -40,7 +40,7 @@ class Stream:
 
 
 class Buffer:
-    """Memory of the simulated GPU: bytes of this machine, as an array of NumPy.
+    """Memory of the simulated GPU: a NumPy array of bytes of this machine.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Buffer:
         return self._data.__dlpack_device__()
 
     def close(self, stream: Any = None) -> None:
-        """Do nothing; the memory ends with the object."""
+        """Do nothing, because the memory is freed with the object."""
 
 
 class _Device:
@@ -76,18 +76,18 @@ class _Device:
 
     @classmethod
     def get_all_devices(cls) -> tuple[Any, ...]:
-        """Return the one device."""
+        """Return a tuple of the only device."""
         return (cls(),)
 
     def set_current(self, ctx: Any = None) -> None:
-        """Do nothing: there is one device."""
+        """Do nothing, because there is only one device."""
 
     def create_stream(self, obj: Any = None, options: Any = None) -> Stream:
         """Return a stream."""
         return Stream()
 
     def allocate(self, size: int, *, stream: Any = None) -> Buffer:
-        """Return memory that holds zeros."""
+        """Return memory that contains zeros."""
         data = np.zeros(size, np.uint8)
         return Buffer(data, self._session.device.address(data))
 
@@ -100,7 +100,7 @@ class _Device:
 
 
 def devices(session: Any, create_tensor_map: Callable[..., Any]) -> type:
-    """Return the class that takes the place of ``cuda_tma.Device``."""
+    """Return the class that replaces ``cuda_tma.Device``."""
     major, minor = session.device.compute_capability
     known = {
         "_session": session,

@@ -14,14 +14,14 @@ __all__ = ["Launches", "Prepared"]
 
 
 class Launches:
-    """The functions that take the place of cuda_tma's.
+    """The functions that replace those of cuda_tma.
 
     Parameters
     ----------
     session : Session
     """
 
-    config = Config  # cuda.core's LaunchConfig asks the driver about clusters
+    config = Config  # cuda.core's LaunchConfig queries the driver for clusters
 
     def __init__(self, session: Any):
         self._session = session
@@ -45,7 +45,7 @@ class Launches:
         return kernel
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-        """Run a launch, as :func:`cuda_tma.launch`."""
+        """Run a launch, as :func:`cuda_tma.launch` does."""
         if not isinstance(kernel, Kernel):
             raise TypeError(
                 f"the kernel is a {type(kernel).__name__}; below cuda-tma sanitize, cuda_tma.compile makes it"
@@ -54,11 +54,11 @@ class Launches:
         self._session.launch(kernel.name, kernel.ptx, kernel.name, config, arguments, runtime="cuda_tma")
 
     def prepare(self, kernel: Any, config: Any, *arguments: Any) -> Prepared:
-        """Return a launch that runs when it is called, as :func:`cuda_tma.prepare`."""
+        """Return a launch that runs when it is called, as :func:`cuda_tma.prepare` does."""
         return Prepared(self, kernel, config, [*arguments])
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
-        """Return a tensor map of an array, as :func:`cuda_tma.create_tensor_map`."""
+        """Return a tensor map of an array, as :func:`cuda_tma.create_tensor_map` does."""
         return self._session.device.create_tensor_map(tensor, options, **keywords)
 
     def create_tensor_maps(self, tensors: Sequence[Any], options: Any = None, **keywords: Any) -> list[TensorMap]:
@@ -75,7 +75,7 @@ class Prepared:
     kernel : Kernel
     config : Config
     arguments : list
-        One for each parameter; each may be replaced.
+        An argument for each parameter. Each may be replaced.
     """
 
     def __init__(self, launches: Launches, kernel: Any, config: Any, arguments: list[Any]):

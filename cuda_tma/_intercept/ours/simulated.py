@@ -1,4 +1,4 @@
-"""``cuda_tma.simulate.Device`` below the command: its reports are the program's, and the session's as well."""
+"""The class ``cuda_tma.simulate.Device`` below the command: the program and the session both receive its reports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _RUNTIME = "cuda_tma.simulate"
 def reporting_device(session: Any) -> type[Device]:
     """Return a class of devices whose launches a session reports.
 
-    The report of the device counts: the session runs no launch again. A launch on a device with ``sanitize=False`` has
-    no report.
+    The session uses the report of the device, and does not repeat the launch. A launch on a device with
+    ``sanitize=False`` has no report.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def reporting_device(session: Any) -> type[Device]:
 def _reported(
     session: Any, device: Device, row: Sequence[tuple[Any, Kernel]], run: Callable[[], tuple[Report, ...]]
 ) -> tuple[Report, ...]:
-    """Run launches; report each that ran to the session."""
+    """Run launches, and report each launch that ran to the session."""
     begun = [
         session.begin(kernel.name, Config.of(config), _RUNTIME, is_judged=device.sanitize) for config, kernel in row
     ]
@@ -60,7 +60,7 @@ def _reported(
             session.end(launch.with_skipped(f"{type(error).__name__}: {error}"))
         raise
     seconds = (time.perf_counter() - start) / len(row)
-    for launch, (_, kernel), report in zip(begun, row, reports, strict=False):  # after an error the rest is not run
+    for launch, (_, kernel), report in zip(begun, row, reports, strict=False):  # after an error, the rest does not run
         session.end(_judged(session, launch, kernel, report, seconds))
     for launch in begun[len(reports) :]:
         session.end(launch.with_skipped("the launch before it ended with an error"))

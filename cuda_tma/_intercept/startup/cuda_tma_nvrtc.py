@@ -1,7 +1,8 @@
-"""NVRTC and nvJitLink of cuda.bindings: cuda.pathfinder returns the driver library, which has their entries.
+"""A hook for cuda.pathfinder: in place of NVRTC and nvJitLink it returns the driver library, which has their
+entries.
 
-cuda.core imports cuda.pathfinder while it is imported itself, and cuda_tma imports cuda.core: this module has only the
-standard library.
+This module imports only the standard library, because an import of cuda_tma would import cuda.core, which imports
+cuda.pathfinder.
 """
 
 import ctypes
@@ -11,13 +12,13 @@ DRIVER = "libcuda.so.1"
 
 
 def put_in_front(pathfinder):
-    """Let cuda.pathfinder load the driver library in the place of NVRTC and nvJitLink; it calls them."""
+    """Make cuda.pathfinder load the driver library in place of NVRTC and nvJitLink, which the library calls."""
     load = pathfinder.load_nvidia_dynamic_lib
 
     def load_nvidia_dynamic_lib(libname):
         if libname not in ("nvrtc", "nvJitLink"):
             return load(libname)
-        library = ctypes.CDLL(DRIVER, ctypes.RTLD_GLOBAL)  # first: cuda.bindings takes entries that are global
+        library = ctypes.CDLL(DRIVER, ctypes.RTLD_GLOBAL)  # this is first, because cuda.bindings uses global entries
         loaded = load(libname)
         getattr(library, f"cuda_tma_{libname}")(ctypes.c_void_p(loaded._handle_uint))
         return replace(loaded, _handle_uint=library._handle)

@@ -1,6 +1,6 @@
-"""The CUDA runtime that cuda.bindings contains: the driver library takes its place.
+"""The redirection of the CUDA runtime that cuda.bindings contains to the driver library.
 
-As ``cuda_tma_nvrtc``, this module has only the standard library.
+As ``cuda_tma_nvrtc``, this module imports only the standard library.
 """
 
 import ctypes
@@ -10,12 +10,12 @@ DRIVER = "libcuda.so.1"
 
 
 def redirect(path):
-    """Let the CUDA runtime that a loaded library contains call the driver library; return the number of functions."""
+    """Redirect the CUDA runtime in a loaded library to the driver library, and return the number of functions."""
     return ctypes.CDLL(DRIVER).cuda_tma_redirect(os.fsencode(path))
 
 
 def redirect_module(module):
-    """Let the C functions that a module of Cython hands out call the driver library; return their number."""
+    """Redirect the C functions that a Cython module exports to the driver library, and return their number."""
     name_of, pointer_of = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     name_of.restype, name_of.argtypes = ctypes.c_char_p, (ctypes.py_object,)
     pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)

@@ -1,15 +1,15 @@
-"""The names by which the command and the processes of a program meet, and a hook after imports.
+"""The names that the command and the processes of a program share, and a hook after imports.
 
-``sitecustomize.py`` imports this module before anything else of a program runs: it has only the standard library.
+``sitecustomize.py`` imports this module before the program runs, so it imports only the standard library.
 """
 
 import importlib.util
 import sys
 from importlib.abc import Loader, MetaPathFinder
 
-ALIVE = "alive"  # a file of that folder: each process holds a shared lock on it
-UNREADY = "unready"  # a file of that folder: Python interpreters that have no cuda_tma
-VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which has its options and its journals
+ALIVE = "alive"  # a file of that folder, on which each process holds a shared lock
+UNREADY = "unready"  # a file of that folder that lists Python interpreters without cuda_tma
+VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which contains its options and its journals
 # Modules that have an adapter.
 RUNTIMES = (
     "torch",
@@ -25,14 +25,14 @@ RUNTIMES = (
 
 
 class Hook(MetaPathFinder):
-    """Calls `loaded` with the name of a module of `names` as soon as that module has been imported."""
+    """An import hook that calls `loaded` with the name of a module of `names` after the import of the module."""
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded
-        self._sought = set()  # names that the other finders are looking for
+        self._sought = set()  # names that the other finders are searching
 
     def find_spec(self, name, path=None, target=None):
-        """Find the module as the other finders do, and give it a loader that calls back."""
+        """Find the module with the other finders, and return it with a loader that calls back."""
         if name not in self._names or name in self._sought:
             return None
         self._sought.add(name)
@@ -45,7 +45,7 @@ class Hook(MetaPathFinder):
         return spec
 
     def _call(self, name):
-        """Call back once; a program may look for a module many times without importing it."""
+        """Call back once, because a program may search for a module many times without an import."""
         if name in self._names:
             self._names.discard(name)
             self._loaded(name)
@@ -67,7 +67,7 @@ class _Calling(Loader):
 
 
 def after_import(names, loaded):
-    """Call `loaded` with each name: now if the module is there, else after its first import."""
+    """Call `loaded` with each name: now if the module is imported, otherwise after its first import."""
     hook = Hook([name for name in names if name not in sys.modules], loaded)
     sys.meta_path.insert(0, hook)
     for name in names:

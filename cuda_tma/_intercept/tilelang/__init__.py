@@ -1,4 +1,4 @@
-"""TileLang without a GPU: its NVRTC backend, up to PTX, with a driver that gives launches to the session."""
+"""TileLang without a GPU: its NVRTC backend compiles to PTX, and a replaced driver passes launches to the session."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ __all__ = ["install"]
 
 
 def install(session: Any) -> Patches:
-    """Let TileLang's kernels run on the simulated GPU.
+    """Make TileLang's kernels run on the simulated GPU.
 
     Parameters
     ----------
     session : Session
-        Launches go to it.
+        The session that runs the launches.
 
     Returns
     -------
     Patches
-        They can be undone.
+        The patches, which can be undone.
     """
     from tilelang import env
 
     patches = Patches()
-    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")  # it has PTX in the place of machine code
+    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")  # it contains PTX in place of machine code
     env.TILELANG_CACHE_DIR = folder
     compiler.install(patches, session.device.compute_capability)
     timing.install(patches, session)

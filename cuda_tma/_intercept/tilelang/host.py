@@ -1,6 +1,7 @@
 """The names of ``cuda.bindings.driver`` that TileLang's host code uses, on the simulated GPU of the session.
 
-TileLang writes a Python module for each kernel. That module makes the tensor maps and launches; it imports these names.
+TileLang generates a Python module for each kernel. The module imports these names, creates the tensor maps, and
+launches the kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Library(NamedTuple):
     file : str
         The name of the C++ in the PTX.
     clusters : mapping of str to tuple of int
-        CTAs of a cluster, by kernel.
+        The extents of the cluster by the kernel's name.
     cooperative : frozenset of str
         Kernels whose CTAs all run at the same time.
     """
@@ -49,7 +50,7 @@ class Library(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """One kernel of a library."""
+    """A kernel of a library."""
 
     library: Library
     name: str
@@ -66,7 +67,7 @@ def CUlaunchAttribute() -> SimpleNamespace:
 
 
 def CUstreamAttrValue() -> SimpleNamespace:
-    """Return an attribute of a stream; caches have no effect here."""
+    """Return an attribute of a stream. Attributes of caches have no effect here."""
     return SimpleNamespace(accessPolicyWindow=SimpleNamespace())
 
 
@@ -96,7 +97,7 @@ def cuTensorMapEncodeTiled(
     l2_promotion: int,
     oob_fill: int,
 ) -> tuple[int, TensorMap]:
-    """Return a tensor map; one that no driver makes is refused with its rule."""
+    """Return a tensor map, or refuse a map that no driver creates with its rule."""
     return 0, _checked(
         TiledParams(
             data_type=data_type,
@@ -185,12 +186,12 @@ def cuLaunchKernelEx(config: Any, kernel: Kernel, arguments: Any, extra: int) ->
 
 
 def _items(given: Any) -> tuple[Any, ...]:
-    """TileLang writes one argument without a comma behind it."""
+    """Return a tuple of arguments. TileLang writes a single argument without a comma."""
     return given if isinstance(given, tuple) else (given,)
 
 
 def _argument(value: Any, of_type: Any) -> Any:
-    """Return a number with the size of its type; addresses and tensor maps as they are."""
+    """Return a number with the size of its type, and an address or a tensor map without a change."""
     if of_type is None or of_type is ctypes.c_void_p or isinstance(value, TensorMap):
         return value
     return of_type(value)

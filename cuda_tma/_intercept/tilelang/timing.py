@@ -1,4 +1,5 @@
-"""TileLang's benchmarks return NaN and run nothing; its autotuner takes the first configuration."""
+"""The replacement of TileLang's benchmarks: they return NaN and run nothing, and the autotuner uses the first
+configuration."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``device="cuda"`` without a GPU: tensors in this machine's memory that report the simulated GPU.
 
-Operators of torch run on the CPU. A launch of a kernel reaches the same memory.
+Operators of torch run on the CPU. A kernel accesses the same memory.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ __all__ = ["install"]
 
 
 def install(session: Any) -> Patches:
-    """Let torch use the simulated GPU of a session.
+    """Make torch use the simulated GPU of a session.
 
     Parameters
     ----------
     session : Session
-        Its device has the compute capability, and the addresses of tensors.
+        The session, whose device has the compute capability and the addresses of tensors.
 
     Returns
     -------
     Patches
-        They can be undone.
+        The patches, which can be undone.
     """
     patches = Patches()
     tensors.install(patches, session.device.address)

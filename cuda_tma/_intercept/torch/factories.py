@@ -1,4 +1,5 @@
-"""Functions that make tensors: ``device="cuda"`` makes one in this machine's memory, with the mark of the GPU."""
+"""The functions that create tensors: with ``device="cuda"``, the tensor is in this machine's memory and marked as the
+GPU's."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from .marks import is_cuda_device, mark, mark_all, on_gpu
 __all__ = ["install"]
 
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
-_ALIASES = ("as_tensor", "asarray")  # they may return the memory that they are given
+_ALIASES = ("as_tensor", "asarray")  # these may return the memory of their argument
 
 
 def install(patches: Patches) -> None:
@@ -34,7 +35,7 @@ def install(patches: Patches) -> None:
 def _is_in(function: Any, functions: Any) -> bool:
     try:
         return function in functions
-    except TypeError:  # it has no hash
+    except TypeError:  # the device cannot be hashed
         return False
 
 
@@ -79,7 +80,7 @@ def _like(own: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def _in_context(context: Any, function: Any, types: Any, arguments: tuple = (), keywords: dict | None = None) -> Any:
-    """In place of ``DeviceContext.__torch_function__``: ``torch.set_default_device`` and ``with torch.device``."""
+    """Replace ``DeviceContext.__torch_function__`` for ``torch.set_default_device`` and ``with torch.device``."""
     given = dict(keywords or {})
     if given.get("device") is not None or not _is_in(function, _device._device_constructors()):
         return function(*arguments, **given)
@@ -94,14 +95,14 @@ _OwnType: Any = type(_Own)
 
 
 class _GeneratorType(_OwnType):
-    """Generators of torch are instances, too."""
+    """A metaclass that also accepts torch's generators as instances."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _Own)
 
 
 class _Generator(_Own, metaclass=_GeneratorType):
-    """A generator that runs on the CPU, and reports the device that it was made for."""
+    """A generator that runs on the CPU, and reports the device that the script passed."""
 
     _is_gpu: bool
 
@@ -116,7 +117,7 @@ class _Generator(_Own, metaclass=_GeneratorType):
 
     @property
     def device(self) -> Any:
-        """The device that the script named."""
+        """Return the device that the script passed."""
         return torch.device("cuda", 0) if self._is_gpu else super().device
 
 

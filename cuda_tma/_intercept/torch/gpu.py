@@ -1,4 +1,4 @@
-"""``torch.cuda`` of the simulated GPU: its properties, and streams and events on which everything is done at once."""
+"""The ``torch.cuda`` module of the simulated GPU: its properties, and streams and events without any delay."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ZERO = (
 
 
 class Properties(SimpleNamespace):
-    """In place of ``torch.cuda.get_device_properties(0)``: the fields that scripts read."""
+    """The result of ``torch.cuda.get_device_properties(0)``, with the fields that scripts read."""
 
 
 def properties_of(device: Any) -> Properties:
-    """Return the properties of a simulated GPU, with the limits of its compute capability from CUDA's guide."""
+    """Return the properties of a simulated GPU, with the limits of its compute capability from the CUDA guide."""
     major, minor = device.compute_capability
     shared = (99 if major == 12 else 227) << 10
     return Properties(
@@ -63,7 +63,7 @@ def properties_of(device: Any) -> Properties:
 
 
 class Stream:
-    """A stream: everything on it is done when it is given."""
+    """A stream on which every operation is complete when the call returns."""
 
     cuda_stream = stream_id = device_index = 0
     device, device_type, priority = GPU, 1, 0
@@ -72,21 +72,21 @@ class Stream:
         self.priority = priority
 
     def query(self) -> bool:
-        """Return True: all work is done."""
+        """Return True, because all work is complete."""
         return True
 
     def is_capturing(self) -> bool:
-        """Return False: there are no graphs."""
+        """Return False, because graphs are not supported."""
         return False
 
     def synchronize(self) -> None:
-        """Return at once: all work is done."""
+        """Return at once, because all work is complete."""
 
     def wait_stream(self, stream: Any) -> None:
-        """Return at once: all work of every stream is done."""
+        """Return at once, because the work of every stream is complete."""
 
     def wait_event(self, event: Any) -> None:
-        """Return at once: every event is complete."""
+        """Return at once, because every event is complete."""
 
     def record_event(self, event: Any = None) -> Any:
         """Return the event, which is complete."""
@@ -100,7 +100,8 @@ class Stream:
 
 
 class Event:
-    """An event: complete when it is recorded. The simulator has no time, so that a time between two is NaN."""
+    """An event that is complete when it is recorded. The simulator has no time, so the time between two events is
+    NaN."""
 
     cuda_event, device = 0, GPU
     note: Callable[[str], None] = staticmethod(lambda text: None)
@@ -128,7 +129,8 @@ class Event:
 
 
 class _Context:
-    """``torch.cuda.device``, ``torch.cuda.stream`` and their kin: contexts that change nothing."""
+    """A context manager without an effect, in place of ``torch.cuda.device``, ``torch.cuda.stream`` and similar
+    ones."""
 
     def __init__(self, *arguments: Any, **_: Any):
         if arguments and not isinstance(arguments[0], (Stream, torch.Tensor)):
@@ -143,7 +145,7 @@ class _Context:
 
 
 def functions(device: Any) -> dict[str, Any]:
-    """Return the attributes of ``torch.cuda``, by name."""
+    """Return the attributes of ``torch.cuda`` by name."""
     properties, stream = properties_of(device), Stream()
     return {
         **{name: lambda *_, **__: None for name in _NOTHING},
@@ -183,7 +185,8 @@ def functions(device: Any) -> dict[str, Any]:
 
 
 def _seed(seed: int) -> None:
-    """Seed the generator of the CPU, which makes the GPU's numbers too; ``torch.manual_seed`` calls this."""
+    """Seed the generator of the CPU, which also generates the GPU's numbers. ``torch.manual_seed`` calls this
+    function."""
     torch.default_generator.manual_seed(int(seed))
 
 

@@ -1,6 +1,7 @@
-"""Marks tell which tensors lie on the simulated GPU.
+"""The marks of the tensors that are on the simulated GPU.
 
-Every tensor lies in this machine's memory. A mark belongs to the storage, so that all views of a tensor share it.
+The data of every tensor is in this machine's memory. A mark belongs to the storage, so that all views of a tensor share
+it.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import torch
 __all__ = ["GPU", "MARK", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
 
 GPU = torch.device("cuda", 0)
-MARK = "_cuda_tma_is_on_gpu"  # an attribute of a storage
+MARK = "_cuda_tma_is_on_gpu"  # the name of an attribute of a storage
 _untyped_storage = torch._C.TensorBase.untyped_storage
 
 
 def is_cuda_device(device: Any) -> bool:
-    """Whether a device, as a script names it, is the GPU.
+    """Return whether a device argument of a script is the GPU.
 
     Raises
     ------
     RuntimeError
-        If it is another GPU than the first one, in CUDA's words.
+        If the device is a GPU other than the first one. The text is CUDA's.
     """
     if isinstance(device, torch.device):
         kind: str = device.type
@@ -41,7 +42,7 @@ def is_cuda_device(device: Any) -> bool:
 
 
 def on_gpu(tensor: Any) -> bool | None:
-    """Whether a tensor lies on the GPU; None if that is unknown, which reads as the CPU."""
+    """Return whether a tensor is on the GPU, or None if that is unknown, which counts as the CPU."""
     try:
         with torch._C.DisableTorchFunction():
             storage = _untyped_storage(tensor)
@@ -51,7 +52,7 @@ def on_gpu(tensor: Any) -> bool | None:
 
 
 def mark(tensor: Any, is_gpu: bool = True) -> Any:
-    """Mark a tensor, and so all its views; return it."""
+    """Mark a tensor, and thereby all its views, and return it."""
     for part in _dense_parts(tensor):
         with torch._C.DisableTorchFunction():
             setattr(_untyped_storage(part), MARK, is_gpu)
@@ -64,7 +65,7 @@ def _dense_parts(tensor: Any) -> Iterator[Any]:
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
-    """Yield the tensors in an argument or a result: itself, or the elements of lists, tuples and mappings."""
+    """Yield the tensors in an argument or a result: the value itself, or elements of lists, tuples and mappings."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -76,7 +77,7 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 def mark_all(values: Iterable[Any]) -> None:
-    """Mark each tensor without a mark as one of the GPU."""
+    """Mark each unmarked tensor as one of the GPU."""
     for tensor in tensors_in(list(values)):
         if on_gpu(tensor) is None:
             mark(tensor)

@@ -1,4 +1,4 @@
-"""A result of an operator lies on the GPU if an argument does."""
+"""The propagation of marks: a result of an operator is on the GPU if an argument is."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["Propagation", "install"]
 
 
 class Propagation(TorchFunctionMode):
-    """Marks the results of operators; the operators themselves run on the CPU."""
+    """A mode of torch that marks the results of operators. The operators run on the CPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Run an operator, and mark the tensors that it made."""
+        """Run an operator, and mark the tensors that it created."""
         keywords = kwargs or {}
         result = accumulated(func, args, keywords)
         if result is None or isinstance(result, (int, float, str, torch.Size, torch.dtype, torch.device)):
@@ -49,7 +49,7 @@ def _storage(tensor: Any) -> int:
 
 
 def install(patches: Patches) -> None:
-    """Enter the mode in this thread and in each thread that begins later, and in users' backward functions."""
+    """Enter the mode in this thread, in each thread that starts later, and in users' backward functions."""
     Propagation().__enter__()
     patches.replace(threading.Thread, "start", _start(threading.Thread.start))
     for name in ("apply", "apply_boxed"):
@@ -75,7 +75,8 @@ def _start(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forward(own: Callable[..., Any]) -> Callable[..., Any]:
-    """``Function.apply`` is no operator for torch: mark the results, and remember the device for the gradients."""
+    """Mark the results of ``Function.apply``, which is not an operator for torch, and store the device for the
+    gradients."""
 
     @functools.wraps(own)
     def apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -92,7 +93,7 @@ def _forward(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _backward(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Gradients come from the engine, without a mark; and within an operator the mode is off."""
+    """Mark the gradients, which come from the engine without a mark. Within an operator the mode is off."""
 
     @functools.wraps(own)
     def apply(node: Any, *gradients: Any) -> Any:

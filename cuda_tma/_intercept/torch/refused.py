@@ -1,4 +1,5 @@
-"""Features of torch that the simulated GPU cannot honor: an error names each; functions to compile run as written."""
+"""Features of torch that the simulated GPU does not support: an error names each. Functions to compile run
+uncompiled."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ _EXTENSION = "its kernels are machine code, which the simulator does not run"
 
 
 def install(patches: Patches, session: Any) -> None:
-    """Refuse graphs and extensions; run what torch would compile as it is written."""
+    """Refuse graphs and extensions, and run functions uncompiled that torch would compile."""
     for name in ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle", "MemPool", "use_mem_pool"):
         patches.replace(torch.cuda, name, _refused(f"torch.cuda.{name}", _GRAPH, "call the function without a graph"))
     patches.replace(
@@ -40,7 +41,7 @@ def _refused(feature: str, reason: str, remedy: str) -> type:
 
 
 def refuse_extensions(patches: Patches) -> None:
-    """Refuse to build CUDA sources; C++ sources alone are built."""
+    """Refuse to build CUDA sources. An extension of only C++ sources is built."""
     from torch.utils import cpp_extension
 
     inline, load = cpp_extension.load_inline, cpp_extension.load
@@ -67,7 +68,7 @@ def refuse_extensions(patches: Patches) -> None:
 
 
 def _as_written(feature: str, session: Any) -> Callable[..., Any]:
-    """A decorator that returns the function, with a note: what a compiler would make of it is not judged."""
+    """Return the function uncompiled, with a note that the sanitizer does not check the compiler's code."""
 
     def decorate(function: Any = None, *_: Any, **__: Any) -> Any:
         if function is None:
@@ -79,7 +80,7 @@ def _as_written(feature: str, session: Any) -> Callable[..., Any]:
 
 
 def _autocast(own: Any) -> Any:
-    """Autocast for the GPU is autocast for the CPU here, with the GPU's default type."""
+    """Return the CPU's autocast with the GPU's default type, in place of the GPU's autocast."""
 
     class Autocast(own):
         def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None):

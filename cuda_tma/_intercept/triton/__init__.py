@@ -1,4 +1,4 @@
-"""Triton without a GPU: a driver whose launches run on the simulator. Triton compiles as for hardware, up to PTX."""
+"""Triton without a GPU: it compiles to PTX as for hardware, and a replaced driver runs launches on the simulator."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .gpu_driver import Driver
 
 __all__ = ["install"]
 
-_TRUE = ("1", "true", "on", "y", "yes")  # of Triton's variables
+_TRUE = ("1", "true", "on", "y", "yes")  # the names of Triton's variables
 
 
 def install(session: Any) -> Patches:
-    """Make the simulated GPU Triton's active device.
+    """Make the simulated GPU the active device of Triton.
 
     Parameters
     ----------
     session : Session
-        Its device has the compute capability; launches go to it.
+        The session that runs the launches. Its device has the compute capability.
 
     Returns
     -------
     Patches
-        They can be undone; the driver stays.
+        The patches, which can be undone. The driver is not removed.
     """
     patches = Patches()
     compiler.install(patches, backends["nvidia"].compiler)

@@ -1,4 +1,4 @@
-"""Arguments of a Triton launch: from values and Triton's types to those of a kernel in PTX."""
+"""The arguments of a Triton launch, converted from Triton's types to the parameters of the kernel in PTX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Descriptors", "flat"]
 
 _FLOATS = {"fp16": np.float16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64}
 _INTEGERS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # of CUtensorMapDataType, where the numbers in Triton's metadata differ
+_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # values of CUtensorMapDataType for which Triton's metadata has other numbers
 _TFLOAT32 = 11
 _L2_128B = 2
 
@@ -24,15 +24,16 @@ Address = Callable[[Any], int]
 
 
 class Descriptors:
-    """Makes tensor maps of host descriptors.
+    """A converter of host descriptors to tensor maps.
 
     Parameters
     ----------
     metadata : sequence of mapping
-        Triton's, one for each descriptor in order; empty if the kernel takes descriptors apart.
+        Triton's metadata for each descriptor in order. Empty if the kernel has several parameters in place of each
+        descriptor.
     compute_capability : tuple of int
     address : callable
-        The GPU's address of a tensor.
+        A function that returns the GPU's address of a tensor.
     """
 
     def __init__(self, metadata: Sequence[Any] | None, compute_capability: tuple[int, int], address: Address):
@@ -43,7 +44,7 @@ class Descriptors:
         return iter(self._metadata)
 
     def parts(self, descriptor: Any, metadata: Any) -> Iterator[tuple[Any, str]]:
-        """Yield the parameters that a descriptor becomes, each with its type."""
+        """Yield the parameters of the kernel for a descriptor, each with its type."""
         shape, strides = descriptor.shape, descriptor.strides
         if metadata is None:
             yield descriptor.base, "*"
@@ -93,7 +94,7 @@ class Descriptors:
 
 
 def flat(values: Sequence[Any], types: Sequence[Any], descriptors: Descriptors) -> list[Any]:
-    """Return the arguments of the kernel in PTX: tuples and descriptors spread, constants left out."""
+    """Return the arguments of the kernel in PTX, with expanded tuples and descriptors, and without constants."""
     metadata = descriptors.begin()
     return [_argument(value, of_type) for value, of_type in _spread(values, types, descriptors, metadata)]
 
@@ -111,7 +112,7 @@ def _spread(
 
 
 def _argument(value: Any, of_type: str) -> Any:
-    """Return an argument as :meth:`Device.launch` takes it."""
+    """Return an argument in the form that :meth:`Device.launch` accepts."""
     if of_type == "nvTmaDesc":
         return value
     if of_type[0] == "*":
@@ -135,7 +136,7 @@ def _pointer(value: Any) -> Any:
 
 
 def _bfloat16(value: float) -> np.uint16:
-    """Round to nearest, ties to even, as Triton's launcher does."""
+    """Round to nearest with ties to even, as Triton's launcher does."""
     bits = int(np.float32(value).view(np.uint32))
     if bits & 0x7FFFFFFF > 0x7F800000:
         return np.uint16(bits >> 16 | 0x40)

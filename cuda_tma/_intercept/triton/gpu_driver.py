@@ -12,11 +12,11 @@ from .lines import with_lines_of_calls
 
 __all__ = ["Driver"]
 
-_REGISTERS = 64  # reported of each kernel: only ptxas knows the number
+_REGISTERS = 64  # the number for each kernel, because only ptxas computes the real one
 
 
 class Driver:
-    """The methods that Triton calls of its driver, and those that scripts use.
+    """The methods of a driver that Triton calls, and those that scripts use.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Driver:
         return 0
 
     def set_current_device(self, device: int) -> None:
-        """Do nothing: there is one device."""
+        """Do nothing, because there is only one device."""
 
     def get_current_stream(self, device: int = 0) -> int:
         """Return the default stream."""
@@ -72,7 +72,7 @@ class Driver:
         return driver.ty_to_cpp(ty)
 
     def assemble_tensormap_to_arg(self, tensormaps_info: Any, args: Any) -> Any:
-        """Return the arguments as they are."""
+        """Return the arguments unchanged."""
         return args
 
     def get_benchmarker(self) -> Callable[..., Any]:
@@ -82,7 +82,7 @@ class Driver:
         return do_bench
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        """Return an empty tensor: there is no cache to clear."""
+        """Return an empty tensor, because there is no cache to clear."""
         import torch
 
         return torch.empty(0, dtype=torch.int, device="cuda")
@@ -92,18 +92,18 @@ class Driver:
 
 
 class _Utils:
-    """In place of Triton's compiled `cuda_utils`."""
+    """A replacement of Triton's compiled `cuda_utils`."""
 
     def __init__(self, device: Any):
         self._device = device
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, Any, int, int, int]:
-        """Return a module, a function, its registers and spills, and the most threads of a CTA."""
+        """Return a module, a function, its registers and spills, and the largest number of threads of a CTA."""
         ptx = kernel.decode() if isinstance(kernel, bytes) else kernel
         return object(), (name, with_lines_of_calls(ptx)), _REGISTERS, 0, 1024
 
     def unload_module(self, module: Any) -> None:
-        """Do nothing: the session keeps kernels."""
+        """Do nothing, because the session keeps kernels."""
 
     def get_device_properties(self, device: int = 0) -> dict[str, int]:
         """Return the properties that Triton and its tutorials read."""
@@ -135,12 +135,12 @@ class _Utils:
         return 0
 
     def is_stream_capturing(self, stream: int) -> bool:
-        """Return False: there are no graphs."""
+        """Return False, because graphs are not supported."""
         return False
 
     def cuOccupancyMaxActiveClusters(self, *_: Any) -> int:
-        """Return a cluster for each multiprocessor."""
+        """Return one cluster for each multiprocessor."""
         return self._device.multiprocessor_count
 
     def set_printf_fifo_size(self, size: int) -> None:
-        """Do nothing: output has no limit."""
+        """Do nothing, because the output has no limit."""

@@ -1,4 +1,4 @@
-"""Launches of Triton: each goes to the session, with the arguments that the kernel in PTX takes."""
+"""The launches of Triton: the session receives each, with the arguments of the kernel in PTX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WARP = 32
 
 
 def launcher_of(session: Any) -> Callable[[Any, Any], Callable[..., None]]:
-    """Return a function that makes the launcher of a kernel, as Triton calls `launcher_cls`."""
+    """Return a function that makes the launcher of a kernel, as Triton's `launcher_cls` does."""
 
     def launcher(source: Any, metadata: Any) -> Callable[..., None]:
         descriptors = getattr(metadata, "tensordesc_meta", None)
@@ -66,7 +66,7 @@ def _without_torch_functions() -> Any:
 
 
 def _scratch(metadata: Any, programs: int, stream: Any) -> list[Any]:
-    """Return the last two arguments of every kernel: the memory that it asks for beside the user's."""
+    """Return the last two arguments of every kernel: the memory that it needs in addition to the user's."""
     ctas = programs * getattr(metadata, "num_ctas", 1)
     return [
         _allocated(metadata.global_scratch_size * ctas, metadata.global_scratch_align, _allocation._allocator, stream),

@@ -1,7 +1,7 @@
-"""Lines of the source in Triton's PTX.
+"""The lines of the source in Triton's PTX.
 
-LLVM counts the lines of an inline assembly from the line of its statement on: the second instruction of a `tl.load`
-gets the line after it. Triton makes most of its accesses by inline assembly.
+LLVM counts the lines of an inline assembly from the line of its statement on, so the second instruction of a `tl.load`
+has the line after the statement. Triton makes most of its accesses by inline assembly.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The products of cuBLAS that Triton offers to scripts as a reference, computed on the CPU.
+"""The matrix products of cuBLAS that Triton offers to scripts as a reference, computed on the CPU.
 
-torch computes them, but for 8-bit floating types: Triton asks cuBLAS for fast accumulation, in which tensor cores keep
-fewer bits of each sum than float32 has. A comparison with such a kernel holds if the reference does the same.
+torch computes them, except for 8-bit floating-point types. For these Triton requests fast accumulation, in which tensor
+cores keep fewer bits of each sum than float32 has. The reference therefore does the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ..patches import Patches
 __all__ = ["install"]
 
 FloatArray = npt.NDArray[np.float64]
-_M, _N, _K = 64, 256, 32  # of one wgmma with elements of 8 bits
+_M, _N, _K = 64, 256, 32  # the elements of 8 bits in K of one wgmma
 
 
 class CublasLt:
-    """Products in place of those of ``triton._C.libtriton.nvidia.cublas.CublasLt``."""
+    """The products that replace those of ``triton._C.libtriton.nvidia.cublas.CublasLt``."""
 
     def __init__(self, workspace: Any):
         pass
@@ -41,7 +41,7 @@ class CublasLt:
 
 
 def _product(a: Any, b: Any) -> Any:
-    """Return ``a @ b.T`` in float32, of e4m3 and e5m2 as tensor cores add it."""
+    """Return ``a @ b.T`` in float32, with sums of e4m3 and e5m2 as on tensor cores."""
     import torch
 
     names = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
@@ -57,7 +57,7 @@ def _product(a: Any, b: Any) -> Any:
 
 
 def _tile(left: FloatArray, right: FloatArray, names: tuple[str, str]) -> FloatArray:
-    """Return the product of at most `_M` by `_N` elements, added instruction by instruction."""
+    """Return the product of at most `_M` by `_N` elements, as a sum over the instructions in order."""
     sums: Any = None
     for k in range(0, left.shape[1], _K):
         some = slice(k, k + _K)

@@ -1,4 +1,5 @@
-"""Benchmarks and autotuning without time: no benchmark runs, and autotuning takes the first configuration that fits."""
+"""The replacement of benchmarks and autotuning: no benchmark runs, and autotuning uses the first configuration that
+fits."""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ def _benchmark(feature: str, session: Any, runs: bool) -> Callable[..., Any]:
 
 
 def _report(session: Any) -> Callable[..., Any]:
-    """``perf_report(...).run``: a table or a plot of times would hold NaN alone."""
+    """Replace ``perf_report(...).run``, whose table or plot of times would contain only NaN."""
 
     def run(mark: Any, *_: Any, return_df: bool = False, **__: Any) -> Any:
         session.note("triton.testing.perf_report runs nothing: the simulator measures no time")
@@ -84,13 +85,13 @@ def _chosen(own: Callable[..., list[Any]], session: Any) -> Callable[..., list[A
 
 
 def _fits(tuner: Any, config: Any, keywords: dict[str, Any]) -> bool:
-    """Whether a configuration compiles, and needs no more than the GPU has."""
+    """Return whether a configuration compiles, and needs no more resources than the GPU has."""
     named = {**tuner.nargs, **keywords, **config.all_kwargs()}
     if config.pre_hook is not None:
         config.pre_hook(named)
     try:
         kernel = tuner.fn.run(*tuner.nargs.values(), **{**keywords, "warmup": True, **config.all_kwargs()})
-        if hasattr(kernel, "result"):  # compiled in another thread
+        if hasattr(kernel, "result"):  # another thread compiles it
             kernel = kernel.result()
         if hasattr(kernel, "_init_handles"):
             kernel._init_handles()

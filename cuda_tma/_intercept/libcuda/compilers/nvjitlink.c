@@ -1,6 +1,8 @@
-/* nvJitLink's interface in front of nvJitLink, as nvrtc.c is in front of NVRTC: a link returns PTX as machine code.
+/* The interface of nvJitLink, in front of the real library, as nvrtc.c is in front of NVRTC: a link returns PTX in
+   place of machine code.
 
-   nvJitLink itself links LTO-IR, and gives PTX. It has no PTX of inputs that are PTX: Python joins their texts. */
+   nvJitLink itself links LTO-IR, and returns PTX of it. For inputs that are PTX it returns no PTX, so Python joins
+   their texts. */
 #define _GNU_SOURCE
 #include "linking.h"
 
@@ -10,7 +12,7 @@
 
 enum { NO_LIBRARY = 6, UNRECOGNIZED_INPUT = 8, NULL_INPUT = 10 }; /* NVJITLINK_ERROR_INTERNAL and others */
 
-/* A handle of ours: a link of texts, or one of nvJitLink's own. */
+/* A handle of this library: a link of texts, or a link of nvJitLink. */
 struct jit_link {
     struct link *texts;
     void *handle;
@@ -19,7 +21,7 @@ struct jit_link {
 
 static void *library;
 
-/* Set nvJitLink's own library, as dlopen returned it. */
+/* Store the library of nvJitLink, as dlopen returned it. */
 void cuda_tma_nvJitLink(void *handle) {
     library = handle;
 }
@@ -113,7 +115,7 @@ int nvJitLinkComplete(struct jit_link *link) {
     return UNRECOGNIZED_INPUT;
 }
 
-/* The size and the text of what a link has made, for both kinds of code. */
+/* The size and the text of the result of a link, for both kinds of code. */
 static int linked_size(struct jit_link *link, size_t *size) {
     if (link == NULL || size == NULL)
         return NULL_INPUT;
@@ -148,7 +150,7 @@ int nvJitLinkGetLinkedPtx(struct jit_link *link, char *code) {
     return linked(link, code);
 }
 
-/* Logs, and LTO-IR as a result: nvJitLink's own if it links. */
+/* Logs, and LTO-IR as a result, come from nvJitLink if it links. */
 static int of_log(const char *name, struct jit_link *link, void *target, int is_size, const char *text) {
     if (link == NULL || target == NULL)
         return NULL_INPUT;

@@ -1,8 +1,9 @@
-/* NVRTC's interface in front of NVRTC: a script that asks for machine code receives PTX, for the simulator runs PTX.
+/* The interface of NVRTC, in front of the real library. A script that requests machine code receives PTX, because the
+   simulator runs PTX.
 
-   cuda.bindings finds these entries first, for the driver library is there before NVRTC; where NVRTC is loaded first,
-   cuda.pathfinder returns this library in its place (startup/cuda_tma_nvrtc.py). Line information is always on. Python
-   keeps the C++ of each PTX, so that a finding names the line of the script. */
+   cuda.bindings finds these entries first if the driver library is loaded before NVRTC. Otherwise cuda.pathfinder
+   returns this library in place of NVRTC (startup/cuda_tma_nvrtc.py). Line information is always on. Python keeps the
+   C++ of each PTX, so that a finding names the line of the script. */
 #define _GNU_SOURCE
 #include "../driver.h"
 
@@ -24,7 +25,7 @@ static void *library;
 static struct program *programs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Set NVRTC's own library, as dlopen returned it. */
+/* Store the library of NVRTC, as dlopen returned it. */
 void cuda_tma_nvrtc(void *handle) {
     library = handle;
 }
@@ -33,7 +34,7 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 
 static uintptr_t call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) {
     if (library == NULL)
-        run_python("__import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')"); /* sets it */
+        run_python("__import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')"); /* this sets it */
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? function(a, b, c, d, e, f) : NO_NVRTC;
 }
@@ -114,7 +115,7 @@ int nvrtcDestroyProgram(void **handle) {
     return call("nvrtcDestroyProgram", (uintptr_t)handle, 0, 0, 0, 0, 0);
 }
 
-/* Hand the PTX and its C++ to Python. */
+/* Pass the PTX and its C++ to Python. */
 static void remember(const struct program *program) {
     size_t size = 0;
     uintptr_t handle = (uintptr_t)program->handle;
@@ -129,7 +130,7 @@ static void remember(const struct program *program) {
     free(data);
 }
 
-/* Change "sm_90a" to "compute_90a" in an option; return a new text, or NULL if there is none. */
+/* Change "sm_90a" to "compute_90a" in an option. Return a new text, or NULL if the option has no such name. */
 static char *with_virtual_target(const char *option, int is_value) {
     const char *value = is_value ? option : strchr(option, '=');
     if (!is_value && strncmp(option, "--gpu-architecture=", 19) != 0 && strncmp(option, "-arch=", 6) != 0)

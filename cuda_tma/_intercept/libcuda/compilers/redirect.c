@@ -1,8 +1,9 @@
-/* A CUDA runtime that a library contains: its functions become jumps to the entries of this library.
+/* The redirection of a CUDA runtime inside another library: its functions become jumps to the entries of this library.
 
-   Such a runtime asks the driver for private tables, whose contents no document states. CuPy's wheels name the
-   functions of their runtime in the table of symbols. CuTe DSL's library has none, but exports a function for each
-   entry, `_cudaMalloc` for cudaMalloc, that jumps to it. cuda.bindings hands out addresses of such functions. */
+   Such a runtime requests private tables of the driver, whose contents no document states. CuPy's wheels have a symbol
+   table with the functions of their runtime. CuTe DSL's library has no such table, but for each entry it exports a
+   function that jumps to it, such as `_cudaMalloc` for cudaMalloc. cuda.bindings returns addresses of such
+   functions. */
 #define _GNU_SOURCE
 #include "../driver.h"
 
@@ -32,7 +33,7 @@ struct image {
 enum { JUMP_BYTES = 14 };
 static const unsigned char jump[] = {0xFF, 0x25, 0, 0, 0, 0}; /* jmp *(%rip), then the address */
 
-/* Where a function jumps to that does nothing else; 0 if it does more. */
+/* Return the target of a function that only jumps, or 0 for any other function. */
 static uintptr_t forwards_to(const unsigned char *code) {
     int32_t distance;
     memcpy(&distance, code + 1, sizeof distance);
@@ -85,7 +86,7 @@ static int is_of_cuda(const char *name) {
            strncmp(name, "_cu", 3) == 0;
 }
 
-/* The entry that a function of another library is for. */
+/* Return the entry of this library that replaces a function of another library. */
 static const void *entry_for(void *library, const char *name) {
     if (!is_of_cuda(name))
         return NULL;
@@ -156,7 +157,7 @@ int cuda_tma_redirect_function(const char *name, void *code) {
     return is_redirected;
 }
 
-/* Redirect the runtime of a library that this process has loaded; return the number of functions. */
+/* Redirect the runtime of a library that this process has loaded, and return the number of functions. */
 int cuda_tma_redirect(const char *path) {
     char real[PATH_MAX];
     Dl_info here;

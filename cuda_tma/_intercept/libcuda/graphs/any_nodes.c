@@ -1,4 +1,4 @@
-/* Nodes of any type by one entry: CUgraphNodeParams has a type and the parameters of that type. */
+/* Nodes of any type through one entry: CUgraphNodeParams contains a type and the parameters of that type. */
 #include "nodes.h"
 
 struct any_node {
@@ -50,7 +50,7 @@ CUresult cuGraphHostNodeSetParams(void *node, const struct call *given);
 CUresult cuGraphEventRecordNodeSetEvent(void *node, void *event);
 CUresult cuGraphEventWaitNodeSetEvent(void *node, void *event);
 
-/* An executable graph's node is changed as any other one. */
+/* A node of an executable graph changes in the same way as any other node. */
 static CUresult change(void *node, const struct any_node *given) {
     CHECK(ready());
     REQUIRE(given != NULL && node != NULL, INVALID_VALUE);

@@ -1,4 +1,4 @@
-/* Captures of streams into graphs, and the operations that a thread puts into a graph by itself. */
+/* The capture of streams into graphs, and the operations that a thread adds to a graph directly. */
 #include "graphs.h"
 
 #include <pthread.h>
@@ -8,13 +8,13 @@
 enum { MOST_CAPTURES = 64 };
 
 static struct {
-    uint64_t number; /* 0: free */
+    uint64_t number; /* 0 if unused */
     struct graph *graph;
 } captures[MOST_CAPTURES];
 static uint64_t numbers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static __thread struct { /* what this thread adds nodes to */
+static __thread struct { /* the graph to which this thread adds nodes */
     struct graph *graph;
     struct frontier before;
     struct node *made, *changed;
@@ -68,7 +68,8 @@ static CUresult add(struct frontier *frontier, struct node *const *nodes, size_t
     return SUCCESS;
 }
 
-/* Let a stream wait for an event, or an event record a stream: in a capture that still runs. */
+/* Add the dependencies of an event to a waiting stream, or those of a stream to a recorded event, if the capture still
+   runs. */
 CUresult join(struct frontier *target, const struct frontier *source) {
     if (graph_of(source->capture) == NULL)
         return SUCCESS;
@@ -98,7 +99,7 @@ CUresult run_nothing(const void *data, size_t size) {
     return SUCCESS;
 }
 
-/* Run a graph; of a capturing stream, a copy becomes a node. */
+/* Run a graph. In a capturing stream, a copy of the graph becomes a node. */
 CUresult child_or_now(void *stream, struct graph *graph) {
     struct graph *target = captured(stream), *child;
     if (target == NULL)
@@ -159,7 +160,7 @@ CUresult cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *bef
     struct frontier *frontier = frontier_of(stream);
     (void)edges, (void)mode;
     CHECK(ready_in_context());
-    REQUIRE(frontier != NULL, CAPTURE_UNSUPPORTED); /* a default stream */
+    REQUIRE(frontier != NULL, CAPTURE_UNSUPPORTED); /* this is a default stream */
     REQUIRE(!is_capturing(stream), CAPTURE_UNMATCHED);
     REQUIRE(given_graph(graph, GRAPH) != NULL && (count == 0 || before != NULL), INVALID_VALUE);
     uint64_t number = 0;
@@ -210,7 +211,7 @@ CUresult cuStreamIsCapturing(void *stream, int *status) {
     return SUCCESS;
 }
 
-/* `nodes` is given an array of this library: what the next operation depends on. */
+/* `nodes` receives an array of this library: the nodes on which the next operation depends. */
 CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
                                    size_t *count) {
     CHECK(cuStreamIsCapturing(stream, status));
@@ -234,7 +235,7 @@ CUresult cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *number) {
 
 CUresult cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
                                    void **edges, size_t *count) {
-    static const uint64_t ordinary[1024]; /* CUgraphEdgeData of zeros */
+    static const uint64_t ordinary[1024]; /* the fields of CUgraphEdgeData, which are zeros */
     CHECK(cuStreamGetCaptureInfo_v2(stream, status, number, graph, nodes, count));
     if (edges != NULL)
         *edges = (void *)ordinary;

@@ -1,13 +1,13 @@
-/* What a program asks of the nodes and dependencies of a graph, and dependencies that it changes. */
+/* Queries of the nodes and dependencies of a graph, and changes of its dependencies. */
 #include "graphs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData: zeros for an ordinary dependency */
+enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData, which is zero for an ordinary dependency */
 
-/* Fill the room that a program has for handles; without room, return their number. */
+/* Fill the array that a program has for handles. Without an array, return the number of handles. */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total) {
     REQUIRE(count != NULL, INVALID_VALUE);
     size_t room = nodes == NULL ? 0 : *count;

@@ -1,4 +1,4 @@
-/* Executable graphs: made, launched, updated, and their nodes changed. */
+/* Executable graphs: their creation, launches and updates, and changes of their nodes. */
 #include "graphs.h"
 
 #include <string.h>
@@ -105,7 +105,7 @@ struct update { /* CUgraphExecUpdateResultInfo */
 };
 enum { UPDATED = 0, FAILED = 1, TOPOLOGY_CHANGED = 2, TYPE_CHANGED = 3 };
 
-/* Compare two graphs whose nodes are in orders that their dependencies allow. */
+/* Compare two graphs whose nodes are in orders that their dependencies permit. */
 static struct update compared(const struct graph *graph, const struct graph *other) {
     struct node *a = graph->first, *b = other->first;
     if (graph->count != other->count)
@@ -138,7 +138,7 @@ CUresult cuGraphExecUpdate_v2(void *executable, void *graph, struct update *upda
          node = node->next, from = from->next)
         take_data(node, from);
     struct objects kept = ((struct graph *)executable)->objects;
-    if (update->result == UPDATED) { /* the executable graph keeps what the new one does */
+    if (update->result == UPDATED) { /* the executable graph keeps the objects of the new graph */
         ((struct graph *)executable)->objects = copy->objects;
         copy->objects = kept;
     }

@@ -1,5 +1,5 @@
-/* Graphs: nodes with dependencies. A graph keeps its nodes in the order in which the program added them; an executable
-   graph runs them in the first order that the dependencies allow. */
+/* Graphs: nodes with dependencies. A graph stores its nodes in the order in which the program added them. An executable
+   graph runs them in the first order that the dependencies permit. */
 #include "graphs.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int depends(const struct node *node, const struct node *other) {
     return 0;
 }
 
-/* Let a node run after others; each counts once. */
+/* Make a node run after other nodes. Each of them counts once. */
 CUresult depend(struct node *node, struct node *const *before, size_t count) {
     if (count == 0)
         return SUCCESS;
@@ -89,12 +89,12 @@ void take_data(struct node *target, struct node *source) {
     source->child = NULL;
 }
 
-/* The few bytes of a node stay, so that its handle is still known as one of a node that has gone. */
+/* The few bytes of a node are not freed, so that its handle is still recognized as one of a destroyed node. */
 static void end_one(struct node *node) {
     end_data(node);
     free(node->before);
     node->magic = DEAD;
-    if (node->graph->magic == EXECUTABLE) /* programs have no handles of these */
+    if (node->graph->magic == EXECUTABLE) /* programs have no handles of these graphs */
         free(node);
 }
 
@@ -149,7 +149,7 @@ static CUresult copy_node(struct graph *graph, struct node *node) {
     return node->child != NULL ? copy_graph(&made->child, node->child, graph->magic) : SUCCESS;
 }
 
-/* Copy the nodes in an order that their dependencies allow; fail if there is none. */
+/* Copy the nodes in an order that their dependencies permit. Fail if no such order exists. */
 static CUresult copy_nodes(struct graph *target, const struct graph *source) {
     for (struct node *node = source->first; node != NULL; node = node->next)
         node->copy = NULL;
@@ -158,7 +158,7 @@ static CUresult copy_nodes(struct graph *target, const struct graph *source) {
         for (struct node *node = source->first; node != NULL; node = node->next)
             if (node->copy == NULL && is_ready(node))
                 CHECK(copy_node(target, node));
-        REQUIRE(target->count > before, INVALID_VALUE); /* a cycle */
+        REQUIRE(target->count > before, INVALID_VALUE); /* the dependencies form a cycle */
     }
     return SUCCESS;
 }

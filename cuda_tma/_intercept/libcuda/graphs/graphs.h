@@ -80,17 +80,17 @@ struct objects {
 struct node {
     uint32_t magic;
     int type, is_disabled;
-    unsigned number; /* in its graph */
+    unsigned number; /* the index in its graph */
     struct graph *graph, *child;
     operation run;
     size_t size, count;
     unsigned char *data;
-    struct node **before; /* the nodes that it depends on */
-    struct node *next, *origin, *copy; /* of a copy, the node it copies; while a graph is copied, the copy */
-    void **values; /* of a kernel: pointers to its parameters, for a program that asks */
+    struct node **before; /* the nodes on which this node depends */
+    struct node *next, *origin, *copy; /* in a copy, the original node; during a copy of the graph, the copy */
+    void **values; /* in a kernel node, pointers to its parameters for a program that queries them */
 };
 
-struct graph { /* an executable graph is a copy, whose nodes are in an order that its dependencies allow */
+struct graph { /* an executable graph is a copy whose nodes are in an order that its dependencies permit */
     uint32_t magic;
     unsigned numbers, id;
     uint64_t flags;
@@ -99,7 +99,7 @@ struct graph { /* an executable graph is a copy, whose nodes are in an order tha
     struct objects objects;
 };
 
-struct graph *given_graph(void *handle, uint32_t magic); /* NULL if it has another type */
+struct graph *given_graph(void *handle, uint32_t magic); /* NULL if the node has another type */
 struct node *given_node(void *handle);
 struct graph *make_graph(uint32_t magic);
 struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size);
@@ -107,43 +107,43 @@ CUresult depend(struct node *node, struct node *const *before, size_t count);
 CUresult copy_graph(struct graph **made, const struct graph *graph, uint32_t magic);
 CUresult run_graph(const struct graph *graph);
 void end_graph(struct graph *graph);
-void take_data(struct node *target, struct node *source); /* and end the source */
+void take_data(struct node *target, struct node *source); /* and free the source */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total);
 
 /* ---- captures ---- */
 
-/* What the next operation of a captured stream depends on; an event has what it recorded. */
+/* The nodes on which the next operation of a captured stream depends. An event has those that it recorded. */
 struct frontier {
-    uint64_t capture; /* the number of the capture that it took part in last, 0 at first */
+    uint64_t capture; /* the number of the last capture that included it, initially 0 */
     size_t count;
     struct node **nodes;
 };
 struct frontier *frontier_of(void *stream); /* streams.c; NULL for the default streams, which cannot be captured */
 CUresult join(struct frontier *target, const struct frontier *source);
 
-/* Whether a stream is being captured. */
+/* Return whether a stream is being captured. */
 int is_capturing(void *stream);
 
-/* Put an operation into the graph of a capturing stream; else run it now. The data is copied. */
+/* Add an operation to the graph of a capturing stream, or run it now. The data is copied. */
 CUresult now_or_later(void *stream, enum node_type type, operation run, const void *data, size_t size);
 CUresult child_or_now(void *stream, struct graph *graph);
 
-/* Between the two, each operation of this thread becomes a node of a graph. */
+/* Between these two calls, each operation of this thread becomes a node of a graph. */
 CUresult begin_node(void *graph, void *const *before, size_t count);
 CUresult end_node(void **node, CUresult result);
 
-/* The same for a node that replaces the data of another one. */
+/* These do the same for a node that replaces the data of another node. */
 CUresult begin_change(struct node *node);
 CUresult end_change(CUresult result);
 
-/* Operations that a stream runs or captures. */
+/* The operations that a stream runs or captures. */
 CUresult fill_later(const struct fill *fill, void *stream);
 CUresult block_copy_later(const struct block_copy *copy, void *stream);
 CUresult allocation_later(CUdeviceptr *address, size_t size, void *stream);
 CUresult free_later(CUdeviceptr address, void *stream);
 void free_on_launch(int is_on); /* graph_memory.c: CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
 
-/* ---- objects.c: what a graph keeps for the program ---- */
+/* ---- objects.c: the objects that a graph keeps for the program ---- */
 
 CUresult copy_objects(struct objects *target, const struct objects *source);
 void end_objects(struct objects *objects);

@@ -1,10 +1,10 @@
-/* Nodes that a program adds, asks for their parameters, and changes. */
+/* Nodes that a program adds, queries and changes. */
 #include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Let an operation become a node, or the new data of one. */
+/* Make an operation a node, or the new data of a node. */
 #define ADD(call)                                \
     do {                                         \
         CHECK(begin_node(graph, before, count)); \

@@ -3,7 +3,7 @@
 
 #include "graphs.h"
 
-/* The parameters of nodes, as programs give them. */
+/* The parameters of nodes in the form of the driver's interface. */
 
 struct kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2; the first version ends before `kernel` */
     void *function;

@@ -1,4 +1,4 @@
-/* Facts on addresses, and hints on ranges of them. */
+/* Queries of addresses, and hints on ranges of addresses. */
 #include "memory.h"
 
 #include <string.h>

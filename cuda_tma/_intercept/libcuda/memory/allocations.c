@@ -1,4 +1,4 @@
-/* Entries that allocate and free memory, and those that register memory of the host. */
+/* The entries that allocate and free memory, and those that register memory of the host. */
 #include "memory.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
     REQUIRE(address != NULL && size > 0, INVALID_VALUE);
     REQUIRE(!find_allocation((uint64_t)address, &known), ALREADY_REGISTERED);
     uint64_t copy = 0;
-    if (arena_file() >= 0) { /* a server process works on a copy */
+    if (arena_file() >= 0) { /* the server process works on a copy */
         copy = take_addresses(size, PAGE);
         REQUIRE(copy != 0 && mprotect((void *)copy, whole_pages(size), PROT_READ | PROT_WRITE) == 0, OUT_OF_MEMORY);
     }
@@ -69,7 +69,7 @@ static void copy_one(const struct allocation *item, void *data) {
         memcpy(to_arena ? there : here, to_arena ? here : there, item->size);
 }
 
-/* Copy registered memory to where the server has it, before a launch, or back, after it. */
+/* Copy registered memory to its copy for the server before a launch, or back after the launch. */
 void copy_registered(int to_arena) {
     if (arena_file() >= 0)
         each_allocation(copy_one, &to_arena);
@@ -98,7 +98,7 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *host) {
     CUdeviceptr address;
     CHECK(cuMemHostGetDevicePointer_v2(&address, host, 0));
     REQUIRE(flags != NULL, INVALID_VALUE);
-    *flags = 2; /* mapped */
+    *flags = 2; /* the memory is mapped */
     return SUCCESS;
 }
 

@@ -1,5 +1,5 @@
-/* Copies of blocks of two and three dimensions, and CUDA arrays: memory of this process that no kernel reaches, for the
-   simulator has no textures. */
+/* Copies of blocks of two and three dimensions, and CUDA arrays. An array is memory of this process that no kernel
+   accesses, because the simulator does not support textures. */
 #include "../graphs/graphs.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 enum { ARRAY = 0xA99A7000, DEAD = 0xDEAD0000, HOST = 1, DEVICE = 2, OF_ARRAY = 3, UNIFIED = 4 };
 
-struct descriptor { /* CUDA_ARRAY3D_DESCRIPTOR; that of two dimensions has no depth and no flags */
+struct descriptor { /* CUDA_ARRAY3D_DESCRIPTOR; the descriptor for two dimensions has no depth and no flags */
     size_t width, height, depth;
     unsigned format, channels, flags;
 };
@@ -33,7 +33,7 @@ static size_t most(size_t a) {
     return a > 0 ? a : 1;
 }
 
-/* The bytes of one channel; 0 for a format of blocks of pixels. */
+/* Return the bytes of one channel, or 0 for a format of blocks of pixels. */
 static size_t format_bytes(unsigned format) {
     switch (format) {
     case 0x01:
@@ -96,14 +96,14 @@ CUresult cuArrayDestroy(void *handle) {
     CHECK(ready());
     REQUIRE(given_array(handle) != NULL, INVALID_HANDLE);
     struct array *array = handle;
-    array->magic = DEAD; /* the few bytes stay, so that the handle is still known as one */
+    array->magic = DEAD; /* the few bytes are not freed, so that the handle is still recognized */
     free(array->bytes);
     return SUCCESS;
 }
 
 /* ---- copies ---- */
 
-/* Where a side begins, and the bytes from row to row and from layer to layer. */
+/* The start of a side, and the bytes between rows and between layers. */
 struct corner {
     unsigned char *start;
     size_t pitch, layer;
@@ -200,7 +200,7 @@ CUresult cuMemcpy2DUnaligned_v2(const struct flat_copy *copy) {
     return cuMemcpy2D_v2(copy);
 }
 
-/* One row between an array and other memory: by the offset in the array's bytes. */
+/* Copy one row between an array and other memory, at an offset in the array's bytes. */
 static CUresult copy_row(void *handle, size_t offset, uint64_t other, size_t size, unsigned type, int to_array) {
     const struct array *array = given_array(handle);
     CUresult result = SUCCESS;

@@ -61,7 +61,7 @@ CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
     return copied(to, from, size);
 }
 
-/* One row, as a block that a node of a graph has. */
+/* One row, in the form of a block, which a node of a graph contains. */
 static CUresult row_later(unsigned to, CUdeviceptr target, unsigned from, CUdeviceptr source, size_t size,
                           void *stream) {
     struct block_copy copy = {.width = size, .height = 1, .depth = 1};

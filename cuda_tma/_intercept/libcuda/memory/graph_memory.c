@@ -1,5 +1,5 @@
-/* Memory that nodes of graphs allocate and free: its address is fixed when the node is added, and it has pages from one
-   node to the other. */
+/* Memory that nodes of graphs allocate and free. Its address is fixed when the node is added, and it has pages between
+   the allocating and the freeing node. */
 #define _GNU_SOURCE
 #include "memory.h"
 

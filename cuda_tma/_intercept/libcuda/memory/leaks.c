@@ -1,6 +1,6 @@
-/* Allocations that a program has not freed at its end: written to a file of the session, which the command reads.
-
-   Python has ended by then, and its objects have freed their memory: each text is the reply to the allocation. */
+/* The allocations that a program has not freed at its end. The library writes them to a file of the session, which the
+   command reads. By then Python has ended, and its objects have freed their memory. The text for each allocation is the
+   reply to the request at its creation. */
 #include "memory.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* Memory of the simulated GPU: pages of this process, in a range of addresses that nothing else uses.
+/* The memory of the simulated GPU: pages of this process, in a range of addresses for this purpose only.
 
-   No address is used twice, and 64 KiB after each allocation have no pages: a wrong access of a kernel meets nothing,
-   and a wrong access of the host is a segmentation fault. */
+   No address is used twice, and the 64 KiB after each allocation have no pages. A kernel with a wrong access therefore
+   accesses no other allocation, and a wrong access of the host is a segmentation fault. */
 #define _GNU_SOURCE
 #include "memory.h"
 
@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ARRAYS 0x1000000000u /* the simulator maps arrays of other libraries from here to the arena */
+#define ARRAYS 0x1000000000u /* the simulator maps arrays of other libraries between this address and the arena */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *items; /* sorted by address, in the arena and, of registered memory, outside of it */
+static struct allocation *items; /* sorted by address; inside the arena, or outside it for registered memory */
 static size_t count, room;
 static uint64_t next_address, used_bytes;
 
@@ -22,7 +22,7 @@ uint64_t whole_pages(uint64_t size) {
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
-/* The number of allocations that begin at an address or before it. */
+/* Return the number of allocations that begin at or before an address. */
 static size_t begun_at(uint64_t address) {
     size_t low = 0, high = count;
     while (low < high) {
@@ -60,7 +60,7 @@ static int is_in_arena(uint64_t address) {
     return address >= ARENA && address < ARENA + ARENA_BYTES;
 }
 
-/* Copy the allocation that an address lies in, or that ends shortly before it. */
+/* Copy the allocation that contains an address, or that ends shortly before it. */
 int find_allocation(uint64_t address, struct allocation *found) {
     pthread_mutex_lock(&lock);
     const struct allocation *item = before(address);
@@ -144,7 +144,7 @@ void give_back_pages(uint64_t address, uint64_t size) {
 
 /* ---- allocations ---- */
 
-/* Keep the text of a reply, which ends in a NUL, for the end of the process. */
+/* Keep the text of a reply, which ends with a NUL, for the end of the process. */
 static void remember_place(uint64_t address, struct bytes *reply) {
     int is_text = reply->size > 0 && reply->data[reply->size - 1] == 0;
     pthread_mutex_lock(&lock);
@@ -195,7 +195,7 @@ CUresult allocate(CUdeviceptr *address, size_t size, int kind) {
     return add_allocation(&(struct allocation){.address = taken, .size = size, .kind = kind});
 }
 
-/* Mark an allocation as free; return whether it was free already. */
+/* Mark an allocation as free, and return whether it was free before. */
 static int mark_free(uint64_t address) {
     pthread_mutex_lock(&lock);
     struct allocation *item = before(address);
@@ -208,7 +208,7 @@ static int mark_free(uint64_t address) {
     return was_free;
 }
 
-/* Free an allocation whose kind is among those of a mask; Python forgets it first, and waits for a running launch. */
+/* Free an allocation whose kind is in a mask. Python first removes it, and waits for a running launch. */
 CUresult release(CUdeviceptr address, int kinds) {
     struct allocation item;
     CHECK(ready());
@@ -226,9 +226,9 @@ CUresult release(CUdeviceptr address, int kinds) {
     return SUCCESS;
 }
 
-/* ---- where bytes are ---- */
+/* ---- the places of bytes ---- */
 
-/* Bytes of an array of another library of this process, whose address the simulator chose. */
+/* Find bytes of an array of another library in this process, at an address that the simulator chose. */
 void *array_bytes(uint64_t address, uint64_t size) {
     uint64_t data[2] = {address, size}, found = 0;
     struct bytes reply;
@@ -240,7 +240,7 @@ void *array_bytes(uint64_t address, uint64_t size) {
     return (void *)found;
 }
 
-/* Where bytes of the GPU's memory lie in this process. */
+/* Find the bytes of the GPU's memory in this process. */
 void *readable(CUdeviceptr address, size_t size, CUresult *result) {
     struct allocation item;
     *result = SUCCESS;
@@ -258,7 +258,7 @@ void *readable(CUdeviceptr address, size_t size, CUresult *result) {
     return NULL;
 }
 
-/* The same for an address that may be of the host. */
+/* Find the bytes in the same way for an address that may belong to the host. */
 void *anywhere(uint64_t address, size_t size, CUresult *result) {
     struct allocation item;
     *result = SUCCESS;

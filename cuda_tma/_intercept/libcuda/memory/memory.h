@@ -10,7 +10,7 @@ struct allocation {
     uint64_t address, size;
     int kind, is_free;
     uint64_t lies_at; /* where a server process has its bytes, if that is another place of the arena; else 0 */
-    char *made_at; /* what a leak of it is reported with; NULL if its leak is not reported */
+    char *made_at; /* the text of the report if this memory leaks, or NULL if its leak is not reported */
 };
 
 /* memory.c: copies of the records of allocations */
@@ -21,17 +21,17 @@ uint64_t bytes_in_use(void);
 uint64_t whole_pages(uint64_t size);
 void *array_bytes(uint64_t address, uint64_t size);
 
-/* Addresses of the arena that nothing else has, without pages; 0 if all are taken. */
+/* Return unused addresses of the arena without pages, or 0 if all are in use. */
 uint64_t take_addresses(uint64_t size, uint64_t alignment);
 
-/* Count bytes of the GPU's memory as used; fail beyond its size. */
+/* Count bytes of the GPU's memory as used. Fail beyond its size. */
 CUresult use_bytes(uint64_t size);
 void unuse_bytes(uint64_t size);
 
-/* Give pages back to the system; their addresses stay reserved. */
+/* Return pages to the system. Their addresses stay reserved. */
 void give_back_pages(uint64_t address, uint64_t size);
 
-/* Let kernels and copies reach bytes that have pages, or forget them again. */
+/* Make bytes that have pages accessible to kernels and copies, or make them inaccessible again. */
 CUresult add_allocation(const struct allocation *given);
 CUresult remove_allocation(uint64_t address);
 

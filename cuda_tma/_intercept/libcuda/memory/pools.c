@@ -107,7 +107,7 @@ CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, void *pool, 
     return cuMemAllocAsync(address, size, stream);
 }
 
-/* ---- hints: they change no result ---- */
+/* ---- hints, which change no result ---- */
 
 CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size) {
     (void)address, (void)size;

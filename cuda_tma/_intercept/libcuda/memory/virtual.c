@@ -1,7 +1,8 @@
-/* Virtual memory: ranges of addresses, physical memory, and mappings of the one to the other.
+/* Virtual memory: ranges of addresses, physical memory, and mappings between them.
 
-   Physical memory is a file. A server process has only the file of the arena: there physical memory lies where it is
-   mapped first. A copy or a bulk operation may go through several mappings: neighbors are one allocation. */
+   Physical memory is a file. A server process has only the file of the arena, so physical memory is stored there at the
+   place of its first mapping. A copy or a bulk operation may cross several mappings, because adjacent mappings are one
+   allocation. */
 #define _GNU_SOURCE
 #include "memory.h"
 
@@ -17,7 +18,7 @@ enum { PHYSICAL = 0x9115CA1, DEAD = 0xDEAD0000, PINNED = 1, PROPERTY_BYTES = 32,
 
 struct physical {
     uint32_t magic;
-    int references, file; /* -1: the arena's */
+    int references, file; /* -1 stands for the file of the arena */
     uint64_t size, offset;
     unsigned char properties[PROPERTY_BYTES];
 };
@@ -60,7 +61,7 @@ CUresult cuMemGetAllocationGranularity(size_t *size, const void *properties, uns
 /* ---- ranges ---- */
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wished, uint64_t flags) {
-    (void)wished; /* a hint */
+    (void)wished; /* this argument is a hint */
     CHECK(ready());
     REQUIRE(address != NULL && flags == 0 && size > 0 && size % GRANULE == 0, INVALID_VALUE);
     REQUIRE((alignment & (alignment - 1)) == 0, INVALID_VALUE);
@@ -160,7 +161,7 @@ CUresult cuMemRetainAllocationHandle(void **handle, void *address) {
 
 /* ---- mappings ---- */
 
-/* Where the arena's file has physical memory: at its first mapping, if no other memory lies there. */
+/* Find the place of physical memory in the file of the arena: at its first mapping, if no other memory is there. */
 static CUresult place(struct physical *physical, uint64_t address) {
     if (physical->file >= 0 || physical->offset != 0)
         return SUCCESS;
@@ -206,7 +207,7 @@ static int joins(const struct mapping *mapping) {
            lies_at(next) == lies_at(mapping) + mapping->size;
 }
 
-/* Remove the allocation at an address; widen the range by it. */
+/* Remove the allocation at an address, and extend the range by it. */
 static void forget(uint64_t at, uint64_t *first, uint64_t *last) {
     struct allocation item;
     if (!find_allocation(at, &item) || item.kind != VIRTUAL_MEMORY || !is_within(&item, at, 1))
@@ -216,7 +217,7 @@ static void forget(uint64_t at, uint64_t *first, uint64_t *last) {
     remove_allocation(item.address);
 }
 
-/* Remove the allocations of a range and of its neighbors; add those that its mappings make now. */
+/* Remove the allocations of a range and of its neighbors, and add those that its mappings now form. */
 static CUresult renew(uint64_t address, uint64_t size, struct mapping *changed, int access) {
     struct allocation item;
     uint64_t first = address, last = address + size;
@@ -243,7 +244,7 @@ static CUresult set_access(struct mapping *mapping, int access) {
                                                    : renew(mapping->address, mapping->size, mapping, access);
 }
 
-/* The bytes of a range that are mapped, from its beginning. */
+/* Return the number of mapped bytes at the beginning of a range. */
 static uint64_t mapped_bytes(uint64_t address, uint64_t size) {
     uint64_t at = address;
     for (const struct mapping *each = mappings; each != NULL && at < address + size; each = each->next)
