@@ -1,4 +1,4 @@
-"""Many threads at one address in turn: the value that each finds there, without a step for each."""
+"""Atomic operations of many threads at one address in turn, computed for all threads at once."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 __all__ = ["Combine", "in_turn"]
 
 Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new
-# (the value there, the sources) -> the value that each finds, and the last value; None if this is not possible.
+# (value in memory, sources) -> the value that each thread reads, and the final value; None if this is not possible.
 Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
 
 
 def in_turn(view: np.ndarray, items: np.ndarray, sources: list[np.ndarray], combine: Combine, op: str) -> np.ndarray:
-    """Combine each source with its item of `view`, in ascending order; return the values that each found."""
+    """Combine each source with its item of `view` in ascending order, and return the old value for each source."""
     order = np.argsort(items, kind="stable")
     ordered = items[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[0] - 1))
     sizes = np.diff(starts, append=len(items))
     old = np.empty(len(items), view.dtype)
     most = int(sizes.max())
-    scan = _SCANS.get(op) if len(starts) < most else None  # otherwise it is faster to take one of each address
+    scan = _SCANS.get(op) if len(starts) < most else None  # otherwise one step for each rank is faster
     for start, size in zip(starts, sizes, strict=True) if scan else ():
         who, at = order[start : start + size], ordered[start]
         found = scan(view[at], *(source[who] for source in sources)) if scan else None
@@ -44,7 +44,7 @@ def _one_by_one(
     who: np.ndarray,
     rank: np.ndarray,
 ) -> None:
-    """Combine the items of one rank together, because no two of them share an address."""
+    """Combine the sources of one rank in a step, because no two of them have the same address."""
     for number in range(int(rank.max()) + 1):
         some = who[rank == number]
         where = items[some]
@@ -61,7 +61,7 @@ def _accumulated(ufunc: np.ufunc) -> Scan:
 
 
 def _of_integers(ufunc: np.ufunc) -> Scan:
-    """Return a scan only for integers: PTX defines its own min and max of floats."""
+    """Return a scan for integers only, because PTX defines min and max of floats differently from NumPy."""
     scan = _accumulated(ufunc)
     return lambda there, values: scan(there, values) if values.dtype.kind in "iu" else None
 
@@ -70,7 +70,7 @@ _sums = _accumulated(np.add)
 
 
 def _added(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
-    """Add in turn, also floats; without subnormals and NaNs, NumPy's sums are PTX's."""
+    """Add values in turn, including floats; without subnormals and NaNs, NumPy's sums are equal to those of PTX."""
     found = _sums(there, values)
     if values.dtype.kind == "f" and found is not None:
         every = np.abs(np.concatenate([found[0], values, [found[1]]]))
@@ -84,7 +84,7 @@ def _exchanged(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.ge
 
 
 def _swapped(there: np.generic, expected: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
-    """Step from each item that finds its expected value to the next one."""
+    """Compute a sequence of atom.cas: from each source whose expected value is in memory, continue with the next."""
     if expected.dtype.itemsize > 8:  # complex numbers in NumPy
         return None
     old, start = np.empty_like(expected), 0

@@ -1,4 +1,4 @@
-"""Lanes that read a lane that does not execute ``shfl.sync``: the value is undefined."""
+"""Reads by ``shfl.sync`` of lanes that do not execute it, which have undefined values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MODES = ("up", "down", "bfly", "idx")
 def shuffled(
     group: Group, warps: Warps, by: Instruction, given: list[np.ndarray], values: np.ndarray, knows_all: bool
 ) -> np.ndarray:
-    """Return the values that lanes receive, [warps, 32]; report undefined ones to the observer.
+    """Return the values that lanes receive, [warps, 32], and report undefined values to the observer.
 
     Parameters
     ----------
     given : list of numpy.ndarray
-        Each source of the instruction, [warps, 32].
+        The sources of the instruction, each [warps, 32].
     knows_all : bool
         Whether the mask is a constant that contains all lanes.
     """

@@ -1,4 +1,4 @@
-"""The table of instructions that access more than registers: one function each, with its section in the PTX ISA."""
+"""The table of instructions that access more than registers: a function and a section of the PTX ISA for each."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Group = group.Group[Parts]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One instruction.
+    """One instruction of the table.
 
     Attributes
     ----------
     section : str
         The section in the PTX ISA.
     bind : callable
-        Converts an instruction's :class:`Binder` to the step that executes it.
+        A function from an instruction's :class:`Binder` to the step that executes it.
     moves : bool
-        Whether it may change the next instruction of its threads, or make them wait.
+        Whether the instruction may change the next instruction of its threads, or make them wait.
     """
 
     section: str
@@ -34,11 +34,11 @@ class Entry:
     moves: bool
 
 
-TABLE: dict[str, Entry] = {}  # by opcode, or its beginning, up to a dot
+TABLE: dict[str, Entry] = {}  # the key is an opcode, or its beginning up to a dot
 
 
 def instruction(*opcodes: str, section: str, moves: bool = False) -> Callable:
-    """Enter a binding function into the table."""
+    """Return a decorator that adds a binding function to the table."""
 
     def enter(bind: Callable[[Binder], Step]) -> Callable[[Binder], Step]:
         for opcode in opcodes:

@@ -1,4 +1,4 @@
-"""Addresses: from one state space to another, and to another CTA."""
+"""The conversion of addresses to another state space and to another CTA."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTION = "Data Movement and Conversion Instructions: {}"
 
 
 def space_of(parts: tuple[str, ...]) -> str:
-    """Return the state space that an opcode names, as in WINDOWS; empty for generic."""
+    """Return the state space in an opcode as a key of WINDOWS; the result is empty for generic addresses."""
     found = next((part for part in parts if part.split("::")[0] in WINDOWS), "")
     return found if found in WINDOWS else found.split("::")[0]
 
@@ -56,9 +56,10 @@ def isspacep(binder: Binder) -> Step:
 
 @instruction("mapa", section=SECTION.format("mapa"))
 def mapa(binder: Binder) -> Step:
-    """Return an address in a CTA of the cluster; if the CTA is absent, an access is wrong, not the address.
+    """Bind the conversion of an address to a CTA of the cluster.
 
-    In CuTe DSL's pipelines, each lane maps the mbarrier to the CTA with the lane's number; only some lanes then arrive.
+    If the cluster does not have the CTA, only an access to the address is an error. In CuTe DSL's pipelines, each lane
+    maps the mbarrier to the CTA with the lane's number, but only some lanes arrive there.
     """
     parts = binder.instruction.opcode
     result, source, rank = binder.instruction.operands

@@ -1,4 +1,4 @@
-"""``atom``, ``red``: threads with the same address execute in turn."""
+"""The instructions ``atom`` and ``red``, which threads with the same address execute in turn."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 
 
 def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return whether bits are equal; items of 16 bytes are complex numbers in NumPy."""
+    """Return whether the bits of two values are equal; NumPy has items of 16 bytes only as complex numbers."""
     if a.dtype.itemsize <= 8:
         return np.asarray(a == b)
     return (a.view(np.uint64).reshape(-1, 2) == b.view(np.uint64).reshape(-1, 2)).all(axis=1)
 
 
 def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
-    """Return the operation on two values. Sums of floats are those of the instruction ``add``.
+    """Return the operation on two values; sums of floats are those of the instruction ``add``.
 
-    ``atom.add.f32`` flushes subnormals in global memory, and not in shared (PTX ISA, "atom").
+    ``atom.add.f32`` flushes subnormal numbers in global memory, but not in shared memory (PTX ISA, "atom").
     """
     if of_type not in _FLOATS or op in ("exch", "cas"):
         return _OPS[op]
@@ -68,13 +68,13 @@ def red(binder: Binder) -> Step:
 def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[Operand]) -> Step:
     parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
     op = next(part for part in parts if part in _OPS)
-    of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may precede or follow it
+    of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may precede or follow the type
     sources = sources[: len(sources) - ("L2::cache_hint" in parts)]  # the last one is a cache policy
     if len(sources) != (2 if op == "cas" else 1):
         raise binder.unsupported(f"with {len(sources)} values")
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
-    scan = op if of_type[-2:] not in ("16", "x2") else ""  # one by one for float types that are stored as bits
+    scan = op if of_type[-2:] not in ("16", "x2") else ""  # float types that are stored as bits have no scan
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
     writes: list[Write] = [binder.write(r, dtype) for r in results]
     vector = len(reads[0])
@@ -86,7 +86,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
             old = update(group, lanes, space, at, given, combine, scan, binder.instruction)
-            if element < len(writes):  # a sink, or red, has fewer
+            if element < len(writes):  # red has no results, and a sink discards them
                 writes[element](group, lanes, old)
 
     return step
@@ -106,7 +106,7 @@ def update(
     op: str,
     instruction: Instruction,
 ) -> np.ndarray:
-    """Combine a value of each lane with memory, in ascending order of lanes; return the values that lanes found."""
+    """Combine a value of each lane with memory in ascending order of lanes; return the old value for each lane."""
     dtype = sources[0].dtype
     old = np.empty(count(lanes), dtype)
     pieces = group.parts.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)

@@ -42,7 +42,7 @@ def bar(binder: Binder) -> Step:
 
 
 def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...], act: Act) -> Step:
-    """Bind an instruction in which warps may name different barriers and counts."""
+    """Bind an instruction whose barrier and number of threads may differ between warps."""
     read, pc = binder.read(number, U32), binder.pc
     read_count = binder.read(threads[0], U32) if threads else None
 

@@ -1,4 +1,4 @@
-"""Calls of functions in the module, by name or address, and of functions of the runtime."""
+"""Calls of functions in the module by name or address, and calls of functions of the runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._table import Group, instruction
 from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
-Copy = Callable[[Any, Any, Lanes], None]  # from, to: groups or contexts
+Copy = Callable[[Any, Any, Lanes], None]  # takes the source, the target (groups or contexts), the lanes
 
 
 class CallSite:
@@ -29,7 +29,7 @@ class CallSite:
         self._bound: dict[Code, tuple[list[Copy], list[Copy]]] = {}
 
     def enter(self, group: Group, lanes: Lanes, code: Code) -> Outcome:
-        """Let threads continue in a function."""
+        """Copy the arguments, and let the threads continue in a function."""
         context = group.context.callee(group.parts.frames, code, self._binder.pc + 1)
         for copy in self.copies(code)[0]:
             copy(group.context, context, lanes)
@@ -43,12 +43,12 @@ class CallSite:
             copy(context, context.caller, lanes)
 
     def copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
-        """Return the copies of parameters into a function, and of its results back.
+        """Return the copies of the arguments into a function, and the copies of its results to the caller.
 
         Raises
         ------
         ValueError, LookupError
-            If the function has other parameters.
+            If the parameters of the function do not fit the call.
         """
         found = self._bound.get(code)
         if found is None:
@@ -66,7 +66,7 @@ class CallSite:
 
 
 def _operand(code: Code, variable: Variable) -> Operand:
-    """Return a function's parameter or result in the function itself; registers among them are its first."""
+    """Return the operand for a parameter or result in the function itself; such registers are its first registers."""
     if variable.space != "reg":
         return Symbol(variable.name)
     declared = (*code.function.returns, *code.function.params)
@@ -74,7 +74,7 @@ def _operand(code: Code, variable: Variable) -> Operand:
 
 
 def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Variable) -> Copy:
-    """Return the copy of a parameter: bytes of the ``.param`` space, or a value if one side is a register or number."""
+    """Return the copy of a parameter: of bytes in the ``.param`` space, or of a value in a register or a number."""
     if isinstance(a, Symbol) and isinstance(b, Symbol):
         size = declared.size_bytes
         first, second = _place(source, a, size), _place(target, b, size)
@@ -90,7 +90,7 @@ def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Vari
 
 
 def _place(binder: Binder, symbol: Symbol, size_bytes: int) -> int:
-    """Return the place of a variable of the ``.param`` space among a function's; refuse one of fewer bytes."""
+    """Return the offset of a variable in a function's ``.param`` space; refuse a variable that is too small."""
     function = binder.code.function
     declared = (*function.variables.values(), *function.params, *function.returns)
     if all(each.size_bytes < size_bytes for each in declared if each.name == symbol.name):
@@ -124,7 +124,7 @@ def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any,
 
 @instruction("call", section=SECTION, moves=True)
 def call(binder: Binder) -> Step:
-    """Bind ``call (result), function, (arguments), prototype;``: all but the function may be missing."""
+    """Bind ``call (result), function, (arguments), prototype;``, of which only the function is required."""
     operands = [*binder.instruction.operands]
     results = _listed(operands.pop(0)) if isinstance(operands[0], Listed) else ()
     target, *rest = operands
@@ -136,7 +136,7 @@ def call(binder: Binder) -> Step:
         code = binder.program.codes[target.name]
         if code.function.declared_only:
             raise binder.unsupported(f"no body of {target.name}")
-        site.copies(code)  # refuses parameters that the function does not have
+        site.copies(code)  # refuses wrong parameters
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
 
@@ -176,7 +176,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
 
 def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
-    signature(function).bind(None, None, *arguments)  # refuses another number
+    signature(function).bind(None, None, *arguments)  # refuses a wrong number of arguments
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]
     gives = [(code.parameters[r.name], widths[r.name]) for r in results]

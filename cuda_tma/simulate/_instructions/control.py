@@ -1,4 +1,4 @@
-"""The control flow of threads: branches, returns, the end."""
+"""The control flow of threads: branches, returns and exits."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def trap(binder: Binder) -> Step:
 
 @instruction("brkpt", "pmevent", section="Miscellaneous Instructions: brkpt, pmevent")
 def nothing(binder: Binder) -> Step:
-    """Ignore an instruction for debuggers and profilers."""
+    """Bind an instruction for debuggers or profilers, which has no effect here."""
     return lambda group, lanes: None
 
 
@@ -95,7 +95,7 @@ def nanosleep(binder: Binder) -> Step:
 
 @instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg", moves=True)
 def setmaxnreg(binder: Binder) -> Step:
-    """Bind ``setmaxnreg.action.sync.aligned.u32 count``, which only counts registers, as a GPU does."""
+    """Bind ``setmaxnreg.action.sync.aligned.u32 count``, which counts the registers of the CTA like a GPU."""
     by, pc, grows = binder.instruction, binder.pc, "inc" in binder.instruction.opcode
     registers = int(cast(Immediate, by.operands[0]).value)
     return lambda group, lanes: group.parts.register_pool.resize(group, lanes, pc, registers, grows, by)

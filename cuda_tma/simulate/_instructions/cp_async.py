@@ -1,4 +1,4 @@
-"""``cp.async``: 4 to 16 bytes of each thread, from global to shared memory.
+"""The instruction ``cp.async``, which copies 4 to 16 bytes for each thread from global to shared memory.
 
 Source: PTX ISA 9.0, "Data Movement and Conversion Instructions: Asynchronous copy, Non-bulk copy".
 """
@@ -24,7 +24,7 @@ from ._table import Group, instruction
 from .mbarrier import positions_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_KIND = "cp.async"  # of groups
+_KIND = "cp.async"  # the kind of its groups
 _TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 
@@ -54,7 +54,10 @@ def cp_async(binder: Binder) -> Step:
 
 
 def _parts(lanes: np.ndarray, parts: Parts) -> list[slice]:
-    """Return the lanes whose copies are one operation: all, if they take effect at once, else those of a CTA."""
+    """Return slices of the lanes, each for the copies of one operation.
+
+    All lanes have one operation if the copies take effect at once; otherwise each CTA has an operation.
+    """
     if parts.engine.is_early:
         return [slice(0, len(lanes))]
     ctas = parts.geometry.cta_of_lane[lanes]
@@ -67,14 +70,15 @@ def _is_predicate(binder: Binder, register: Register) -> bool:
 
 
 class _Copies(NamedTuple):
-    """Copies by one instruction.
+    """The copies of several lanes by one instruction.
 
     Attributes
     ----------
     parts : Parts
     instruction : Instruction
     lanes, places, addresses, lengths : numpy.ndarray
-        The shared and the global address of each lane, and the bytes that it reads; the rest of `size` is zero.
+        The lanes, the position in shared memory and the address in global memory of each copy, and the number of bytes
+        that it reads. It writes zeros to the rest of its `size` bytes.
     size : int
     """
 
@@ -87,7 +91,7 @@ class _Copies(NamedTuple):
     size: int
 
     def submit_together(self) -> bool:
-        """Begin all copies as one operation; return False if one has another length, or must be separate."""
+        """Begin all copies as one operation; return False if a length is not 0 or `size`, or the observer refuses."""
         if ((self.lengths != 0) & (self.lengths != self.size)).any():
             return False
         parts, actor = self.parts, None
@@ -130,7 +134,7 @@ class _Copies(NamedTuple):
             self.parts.events.observer.access(Access(*known))
 
     def submit_one_by_one(self) -> None:
-        """Begin the copy of each lane as an operation of its own."""
+        """Begin the copy of each lane as a separate operation."""
         ends = zip(self.places.tolist(), self.addresses.tolist(), self.lengths.tolist(), strict=True)
         for lane, (place, address, length) in zip(self.lanes.tolist(), ends, strict=True):
             issue = Issue(self.parts, lane, self.instruction, "generic")
@@ -140,7 +144,7 @@ class _Copies(NamedTuple):
 
 
 def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
-    """Copy bytes; those that are not read are zero."""
+    """Copy `length` bytes, and write zeros to the rest of `size` bytes."""
     memory = issue.parts.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]
@@ -179,7 +183,7 @@ def wait_group(binder: Binder) -> Step:
 
 @instruction("cp.async.mbarrier.arrive", section=SECTION.format("cp.async.mbarrier.arrive"))
 def mbarrier_arrive(binder: Binder) -> Step:
-    """Bind an arrival after the thread's pending copies; without ``.noinc`` the phase expects one more."""
+    """Bind an arrival after a thread's pending copies; without ``.noinc``, the phase expects one more arrival."""
     positions = positions_of(binder, binder.instruction.operands[0])
     counted = "noinc" in binder.instruction.opcode
 

@@ -1,4 +1,4 @@
-"""``elect.sync``: one thread of a warp."""
+"""The instruction ``elect.sync``, which elects one thread of a warp."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._table import Group, instruction
 
 @instruction("elect.sync", section="Parallel Synchronization and Communication Instructions: elect.sync", moves=True)
 def elect(binder: Binder) -> Step:
-    """Elect the lowest thread of the mask, as hardware does."""
+    """Bind the election of the lowest thread in the mask, which hardware elects too."""
     result, membermask = binder.instruction.operands
     if not isinstance(result, Pair):
         raise binder.unsupported("one result")

@@ -1,4 +1,4 @@
-"""Fences. Memory here is one, and accesses take effect in order: fences matter only to observers."""
+"""Fences, which have an effect only on observers: the simulator performs all accesses to one memory in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Simple = MemoryFence | AsyncProxyFence | OtherProxyFence | MapRelease | InitFen
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
-    """Bind a fence; only ``fence.proxy.tensormap::generic.acquire.scope [address], 128`` names a map."""
+    """Bind a fence; only ``fence.proxy.tensormap::generic.acquire.scope [address], 128`` has operands."""
     by, operands = binder.instruction, binder.instruction.operands
     if len(by.opcode) < 2:
         raise binder.unsupported("without a scope or a proxy")
@@ -34,7 +34,10 @@ def fence(binder: Binder) -> Step:
 
 
 def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
-    """Report ``fence.proxy.async::generic``: its release follows a fence of the proxy, its acquire precedes one."""
+    """Report a ``fence.proxy.async::generic`` as two fences.
+
+    A release is a fence of the proxy and then a release; an acquire is an acquire and then a fence of the proxy.
+    """
     memory, proxy = MemoryFence(lanes, by, _scope(by)), AsyncProxyFence(lanes, by, of_global=False, of_shared=True)
     for event in (memory, proxy) if "acquire" in by.opcode else (proxy, memory):
         group.parts.events.tell(event)

@@ -1,7 +1,7 @@
-"""``clusterlaunchcontrol.try_cancel``: a cluster takes over the work of another one that has not begun.
+"""The instruction ``clusterlaunchcontrol.try_cancel``, by which a cluster takes over the work of a pending cluster.
 
-Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol". The encoding of
-the response is opaque: here, x, y and z of the first CTA, and 1 if a cluster was canceled.
+Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol". PTX leaves the
+encoding of the response open. Here it has x, y and z of the first CTA, and 1 if a cluster was canceled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _RESPONSE_BYTES = 16
 
 @instruction("clusterlaunchcontrol.try_cancel", section=SECTION.format("clusterlaunchcontrol.try_cancel"))
 def try_cancel(binder: Binder) -> Step:
-    """Bind ``[response], [mbarrier]`` in the CTA itself; with multicast at their offsets in each CTA of the cluster."""
+    """Bind ``[response], [mbarrier]``, which are in the issuing CTA, or with multicast in each CTA of the cluster."""
     response, barrier = binder.instruction.operands
     to, at = binder.address(response), binder.address(barrier)
     to_all = "multicast::cluster::all" in binder.instruction.opcode

@@ -1,4 +1,4 @@
-"""``ld``, ``st`` and hints to caches."""
+"""The instructions ``ld`` and ``st``, and hints to caches."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def ld(binder: Binder) -> Step:
 
 
 def _check_elements(binder: Binder, given: int) -> None:
-    """Refuse another number of registers than the vector has."""
+    """Refuse a vector operand with a wrong number of registers."""
     (elements,) = {int(part[1:]) for part in binder.instruction.opcode if part in _VECTORS} or {1}
     if given != elements:
         raise binder.unsupported(f"of {elements} elements with {given} registers")
 
 
 def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: list[Write]) -> Step:
-    """Bind a load of memory that other threads may change; repeated loads let those continue."""
+    """Bind a load of memory that other threads may change; a thread that repeats the load lets them run."""
     space = space_of(binder.instruction.opcode)
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -69,7 +69,10 @@ def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: l
 
 
 def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writes: list[Write]) -> Step:
-    """Bind a load of a parameter: a kernel's is uniform; a function's parameters and results are with its registers."""
+    """Bind a load of a parameter.
+
+    A kernel's parameter is equal for all threads. Parameters and results of a function are stored with its registers.
+    """
     name, offset, size = source.name, source.offset + behind, dtype.itemsize
     if name in binder.code.parameters:
         start = binder.code.parameters[name] + offset
@@ -165,13 +168,13 @@ def st_bulk(binder: Binder) -> Step:
 
 @instruction("prefetch", "prefetchu", "discard", "applypriority", section=SECTION.format("prefetch"))
 def hint(binder: Binder) -> Step:
-    """Ignore a hint, because caches are not simulated."""
+    """Bind a hint, which has no effect because caches are not simulated."""
     return lambda group, lanes: None
 
 
 @instruction("createpolicy", section=SECTION.format("createpolicy"))
 def createpolicy(binder: Binder) -> Step:
-    """Bind a cache policy, for which any value will do."""
+    """Bind the creation of a cache policy, which has no effect here, so that its value is arbitrary."""
     write = binder.write(_first(binder.instruction.operands), U64)
     return lambda group, lanes: write(group, lanes, U64.type(0))
 

@@ -1,4 +1,4 @@
-"""``ldmatrix``, ``stmatrix``: matrices of 8 x 8 between shared memory and the registers of a warp."""
+"""The instructions ``ldmatrix`` and ``stmatrix``: 8 x 8 matrices between shared memory and a warp's registers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
-_ROW = np.dtype(np.complex128)  # serves as an item of 16 bytes, a row
+_ROW = np.dtype(np.complex128)  # used only as an item of 16 bytes, a row
 
 
 class Rows:
-    """The rows at the addresses in the first lanes of each warp."""
+    """The rows of matrices, whose addresses are in the first lanes of each warp."""
 
     def __init__(self, binder: Binder, address: Address64, move: MatrixMove | ByteMove):
         self._address, self._lanes = address, 8 * move.count
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
     def __call__(self, group: Group, warps: Warps, kind: str) -> np.ndarray:
-        """Return the rows as items of 16 bytes of `Memory.shared`: [warps, rows]."""
+        """Return the rows, [warps, rows], as indices of 16-byte items of `Memory.shared`."""
         addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
         givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
         memory = group.parts.memory

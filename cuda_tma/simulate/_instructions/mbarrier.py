@@ -1,4 +1,4 @@
-"""``mbarrier``: initialization, arrivals and waits."""
+"""The instructions ``mbarrier``: initialization, arrivals and waits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
 
-Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # of lanes that poll barriers at some positions
+Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # takes the positions of the barriers of polling lanes
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
 
@@ -37,7 +37,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
 def _with_value(
     event: type[Init | ExpectBytes | CompleteBytes], act: Callable[[Group, int, int, Instruction, int], None]
 ) -> Callable[[Binder], Step]:
-    """Bind ``mbarrier.op [address], value``."""
+    """Return the function that binds ``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands
@@ -116,7 +116,7 @@ def _drop(group: Group, lanes: Lanes, values: np.ndarray) -> None:
 
 @instruction("mbarrier.test_wait", section=SECTION.format("test_wait, mbarrier.try_wait"))
 def test_wait(binder: Binder) -> Step:
-    """Bind a poll, after which threads continue; in a loop they wait nevertheless."""
+    """Bind a poll, after which threads continue at once; threads that poll in a loop wait for the phase."""
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -132,7 +132,7 @@ def test_wait(binder: Binder) -> Step:
 
 @instruction("mbarrier.try_wait", section=SECTION.format("test_wait, mbarrier.try_wait"), moves=True)
 def try_wait(binder: Binder) -> Step:
-    """Bind a wait until the phase completes, or until the time limit if nothing else can happen."""
+    """Bind a wait until the phase completes; it ends at its time limit only if no other thread or copy can continue."""
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -144,7 +144,7 @@ def try_wait(binder: Binder) -> Step:
             _announce_waited(binder, group, lanes, at, done)
             write(group, lanes, True)
             return None
-        done = np.broadcast_to(done, at.shape)  # one value where all threads name one barrier and one parity
+        done = np.broadcast_to(done, at.shape)  # all threads may have one barrier and parity
         go = done | late
         if go.any():
             some = narrowed(lanes, go)
@@ -164,7 +164,7 @@ def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray,
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
-    """Return the result's writer, the barriers, and the parities of the awaited phases."""
+    """Return the writer of the result, and the readers of the barriers and of the parities of the awaited phases."""
     result, where, phase, *_ = binder.instruction.operands
     by, write, positions = binder.instruction, binder.write(result, BOOL), positions_of(binder, where)
     if "parity" in by.opcode:

@@ -1,4 +1,4 @@
-"""Instructions whose results depend only on their operands: from the table of `pure`, bound to registers."""
+"""Instructions whose results depend only on their operands: the functions of `_pure`, bound to registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["bind_pure"]
 
 
 def bind_pure(binder: Binder) -> tuple[Step, bool]:
-    """Return the step of an instruction of the table, and whether it may make threads wait."""
+    """Return the step of an instruction in the table of `_pure`, and whether it may make threads wait."""
     pure = lookup(binder.instruction)
     if pure is not None:
         return _bind(binder, pure), pure.warp
@@ -80,7 +80,7 @@ def _bind_lanes(binder: Binder, pure: Pure, results: list[Operand], sources: lis
 
 
 def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | None:
-    """Return the row of a result that fits its register."""
+    """Return the row of a result's register if the result can be written directly to it; otherwise None."""
     if not isinstance(result, Register):
         return None
     (dtype,) = pure.results
@@ -89,7 +89,7 @@ def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | Non
 
 
 def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """Bind with the condition code register as an additional source, or result, of each lane."""
+    """Bind an instruction for which the condition code register is an additional source or result."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -109,7 +109,7 @@ def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: lis
 
 
 def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """Bind an instruction whose lanes read each other's registers: whole warps are computed."""
+    """Bind an instruction whose lanes read the registers of other lanes, for whole warps."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -137,5 +137,5 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
 
 
 def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:
-    """Return the threads of its warp that must execute the instruction with each lane."""
+    """Return a reader of the mask of threads that must execute the instruction together with each lane."""
     return WHOLE if "aligned" in binder.instruction.opcode else binder.membermask(sources[-1])

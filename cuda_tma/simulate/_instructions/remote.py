@@ -1,4 +1,4 @@
-"""``st.async``, ``red.async``: values to another CTA of the cluster, with a signal to its mbarrier."""
+"""The instructions ``st.async`` and ``red.async``, which send values to another CTA and signal its mbarrier."""
 
 from __future__ import annotations
 

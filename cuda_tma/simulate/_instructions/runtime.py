@@ -1,7 +1,7 @@
-"""Functions that PTX calls and does not contain: those of CUDA C++'s ``printf``, ``assert``, ``malloc`` and ``free``.
+"""Functions that PTX calls but does not contain: ``printf``, ``assert``, ``malloc`` and ``free`` of CUDA C++.
 
-Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations";
-the layout of vprintf's arguments: PTX Writer's Guide to Interoperability, "System Calls".
+Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations".
+Source of the layout of vprintf's arguments: PTX Writer's Guide to Interoperability, "System Calls".
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-_SHORT = {"h": 16, "hh": 8}  # bits of a number that C passes as an int and prints narrower
-_MOST_DIGITS = 9  # of a width
+_SHORT = {"h": 16, "hh": 8}  # the bits of a number that C passes as an int and prints as a narrower type
+_MOST_DIGITS = 9  # the most digits of a width
 _HEAP_BYTES = 8 << 20  # the default of cudaLimitMallocHeapSize
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
-    """Write each thread's text to the report's output, thread by thread, as far as there is room."""
+    """Append the text of each thread to the output of the report, up to the largest size of the output."""
     state, counts = group.parts.runtime, []
     if state.printed > OUTPUT_CHARACTERS:
         return np.full(len(formats), -1)
@@ -57,7 +57,7 @@ def _text(group: Group, lane: int, address: int) -> str:
 
 
 class _Arguments:
-    """The arguments of a printf, one after the other, each aligned to its size; `count` of them are taken."""
+    """The arguments of a printf in memory, each aligned to its size; `count` arguments have been read."""
 
     def __init__(self, group: Group, lane: int, address: int):
         self._group, self._lane, self._at = group, lane, address
@@ -74,7 +74,7 @@ class _Arguments:
 
 
 def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -> tuple[str, int]:
-    """Return the text that C's printf writes, and the number of its arguments.
+    """Return the text that printf writes in C, and the number of its arguments.
 
     The text ends at the first conversion beyond `room` characters.
     """
@@ -116,15 +116,15 @@ def _converted(found: re.Match[str], given: _Arguments) -> str:
 
 
 def _count(digits: str | None) -> int | None:
-    """Return a width or precision, cut if it has too many digits."""
+    """Return a width or precision; use only the first digits if there are too many."""
     return None if digits is None else int(digits[:_MOST_DIGITS])
 
 
 def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
-    """Return the flags, width and precision of a conversion, which Python shares with C.
+    """Return the flags, width and precision of a conversion, which have the same spelling in Python and C.
 
-    A negative width aligns to the left, and a negative precision counts as none (C17 7.21.6.1). Neither is larger than
-    the longest text that a conversion writes here.
+    A negative width aligns to the left, and a negative precision is ignored (C17 7.21.6.1). Width and precision are at
+    most the length of the longest text that a conversion writes here.
     """
     flags = conversion[1 : len(conversion) - len(conversion[1:].lstrip("-+ #0"))]
     spelled = f"%{flags}"
@@ -134,7 +134,7 @@ def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
 
 
 def _hexadecimal(value: float) -> str:
-    """Return C's ``%a``, without trailing zeros."""
+    """Return the text of the conversion ``%a`` in C, without trailing zeros."""
     digits, point, exponent = float(value).hex().partition("p")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{point}{exponent}"
 
@@ -153,14 +153,14 @@ def assert_fail(
     function: np.ndarray,
     *_: object,
 ) -> np.ndarray:
-    """Report the first thread that fails."""
+    """Raise the fault of a failed assertion for the first thread that fails."""
     lane = int(as_array(lanes)[0])
     text, where, name = (_text(group, lane, int(address[0])) for address in (message, file, function))
     raise Fault("fault", f"{where}:{int(line[0])}: {name}: assertion `{text}` failed", lanes)
 
 
 def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
-    """Return each thread's own piece of the heap; 0 if too little is left."""
+    """Return the address of a new block of the heap for each thread; 0 if the heap has too little room."""
     memory = group.parts.memory.all_global
     left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.parts.runtime.heap.values()), []
     for size in map(int, sizes):
@@ -176,7 +176,7 @@ def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
 
 
 def free(group: Group, lanes: Lanes, addresses: np.ndarray) -> np.ndarray:
-    """Release a piece of the heap."""
+    """Release the block of the heap at each thread's address."""
     for address in map(int, addresses):
         segment: Segment | None = group.parts.runtime.heap.pop(address, None)
         if segment is not None:

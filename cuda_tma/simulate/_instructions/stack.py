@@ -1,4 +1,4 @@
-"""``alloca`` and related instructions: local memory of a size that a thread computes.
+"""The instruction ``alloca`` and related ones, for local memory whose size a thread computes.
 
 Source: PTX ISA 9.0, "Stack Manipulation Instructions": alloca, stacksave, stackrestore.
 """
@@ -16,12 +16,15 @@ from .._warps.lanes import Lanes, as_array, count
 from ._table import Group, instruction
 
 SECTION = "Stack Manipulation Instructions: {}"
-_ALIGNMENT = 16  # of each, at least
+_ALIGNMENT = 16  # the smallest alignment of an allocation
 
 
 @instruction("alloca", section=SECTION.format("alloca"))
 def alloca(binder: Binder) -> Step:
-    """Bind ``alloca.type pointer, size{, alignment};``: memory until the function returns, or the stack is restored."""
+    """Bind ``alloca.type pointer, size{, alignment};``.
+
+    The memory is valid until the function returns or the stack is restored.
+    """
     result, size, *rest = binder.instruction.operands
     read, write = binder.read(size, I64), binder.write(result, I64)
     alignment = max(_ALIGNMENT, _alignment(binder, rest[0])) if rest else _ALIGNMENT

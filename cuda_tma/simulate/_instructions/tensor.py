@@ -1,4 +1,4 @@
-"""``cp.async.bulk.tensor``: boxes of tensors to shared memory, and back."""
+"""The instruction ``cp.async.bulk.tensor``, which copies boxes of tensors to or from shared memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ S32 = np.dtype(np.int32)
 
 
 class Boxes:
-    """The box that each lane names: ``[map, {coordinates}]``, and offsets of im2col."""
+    """The operands for the box of each lane: ``[map, {coordinates}]``, and offsets for im2col."""
 
     def __init__(self, binder: Binder, where: Operand, offsets: Operand | None):
         if not isinstance(where, Address) or where.coordinates is None:
@@ -59,7 +59,7 @@ class Boxes:
 
 
 def _im2col_map() -> Fault:
-    """Return the fault; recorded: such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (driver 580, sm_90)."""
+    """Return the fault; such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (observed: driver 580, sm_90)."""
     return Fault(
         "map-mismatch",
         "a tiled load through an im2col map: load with offsets (load_im2col), or make a tiled map",
@@ -67,7 +67,7 @@ def _im2col_map() -> Fault:
 
 
 def _window(binder: Binder, where: Address) -> int:
-    """Return the window of a directly named map: a parameter, or a variable in constant or global memory."""
+    """Return the window of a map whose operand is a name: a parameter, or a variable in constant or global memory."""
     from_parameters = {v.name for v in binder.code.function.params}
     return copy.PARAM_WINDOW if getattr(where.base, "name", None) in from_parameters else 0
 
@@ -82,7 +82,7 @@ def _column(rows: list[list[int]], index: int) -> tuple[int, ...]:
 
 @instruction("cp.async.bulk.tensor", section=SECTION.format("cp.async.bulk.tensor"))
 def cp_async_bulk_tensor(binder: Binder) -> Step:
-    """Bind a load, which names the destination first, or a store, which names the map first."""
+    """Bind a load, whose first operand is the destination, or a store, whose first operand is the map."""
     return _load(binder) if "mbarrier::complete_tx::bytes" in binder.instruction.opcode else _store(binder)
 
 
@@ -135,7 +135,7 @@ def cp_reduce_async_bulk_tensor(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.prefetch.tensor", section=SECTION.format("cp.async.bulk.prefetch.tensor"))
 def cp_async_bulk_prefetch_tensor(binder: Binder) -> Step:
-    """Compare the coordinates with the map; caches are not simulated."""
+    """Bind a prefetch, which only compares the coordinates with the map because caches are not simulated."""
     where, *rest = binder.instruction.operands
     boxes = Boxes(binder, where, rest[0] if rest else None)
 

@@ -1,4 +1,4 @@
-"""``tensormap``: replacement of a map's fields by threads, and fenced copies of maps from shared memory.
+"""The instructions ``tensormap``: threads replace fields of a map, or copy a map from shared memory with a fence.
 
 Source: PTX ISA 9.0, "Tensor Map" instructions: ``tensormap.replace``, ``tensormap.cp_fenceproxy``.
 """
@@ -26,7 +26,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-# Fields of one value, and of one for each dimension: PTX's name and that of params. PTX counts the rank from 0.
+# Fields with one value, and fields with one for each dimension: the names in PTX and in params. PTX has rank - 1.
 _FIELDS = {
     "global_address": "global_address",
     "elemtype": "data_type",
@@ -40,9 +40,9 @@ _FIELDS = {
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
 _STRIDE_BYTES = 16
-_RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}  # of values
+_RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}  # the valid values
 _RULE = 'PTX ISA, "tensormap.replace"'
-# The numbers of .elemtype are the driver's, except for these.
+# The numbers of .elemtype are those of the driver API, except for these.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 
@@ -84,11 +84,11 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
 
 
 def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes:
-    """Return a map with one field replaced; all other bits stay as they are.
+    """Return a map with one field replaced and all other bits unchanged.
 
-    A dimension beyond the rank also has bits, which count if the rank grows. A kernel may replace it: measured on an
-    H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS does so for each group of a GEMM
-    (cute/arch/copy_sm90_desc.hpp).
+    A dimension beyond the rank also has bits, which apply if the rank grows. A kernel may replace them: measured on an
+    H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS replaces such fields for each group of a
+    GEMM (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
     row = RANK if field == "rank" else _row(mode, field, dimension)
@@ -112,7 +112,7 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
 
 
 def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
-    """Return the row of a field in the table of a mode, for the largest rank."""
+    """Return the entry of a field in the table of fields of a mode, for a map of the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
         raise Fault("map-mismatch", f"tensormap.replace.tile of {field}, but the tensor map is an im2col map ({_RULE})")
@@ -128,7 +128,8 @@ def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
 def cp_fenceproxy(binder: Binder) -> Step:
     """Bind a copy of a map from shared to global memory with a fence, by a whole warp (``.sync.aligned``).
 
-    Its threads wait for each other before it copies, so the copy contains the writes of all. Triton relies on it.
+    The threads of the warp wait for each other before the copy, so the copy contains the writes of all threads.
+    Triton relies on this.
     """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)

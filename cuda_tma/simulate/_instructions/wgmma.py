@@ -1,8 +1,9 @@
-"""``wgmma``: products of matrices in shared memory, by four warps together.
+"""The instructions ``wgmma``: products of matrices in shared memory, which the four warps of a warpgroup compute.
 
-They take effect at once in every order of the launch: in PTX the compiler moves accumulators between registers before
-the wait, which machine code does not (observed: PTX of examples/grouped_gemm.py). `_flights.py` checks other accesses
-to their registers before the wait. An observer checks that operands in shared memory do not change before the wait.
+Products take effect at once in every order of the launch. The reason is that PTX, unlike machine code, may move
+accumulators between registers before the wait (observed: PTX of examples/grouped_gemm.py). `flights.py` checks all
+other accesses to their registers before the wait. An observer checks that operands in shared memory do not change
+before the wait.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .._warps.spaces import SHARED_START
 from ._table import Group, instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
-_PIECE = np.dtype(np.complex128)  # serves as an item of 16 bytes
+_PIECE = np.dtype(np.complex128)  # used only as an item of 16 bytes
 
 
 @instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)
@@ -71,7 +72,7 @@ class Product:
     def _matrices(
         self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the matrices of descriptors, uint8 [matrices, ..., 16], and the index of each warpgroup's."""
+        """Return the matrices of descriptors, uint8 [matrices, ..., 16], and the index of each warpgroup's matrix."""
         parts = group.parts
         ctas = parts.geometry.cta_of_lane[firsts].tolist()
         named = [*zip(ctas, each(read(group, selected(firsts)), len(firsts)).tolist(), strict=True)]
@@ -88,7 +89,7 @@ class Product:
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
 
     def _addresses(self, find: Callable[[int], np.ndarray], descriptor: int) -> np.ndarray:
-        """Return the addresses of the pieces that a descriptor names."""
+        """Return the addresses of the 16-byte pieces of the matrix that a descriptor describes."""
         try:
             return find(descriptor)
         except NotImplementedError as error:
@@ -107,7 +108,7 @@ class Product:
 
 
 def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
-    """Return the rows of 32-bit registers in the register matrix."""
+    """Return the rows of some registers in the matrix of all 32-bit registers."""
     found = [binder.code.register_rows[r.index][1] for r in registers if isinstance(r, Register)]
     if len(found) != len(registers):
         raise binder.unsupported("an operand that is not a register")
@@ -122,7 +123,7 @@ def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
     moves=True,
 )
 def order(binder: Binder) -> Step:
-    """Bind an event for observers."""
+    """Bind a fence, a commit or a wait, which only observers and the checks of registers use."""
     pc, kind, by = binder.pc, binder.instruction.opcode[1], binder.instruction
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 

@@ -1,7 +1,7 @@
-"""``wmma``: a warp loads, multiplies and stores whole matrices, for CUDA C++'s ``nvcuda::wmma``.
+"""The instructions ``wmma``, by which a warp loads, multiplies and stores matrices (``nvcuda::wmma`` in CUDA C++).
 
-The hardware chooses the thread of each element (PTX ISA 9.0, "Matrix Fragments for WMMA"). Here the elements are
-distributed row by row, equally to all lanes, and remaining registers repeat them.
+PTX does not define which thread has which element (PTX ISA 9.0, "Matrix Fragments for WMMA"). Here the elements are
+distributed equally to all lanes, row by row, and the remaining registers repeat them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """One matrix of a warp, in `registers` registers of each lane."""
+    """One matrix of a warp, which occupies `registers` registers in each lane."""
 
     rows: int
     columns: int
@@ -49,7 +49,7 @@ class Fragment:
 
     @property
     def dtype(self) -> np.dtype:
-        """The dtype of an element's bits."""
+        """The NumPy type for the bits of an element."""
         return np.dtype(f"u{_BYTES[self.type]}")
 
     @property
@@ -66,7 +66,7 @@ class Fragment:
         return self.registers * self.register.itemsize // self.dtype.itemsize
 
     def place(self, slot: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return row and column of an element of each lane."""
+        """Return the row and the column of the element in a slot of each lane."""
         element = lanes % WARP * self.held + slot
         return element // self.columns, element % self.columns
 
@@ -93,7 +93,10 @@ def _fragment(binder: Binder, matrix: str, of_type: str, registers: int) -> Frag
 
 
 def _addresses(binder: Binder, fragment: Fragment, operands: tuple[Operand, ...]) -> Callable:
-    """Return the address of a slot's element in each lane: rows or columns are `stride` elements apart."""
+    """Return a function that computes the address of a slot's element in each lane.
+
+    Adjacent rows, or columns, have a distance of `stride` elements.
+    """
     address, row_major = binder.address(operands[0]), "row" in binder.instruction.opcode
     stride = binder.read(operands[1], U32) if len(operands) > 1 else None
 
@@ -148,7 +151,7 @@ def wmma_store(binder: Binder) -> Step:
 
 @instruction("wmma.mma", section=SECTION.format("wmma.mma"), moves=True)
 def wmma_mma(binder: Binder) -> Step:
-    """Bind ``wmma.mma.sync.aligned.alayout.blayout.shape.d.c`` of f16, or ``....d.a.b.c`` of other types."""
+    """Bind ``wmma.mma.sync.aligned.alayout.blayout.shape.d.c`` for f16, or ``....d.a.b.c`` for other types."""
     parts, pc = [p for p in binder.instruction.opcode if p != "satfinite"], binder.pc
     types = [part for part in parts if part in _BYTES]
     d_type, a_type, b_type, c_type = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types

@@ -1,4 +1,4 @@
-"""The common parts of ``tcgen05.mma``, ``tcgen05.cp`` and ``tcgen05.shift``: a place in a pipe, matrices to read."""
+"""The common parts of ``tcgen05.mma``, ``tcgen05.cp`` and ``tcgen05.shift``: their pipe and their sources."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..._warps.tensor_events import OperationIssued, Touch
 
 __all__ = ["SharedMatrix", "begin", "ctas_of", "ctas_of_group", "pieces_of"]
 
-_PIECE = np.dtype(np.complex128)  # merely the item of 16 bytes
+_PIECE = np.dtype(np.complex128)  # used only as an item of 16 bytes
 
 
 def ctas_of_group(by: Instruction) -> int:
-    """Return 1 or 2: the CTAs that ``.cta_group`` names."""
+    """Return the number of CTAs in ``.cta_group``, 1 or 2."""
     return 2 if "cta_group::2" in by.opcode else 1
 
 
 def ctas_of(issue: Issue) -> tuple[int, ...]:
-    """Return the resident CTAs that an operation uses, the one in whose pipe it is first."""
+    """Return the resident CTAs that an operation uses; the first is the CTA whose pipe contains the operation."""
     cta = int(issue.parts.geometry.cta_of_lane[issue.lane])
     if ctas_of_group(issue.instruction) == 1:
         return (cta,)
@@ -36,7 +36,7 @@ def ctas_of(issue: Issue) -> tuple[int, ...]:
 
 
 def pieces_of(binder: Binder, descriptor: int, rows: int, element_bytes: int = 1, mn_major: bool = False) -> np.ndarray:
-    """Return the addresses of the pieces that a descriptor names."""
+    """Return the addresses of the 16-byte pieces of the matrix that a descriptor describes."""
     try:
         return pieces(descriptor, rows, element_bytes, mn_major)
     except ValueError as error:
@@ -46,15 +46,15 @@ def pieces_of(binder: Binder, descriptor: int, rows: int, element_bytes: int = 1
 
 
 class SharedMatrix:
-    """Pieces of 16 bytes in the shared memory of each CTA of an operation.
+    """A source matrix of an operation: pieces of 16 bytes in the shared memory of each of its CTAs.
 
     Parameters
     ----------
     issue : Issue
     offsets : numpy.ndarray
-        Their shared addresses.
+        The shared addresses of the pieces.
     name : str
-        Of the matrix, for an error.
+        The name of the matrix, for an error.
     """
 
     __slots__ = ("_issue", "_offsets")
@@ -72,12 +72,12 @@ class SharedMatrix:
             )
 
     def observe(self, cta: int) -> None:
-        """Report the read in one CTA."""
+        """Report the read of the matrix in one CTA to the observer."""
         positions = self._offsets.ravel() + cta * self._issue.parts.memory.shared_pitch
         self._issue.observe("read", "shared", positions, _PIECE.itemsize)
 
     def read(self, cta: int) -> np.ndarray:
-        """Return the bytes that lie there in one CTA, uint8 [..., 16]."""
+        """Return the bytes of the matrix in one CTA, uint8 [..., 16]."""
         memory = self._issue.parts.memory
         items = memory.shared.typed(_PIECE)[(self._offsets + cta * memory.shared_pitch) // _PIECE.itemsize]
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize)
@@ -90,9 +90,9 @@ def begin(
     sources: Sequence[SharedMatrix],
     run: Callable[[], None],
 ) -> None:
-    """Check the columns of an operation, report its accesses, and put it into the pipe of its first CTA.
+    """Check the columns of an operation, report its accesses, and add it to the pipe of its first CTA.
 
-    Orders other than ``early`` may complete it before a commit.
+    In orders other than ``early``, the operation may complete before a commit.
     """
     parts = issue.parts
     for touch in touches:

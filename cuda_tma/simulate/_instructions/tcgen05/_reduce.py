@@ -1,4 +1,4 @@
-"""``tcgen05.ld.red``: the least or greatest of the registers that a load gives each thread. PTX ISA, "tcgen05.ld"."""
+"""The instruction ``tcgen05.ld.red``, which reduces the loaded registers of each thread. PTX ISA, "tcgen05.ld"."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..._warps.binder import Binder
 __all__ = ["Reduce", "reducing"]
 
 Rows = np.ndarray | slice
-Reduce = Callable[[np.ndarray, slice], None]  # of all registers, uint32 [register, lane], and the lanes of a warp
+Reduce = Callable[[np.ndarray, slice], None]  # takes all registers, uint32 [register, lane], and the lanes of a warp
 _TYPES = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}
 _OF_NUMBERS = {"min": np.fmin, "max": np.fmax}
 _OF_NANS = {"min": np.minimum, "max": np.maximum}
 
 
 def reducing(binder: Binder, rows: Rows, result: Rows) -> Reduce:
-    """Return what reduces the registers of a load into another one."""
+    """Return a function that reduces the registers of a load to their minimum or maximum."""
     words = binder.instruction.opcode
     operation = next((word for word in words if word in _OF_NUMBERS), None)
     dtype = next((_TYPES[word] for word in words if word in _TYPES), None)

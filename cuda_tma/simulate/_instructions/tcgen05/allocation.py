@@ -1,4 +1,4 @@
-"""``tcgen05.alloc``, ``tcgen05.dealloc`` and ``tcgen05.relinquish_alloc_permit``, by whole warps."""
+"""The instructions ``tcgen05.alloc``, ``.dealloc`` and ``.relinquish_alloc_permit``, which whole warps execute."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from ._operations import ctas_of_group
 
 SECTION = "TensorCore 5th Generation Instructions: tcgen05.{}"
 _WORD = np.dtype(np.uint32)
-Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]  # a warp and its CTAs: False if it must wait
+Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]  # takes a warp and its CTAs; returns False if it must wait
 
 
 def _by_warps(binder: Binder, act: Act) -> Step:
-    """Let each whole warp do something, with a warp of the other CTA if the instruction names a pair."""
+    """Bind an action of each whole warp; with ``.cta_group::2``, a warp of each CTA of the pair takes part."""
     by, pc, name = binder.instruction, binder.pc, binder.instruction.opcode[1]
     is_pair = ctas_of_group(by) == 2
 
     def met(group: Group, warp: np.ndarray) -> list[np.ndarray]:
-        """Return the warps that go on together; none if this one waits."""
+        """Return the warps that continue together; the list is empty if this warp must wait for the other CTA."""
         parts = group.parts
         if not is_pair:
             return [warp]
@@ -69,7 +69,7 @@ def _warps_of(lanes: np.ndarray) -> list[np.ndarray]:
 
 @instruction("tcgen05.alloc", section=SECTION.format("alloc"), moves=True)
 def alloc(binder: Binder) -> Step:
-    """``tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [address], columns;``"""
+    """Bind ``tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [address], columns;``."""
     by, (where, count) = binder.instruction, binder.instruction.operands
     address, columns = binder.address(where), binder.read(count, U32)
 
@@ -93,7 +93,7 @@ def alloc(binder: Binder) -> Step:
 
 
 def _put(group: Group, by: Instruction, address: Address64, warp: np.ndarray, place: int) -> None:
-    """Write the address of columns to shared memory."""
+    """Write the address of the allocated columns to shared memory."""
     memory, size, lane = group.parts.memory, _WORD.itemsize, warp[:1]
     positions = memory.in_shared(space_of(by.opcode), lane, address(group, lane), size, size)
     group.parts.events.tell(ColumnsAllocated(warp, by, int(positions[0])))
@@ -102,7 +102,7 @@ def _put(group: Group, by: Instruction, address: Address64, warp: np.ndarray, pl
 
 @instruction("tcgen05.dealloc", section=SECTION.format("dealloc"), moves=True)
 def dealloc(binder: Binder) -> Step:
-    """``tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns;``"""
+    """Bind ``tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns;``."""
     by, (where, count) = binder.instruction, binder.instruction.operands
     address, columns = binder.read(where, U32), binder.read(count, U32)
 
@@ -130,7 +130,7 @@ def relinquish(binder: Binder) -> Step:
 
 
 def _same(read: Read, group: Group, lanes: np.ndarray) -> int:
-    """Return the value of all lanes."""
+    """Return the value of an operand that must be equal in all lanes."""
     values = np.broadcast_to(read(group, lanes), lanes.shape)
     if (values != values[0]).any():
         raise Fault("fault", "the threads of a warp give different operands to one instruction of the warp", lanes)

@@ -1,4 +1,4 @@
-"""``tcgen05.commit``: an arrival at an mbarrier after all operations that the thread has issued."""
+"""The instruction ``tcgen05.commit``: an arrival at an mbarrier after all operations that the thread has issued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .allocation import SECTION
 
 @instruction("tcgen05.commit", section=SECTION.format("commit"))
 def commit(binder: Binder) -> Step:
-    """``tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64 [bar]{, mask};``"""
+    """Bind ``tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64``."""
     where, *masks = binder.instruction.operands
     address = _address(binder, where)
     mask = binder.read(masks[0], U32) if masks else None
@@ -41,14 +41,14 @@ def commit(binder: Binder) -> Step:
 
 
 def _address(binder: Binder, operand: Operand) -> Read:
-    """Return shared addresses, of an operand that is one, or a generic one."""
+    """Return a reader of shared addresses for an operand with a shared or a generic address."""
     found = binder.address(operand) if isinstance(operand, Address) else binder.read(operand, I64)
     window = 0 if space_of(binder.instruction.opcode) else WINDOWS["shared::cluster"]
     return lambda group, lanes: found(group, lanes) - window
 
 
 def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
-    """Return where the mbarriers lie: one, or that at the same offset of each CTA of a mask."""
+    """Return the positions of the mbarriers: one, or for a mask the same offset in each of its CTAs."""
     ctas = issue.parts.geometry.cluster_ctas
     ranks = [] if mask is None else [rank for rank in range(16) if mask >> rank & 1]
     if ranks and ranks[-1] >= ctas:
@@ -59,7 +59,7 @@ def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
 
 
 def _begin(issue: Issue, positions: list[int]) -> None:
-    """Let the arrival take its turn in the pipe, so that those of one thread come in the order of their commits."""
+    """Add the arrival to the pipe, so that arrivals of one thread have the order of their commits."""
     parts, event = issue.parts, OperationCommitted(issue.lanes, issue.instruction, positions)
     parts.events.tell(event)
     pipes, cta = parts.tensor_memory.pipes, int(parts.geometry.cta_of_lane[issue.lane])

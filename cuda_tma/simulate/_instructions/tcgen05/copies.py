@@ -1,4 +1,4 @@
-"""``tcgen05.cp``, from shared to tensor memory, and ``tcgen05.shift``; in the pipe of their CTA."""
+"""The instructions ``tcgen05.cp``, from shared to tensor memory, and ``tcgen05.shift``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY_LANE = tuple(range(8))
 
 @instruction("tcgen05.cp", section=SECTION.format("cp"))
 def cp(binder: Binder) -> Step:
-    """``tcgen05.cp.cta_group.shape{.multicast} [address], descriptor;``"""
+    """Bind ``tcgen05.cp.cta_group.shape{.multicast} [address], descriptor;``."""
     where, source = binder.instruction.operands
     address, descriptor, shape = binder.address(where), binder.read(source, U64), copy_shape_of(binder.instruction)
 
@@ -58,7 +58,7 @@ def _copy(issue: Issue, shape: CopyShape, address: int, source: SharedMatrix) ->
 
 @instruction("tcgen05.shift", section=SECTION.format("shift"))
 def shift(binder: Binder) -> Step:
-    """``tcgen05.shift.cta_group.down [address];``"""
+    """Bind ``tcgen05.shift.cta_group.down [address];``."""
     address = binder.address(binder.instruction.operands[0])
     if "down" not in binder.instruction.opcode:
         raise binder.unsupported("in this direction")

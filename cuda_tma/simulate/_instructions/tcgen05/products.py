@@ -1,7 +1,7 @@
-"""``tcgen05.mma``: one thread multiplies matrices from shared and tensor memory; the sums lie in tensor memory.
+"""The instruction ``tcgen05.mma``, by which one thread multiplies matrices, with sums in tensor memory.
 
-A product takes effect in its turn among the operations that its CTA has issued, when one of them is completed: in the
-order ``early`` at the commit, in others at any moment up to the wait for it.
+A product takes effect in its turn among the operations that its CTA has issued. In the order ``early`` this happens at
+the commit, in other orders at any time up to the wait for the commit.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from ._operations import SharedMatrix, begin, ctas_of, ctas_of_group, pieces_of
 from .allocation import SECTION
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")
-_A_COLUMNS = 8  # of A in tensor memory: 32 bytes of K
+_A_COLUMNS = 8  # the columns of A in tensor memory: 32 bytes along K
 _UNKNOWN = {"sp", "ashift", "block_scale", "scale_vec"}
 
 
 @instruction("tcgen05.mma", section=SECTION.format("mma"))
 def mma(binder: Binder) -> Step:
-    """``tcgen05.mma{.ws}.cta_group.kind [d], a, b, form, {masks,} enable_input_d{, scale};``"""
+    """Bind ``tcgen05.mma{.ws}.cta_group.kind [d], a, b, form, {masks,} enable_input_d{, scale};``."""
     return Products(binder).step
 
 
 class Products:
-    """The ``tcgen05.mma`` at one place of a function."""
+    """The ``tcgen05.mma`` at one statement of a function, which issues a product for each thread."""
 
     def __init__(self, binder: Binder):
         self._binder, words = binder, binder.instruction.opcode
@@ -67,7 +67,7 @@ class Products:
             return 0
         (given,) = scale
         if self._is_stationary and isinstance(given, Immediate) and given.value == 0:
-            return 0  # no mask of columns
+            return 0  # the operand is not a mask of columns
         if not isinstance(given, Immediate) or self._kind not in ("f16", "tf32") or self._is_stationary:
             raise self._binder.unsupported("a mask of columns, or a scale of D")
         return given.value
@@ -105,7 +105,7 @@ class Products:
 
 @dataclass(slots=True)
 class Product:
-    """One product: the operands of a thread.
+    """One product with the operands of a thread.
 
     Attributes
     ----------
@@ -118,13 +118,13 @@ class Product:
     left : SharedMatrix or None
         A in shared memory.
     right : SharedMatrix
-        B.
+        B in shared memory.
     enable : bool
-        Whether D is added.
+        Whether the product is added to D; otherwise it replaces D.
     keeps : numpy.ndarray or None, uint32 [CTA, 4]
-        A bit for each lane that keeps its sums; None if none does.
+        A bit for each lane whose sums do not change; None if all sums change.
     scale : int
-        D is multiplied by 2 to minus this.
+        The product is added to D * 2**-scale.
     """
 
     issue: Issue
@@ -139,7 +139,7 @@ class Product:
     scale: int
 
     def check(self) -> None:
-        """Raise a fault if D begins at a lane where it cannot."""
+        """Raise a fault if D begins at an invalid lane."""
         lane, form = split(self.d)[0], self.form
         half = form.m == 64 and form.ctas == 1 and not form.is_stationary
         if lane not in ((0, 16) if half else (0,)):
@@ -153,7 +153,7 @@ class Product:
             )
 
     def touches(self) -> Iterator[Touch]:
-        """Yield the cells that it uses."""
+        """Yield the cells of tensor memory that the product accesses."""
         (lane, column), blocks = split(self.d), blocks_of(self.form)
         lanes = np.concatenate([block.lanes for block in blocks])
         for cta in self.ctas:
@@ -162,10 +162,10 @@ class Product:
                 yield Touch(cta, first, _A_COLUMNS, groups_of(lanes + start), True, False)
             yield Touch(cta, column, blocks[0].columns, groups_of(lanes + lane), self.enable, True)
 
-    # ---- when it takes effect ----
+    # ---- the effect of the product ----
 
     def run(self) -> None:
-        """Multiply in all CTAs."""
+        """Multiply the matrices in all CTAs of the product."""
         form = self.form
         halves = [matrix_of(self.right.read(cta), form.b_type, form.b_mn_major, form.b_negative) for cta in self.ctas]
         right = halves[0] if form.ctas == 1 else np.concatenate(halves)
@@ -179,7 +179,7 @@ class Product:
     def _block(
         self, cta: int, block: Block, left: np.ndarray | None, right: np.ndarray, keeps: np.ndarray | None
     ) -> None:
-        """Multiply for one block of sums."""
+        """Multiply the matrices for one block of the sums."""
         cells, (lane, column), form = self.issue.parts.tensor_memory.cells[cta], split(self.d), self.form
         lanes = block.lanes + lane
         a = self._in_lanes(cells, block) if left is None else left
@@ -195,7 +195,7 @@ class Product:
         place[:, lanes] = found
 
     def _in_lanes(self, cells: np.ndarray, block: Block) -> np.ndarray:
-        """Return the rows of A that lie in the lanes of a block."""
+        """Return the rows of A in the lanes of a block."""
         lane, column = split(self.a)
         some = cells[column : column + _A_COLUMNS, block.lanes + lane]
         return matrix_in_lanes(some, self.form.a_type, self.form.a_negative)
