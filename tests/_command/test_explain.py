@@ -219,6 +219,12 @@ def test_a_line_of_deep_gemm(capsys):
     assert "Not in the text, usual values assumed: data_type, global_address." in out
 
 
+@pytest.mark.parametrize(("swizzle", "element_bytes", "maps"), [(128, 2, 1), (48, 2, 0), (128, 3, 0)])
+def test_a_line_of_deep_gemm_with_an_unknown_size_is_not_a_map(swizzle, element_bytes, maps):
+    line = "Making TMA desc: global memory: 7168 4096, shared memory: 64 64, outer stride: 7168, swizzle: "
+    assert len(read_posted(f"{line}{swizzle} (base: 0), elem size: {element_bytes}").maps) == maps
+
+
 def test_the_drivers_own_names(capsys):
     text = """cuTensorMapEncodeTiled(tensorDataType=CU_TENSOR_MAP_DATA_TYPE_FLOAT16, tensorRank=2,
         globalAddress=0x7f0000000008, globalDim=[64, 64], globalStrides=[128], boxDim=[64, 64], elementStrides=[1, 1],

@@ -6,6 +6,7 @@ import ctypes
 import gc
 import threading
 from types import SimpleNamespace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -327,3 +328,61 @@ def test_the_buffer_is_emptied_when_more_than_half_is_full(fake, kernel, more):
         synchronize(STREAM)
     head = np.frombuffer(fake.pinned[0], np.uint8)[: memory.HEAD.itemsize].view(memory.HEAD)
     assert int(head["count"][0]) == (0 if more else count)
+
+
+def test_two_threads_that_arm_first_share_one_memory(fake):
+    """The second thread arms while the first one allocates, and waits until the first one is ready."""
+    allocate, other = fake.cuMemHostAlloc, threading.Thread(target=lambda: watchdog.arm(FakeKernel(), "", "b.cu", 1))
+
+    def interrupted(size, flags):
+        if other.ident is None:
+            other.start()
+            other.join(0.05)
+        return allocate(size, flags)
+
+    fake.cuMemHostAlloc = interrupted
+    watchdog.arm(FakeKernel(), "", "a.cu", 1)
+    other.join()
+    assert len(fake.pinned) == len(watchdog._watches) == 1
+
+
+@pytest.mark.parametrize("use", ["arm", "armed"])
+def test_another_thread_waits_while_armed_kernels_are_read_or_changed(fake, kernel, use):
+    """A thread that changes a dictionary during its iteration would raise an error in the iterating thread."""
+    (watch,) = watchdog._watches.values()
+    kernels, held = [FakeKernel()], []
+
+    class Guarded(WeakKeyDictionary):
+        def values(self):
+            held.append(watch._lock.locked())
+            return super().values()
+
+        def __setitem__(self, key, value):
+            held.append(watch._lock.locked())
+            super().__setitem__(key, value)
+
+    watch._armed = Guarded(watch._armed)
+    held.clear()
+    if use == "arm":
+        watch.arm(kernels[0], ctypes.addressof(fake.device), memory.Watched("gemm"), 1.0)
+    else:
+        assert len(watch.armed) == 1
+    assert held == [True]
+
+
+def test_a_lost_context_with_a_report(fake, kernel):
+    """Nothing is written to the memory of a lost context: the write would fail, and hide the report."""
+    write(fake)
+    fake.answers = [real.CUresult.CUDA_ERROR_LAUNCH_FAILED]
+    fake.cuMemcpyHtoDAsync = lambda *_: (real.CUresult.CUDA_ERROR_LAUNCH_FAILED,)
+    with pytest.raises(KernelHang, match="the context is lost: CUDA_ERROR_LAUNCH_FAILED"):
+        synchronize(STREAM)
+
+
+@pytest.mark.parametrize(("handle", "current"), [(0, True), (1, True), (2, True), (3, False)])
+def test_a_default_stream_is_of_the_current_context(fake, kernel, handle, current):
+    """The driver returns no context for CU_STREAM_LEGACY (1) and CU_STREAM_PER_THREAD (2)."""
+    asked = []
+    fake.cuStreamGetCtx = lambda stream: asked.append(int(stream)) or (OK, real.CUcontext(1))
+    synchronize(SimpleNamespace(__cuda_stream__=(0, handle)))
+    assert asked == ([] if current else [handle])

@@ -154,6 +154,7 @@ def test_ldmatrix_gives_the_operands_of_mma():
     assert compared("ldmatrix.x2:b16", "mma.a:f16").equal and compared("ldmatrix.x1:b16", "mma.b:f16").equal
     turned = compared("ldmatrix.x4.trans", "mma.a:bf16")
     assert turned.same.sum() == 32 and turned.exchange.within == 32 and turned.exchange.values is None
+    assert "of its warp: by shuffles, or through shared memory" in str(turned)
 
 
 def test_stmatrix_takes_the_sums_of_wgmma_in_pairs():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 
 import numpy as np
 import pytest
@@ -274,3 +275,29 @@ def test_an_exception_in_the_block_ends_the_watch(gpu, error):
         assert own[0] != cuda_tma.launch and own[1] != cuda_tma.prepare
         raise error
     assert own == (cuda_tma.launch, cuda_tma.prepare)
+
+
+def test_another_thread_launches_after_the_comparison(gpu, twice):
+    """The second thread would change the memory that the first one compares."""
+    kernel, tensor_map, out, _ = twice
+    compute, order = gpu.run, []
+
+    def launch():
+        cuda_tma.launch(STREAM, ONE_WARP, kernel, tensor_map, out.ctypes.data)
+
+    other = threading.Thread(target=launch)
+
+    def run():
+        order.append(threading.current_thread() is other)
+        compute()
+        if other.ident is None:
+            other.start()
+            other.join(0.05)
+        order.append(threading.current_thread() is other)
+
+    gpu.run = run
+    with simulate.watch() as found:
+        launch()
+        other.join()
+    assert order == [False, False, True, True]
+    assert [watched.differences for watched in found] == [(), ()]

@@ -38,6 +38,7 @@ extern "C" int printf(const char*, ...);
 extern "C" __global__ void prints() {
     printf("%s|%10s|%a %a %a %A\n", (const char*)nullptr, (const char*)nullptr, 1.0, -0.15625, 0.0, 1.0 / 3);
     printf("%hd %hu %hhd %hhu %#o %#x\n", 70000, 70000, 300, -1, 8, 255);
+    printf("%c%c%3c|\n", 'a', 256 + 'b', 'c');
 }
 
 extern "C" __global__ void numbers(int i, float f, bool b, unsigned long long l, float* o) {
@@ -79,9 +80,10 @@ def test_sixteen_bytes_are_compared_as_bits(launched):
 
 
 def test_printf_as_cuda_has_it(launched):
-    first, second = launched("prints", 1).output.splitlines()
+    first, second, third = launched("prints", 1).output.splitlines()
     assert first == "(null)|    (null)|0x1p+0 -0x1.4p-3 0x0p+0 0X1.5555555555555P-2"
     assert second == "4464 4464 44 255 010 0xff"
+    assert third == "ab  c|"
 
 
 def test_arguments_of_every_kind(launched):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cuda_tma import simulate
 from cuda_tma.simulate import Config
+from cuda_tma.simulate._machine.repetition import Repetition
 
 SOURCE = r"""
 extern "C" __global__ void polls(volatile int* out) { while (out[0] == 0) {} }
@@ -99,3 +101,13 @@ def test_polling_a_phase_that_does_not_complete_is_a_wait(gpu, order):
     assert "32 of 160 bytes are missing" in finding.message or "128 of 160" in finding.message
     look = next(i for i, text in enumerate(SOURCE.splitlines(), 1) if "// LOOK" in text)
     assert look - 1 <= finding.source[0].line <= look
+
+
+def test_a_state_counts_only_after_every_group_has_run():
+    """Three groups have equal states, and the last of them may change memory when it runs."""
+    standing = [(None, pc, np.zeros(1, np.int64)) for pc in range(3)]
+    scheduler = SimpleNamespace(standing=lambda: standing)
+    nothing = SimpleNamespace(writeable=tuple, all=tuple)
+    runtime = SimpleNamespace(printed=0, heap=())
+    looks = Repetition(np.ones(96, bool), runtime, scheduler, nothing, nothing)
+    assert [looks.found() for _ in range(4)] == [False, False, False, True]
