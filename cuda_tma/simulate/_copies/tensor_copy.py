@@ -71,7 +71,7 @@ def params_at(issue: Issue, address: int) -> Params:
             lanes,
         )
     start = int(positions[0])
-    issue.observe("read", "global", positions + getattr(buffer, "start", 0), MAP_BYTES, proxy="tensormap")
+    issue.observe("read", "global", positions + buffer.start, MAP_BYTES, proxy="tensormap")
     return _decoded(buffer.bytes[start : start + MAP_BYTES].tobytes())
 
 

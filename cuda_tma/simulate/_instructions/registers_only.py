@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._ptx import Operand, Register
-from .._pure import Pure, lookup
+from .._ptx import Immediate, Operand, Register
+from .._pure import Pure, immediate, lookup
 from .._sync.warp_sync import WHOLE, when_together
 from .._warps.binder import BOOL, Binder, Read, dtype_of
 from .._warps.code import Outcome, Step
@@ -49,7 +49,7 @@ def _bind(binder: Binder, pure: Pure) -> Step:
 
 
 def _bind_lanes(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
+    reads = [_read(binder, operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
     compute = pure.compute
     if len(writes) != 1:
@@ -61,30 +61,70 @@ def _bind_lanes(binder: Binder, pure: Pure, results: list[Operand], sources: lis
                 write(group, lanes, value)
 
         return several
+    place = _place(binder, results[0], pure.results[0])
+    if place is not None and (step := _in_place(binder, pure, sources, reads, *place)) is not None:
+        return step
     (write,) = writes
-    if len(reads) == 1:
-        (only,) = reads
-        return lambda group, lanes: write(group, lanes, compute(only(group, lanes)))
-    if len(reads) == 2:
-        a, b = reads
-        place = _place(binder, results[0], pure)
-        if place is not None:
-            view, row = place
-
-            def in_place(group: Group, lanes: Lanes) -> None:
-                group.views[view][row, lanes] = compute(a(group, lanes), b(group, lanes))
-
-            return in_place
-        return lambda group, lanes: write(group, lanes, compute(a(group, lanes), b(group, lanes)))
     return lambda group, lanes: write(group, lanes, compute(*[read(group, lanes) for read in reads]))
 
 
-def _place(binder: Binder, result: Operand, pure: Pure) -> tuple[int, int] | None:
-    """Return the row of a result's register if the result can be written directly to it; otherwise None."""
-    if not isinstance(result, Register):
+def _read(binder: Binder, operand: Operand, dtype: np.dtype) -> Read:
+    """Return the value of an operand."""
+    if not isinstance(operand, Immediate):
+        return binder.read(operand, dtype)
+    value = _number(operand, dtype)
+    return lambda group, lanes: value
+
+
+def _number(operand: Immediate, dtype: np.dtype) -> np.ndarray:
+    """Return a number as an array, for which NumPy takes half the time of a scalar."""
+    value = np.array(immediate(operand, dtype))
+    value.flags.writeable = False
+    return value
+
+
+def _in_place(
+    binder: Binder, pure: Pure, sources: list[Operand], reads: list[Read], view: int, row: int
+) -> Step | None:
+    """Return the step of one to three sources, whose result is written into the row of a register."""
+    compute, first = pure.compute, _place(binder, sources[0], pure.sources[0]) if sources else None
+    if len(reads) == 1:
+        (only,) = reads
+
+        def one(group: Group, lanes: Lanes) -> None:
+            group.views[view][row, lanes] = compute(only(group, lanes))
+
+        return one
+    if len(reads) == 2 and first is not None and isinstance(sources[1], Immediate):
+        (of, at), value = first, _number(sources[1], pure.sources[1])
+
+        def with_number(group: Group, lanes: Lanes) -> None:
+            views = group.views
+            views[view][row, lanes] = compute(views[of][at, lanes], value)
+
+        return with_number
+    if len(reads) == 2:
+        a, b = reads
+
+        def two(group: Group, lanes: Lanes) -> None:
+            group.views[view][row, lanes] = compute(a(group, lanes), b(group, lanes))
+
+        return two
+    if len(reads) == 3:
+        a, b, c = reads
+
+        def three(group: Group, lanes: Lanes) -> None:
+            group.views[view][row, lanes] = compute(a(group, lanes), b(group, lanes), c(group, lanes))
+
+        return three
+    return None
+
+
+def _place(binder: Binder, operand: Operand, dtype: np.dtype) -> tuple[int, int] | None:
+    """Return the view and the row of a register that has the size of a dtype; otherwise None."""
+    if not isinstance(operand, Register):
         return None
-    (dtype,) = pure.results
-    size, row = binder.row(result, dtype)
+    size, row = binder.row(operand, dtype)
     return (VIEW[dtype], row) if size == dtype.itemsize or dtype == BOOL else None
 
 

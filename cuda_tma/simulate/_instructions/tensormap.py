@@ -79,7 +79,7 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
     memory, at = issue.parts.memory, np.array([address])
     memory.check_aligned(issue.lanes, at, MAP_BYTES)
     ((_, buffer, positions, found),) = memory.pieces(space, issue.lanes, at, MAP_BYTES, writes=kind == "write")
-    issue.observe(kind, found, positions + getattr(buffer, "start", 0), MAP_BYTES)
+    issue.observe(kind, found, positions + buffer.start, MAP_BYTES)
     return buffer.bytes[int(positions[0]) : int(positions[0]) + MAP_BYTES]
 
 

@@ -19,6 +19,7 @@ from .memory import Memory, Piece
 __all__ = ["load", "observe", "store"]
 
 _ORDERED = frozenset({"relaxed", "acquire", "release", "volatile", "acq_rel"})
+_SHIFTS = {1 << shift: shift for shift in range(5)}  # of a position, by the bytes of an element
 
 
 class Loading(Protocol):
@@ -63,11 +64,15 @@ def load(
 def _loaded(pieces: list[Piece], dtype: np.dtype, elements: int, number: int) -> list[np.ndarray]:
     if len(pieces) == 1:
         ((_, buffer, positions, _),) = pieces
-        items, view = positions // dtype.itemsize, buffer.typed(dtype)
-        return [view[items + i] if i else view[items] for i in range(elements)]
+        view = buffer.typed(dtype)
+        if number == 1:
+            at = positions.item() // dtype.itemsize
+            return [view[at + i : at + i + 1].copy() for i in range(elements)]
+        items = positions >> _SHIFTS[dtype.itemsize]
+        return [view[items]] if elements == 1 else [view[items + i] for i in range(elements)]
     values = [np.empty(number, dtype) for _ in range(elements)]
     for chosen, buffer, positions, _ in pieces:
-        items, view = positions // dtype.itemsize, buffer.typed(dtype)
+        items, view = positions >> _SHIFTS[dtype.itemsize], buffer.typed(dtype)
         for i, value in enumerate(values):
             value[chosen] = view[items + i]
     return values
@@ -83,9 +88,15 @@ def store(
     if group.parts.events.observer is not None:
         observe(group, "write", lanes, pieces, size, by, values)
     for piece in pieces:
-        items, view = piece.positions // dtype.itemsize, piece.buffer.typed(dtype)
+        view = piece.buffer.typed(dtype)
+        if len(piece.positions) == 1:
+            at = piece.positions.item() // dtype.itemsize
+            for i, value in enumerate(values):
+                view[at + i : at + i + 1] = piece.of(value)
+            continue
+        items = piece.positions >> _SHIFTS[dtype.itemsize]
         for i, value in enumerate(values):
-            view[items + i] = piece.of(value)
+            view[items + i if i else items] = piece.of(value)
 
 
 def observe(
@@ -99,23 +110,31 @@ def observe(
     expected: np.ndarray | None = None,
 ) -> None:
     """Tell the observer of accesses by the generic proxy."""
-    observer = group.parts.events.observer
+    parts, given = group.parts, expected
+    observer, has_reserved = parts.events.observer, parts.program.shared_first != SHARED_START
     for piece in pieces:
-        some = lanes if piece.chosen is None else as_array(lanes)[piece.chosen]
-        if piece.space == "local":
-            group.parts.local_use.note(group, kind, some, piece, size_bytes, by)
-        elif observer is not None and not _is_of_the_system(group, piece, by):
-            start = getattr(piece.buffer, "start", 0)
-            positions = piece.positions + start if start else piece.positions
+        chosen, buffer, positions, space = piece
+        some = lanes if chosen is None else as_array(lanes)[chosen]
+        if space == "local":
+            parts.local_use.note(group, kind, some, piece, size_bytes, by)
+            continue
+        if observer is None or (has_reserved and _is_of_the_system(group, piece, by)):
+            continue
+        if space == "global":
+            positions = positions + buffer.start
+        if chosen is None:
+            written = values
+        else:
             written = None if values is None else [piece.of(value) for value in values]
-            compared = None if expected is None else piece.of(expected)
-            what = kind, "generic", None, some, piece.space, positions, size_bytes, by
-            observer.access(Access(*what, values=written, expected=compared))
+            given = None if expected is None else piece.of(expected)
+        observer.access(
+            Access(kind, "generic", None, some, space, positions, size_bytes, by, None, written, None, given)
+        )
 
 
 def _is_of_the_system(group: Group[Loading], piece: Piece, by: Instruction) -> bool:
-    """Plain accesses of a library to shared memory that the system reserves: how it orders them is its own."""
-    if piece.space != "shared" or group.parts.program.shared_first == SHARED_START or by.opcode[0] == "atom":
+    """Return whether a library accesses shared memory that the system reserves, whose order is the library's."""
+    if piece.space != "shared" or by.opcode[0] == "atom":
         return False
     offsets = piece.positions % group.parts.memory.shared_pitch
     return bool((offsets < SHARED_START).all()) and _ORDERED.isdisjoint(by.opcode)

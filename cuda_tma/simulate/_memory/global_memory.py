@@ -24,6 +24,7 @@ class Buffer:
     """Bytes, and typed looks at them."""
 
     __slots__ = ("_views", "bytes")
+    start = 0  # the number of its first byte
 
     def __init__(self, data: np.ndarray):
         self.bytes = data
@@ -115,8 +116,12 @@ class GlobalMemory:
 
     def find(self, address: int) -> Segment | None:
         """The segment that an address lies in."""
-        found = self.before(address)
-        return found if found is not None and address < found.stop else None
+        starts, segments = self._table
+        at = bisect_right(starts, address) - 1
+        if at < 0:
+            return None
+        found = segments[at]
+        return found if address < found.start + len(found.bytes) else None
 
     def before(self, address: int) -> Segment | None:
         """The last segment that begins at an address or before it."""

@@ -62,6 +62,8 @@ from .checks.shared_races import SharedRaceChecker
 from .checks.tensor_maps import TensorMaps
 from .checks.tensor_memory import TensorMemoryUses
 from .checks.undefined import UndefinedReads
+from .checks.uses import Uses
+from .checks.volatiles import VolatileLoads
 from .model.barriers import Barriers
 from .model.clocks import CLUSTER, GPU, Clocks, scope_of
 from .model.global_shadow import GlobalShadow
@@ -153,13 +155,15 @@ class Sanitizer:
             self._row.begin(memory.all_global, self._waited, self._collector)
         self._together = Collectives(geometry, self._clocks, self._collector)
         self._undefined = UndefinedReads(self._collector, self._pitch)
-        judges = self._history, facts, self._remote, self._together, self._undefined
+        volatiles = VolatileLoads(parts.program, self._shadow, self._collector)
+        self._uses = Uses(self._collector, volatiles)
+        judges = self._history, facts, self._remote, self._together, self._undefined, self._uses, volatiles
         self._shared_races = SharedRaceChecker(
             parts, self._clocks, self._shadow, self._collector, *judges, self._strict
         )
         self._inits = InitChecker(self._clocks, self._collector, self._history, self._strict)
         judging = self._barriers, self._shared_races, self._inits, self._exits, self._history
-        self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging)
+        self._mbarriers = MbarrierUses(parts, self._clocks, self._collector, *judging, self._uses)
         self._tensor = TensorMemoryUses(parts, self._clocks, self._operations, self._collector, *judging)
         self._global = GlobalShadow(memory.all_global, self._clocks, unit_bytes_of(parts.program, "global"))
         self.racing = RacingReads(self._watched, self._clocks, self._global, self._collector)
@@ -330,11 +334,11 @@ class Sanitizer:
         if access.actor is not None:
             self._by_operation(access, cast(IssueRecord, access.actor))
             return
-        lanes, by = as_array(access.lanes), access.instruction
-        self._history.touch(access.lanes, self._collector.site(by))
-        if access.kind == "atomic" or self._shared_races.strength(by):
-            self._locations.sync("shared", lanes, access.positions, by)
-        self._shared_races.by_threads(lanes, access.positions, access.size_bytes, access.kind, by, access.values)
+        lanes, use = as_array(access.lanes), self._uses.of(access.instruction, access.kind)
+        self._history.touch(access.lanes, use.site)
+        if use.is_strong:
+            self._locations.sync("shared", lanes, access.positions, use.instruction)
+        self._shared_races.by_threads(lanes, access.positions, access.size_bytes, use, access.values)
 
     def _by_operation(self, access: Access, mark: IssueRecord) -> None:
         slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
@@ -348,18 +352,19 @@ class Sanitizer:
         """Check an access to global memory by threads or by an operation."""
         if access.proxy == "tensormap" or not access.size_bytes:
             return
-        strong = self._shared_races.strength(access.instruction) == STRONG
+        use = self._uses.of(access.instruction, access.kind, "global")
+        strong = use.strength == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
         area = self._global.area(int(access.positions[0]))  # also keeps the initial bytes
         if self._watched:
             self.racing.access(access)
-        if access.actor is None and (strong or access.kind == "atomic"):
+        if access.actor is None and use.is_strong:
             self._global_races.by_strong_threads(area, access)
-            if {"acquire", "acq_rel"} & {*access.instruction.opcode}:
+            if use.acquires:
                 self._history.hear(access.lanes, access.instruction)
         elif access.actor is None:
-            self._global_races.by_threads(area, access)
+            self._global_races.by_threads(area, access, use)
         elif not strong:
             mark = cast(IssueRecord, access.actor)
             column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))

@@ -8,6 +8,7 @@ is an ascending array of lane numbers. Both index a row of registers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ __all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "each", "
 __all__ += ["warps_of"]
 
 WARP, WARPGROUP = 32, 128
+_MOST_KEPT = 1024  # lanes of an array that is made once
 Lanes = slice | np.ndarray
 
 
@@ -31,8 +33,18 @@ def selected(lanes: np.ndarray) -> Lanes:
 
 
 def as_array(lanes: Lanes) -> np.ndarray:
-    """Return the numbers of lanes as an ascending array."""
-    return np.arange(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes
+    """Return the numbers of lanes as an ascending array, which does not change."""
+    if not isinstance(lanes, slice):
+        return lanes
+    numbers = lanes.start, lanes.stop, lanes.step
+    return _kept(*numbers) if lanes.stop - lanes.start <= _MOST_KEPT else np.arange(*numbers)
+
+
+@lru_cache(maxsize=1024)
+def _kept(start: int, stop: int, step: int | None) -> np.ndarray:
+    numbers = np.arange(start, stop, step)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def stretches(lanes: Lanes) -> list[slice]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cuda_tma.simulate._sanitize.model._stamps import Stamps
+from cuda_tma.simulate._sanitize.model._stamps import ClockRows, Stamps
 from cuda_tma.simulate._sanitize.model.clocks import Known
 from cuda_tma.simulate._sanitize.model.shadow import READERS, STRONG, WEAK, Shadow, stamps_of
 
@@ -98,17 +98,21 @@ def test_timed_cells_compare_clusters_by_time():
         cells = Stamps(*(np.zeros((3, 8), dtype) for dtype in (np.int64, np.int32, np.int64)))
         clocks, warps = np.zeros((1, 8, 6), np.int32), np.zeros((1, 1, 6), np.int32)
         clocks[0, 1, 1], clocks[0, [0, 4], 0] = 2, 1
-        clock = clocks, warps, 0, threads
-        assert cells.touch(*here, *clock, np.array([1]), False, True, False, 0, 6, 7, started) == 1
+        rows = ClockRows(clocks, warps, started, 0, threads)
+        assert cells.touch(*here, rows, np.array([1]), False, True, False, 0, 6, 7) == 1
         clocks[0, lane, column] = value
         read = np.array([lane]), False, False, False, 0, 10, 9
-        assert cells.touch(*here, *clock, *read, started) == taken
+        assert cells.touch(*here, rows, *read) == taken
         assert cells.values[0].any() == bool(taken)
-    assert cells.touch(*here, *clock, np.array([0]), False, False, False, 0, 10, 9, np.array([8, 0])) == 0
+    started[:] = 8, 0
+    assert cells.touch(*here, rows, np.array([0]), False, False, False, 0, 10, 9) == 0
 
 
 def test_touch_refuses_units_outside_the_memory():
     cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
-    clock = np.ones((1, 1, 1), np.int32), np.ones((1, 1, 1), np.int32), 0, 1
+    clock = ClockRows(np.ones((1, 1, 1), np.int32), np.ones((1, 1, 1), np.int32), np.zeros(1, np.int64), 0, 1)
     for first, done in ((-1, 0), (7, 0), (6, 1)):
-        assert cells.touch(np.array([first]), 2, *clock, np.array([0]), False, True, False, -1, 6) == done
+        assert cells.touch(np.array([first]), 2, clock, np.array([0]), False, True, False, -1, 6) == done
+    cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
+    assert cells.touch(np.array([17]), 2, clock, np.array([0]), False, True, False, -1, 6, 0, 7, 3) == 1
+    assert np.flatnonzero(cells.values[2]).tolist() == [3, 4]  # bytes 24 and on

@@ -12,12 +12,14 @@ from ..model.clocks import GPU, Clocks, Known, scope_of
 from ..model.global_shadow import GlobalShadow
 from ..model.locations import Locations
 from ..model.operations import IssueRecord
+from ..model.shadow import TAKEN
 from ..model.strong_shadow import ANY_BYTES, StrongShadow, shapes_of
 from ..model.units import is_strong
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..report.collector import FindingCollector
 from ..report.global_facts import GlobalFacts
 from ..report.global_violations import GlobalSameValue, NonCoherentLoad, NotMorallyStrong
+from .uses import Use
 
 __all__ = ["GlobalRaceChecker"]
 
@@ -49,15 +51,14 @@ class GlobalRaceChecker:
         self._shadow, self._strong, self._clocks, self._collector = shadow, strong, clocks, collector
         self._facts, self._locations, self._strict = facts, locations, strict
 
-    def by_threads(self, area: Area | None, access: Access) -> None:
+    def by_threads(self, area: Area | None, access: Access, use: Use) -> None:
         """Check and record weak accesses through the generic proxy; `area` is None if the array has no shadow."""
         if area is None:
             return
-        lanes, is_coherent = as_array(access.lanes), "nc" not in access.instruction.opcode
-        site = self._collector.site(access.instruction)
-        units = self._shadow.first_units(area, access.positions, access.size_bytes)
-        taken = self._shadow.touch(area, units, lanes, site, access.kind) if is_coherent else 0
-        if taken == 1 or (taken and access.values is None):
+        lanes, is_coherent, site = as_array(access.lanes), use.is_coherent, use.site
+        positions, size = access.positions, access.size_bytes
+        taken = self._shadow.touch(area, positions, size, lanes, site, access.kind) if is_coherent else 0
+        if taken == TAKEN or (taken and access.values is None):
             return
         these = self._these(area, access)
         stamped = site, *self._stamped(these)

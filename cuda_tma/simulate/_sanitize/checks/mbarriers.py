@@ -29,6 +29,7 @@ from .arrivals import Arrivals
 from .exits import ExitChecker
 from .inits import InitChecker
 from .shared_races import SharedRaceChecker
+from .uses import Uses
 
 __all__ = ["MbarrierUses"]
 
@@ -52,7 +53,9 @@ class MbarrierUses:
         inits: InitChecker,
         exits: ExitChecker,
         history: History,
+        uses: Uses,
     ):
+        self._uses = uses
         self._parts, self._collector, self._barriers = parts, collector, barriers
         self._shared_races, self._inits, self._exits, self._history = shared_races, inits, exits, history
         self._pitch = parts.memory.shared_pitch
@@ -89,10 +92,14 @@ class MbarrierUses:
                 assert_never(event)
 
     def _read(self, event: Arrive | ExpectBytes | CompleteBytes | Poll) -> None:
-        self._shared_races.by_threads(as_array(event.lanes), event.positions, _BYTES, _READ, event.instruction)
+        self._use(event, _READ)
 
     def _write(self, event: Init | Invalidate) -> None:
-        self._shared_races.by_threads(as_array(event.lanes), event.positions, _BYTES, _WRITE, event.instruction)
+        self._use(event, _WRITE)
+
+    def _use(self, event: Arrive | ExpectBytes | CompleteBytes | Poll | Init | Invalidate, kind: str) -> None:
+        use = self._uses.of(event.instruction, kind)
+        self._shared_races.by_threads(as_array(event.lanes), event.positions, _BYTES, use)
 
     def _complete(self, position: int) -> None:
         slot = position // self._pitch // self._parts.geometry.cluster_ctas

@@ -11,8 +11,7 @@ from ..._warps.observe import Access
 from ..model.clocks import FENCED, ORDERED, Clocks, Known
 from ..model.history import History
 from ..model.operations import IssueRecord
-from ..model.shadow import COLUMN_BITS, MET, READERS, STRONG, WEAK, Cells, Conflict, Shadow, stamps_of
-from ..model.units import is_strong
+from ..model.shadow import COLUMN_BITS, READERS, STRONG, TAKEN, WEAK, Cells, Conflict, Shadow, stamps_of
 from ..model.values import Values, leaves_as_it_is, same_as
 from ..model.warpgroups import Warpgroups
 from ..report.collector import FindingCollector
@@ -28,6 +27,7 @@ from ..report.violations import RemoteUseAfterExit, UnwrittenSharedMemory
 from .collectives import Collectives
 from .remote import Remote
 from .undefined import UndefinedReads
+from .uses import Use, Uses
 from .volatiles import VolatileLoads
 
 __all__ = ["SharedRaceChecker"]
@@ -51,66 +51,49 @@ class SharedRaceChecker:
         remote: Remote,
         collectives: Collectives,
         undefined: UndefinedReads,
+        uses: Uses,
+        volatiles: VolatileLoads,
         strict: bool,
     ):
         self._parts, self._clocks, self._shadow, self._collector = parts, clocks, shadow, collector
         self._history, self._facts, self._remote, self._strict = history, facts, remote, strict
         self._collectives, self._undefined = collectives, undefined
         self._warpgroups = Warpgroups(clocks)
-        self._volatiles = VolatileLoads(parts.program, shadow, collector)
-        self._strengths: dict[int, int] = {}
-
-    def strength(self, instruction: Instruction) -> int:
-        """Return STRONG for accesses that do not race with each other, such as uses of mbarriers; otherwise WEAK."""
-        found = self._strengths.get(id(instruction))
-        if found is None:
-            found = self._strengths[id(instruction)] = STRONG if is_strong(instruction) else WEAK
-        return found
+        self._uses, self._volatiles = uses, volatiles
 
     # ---- threads ----
 
     def by_threads(
-        self,
-        lanes: np.ndarray,
-        positions: np.ndarray,
-        size_bytes: int,
-        kind: str,
-        instruction: Instruction,
-        values: Values | None = None,
+        self, lanes: np.ndarray, positions: np.ndarray, size_bytes: int, use: Use, values: Values | None = None
     ) -> None:
         """Check and record accesses of threads through the generic proxy.
 
         If each access follows all prior accesses, one call of the shadow suffices.
         """
-        clocks, shadow = self._clocks, self._shadow
-        if (ended := self._remote.access(lanes, positions, instruction, kind)) is not None:
+        clocks, shadow, writes = self._clocks, self._shadow, use.kind != _READ
+        if (ended := self._remote.access(lanes, positions, use.instruction, use.kind)) is not None:
             by, lane, cta = ended
             self._collector.report(RemoteUseAfterExit(now=by, lane=lane, cta=cta))
+        strong, reads = use.is_lenient, use.reads_written
+        done = shadow.touch(positions, size_bytes, clocks, lanes, strong, writes, reads, use.note)
+        if done == TAKEN:
+            return
         units = shadow.units(positions, size_bytes)
-        strong = STRONG if kind == "atomic" else self.strength(instruction)
-        is_lenient = strong and not (kind == _READ and self._volatiles.takes_data(instruction))
-        reads = kind != _WRITE and instruction.opcode[0] != "mbarrier"
-        note = self._collector.site(instruction) << 1 | strong
-        done = shadow.touch(units, clocks, lanes, is_lenient, kind != _READ, reads, note)
         if not done:
-            self._judge(units, lanes, positions, kind, instruction, values)
-        if values is not None and not strong and (not done or done & MET):
-            self._at_once(units, lanes, instruction, values)
+            self._judge(units, lanes, positions, use, values)
+        if values is not None and not use.is_strong:
+            self._at_once(units, lanes, use.instruction, values)
 
-    def _judge(
-        self, units: Cells, lanes: np.ndarray, positions: np.ndarray, kind: str, instruction: Instruction,
-        values: Values | None,
-    ) -> None:  # fmt: skip
+    def _judge(self, units: Cells, lanes: np.ndarray, positions: np.ndarray, use: Use, values: Values | None) -> None:
         """Report the accesses that are unordered with a prior access, and record all of them."""
-        clocks, shadow, site = self._clocks, self._shadow, self._collector.site(instruction)
-        known = clocks.known(clocks.visible)
-        strong = STRONG if kind == "atomic" else self.strength(instruction)
+        clocks, shadow, (instruction, kind, site, *_) = self._clocks, self._shadow, use
+        known, strong = clocks.known(clocks.visible), STRONG if use.is_strong else WEAK
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
             self._after_write(found, lanes, positions, kind, instruction, values)
         elif strong and kind == _READ and (found := self._volatiles.races(units, known, lanes, instruction)):
             self._conflict(found, lanes, kind, instruction)
         stamps = stamps_of(lanes % clocks.threads, clocks.own(lanes))
-        if kind != _WRITE and instruction.opcode[0] != "mbarrier" and (unwritten := shadow.unwritten(units)).any():
+        if use.reads_written and (unwritten := shadow.unwritten(units)).any():
             self._read_unwritten(lanes, units, unwritten, instruction)
         if kind == _READ:
             shadow.read(units, lanes // WARP % READERS, stamps, site, strong)
@@ -217,7 +200,8 @@ class SharedRaceChecker:
             units = shadow.range(int(access.positions[0]), access.size_bytes)
         else:
             units = shadow.units(access.positions, access.size_bytes)
-        site, strong = self._collector.site(access.instruction), self.strength(access.instruction)
+        use = self._uses.of(access.instruction, access.kind)
+        site, strong = use.site, use.strength
         proxy, place = FENCED if access.proxy == "async" else ORDERED, READERS
         if access.kind == _READ:
             place = (column if access.proxy == "async" else mark.lane // WARP) % READERS

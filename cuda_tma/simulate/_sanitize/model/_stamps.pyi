@@ -2,6 +2,12 @@ import numpy as np
 from typing_extensions import disjoint_base
 
 @disjoint_base
+class ClockRows:
+    def __init__(
+        self, rows: np.ndarray, warps: np.ndarray, started: np.ndarray, visible: int, threads: int
+    ) -> None: ...
+
+@disjoint_base
 class Stamps:
     values: np.ndarray
     notes: np.ndarray
@@ -20,12 +26,9 @@ class Stamps:
     ) -> int: ...
     def touch(
         self,
-        first: np.ndarray,
+        positions: np.ndarray,
         each: int,
-        rows: np.ndarray,
-        warps: np.ndarray,
-        visible: int,
-        threads: int,
+        clocks: ClockRows,
         who: np.ndarray,
         strong: bool | int,
         writes: bool,
@@ -33,7 +36,8 @@ class Stamps:
         place: int,
         note: int,
         now: int = 0,
-        started: np.ndarray | None = None,
+        offset: int = 0,
+        shift: int = 0,
     ) -> int: ...
     def operate(
         self,

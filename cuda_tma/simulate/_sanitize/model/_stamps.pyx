@@ -9,6 +9,47 @@ cdef enum:
     UNUSED = 0
     WARP = 32
 
+ctypedef struct Units:
+    # The first unit of each access is (positions[i] + offset) >> shift; an access has `each` units.
+    const int64_t* positions
+    Py_ssize_t count
+    Py_ssize_t each
+    int64_t offset
+    int shift
+
+cdef inline Units units_of(const int64_t[::1] positions, Py_ssize_t each, int64_t offset=0, int shift=0) noexcept nogil:
+    cdef Units units
+    units.positions, units.count = &positions[0], positions.shape[0]
+    units.each, units.offset, units.shift = each, offset, shift
+    return units
+
+cdef inline Py_ssize_t first_of(const Units* units, Py_ssize_t i) noexcept nogil:
+    return (units.positions[i] + units.offset) >> units.shift
+
+cdef class ClockRows:
+    """The clocks of all lanes, as C reads them: every access of threads would otherwise open three arrays again.
+
+    Parameters
+    ----------
+    rows, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
+        The column of a lane among the `threads` columns of threads contains its epoch.
+    started : numpy.ndarray of int64, [slot]
+        The time at which the cluster of each slot began.
+    visible : int
+        The row for earlier accesses; for earlier reads in timed cells it is the first row.
+    threads : int
+    """
+
+    cdef const int32_t[:, :, :] rows
+    cdef const int32_t[:, :, :] warps
+    cdef const int64_t[::1] started
+    cdef int visible
+    cdef Py_ssize_t threads
+
+    def __init__(self, rows, warps, started, int visible, Py_ssize_t threads):
+        self.rows, self.warps, self.started = rows, warps, started
+        self.visible, self.threads = visible, threads
+
 cdef class Stamps:
     """The stamps of accesses to each unit, in several places: those of reads, then that of the last write.
 
@@ -68,23 +109,26 @@ cdef class Stamps:
             Whether strong accesses do not count.
         """
         cdef int place, found = 0
+        cdef Units units = units_of(first, each)
         with nogil:
             for place in range(self._last + 1):
-                if places >> place & 1 and self._is_late(place, first, each, lanes, warps, who, strong, NULL, 1):
+                if places >> place & 1 and self._is_late(place, &units, lanes, warps, who, strong, NULL, 1):
                     found |= 1 << place
         return found
 
     cdef bint _is_late(
-        self, int place, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] lanes,
-        const int32_t[:, :] warps, const int64_t[::1] who, bint strong, const int64_t* started, Py_ssize_t threads
+        self, int place, const Units* units, const int32_t[:, :] lanes, const int32_t[:, :] warps,
+        const int64_t[::1] who, bint strong, const int64_t* started, Py_ssize_t threads
     ) noexcept nogil:
         cdef const int64_t* stamps = &self._values[place, 0]
         cdef Py_ssize_t i, unit
+        cdef Py_ssize_t first
         cdef int64_t stamp, epoch, column, known = UNUSED, known_at = 0, lane = who[0], moment = 0, slot, time
-        for i in range(first.shape[0]):
+        for i in range(units.count):
             if who.shape[0] > 1:
                 lane, known = who[i], UNUSED
-            for unit in range(first[i], first[i] + each):
+            first = first_of(units, i)
+            for unit in range(first, first + units.each):
                 stamp = stamps[unit]
                 if stamp == UNUSED or (strong and self._notes[place, unit] & 1):
                     continue
@@ -107,9 +151,8 @@ cdef class Stamps:
         return False
 
     def touch(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :, :] rows, const int32_t[:, :, :] warps,
-        int visible, Py_ssize_t threads, const int64_t[::1] who, bint strong, bint writes, bint reads, int place,
-        int note, int64_t now=0, const int64_t[::1] started=None
+        self, const int64_t[::1] positions, Py_ssize_t each, ClockRows clocks not None, const int64_t[::1] who,
+        bint strong, bint writes, bint reads, int place, int note, int64_t now=0, int64_t offset=0, int shift=0
     ):
         """Remember accesses of threads, if all conflicting ones happen before them; otherwise do nothing.
 
@@ -117,12 +160,11 @@ cdef class Stamps:
 
         Parameters
         ----------
-        first, each, who, strong
+        positions : numpy.ndarray of int64
+            The first unit of each access, which has `each` units, is ``position + offset >> shift``.
+        who, strong
             As for `late`.
-        rows, warps : numpy.ndarray of int32, [row, lane, column], [row, warp, column]
-            The clocks. The column of a lane among the `threads` columns of threads contains its epoch.
-        visible : int
-            The row for earlier accesses; for earlier reads in timed cells it is the first row.
+        clocks : ClockRows
         reads : bool
             Whether each unit must have been written.
         place : int
@@ -131,64 +173,67 @@ cdef class Stamps:
             The site, doubled, plus one if the accesses are strong.
         now : int
             The present time; only for timed cells.
-        started : numpy.ndarray of int64, [slot]
-            The time at which the cluster of each slot began; only for timed cells.
 
         Returns
         -------
         int
             0 if nothing was done, 1 if all are remembered, 2 if one of them has replaced another.
         """
-        cdef const int64_t* began = &started[0] if started is not None else NULL
+        cdef const int64_t* began = &clocks.started[0] if self._timed else NULL
+        cdef Units units = units_of(positions, each, offset, shift)
         cdef int at, row, looked = 1 << self._last | (self._readers() if writes else 0)
         cdef bint late = False
         cdef int result = 0
         with nogil:
-            if self._holds(first, each) and not (reads and self._is_unwritten(first, each)):
+            if self._holds(&units) and not (reads and self._is_unwritten(&units)):
                 for at in range(self._last + 1):
                     if looked >> at & 1 and not late:
-                        row = visible if at == self._last or not self._timed else 0
-                        late = self._is_late(at, first, each, rows[row], warps[row], who, strong, began, threads)
+                        row = clocks.visible if at == self._last or not self._timed else 0
+                        late = self._is_late(
+                            at, &units, clocks.rows[row], clocks.warps[row], who, strong, began, clocks.threads
+                        )
                 if not late:
-                    result = self._put_own(first, each, rows[0], threads, who, writes, place, note, now)
+                    result = self._put_own(&units, clocks, who, writes, place, note, now)
                     if writes:
-                        self._clear(self._readers(), first, each)
+                        self._clear(self._readers(), &units)
         return result
 
     cdef int _put_own(
-        self, const int64_t[::1] first, Py_ssize_t each, const int32_t[:, :] own, Py_ssize_t threads,
-        const int64_t[::1] who, bint writes, int place, int note, int64_t now
+        self, const Units* units, ClockRows clocks, const int64_t[::1] who, bint writes, int place, int note,
+        int64_t now
     ) noexcept nogil:
-        cdef Py_ssize_t i, unit
+        cdef Py_ssize_t i, unit, first, threads = clocks.threads
         cdef int64_t lane, stamp
         cdef int at
-        for i in range(first.shape[0]):
-            lane = who[i]
-            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
+        for i in range(units.count):
+            lane, first = who[i], first_of(units, i)
+            stamp = <int64_t>clocks.rows[0, lane, lane % threads] << COLUMN_BITS | lane % threads
             at = self._last if writes else place if place >= 0 else <int>(lane // WARP % self._last)
             self.used |= 1 << at
-            self._fill(at, first[i], first[i] + each, stamp, note, now << SLOT_BITS | lane // threads)
-        for i in range(first.shape[0] if writes else 0):
-            lane = who[i]
-            stamp = <int64_t>own[lane, lane % threads] << COLUMN_BITS | lane % threads
-            for unit in range(first[i], first[i] + each):
+            self._fill(at, first, first + units.each, stamp, note, now << SLOT_BITS | lane // threads)
+        for i in range(units.count if writes else 0):
+            lane, first = who[i], first_of(units, i)
+            stamp = <int64_t>clocks.rows[0, lane, lane % threads] << COLUMN_BITS | lane % threads
+            for unit in range(first, first + units.each):
                 if self._values[self._last, unit] != stamp:
                     return 2
                 if self._timed and self._moments[self._last, unit] != (now << SLOT_BITS | lane // threads):
                     return 2
         return 1
 
-    cdef bint _holds(self, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
-        cdef Py_ssize_t i
-        for i in range(first.shape[0]):
-            if first[i] < 0 or first[i] + each > self._values.shape[1]:
+    cdef bint _holds(self, const Units* units) noexcept nogil:
+        cdef Py_ssize_t i, first
+        for i in range(units.count):
+            first = first_of(units, i)
+            if first < 0 or first + units.each > self._values.shape[1]:
                 return False
         return True
 
-    cdef bint _is_unwritten(self, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
-        cdef Py_ssize_t i, unit
-        for i in range(first.shape[0]):
-            for unit in range(first[i], first[i] + each):
+    cdef bint _is_unwritten(self, const Units* units) noexcept nogil:
+        cdef Py_ssize_t i, unit, first
+        for i in range(units.count):
+            first = first_of(units, i)
+            for unit in range(first, first + units.each):
                 if self._values[self._last, unit] == UNUSED:
                     return True
         return False
@@ -309,16 +354,17 @@ cdef class Stamps:
 
     def clear(self, int places, const int64_t[::1] first, Py_ssize_t each):
         """Forget accesses to units, in the places whose bits are set."""
-        self._clear(places, first, each)
+        cdef Units units = units_of(first, each)
+        self._clear(places, &units)
 
-    cdef void _clear(self, int places, const int64_t[::1] first, Py_ssize_t each) noexcept nogil:
+    cdef void _clear(self, int places, const Units* units) noexcept nogil:
         cdef int place
-        cdef Py_ssize_t i, unit
+        cdef Py_ssize_t i, first
         for place in range(self._last + 1):
             if places >> place & 1:
-                for i in range(first.shape[0]):
-                    for unit in range(first[i], first[i] + each):
-                        self._values[place, unit] = UNUSED
+                for i in range(units.count):
+                    first = first_of(units, i)
+                    fill(&self._values[place, 0], first, first + units.each, UNUSED)
 
 
 cdef inline bint is_known(

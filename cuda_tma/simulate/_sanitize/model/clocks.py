@@ -25,6 +25,7 @@ import numpy as np
 from ..._memory.lazy_zeros import lazy_zeros
 from ..._warps.geometry import Geometry
 from ..._warps.lanes import WARP, Lanes, as_array, stretches
+from ._stamps import ClockRows
 from .fences import Fences
 from .releases import Releases
 
@@ -79,6 +80,7 @@ class Clocks:
         The values of each lane: its own column, and the values that the other lanes of its warp have not acquired.
     warps : numpy.ndarray of int32, [2 or 3, warp, column]
         The values that all lanes of a warp have in common.
+    in_c : ClockRows, for the cells of the shadow
     visible : int
         The index of the row for order by sufficient scopes.
     threads : int
@@ -101,15 +103,14 @@ class Clocks:
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
-        self.slots = geometry.slots
-        self.now, self.started = 1, np.zeros(self.slots, np.int64)
-        self.heard = np.zeros(geometry.lanes, np.int64)
-        self.each = np.arange(self.threads)
+        self.slots, self.each = geometry.slots, np.arange(self.threads)
+        self.now, self.started, self.heard = 1, np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
         self._first = self.threads + self.slots  # the first column after those of threads and slots
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
+        self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
         self._apart = np.zeros(geometry.lanes, bool)  # lanes with another value above that of the warp
         self._touched = np.zeros(geometry.lanes, bool)  # lanes that have been apart since their cluster began
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
@@ -155,6 +156,7 @@ class Clocks:
         if columns > self._room.shape[2]:
             self._room = np.pad(self.rows, more)
         self.rows, self.warps = self._room[:, :, :columns], np.pad(self.warps, more)
+        self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
 
     def key(self, slot: int, column: int) -> object:
         """Return the key to which a column belongs."""

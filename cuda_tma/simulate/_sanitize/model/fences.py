@@ -54,6 +54,11 @@ class Fences:
         if scope == _GPU:
             self._at[lane // self._threads] = now
 
+    @property
+    def any(self) -> bool:
+        """Whether a lane has executed a fence."""
+        return bool(self._clocks)
+
     def until(self, slot: int) -> int:
         """Return the time of the last fence of scope .gpu by any thread of the cluster in a slot."""
         return self._at[slot]

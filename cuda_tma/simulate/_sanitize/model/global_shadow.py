@@ -33,10 +33,15 @@ class GlobalShadow:
 
     def __init__(self, memory: GlobalMemory, clocks: Clocks, unit_bytes: int):
         self._memory, self._clocks, self._unit = memory, clocks, unit_bytes
+        self._shift = unit_bytes.bit_length() - 1
         self._areas: dict[int, Area | None] = {}
+        self._last: Area | None = None
 
     def area(self, address: int) -> Area | None:
         """Return the cells of the array at an address; None if the array has no shadow."""
+        last = self._last  # the array of the last access
+        if last is not None and 0 <= address - last.start < len(last.segment.bytes):
+            return last
         segment = self._memory.find(address)
         if segment is None or not segment.writeable:
             return None
@@ -45,7 +50,8 @@ class GlobalShadow:
                 return None
             watched = len(segment.bytes) <= _MOST_BYTES
             self._areas[segment.start] = Area(segment, self._unit) if watched else None
-        return self._areas[segment.start]
+        self._last = self._areas[segment.start]
+        return self._last
 
     def before(self) -> dict[Segment, bytes] | None:
         """Return the initial bytes of all arrays that the launch accesses; None if one of them has no shadow."""
@@ -70,7 +76,7 @@ class GlobalShadow:
 
     def first_units(self, area: Area, addresses: np.ndarray, size_bytes: int) -> tuple[np.ndarray, int]:
         """Return the first unit of each access, and the number of units of an access."""
-        return -(-(addresses - area.start) // self._unit), max(1, size_bytes // self._unit)
+        return (addresses + (self._unit - 1 - area.start)) >> self._shift, max(1, size_bytes >> self._shift)
 
     def operate(
         self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
@@ -84,22 +90,14 @@ class GlobalShadow:
         times = when, started, clocks.threads
         return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
-    def touch(self, area: Area, units: tuple[np.ndarray, int], who: np.ndarray, site: int, kind: str) -> int:
+    def touch(self, area: Area, addresses: np.ndarray, size_bytes: int, who: np.ndarray, site: int, kind: str) -> int:
         """Record weak accesses as `Shadow.touch` does; also return 0 if strong accesses or releases exist."""
         clocks = self._clocks
         if area.strong is not None or clocks.releases.any:
             return 0
-        (first, each), place, now, started = units, _BY_WARP, clocks.now, clocks.started
-        rows, warps, visible, threads, writes = (
-            clocks.rows,
-            clocks.warps,
-            clocks.visible,
-            clocks.threads,
-            kind != "read",
-        )
-        return area.cells.touch(
-            first, each, rows, warps, visible, threads, who, False, writes, False, place, site << 1, now, started
-        )
+        each, to_units = max(1, size_bytes >> self._shift), (self._unit - 1 - area.start, self._shift)
+        rest = _BY_WARP, site << 1, clocks.now, *to_units
+        return area.cells.touch(addresses, each, clocks.in_c, who, False, kind != "read", False, *rest)
 
     def past(
         self,

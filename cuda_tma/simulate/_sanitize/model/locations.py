@@ -50,7 +50,10 @@ class Locations:
         opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
             self._clocks.heard[lanes] = self._clocks.now
-        here, fences = as_array(lanes), self._clocks.fences
+        fences = self._clocks.fences
+        if not (self._found or releases or fences.any):
+            return
+        here = as_array(lanes)
         if not (self._found or releases or fences.executed(here.tolist())):
             return
         scope = scope_of(instruction.opcode, GPU)

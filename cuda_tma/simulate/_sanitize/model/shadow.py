@@ -15,12 +15,12 @@ from ..._memory.lazy_zeros import lazy_zeros
 from ._stamps import Stamps
 from .clocks import Clocks, Known
 
-__all__ = ["COLUMN_BITS", "MET", "READERS", "STRONG", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
+__all__ = ["COLUMN_BITS", "READERS", "STRONG", "TAKEN", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
 READERS = 8
 WEAK, STRONG = 0, 1  # strong accesses, such as atomics, do not race with each other
 COLUMN_BITS = 20
-MET = 2  # the result of `Shadow.touch` if two writes of one step overlap
+TAKEN = 1  # the result of `Shadow.touch` if all accesses are recorded, and no two writes of one step overlap
 _BESIDE = 64  # the number of units that are searched before and after an unwritten unit
 _WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place for writes follows those for reads
 
@@ -106,14 +106,15 @@ class Shadow:
         self._stamps.clear(self._stamps.used, *self.range(position, size_bytes))
 
     def touch(
-        self, units: Cells, clocks: Clocks, who: np.ndarray, strong: int, writes: bool, reads: bool, note: int
-    ) -> int:
+        self, positions: np.ndarray, size_bytes: int, clocks: Clocks, who: np.ndarray, strong: int, writes: bool,
+        reads: bool, note: int,
+    ) -> int:  # fmt: skip
         """Record accesses of threads if all conflicting accesses happen before them; otherwise return 0, see `Stamps`.
 
-        The result is `MET` if two of the present writes overlap.
+        The result is `TAKEN` unless two of the present writes overlap.
         """
-        rows, warps, visible, threads = clocks.rows, clocks.warps, clocks.visible, clocks.threads
-        return self._stamps.touch(*units, rows, warps, visible, threads, who, strong, writes, reads, -1, note)
+        each, shift = max(1, size_bytes >> self._shift), self._shift
+        return self._stamps.touch(positions, each, clocks.in_c, who, strong, writes, reads, -1, note, 0, 0, shift)
 
     def operate(
         self, units: Cells, clock: np.ndarray, rows: tuple[int, int], strong: int, place: int, stamp: int, site: int
