@@ -39,6 +39,18 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
+# The library that stands between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
+ON_GPU = Extension(
+    "cuda_tma._intercept.on_gpu.library.libongpu",
+    [*sorted(map(str, INTERCEPT.glob("on_gpu/library/*.c"))), str(INTERCEPT / "libcuda" / "images.c")],
+    depends=[
+        *sorted(map(str, INTERCEPT.glob("on_gpu/library/*.h"))),
+        *sorted(map(str, INTERCEPT.glob("libcuda/**/*.h"))),
+    ],
+    extra_compile_args=["-std=gnu11", "-O2", "-g0", "-Wall", "-Wextra"],
+    extra_link_args=["-Wl,-soname,libongpu.so"],
+    libraries=["dl", "pthread"],
+)
 # Functions of Cython have their own signature: in the docstring too, help() would show it twice. State that threads
 # share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.
 DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": True}
@@ -62,7 +74,7 @@ class Build(build_ext):
 
     def get_ext_filename(self, fullname: str) -> str:
         """Return the path of an extension below the folder of the package."""
-        if fullname.rpartition(".")[2] != "libcuda":
+        if fullname.rpartition(".")[2] not in ("libcuda", "libongpu"):
             return super().get_ext_filename(fullname)
         return os.path.join(*fullname.split(".")) + ".so"
 
@@ -87,7 +99,7 @@ def readme() -> str:
 def extensions() -> list[Extension]:
     """Translate the Cython sources, and return the extensions to compile."""
     return cythonize(
-        [*EXTENSIONS, DRIVER],
+        [*EXTENSIONS, DRIVER, ON_GPU],
         nthreads=JOBS,
         build_dir="build/cython",  # the generated C stays out of the package
         compiler_directives=DIRECTIVES,

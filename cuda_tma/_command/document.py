@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._files import shown_path
 from .baseline import fingerprint
 from .excerpts import statements
+from .gpu_table import gpu_document
 from .outcome import Outcome, unused
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sou
             "seconds": round(outcome.seconds, 3),
         },
         "notes": list(outcome.notes),
+        "gpu": gpu_document(outcome),
         "unused_suppressions": [asdict(each) for each in unused(outcome)],
     }
 
@@ -66,6 +68,7 @@ def _launch(launch: Launched, sources_of: Callable[[Launched], Sources]) -> Json
         made["thread_instructions"] = report.thread_instructions
         made["output"] = report.output
         made["unfinished"] = report.unfinished or None
+        made["hardware"] = launch.hardware or None
     return made
 
 

@@ -100,6 +100,7 @@ def add_sanitize(command: argparse.ArgumentParser) -> None:
     _add_judgement(command)
     _add_outputs(command)
     _add_filters(command)
+    _add_gpu(command.add_argument_group("a program on a GPU"))
     add_configuration(command.add_argument_group("the launch of one kernel of a FILE"), required=False)
 
 
@@ -168,4 +169,25 @@ def _add_filters(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--launch-count", type=integer, metavar="N", help="judge at most N launches; the others run unjudged"
+    )
+
+
+def _add_gpu(command: Any) -> None:
+    command.add_argument(
+        "--on-gpu",
+        action="store_true",
+        help="let the launches of a program go to its GPU, judge the first launch of each configuration on the "
+        "simulator, and compare the memory after it",
+    )
+    command.add_argument(
+        "--every", type=integer, metavar="N", help="also judge every Nth launch of a configuration (default: the first)"
+    )
+    command.add_argument(
+        "--configurations", type=integer, metavar="N", help="configurations of a kernel that are judged (default: 16)"
+    )
+    command.add_argument(
+        "--capture-bytes",
+        type=integer,
+        metavar="N",
+        help="most memory that a judged launch may reach; others run unjudged (default: 268435456)",
     )

@@ -11,6 +11,7 @@ from .exit_status import REFUSED, UNSUPPORTED
 
 if TYPE_CHECKING:
     from .._intercept.launched import Launched
+    from .._intercept.on_gpu.table import GpuTable
     from ..simulate import Finding, Suppression
 
 __all__ = ["Cause", "Outcome", "cause_of", "causes", "counted", "coverage", "exit_status", "unused"]
@@ -36,6 +37,8 @@ class Outcome:
     seconds : float
     known : int
         Findings that are left out because an earlier report has them.
+    tables : tuple of GpuTable
+        The kernels that the program launched on a GPU.
     """
 
     launches: tuple[Launched, ...]
@@ -47,6 +50,7 @@ class Outcome:
     cause: str = ""
     seconds: float = 0.0
     known: int = 0
+    tables: tuple[GpuTable, ...] = ()
 
     @property
     def judged(self) -> list[Launched]:

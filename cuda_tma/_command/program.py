@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._files import shown_path
 from .._given import printable
 from .console import complain, print_styled
 from .excerpts import described
 from .exit_status import Misuse
+from .gpu_table import gpu_lines
 from .judgement import STANDARD_OUTPUT, check_filters, schedules_of, seed_of, suppressions_of
 from .outcome import Outcome, causes, coverage, unused
 from .sources import Sources
@@ -41,7 +42,8 @@ def judge_program(
     streams = {"stdout": sys.stderr} if arguments.json == STANDARD_OUTPUT else {}
     begun = time.perf_counter()
     try:
-        ended = run_program(argv, stack.enter_context(session_folder(options)), **streams)
+        folder = stack.enter_context(session_folder(options))
+        ended = run_program(argv, folder, on_gpu=options.on_gpu, **streams)
     except OSError as error:
         raise Misuse(f"{arguments.program[0]} cannot be run: {error.strerror or error}") from None
     journals = ended.journals
@@ -54,6 +56,7 @@ def judge_program(
         journals.lost_errors,
         journals.cause,
         time.perf_counter() - begun,
+        tables=ended.tables,
     )
     return outcome, sources_of, show_launches
 
@@ -84,7 +87,19 @@ def _options(arguments: argparse.Namespace) -> Options:
         launch_count=arguments.launch_count,
         suppressions=suppressions_of(arguments),
         records="all" if arguments.record else "findings" if arguments.html else "",
+        **_gpu_options(arguments),
     )
+
+
+def _gpu_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings of launches on a GPU."""
+    for name in ("every", "configurations", "capture_bytes"):
+        if getattr(arguments, name) is not None and not arguments.on_gpu:
+            raise Misuse(f"--{name.replace('_', '-')} is only for --on-gpu: leave it out, or add --on-gpu")
+        if getattr(arguments, name) is not None and not 0 < getattr(arguments, name) < 1 << 31:
+            raise Misuse(f"--{name.replace('_', '-')} {getattr(arguments, name)} is not a positive number of 31 bits")
+    given = {name: getattr(arguments, name) for name in ("every", "configurations", "capture_bytes")}
+    return {"on_gpu": arguments.on_gpu, **{name: value for name, value in given.items() if value is not None}}
 
 
 def sources_of(launch: Launched) -> Sources:
@@ -105,6 +120,8 @@ def show_launches(outcome: Outcome) -> None:
         complain(f"note: {text}")
     for launch in outcome.unfinished:
         complain(f"{_described(launch)}: {launch.report.unfinished if launch.report else ''}")
+    for text in gpu_lines(outcome):
+        print(printable(text))
     print(printable(f"cuda-tma: {coverage(outcome)}"), flush=True)
 
 

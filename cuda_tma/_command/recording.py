@@ -77,7 +77,7 @@ def _judged_launch(
     number: int, launch: RecordedLaunch, is_judged: bool, keeps: bool, seed: Any, settings: dict[str, Any]
 ) -> Launched:
     from .._intercept.launched import Launched, with_report
-    from .._intercept.launches import replayed
+    from .._intercept.launches import compared_replay
     from .._intercept.lines import Lines
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
 
@@ -86,10 +86,11 @@ def _judged_launch(
     if not is_judged:
         return known
     try:
-        report = replayed(launch, seed=seed, **{**settings, "suppressions": ()})
+        report, comparison = compared_replay(launch, seed=seed, **{**settings, "suppressions": ()})
     except (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError) as error:
         return known.with_skipped(f"{type(error).__name__}: {error}")
     lines = Lines(launch.sources, launch.generated, launch.embedded)
     seconds, suppressions = time.perf_counter() - begun, settings["suppressions"]
     ended = with_report(known, report, seconds, launch.ptx, lines, suppressions)
+    ended = replace(ended, hardware=str(comparison) if comparison is not None else "")
     return replace(ended, recorded=lambda: launch) if keeps and report.findings else ended

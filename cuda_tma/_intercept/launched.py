@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import FrameType
 
@@ -17,7 +17,7 @@ from ..simulate._suppression import Suppression
 from .launches import RecordedLaunch
 from .lines import Lines, with_lines
 
-__all__ = ["Launched", "launching_place", "with_report"]
+__all__ = ["Launched", "innermost", "launching_place", "with_report"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,8 @@ class Launched:
         The names of the files that a compiler generated.
     recorded : callable, optional
         A function that returns the recorded launch, if the session records launches.
+    hardware : str
+        The comparison with a GPU that ran the launch; empty without one.
     """
 
     number: int
@@ -61,6 +63,7 @@ class Launched:
     sources: Mapping[str, str] = field(default_factory=dict, repr=False)
     generated: tuple[str, ...] = ()
     recorded: Callable[[], RecordedLaunch] | None = field(default=None, repr=False, compare=False)
+    hardware: str = ""
 
     @property
     def plain_kernel(self) -> str:
@@ -99,13 +102,21 @@ _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 def launching_place() -> Place | None:
     """Return the innermost statement on the stack that is neither in an installed package nor in a compiler's cache."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith((_PACKAGE, "<")) and not is_library(file) and not _is_cached(file):
-            return Place(os.path.abspath(file), frame.f_lineno, 0, frame.f_code.co_name)
-        frame = frame.f_back
+    return innermost(_stack(sys._getframe(1)))
+
+
+def innermost(stack: Iterable[Place]) -> Place | None:
+    """Return the first statement that is neither in an installed package nor in a compiler's cache."""
+    for place in stack:
+        if not place.file.startswith((_PACKAGE, "<")) and not is_library(place.file) and not _is_cached(place.file):
+            return replace(place, file=os.path.abspath(place.file))
     return None
+
+
+def _stack(frame: FrameType | None) -> Iterator[Place]:
+    while frame is not None:
+        yield Place(frame.f_code.co_filename, frame.f_lineno, 0, frame.f_code.co_name)
+        frame = frame.f_back
 
 
 def _is_cached(file: str) -> bool:

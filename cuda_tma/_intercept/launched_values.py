@@ -30,6 +30,7 @@ def values_of_launched(launch: Launched) -> dict[str, Any]:
         "is_judged": launch.is_judged,
         "sources": {},
         "generated": launch.generated,
+        "hardware": launch.hardware,
         "launched_at": [at.file, at.line, at.column, at.function] if at is not None else None,
     }
 

@@ -32,6 +32,14 @@ class Options:
     suppressions : tuple of Suppression
     records : str
         The checked launches that are recorded: ``"all"``, those with ``"findings"``, or none (empty).
+    on_gpu : bool
+        Whether launches go to a GPU.
+    every : int
+        On a GPU: of the launches of a configuration, each of this number is judged; the first alone if 0.
+    configurations : int
+        On a GPU: the most configurations of a kernel that are judged.
+    capture_bytes : int
+        On a GPU: the most memory that a judged launch may reach.
     """
 
     compute_capability: tuple[int, int] = (9, 0)
@@ -44,6 +52,10 @@ class Options:
     launch_count: int | None = None
     suppressions: tuple[Suppression, ...] = ()
     records: str = ""
+    on_gpu: bool = False
+    every: int = 0
+    configurations: int = 16
+    capture_bytes: int = 256 << 20
 
 
 def write_options(options: Options, folder: Path) -> None:

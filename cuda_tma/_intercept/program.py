@@ -18,14 +18,17 @@ from typing import Any
 
 from .journal import UNFINISHED, Journals, make_folder, read_journals
 from .leaks import leaked
+from .on_gpu.judge import CAPTURES
+from .on_gpu.table import GpuTable, read_tables
 from .options import Options, read_options, write_options
 from .servers import listening
-from .startup.cuda_tma_startup import ALIVE, UNREADY, VARIABLE
+from .startup.cuda_tma_startup import ALIVE, ON_GPU, UNREADY, VARIABLE
 
 __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 
 _STARTUP = Path(__file__).parent / "startup"
 _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
+_BESIDE_DRIVER = Path(__file__).parent / "on_gpu" / "library" / "libongpu.so"
 _LIBRARIES = "lib"  # the folder in a session's folder that contains the driver library
 _NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
 _GRACE_SECONDS = 5.0  # the time limit for forked processes that outlive the program and launch nothing
@@ -35,7 +38,7 @@ _NO_PYTHON = (
     "no Python of the program loaded the adapters, and no other program used the driver. Start Python without -I, -E "
     "and -S, which ignore PYTHONPATH; link C++ with nvcc -cudart shared"
 )
-
+_NO_DRIVER = "no process of the program launched a kernel through the driver, or LD_PRELOAD did not reach it"
 _NO_KERNEL = "the program launched no kernel"
 
 
@@ -48,10 +51,13 @@ class Ended:
     journals : Journals
     status : int
         Its exit status, or 128 plus the number of the signal that ended it.
+    tables : tuple of GpuTable
+        The kernels that its processes launched on a GPU.
     """
 
     journals: Journals
     status: int
+    tables: tuple[GpuTable, ...] = ()
 
 
 @contextmanager
@@ -62,6 +68,7 @@ def session_folder(options: Options) -> Iterator[Path]:
         make_folder(folder)
         write_options(options, folder)
         (folder / ALIVE).touch()
+        (folder / CAPTURES).mkdir()
         _link_driver(folder)
         yield folder
     finally:
@@ -95,7 +102,7 @@ def argv_of(command: Sequence[str]) -> list[str]:
     return [found, *rest]
 
 
-def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
+def run_program(argv: Sequence[str], folder: Path, *, on_gpu: bool = False, **streams: Any) -> Ended:
     """Run a program to its end, and wait for processes that it started and that still run.
 
     Raises
@@ -103,16 +110,28 @@ def run_program(argv: Sequence[str], folder: Path, **streams: Any) -> Ended:
     OSError
         If the program cannot be started.
     """
-    environment = {**os.environ, VARIABLE: str(folder)}
-    for name, first in {"PYTHONPATH": _STARTUP, "LD_LIBRARY_PATH": folder / _LIBRARIES}.items():
+    environment = {**os.environ, **(_on_gpu(folder) if on_gpu else {VARIABLE: str(folder)})}
+    paths = {"LD_PRELOAD": _BESIDE_DRIVER} if on_gpu else {"LD_LIBRARY_PATH": folder / _LIBRARIES}
+    for name, first in {"PYTHONPATH": _STARTUP, **paths}.items():
         environment[name] = os.pathsep.join([str(first), *filter(None, [os.environ.get(name)])])
-    with listening(folder), _forwarding() as started:
+    served = (ON_GPU, "on_gpu.server") if on_gpu else (VARIABLE, "driver.remote")
+    with listening(folder, *served), _forwarding() as started:
         process = subprocess.Popen(argv, env=environment, **streams)
         started.append(process)
         status = process.wait()
         _wait_for_others(folder)
-    journals = _with_leaks(_with_causes(read_journals(folder), folder), folder)
-    return Ended(journals, status if status >= 0 else 128 - status)
+    journals = _with_leaks(_with_causes(read_journals(folder), folder, on_gpu), folder)
+    return Ended(journals, status if status >= 0 else 128 - status, read_tables(folder))
+
+
+def _on_gpu(folder: Path) -> dict[str, str]:
+    """Return the environment of a program on a GPU: its runtimes compile in the process, which has the PTX then."""
+    return {
+        ON_GPU: str(folder),
+        "CUDA_TMA_CACHE_DIR": str(folder / "kernels"),
+        "CUPY_CACHE_IN_MEMORY": "1",
+        "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0",
+    }
 
 
 @contextmanager
@@ -165,11 +184,11 @@ def _with_leaks(journals: Journals, folder: Path) -> Journals:
     return replace(journals, launches=(*journals.launches, *leaks))
 
 
-def _with_causes(journals: Journals, folder: Path) -> Journals:
+def _with_causes(journals: Journals, folder: Path, on_gpu: bool) -> Journals:
     """Add notes on Python processes that could not load the adapters."""
     notes = dict.fromkeys(journals.notes)
     if not (folder / ALIVE).stat().st_size:
-        notes[_NO_PYTHON] = None
+        notes[_NO_DRIVER if on_gpu else _NO_PYTHON] = None
     if (folder / UNREADY).exists():
         lines = (folder / UNREADY).read_text("utf-8", "replace").splitlines()
         notes.update(dict.fromkeys(f"{line}: install it there" for line in lines))

@@ -16,17 +16,26 @@ from .startup.cuda_tma_startup import VARIABLE
 __all__ = ["SOCKET", "listening"]
 
 SOCKET = "server"  # a file in the session's folder; libcuda/remote.c has the same name
-_CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.driver.remote import main; main({handle})"
+_CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.{module} import main; main({handle})"
 _BACKLOG = 64
 
 
 @contextmanager
-def listening(folder: Path) -> Iterator[None]:
-    """Start a server for each process that connects to the socket of a session. End all servers at the end."""
+def listening(folder: Path, variable: str = VARIABLE, module: str = "driver.remote") -> Iterator[None]:
+    """Start a server for each process that connects to the socket of a session. End all servers at the end.
+
+    Parameters
+    ----------
+    folder : Path
+    variable : str
+        The variable of the environment that names the folder to a server.
+    module : str
+        The module of this room whose `main` serves.
+    """
     listener = socket.socket(socket.AF_UNIX)
     _bind(listener, folder)
     started: list[subprocess.Popen[bytes]] = []
-    thread = Thread(target=_accept, args=(listener, folder, started), daemon=True)
+    thread = Thread(target=_accept, args=(listener, {variable: str(folder)}, module, started), daemon=True)
     thread.start()
     try:
         yield
@@ -50,7 +59,9 @@ def _bind(listener: socket.socket, folder: Path) -> None:
     listener.listen(_BACKLOG)
 
 
-def _accept(listener: socket.socket, folder: Path, started: list[subprocess.Popen[bytes]]) -> None:
+def _accept(
+    listener: socket.socket, environment: dict[str, str], module: str, started: list[subprocess.Popen[bytes]]
+) -> None:
     while True:
         try:
             connection, _ = listener.accept()
@@ -59,8 +70,8 @@ def _accept(listener: socket.socket, folder: Path, started: list[subprocess.Pope
         with connection:
             handle = connection.fileno()
             process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _CODE.format(path=sys.path, handle=handle)],
-                env={**os.environ, VARIABLE: str(folder)},
+                [sys.executable, "-I", "-c", _CODE.format(path=sys.path, module=module, handle=handle)],
+                env={**os.environ, **environment},
                 pass_fds=[handle],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

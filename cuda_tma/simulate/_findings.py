@@ -121,6 +121,11 @@ _TABLE = (
         "a program does not free memory of the GPU until it ends",
         "free each allocation, or destroy its context",
     ),
+    (
+        "hardware-difference",
+        "the memory after a launch on a GPU differs from that of the simulator",
+        "run the kernel under more schedules; without a race, record the launch and report it",
+    ),
 )
 KINDS: Mapping[str, str] = MappingProxyType({kind: text for kind, text, _ in _TABLE})
 _REMEDIES = {kind: remedy for kind, _, remedy in _TABLE}

@@ -2,8 +2,8 @@
 
 from .capture import MemoryTooLarge, captured
 from .file import LaunchesError, Recording, is_recording, read_recording, write_recording
-from .recorded import MemorySegment, RecordedLaunch
-from .replay import replayed
+from .recorded import Hardware, MemorySegment, RecordedLaunch
+from .replay import compared_replay, replayed
 
-__all__ = ["LaunchesError", "MemorySegment", "MemoryTooLarge", "RecordedLaunch", "Recording", "captured"]
-__all__ += ["is_recording", "read_recording", "replayed", "write_recording"]
+__all__ = ["Hardware", "LaunchesError", "MemorySegment", "MemoryTooLarge", "RecordedLaunch", "Recording", "captured"]
+__all__ += ["compared_replay", "is_recording", "read_recording", "replayed", "write_recording"]

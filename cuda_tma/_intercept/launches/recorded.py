@@ -9,7 +9,7 @@ from ...simulate._config import Config
 from ...simulate._memory.global_memory import Former
 from ...simulate._ptx import Place
 
-__all__ = ["MemorySegment", "RecordedLaunch"]
+__all__ = ["Hardware", "MemorySegment", "RecordedLaunch"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,28 @@ class MemorySegment:
     data: bytes = field(repr=False)
     name: str = ""
     is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """The outcome of a launch on a GPU.
+
+    Attributes
+    ----------
+    name : str
+        Of the GPU.
+    result : int
+        The ``CUresult``; 0 if the launch ended well.
+    seconds : float
+        From the call to the end of the launch.
+    changed : tuple of MemorySegment
+        The bytes that the launch has changed, by ascending address; all lie in the memory before it.
+    """
+
+    name: str
+    result: int = 0
+    seconds: float = 0.0
+    changed: tuple[MemorySegment, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +95,8 @@ class RecordedLaunch:
         The names in the C++ source, or an empty tuple if it is not known.
     launched_at : Place or None
         The statement of the program that launched the kernel.
+    hardware : Hardware or None
+        The outcome on a GPU, if one ran the launch.
     """
 
     kernel: str
@@ -94,3 +118,4 @@ class RecordedLaunch:
     source: str = field(default="", repr=False)
     parameter_names: tuple[str, ...] = ()
     launched_at: Place | None = None
+    hardware: Hardware | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -14,9 +15,10 @@ from ...simulate._machine.decode import decode
 from ...simulate._memory.global_memory import Segment
 from ...simulate._ptx import read
 from ...simulate._report import Report
-from .recorded import RecordedLaunch
+from .hardware import NOT_COMPARED, Comparison, compared
+from .recorded import Hardware, RecordedLaunch
 
-__all__ = ["replayed"]
+__all__ = ["compared_replay", "replayed"]
 
 
 def replayed(
@@ -43,6 +45,16 @@ def replayed(
     ValueError
         If the recording contradicts itself.
     """
+    return compared_replay(launch, seed=seed, trace=trace, order=order, **settings)[0]
+
+
+def compared_replay(
+    launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
+) -> tuple[Report, Comparison | None]:
+    """Run a recorded launch as :func:`replayed`; compare its memory with that of a GPU that ran it, if one did.
+
+    A difference is a finding of the report.
+    """
     device = Device(launch.compute_capability, multiprocessor_count=launch.multiprocessor_count, **settings)
     segments = [
         Segment(each.address, np.frombuffer(bytearray(each.data), np.uint8), each.name, not each.is_read_only)
@@ -52,7 +64,20 @@ def replayed(
     variables = tuple(sorted(launch.variables.items()))
     kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
     arguments = map(np.void, launch.arguments)  # bytes that a parameter of any type accepts
-    return device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
+    report = device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
+    if launch.hardware is None:
+        return report, None
+    comparison = _comparison(launch, launch.hardware, report, device)
+    found = comparison.finding(launch.hardware.name)
+    return (report if found is None else replace(report, findings=(*report.findings, found))), comparison
+
+
+def _comparison(launch: RecordedLaunch, hardware: Hardware, report: Report, device: Device) -> Comparison:
+    if report.unfinished:
+        return Comparison(NOT_COMPARED, "the simulation reached the time limit")
+    if report.errors:
+        return Comparison(NOT_COMPARED, "the launch has errors")
+    return compared(launch, hardware, device._memory)
 
 
 @lru_cache(maxsize=16)

@@ -12,11 +12,12 @@ from ...simulate._config import Config
 from ...simulate._memory.global_memory import Former
 from ...simulate._ptx import Place
 from ...simulate._warps.spaces import GLOBAL_START, GRID_WORKSPACE
-from .recorded import MemorySegment, RecordedLaunch
+from .recorded import Hardware, MemorySegment, RecordedLaunch
 
 __all__ = ["blobs_of", "launch_of", "values_of_launch"]
 
 _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
+_HARDWARE = ("name", "result", "seconds")
 _PLACE = ("file", "line", "column", "function")
 _MOST_MULTIPROCESSORS = 1 << 16
 
@@ -59,6 +60,9 @@ def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
         "parameter_names": launch.parameter_names,
         "launched_at": _place_values(place) if place is not None else None,
     }
+    if launch.hardware is not None:
+        changed = [{"address": each.address, "data": key_of(each.data)} for each in launch.hardware.changed]
+        values["hardware"] = {**{name: getattr(launch.hardware, name) for name in _HARDWARE}, "changed": changed}
     return values, blobs
 
 
@@ -71,6 +75,7 @@ def blobs_of(values: Mapping[str, Any]) -> list[str]:
         If the values do not describe a launch.
     """
     memory = [_typed(each, dict) for each in _typed(values["memory"], list)]
+    memory += [_typed(each, dict) for each in _typed(_typed(values.get("hardware", {}), dict).get("changed", []), list)]
     keys = [
         values["ptx"],
         values["source"],
@@ -114,7 +119,14 @@ def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> Recorded
         source=texts[values["source"]],
         parameter_names=tuple(_typed(each, str) for each in _typed(values["parameter_names"], list)),
         launched_at=_place(_typed(place, dict)) if place is not None else None,
+        hardware=_hardware(_typed(values["hardware"], dict), blobs) if "hardware" in values else None,
     )
+
+
+def _hardware(values: Values, blobs: Mapping[str, bytes]) -> Hardware:
+    seconds = _typed(values["seconds"], float)
+    changed = [MemorySegment(start, data) for start, data, _ in _ascending(_typed(values["changed"], list), blobs)]
+    return Hardware(_typed(values["name"], str), _number(values["result"], 1 << 31), seconds, tuple(changed))
 
 
 def _texts(values: Mapping[str, Any]) -> list[str]:
@@ -122,14 +134,20 @@ def _texts(values: Mapping[str, Any]) -> list[str]:
 
 
 def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[MemorySegment]:
-    """Return the segments by ascending address. None may overlap another or leave the range of global memory."""
+    """Yield the segments by ascending address."""
+    for start, data, each in _ascending(values, blobs):
+        yield MemorySegment(start, data, _typed(each["name"], str), _typed(each["read_only"], bool))
+
+
+def _ascending(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[tuple[int, bytes, Values]]:
+    """Yield address and content of each segment. None may overlap another or leave the range of global memory."""
     end = GLOBAL_START
     for each in values:
         data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)
         if start < end:
             raise ValueError(f"its memory at 0x{start:x} lies before 0x{end:x}, where the memory before it ends")
         end = start + len(data)
-        yield MemorySegment(start, data, _typed(each["name"], str), _typed(each["read_only"], bool))
+        yield start, data, each
 
 
 def _extents(values: Any) -> tuple[int, ...] | None:

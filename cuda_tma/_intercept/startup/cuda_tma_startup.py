@@ -9,6 +9,7 @@ from importlib.abc import Loader, MetaPathFinder
 
 ALIVE = "alive"  # a file of that folder, on which each process holds a shared lock
 UNREADY = "unready"  # a file of that folder that lists Python interpreters without cuda_tma
+ON_GPU = "CUDA_TMA_ON_GPU"  # as VARIABLE, of a session whose launches go to a GPU
 VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which contains its options and its journals
 # Modules that have an adapter.
 RUNTIMES = (

@@ -13,7 +13,7 @@ from importlib.machinery import PathFinder
 
 from cuda_tma_nvrtc import put_in_front
 from cuda_tma_redirect import redirect_module
-from cuda_tma_startup import ALIVE, RUNTIMES, UNREADY, VARIABLE, after_import
+from cuda_tma_startup import ALIVE, ON_GPU, RUNTIMES, UNREADY, VARIABLE, after_import
 
 
 def _loaded(name):
@@ -55,4 +55,8 @@ def _begin(folder):
 if __name__ == "sitecustomize":
     if os.path.isdir(os.environ.get(VARIABLE, "")):
         _begin(os.environ[VARIABLE])
+    if os.path.isdir(os.environ.get(ON_GPU, "")):
+        import cuda_tma_on_gpu
+
+        cuda_tma_on_gpu.begin()
     _run_next()

@@ -1,0 +1,79 @@
+"""The launches of a program on a GPU: counts of each kernel, comparisons with the simulator, and their cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .outcome import Outcome, counted
+
+if TYPE_CHECKING:
+    from .._intercept.on_gpu.messages import Counts
+
+__all__ = ["comparisons", "gpu_document", "gpu_lines"]
+
+_MOST_ROWS = 50
+_LEFT_OUT = {
+    "alike": "of a configuration that was judged",
+    "in_graphs": "captured into graphs",
+    "other_configurations": "of further configurations",
+    "not_captured": "that reach too much memory",
+}
+
+
+def comparisons(outcome: Outcome) -> dict[str, int]:
+    """Return how often each result of a comparison occurred, such as ``"equal"``."""
+    counts = Counter(launch.hardware.partition(":")[0] for launch in outcome.judged if launch.hardware)
+    return dict(counts.most_common())
+
+
+def gpu_document(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the table as JSON: one entry for each process."""
+    return [
+        {
+            "gpu": table.gpu,
+            "driver_version": table.driver_version,
+            "kernels": [
+                {"kernel": each.name, "reason": each.reason or None, **each.counts._asdict()} for each in table.kernels
+            ],
+        }
+        for table in outcome.tables
+    ]
+
+
+def gpu_lines(outcome: Outcome) -> Iterator[str]:
+    """Yield the lines of the table."""
+    for table in outcome.tables:
+        rows = sorted(table.kernels, key=lambda each: -each.counts.launches)
+        launches = sum(each.counts.launches for each in rows)
+        kernels = counted(len(rows), "kernel", "kernels")
+        yield f"on {table.gpu}: {counted(launches, 'launch', 'launches')} of {kernels}"
+        for row in rows[:_MOST_ROWS]:
+            yield f"  {row.name}: {_described(row.counts, row.reason)}"
+        if len(rows) > _MOST_ROWS:
+            yield f"  and {len(rows) - _MOST_ROWS} more kernels"
+    yield from _summary(outcome)
+
+
+def _described(counts: Counts, reason: str) -> str:
+    parts = [counted(counts.launches, "launch", "launches")]
+    if reason:
+        return f"{parts[0]}, not judged: {reason.splitlines()[0]}"
+    parts.append(f"{counts.judged} judged")
+    named = ((getattr(counts, name), text) for name, text in _LEFT_OUT.items())
+    return ", ".join([*parts, *(f"{number} {text}" for number, text in named if number)])
+
+
+def _summary(outcome: Outcome) -> Iterator[str]:
+    found = comparisons(outcome)
+    if found:
+        yield "compared with the simulator: " + ", ".join(f"{number} {result}" for result, number in found.items())
+    rows = [each.counts for table in outcome.tables for each in table.kernels]
+    judged, added = sum(each.judged for each in rows), sum(each.nanoseconds for each in rows)
+    seconds = sum(launch.seconds for launch in outcome.judged_launches)
+    if judged:
+        yield (
+            f"cost of a judged launch: {added / judged / 1e6:.1f} ms in the program, "
+            f"{seconds / max(len(outcome.judged_launches), 1):.2f} s in the simulator"
+        )

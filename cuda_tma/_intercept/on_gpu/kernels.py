@@ -1,0 +1,111 @@
+"""The kernels of a program: their PTX, if their image has it or a compiler handed it over, and their variables."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+
+from ...simulate._errors import ParseError, UnsupportedInstruction
+from ...simulate._ptx import Module, read
+from ..driver.images import NoPTX, ptx_of
+from ..driver.kernel_names import kernel_name
+from ..driver.machine_code import keep
+from .messages import Counts
+
+__all__ = ["GpuKernel", "Images"]
+
+_ENTRY = r"\.entry\s+{}\s*[(\s]"
+
+
+@dataclass(slots=True)
+class GpuKernel:
+    """A kernel of a program, by its number.
+
+    Attributes
+    ----------
+    entry : str
+        Its name in the PTX.
+    ptx : str
+        Empty if it is not known.
+    reason : str
+        Why its launches are not judged; empty if they are.
+    counts : Counts
+    source : str
+        The C++ that NVRTC compiled; empty if it is not known.
+    """
+
+    entry: str
+    ptx: str = field(default="", repr=False)
+    reason: str = ""
+    counts: Counts = field(default_factory=Counts)
+    source: str = field(default="", repr=False)
+    module: Module | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """Its name in the source of the program."""
+        return kernel_name(self.entry)
+
+    @property
+    def variables(self) -> list[str]:
+        """The names of the variables that need memory."""
+        found = self.module.variables.values() if self.module is not None else ()
+        return [each.name for each in found if each.space in ("global", "const")]
+
+
+class Images:
+    """The images that a program has loaded, and the PTX that belongs to machine code.
+
+    Parameters
+    ----------
+    compute_capability : tuple of int
+    """
+
+    def __init__(self, compute_capability: tuple[int, int]):
+        self._compute_capability = compute_capability
+        self._images: dict[int, bytes] = {}
+        self._texts: dict[int, str] = {}
+        self._modules: dict[str, Module] = {}
+        self._sources: dict[str, str] = {}
+
+    def add(self, number: int, image: bytes) -> None:
+        """Take an image."""
+        self._images[number] = image
+
+    def add_code(self, data: bytes) -> None:
+        """Take machine code with its PTX and its C++: the size of the code, the code, the PTX, NUL, the C++."""
+        (size,) = struct.unpack_from("<Q", data)
+        text, _, source = data[8 + size :].partition(b"\0")
+        ptx = text.decode("utf-8", "replace")
+        keep(data[8 : 8 + size], ptx)
+        self._sources[ptx] = source.decode("utf-8", "replace")
+
+    def kernel(self, number: int, entry: str) -> GpuKernel:
+        """Return a kernel of an image, or why it is not judged."""
+        try:
+            ptx = self._text(number)
+            if not _has_entry(ptx, entry):
+                return GpuKernel(entry, reason="the PTX of its image does not contain it")
+            if ptx not in self._modules:
+                self._modules[ptx] = read(ptx)
+        except NoPTX as error:
+            return GpuKernel(entry, reason=_without_ptx(str(error)))
+        except (ParseError, UnsupportedInstruction, ValueError) as error:
+            return GpuKernel(entry, reason=f"{type(error).__name__}: {error}")
+        return GpuKernel(entry, ptx, source=self._sources.get(ptx, ""), module=self._modules[ptx])
+
+    def _text(self, number: int) -> str:
+        if number not in self._texts:
+            if number not in self._images:
+                raise NoPTX("its image is not known")
+            self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
+        return self._texts[number]
+
+
+def _has_entry(ptx: str, entry: str) -> bool:
+    return re.search(_ENTRY.format(re.escape(entry)), ptx) is not None
+
+
+def _without_ptx(text: str) -> str:
+    return f"machine code alone: {text.partition(', and the simulator runs PTX')[0]}"

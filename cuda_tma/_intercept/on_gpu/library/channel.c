@@ -1,0 +1,140 @@
+/* The way to the session: a socket in its folder, where the command starts a process for each program that connects. */
+#define _GNU_SOURCE
+#include "on_gpu.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* on_gpu/server.py has the same. */
+struct request {
+    uint32_t kind, padding;
+    uint64_t size;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int channel = -1;
+static pid_t owner; /* the process that has connected; 0 before */
+static struct limits limits;
+
+const struct limits *the_limits(void) {
+    return &limits;
+}
+
+const char *session_folder(void) {
+    return getenv("CUDA_TMA_ON_GPU");
+}
+
+static int move_all(void *data, size_t size, int is_sent) {
+    for (char *next = data; size > 0;) {
+        ssize_t count = is_sent ? send(channel, next, size, MSG_NOSIGNAL) : recv(channel, next, size, 0);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count <= 0)
+            return 0;
+        next += count;
+        size -= count;
+    }
+    return 1;
+}
+
+static void end_channel(void) {
+    if (channel >= 0)
+        close(channel);
+    channel = -1;
+}
+
+static int exchange(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size,
+                    struct bytes *reply) {
+    struct request request = {kind, 0, size + more_size};
+    uint64_t answered;
+    int is_whole = move_all(&request, sizeof request, 1) && move_all((void *)data, size, 1) &&
+                   move_all((void *)more, more_size, 1) && move_all(&answered, sizeof answered, 0);
+    unsigned char *taken = is_whole && answered < 1u << 30 ? malloc(answered + 1) : NULL;
+    if (taken == NULL || !move_all(taken, answered, 0)) {
+        free(taken);
+        end_channel();
+        return 0;
+    }
+    if (reply != NULL)
+        *reply = (struct bytes){taken, answered};
+    else
+        free(taken);
+    return 1;
+}
+
+/* The path of a socket has at most 107 bytes, and that of a folder may have more. */
+static int open_channel(const char *folder) {
+    int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/server", directory);
+    int is_open = directory >= 0 && made >= 0 && connect(made, (struct sockaddr *)&address, sizeof address) == 0;
+    if (directory >= 0)
+        close(directory);
+    if (!is_open && made >= 0)
+        close(made);
+    return is_open ? made : -1;
+}
+
+static void greet(void) {
+    enum { MULTIPROCESSORS = 16, MAJOR = 75, MINOR = 76 };
+    struct hello hello = {0};
+    struct bytes reply;
+    CUdevice device = 0;
+    CALL(cuCtxGetDevice, &device);
+    CALL(cuDeviceGetAttribute, &hello.major, MAJOR, device);
+    CALL(cuDeviceGetAttribute, &hello.minor, MINOR, device);
+    CALL(cuDeviceGetAttribute, &hello.multiprocessors, MULTIPROCESSORS, device);
+    CALL(cuDeviceGetName, hello.name, sizeof hello.name - 1, device);
+    CALL(cuDriverGetVersion, &hello.driver_version);
+    if (!exchange(SAY_HELLO, &hello, sizeof hello, NULL, 0, &reply))
+        return;
+    if (reply.size == sizeof limits)
+        memcpy(&limits, reply.data, sizeof limits);
+    else
+        end_channel();
+    free(reply.data);
+}
+
+static void connect_once(void) {
+    if (owner == getpid())
+        return;
+    channel = -1; /* after a fork, the parent's */
+    owner = getpid();
+    const char *folder = session_folder();
+    channel = folder != NULL ? open_channel(folder) : -1;
+    if (channel >= 0)
+        greet();
+}
+
+int is_connected(void) {
+    pthread_mutex_lock(&lock);
+    connect_once();
+    int found = channel >= 0;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+/* Send a request, and wait for its reply; 0 if there is no session. */
+int say(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size, struct bytes *reply) {
+    if (reply != NULL)
+        *reply = (struct bytes){NULL, 0};
+    pthread_mutex_lock(&lock);
+    connect_once();
+    int is_said = channel >= 0 && exchange(kind, data, size, more, more_size, reply);
+    pthread_mutex_unlock(&lock);
+    return is_said;
+}
+
+/* At the end of the process: how often each kernel was launched. */
+__attribute__((destructor)) static void say_all_counts(void) {
+    if (owner == getpid() && channel >= 0)
+        each_target(say_counts);
+}

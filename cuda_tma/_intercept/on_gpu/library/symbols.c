@@ -1,0 +1,133 @@
+/* Names: which entries this library replaces, and where those of the driver are.
+
+   Programs find the driver's entries by linking, by dlsym and by cuGetProcAddress. The loader gives a linked program the
+   symbols of this library first; the other two are replaced here. */
+#define _GNU_SOURCE
+#include "on_gpu.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+typedef void *(*lookup)(void *handle, const char *name);
+
+static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
+static lookup found_lookup;
+
+static lookup own_lookup(void) {
+    for (size_t i = 0; found_lookup == NULL && i < sizeof versions / sizeof *versions; ++i)
+        found_lookup = (lookup)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    return found_lookup;
+}
+
+void *driver_entry(const char *name) {
+    static void *driver;
+    if (driver == NULL)
+        driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (driver == NULL)
+        driver = dlopen("libcuda.so.1", RTLD_LAZY);
+    return driver != NULL ? own_lookup()(driver, name) : NULL;
+}
+
+/* An entry of the NVRTC that a library of the program is linked with. */
+static void *loaded_nvrtc(const char *name) {
+    static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+    void *found = NULL;
+    for (size_t i = 0; found == NULL && i < sizeof files / sizeof *files; ++i) {
+        void *library = dlopen(files[i], RTLD_LAZY | RTLD_NOLOAD);
+        found = library != NULL ? own_lookup()(library, name) : NULL;
+    }
+    return found;
+}
+
+/* ---- the replaced entries ---- */
+
+#define ENTRIES(X)                                                                                                  \
+    X(cuGetProcAddress)                                                                                             \
+    X(cuGetProcAddress_v2) X(cuLaunchKernel) X(cuLaunchKernel_ptsz) X(cuLaunchKernelEx) X(cuLaunchKernelEx_ptsz)    \
+    X(cuLaunchCooperativeKernel) X(cuLaunchCooperativeKernel_ptsz) X(cuGraphLaunch) X(cuGraphLaunch_ptsz)           \
+    X(cuModuleLoad) X(cuModuleLoadData) X(cuModuleLoadDataEx) X(cuModuleLoadFatBinary) X(cuModuleGetFunction)       \
+    X(cuModuleUnload) X(cuLibraryLoadData) X(cuLibraryLoadFromFile) X(cuLibraryGetKernel) X(cuLibraryGetModule)     \
+    X(cuLibraryEnumerateKernels) X(cuLibraryUnload) X(cuKernelGetFunction) X(nvrtcCompileProgram) X(nvrtcCreateProgram)     \
+    X(nvrtcDestroyProgram) X(nvrtcGetCUBIN)
+
+#define DECLARE(name) extern char own_##name __asm__(#name);
+ENTRIES(DECLARE)
+#define ROW(name) {#name, &own_##name},
+static const struct {
+    const char *name;
+    void *entry;
+} entries[] = {ENTRIES(ROW)};
+
+static void *replaced(const char *name) {
+    if (name == NULL || (strncmp(name, "cu", 2) != 0 && strncmp(name, "nvrtc", 5) != 0))
+        return NULL;
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; ++i)
+        if (strcmp(entries[i].name, name) == 0)
+            return entries[i].entry;
+    return NULL;
+}
+
+/* The NVRTC whose entries are replaced. A process may have several versions, whose handles differ: the first counts. */
+static const char *nvrtc_file;
+
+static const char *file_of(void *entry) {
+    Dl_info info;
+    return entry != NULL && dladdr(entry, &info) != 0 ? info.dli_fname : NULL;
+}
+
+/* Whether an entry is of that NVRTC. */
+static int is_first_nvrtc(void *entry) {
+    const char *file = file_of(entry);
+    if (nvrtc_file == NULL && file != NULL)
+        nvrtc_file = strdup(file);
+    return file != NULL && nvrtc_file != NULL && strcmp(file, nvrtc_file) == 0;
+}
+
+void *nvrtc_entry(const char *name) {
+    if (nvrtc_file == NULL) { /* a library of the program is linked with it */
+        void *linked = own_lookup()(RTLD_NEXT, name);
+        is_first_nvrtc(linked != NULL ? linked : loaded_nvrtc(name));
+    }
+    void *library = nvrtc_file != NULL ? dlopen(nvrtc_file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return library != NULL ? own_lookup()(library, name) : NULL;
+}
+
+/* The own lookup takes the caller's place from the return address: it must be a tail call. */
+__attribute__((optimize("O2"))) void *dlsym(void *restrict handle, const char *restrict name) {
+    lookup find = own_lookup();
+    void *own = handle == RTLD_NEXT ? NULL : replaced(name);
+    if (own == NULL)
+        return find(handle, name);
+    void *found = find(handle, name);
+    if (found == own) /* the first global one: is there another? */
+        found = find(RTLD_NEXT, name);
+    return found == NULL || (*name == 'n' && !is_first_nvrtc(found)) ? found : own;
+}
+
+static void *by_version(const char *name, int version, uint64_t flags) {
+    enum { PER_THREAD = 2 };
+    char other[64];
+    if (name == NULL || strlen(name) > 48)
+        return NULL;
+    if (strcmp(name, "cuGetProcAddress") == 0 && version >= 12000)
+        return replaced("cuGetProcAddress_v2");
+    strcpy(stpcpy(other, name), "_ptsz");
+    void *own = flags & PER_THREAD ? replaced(other) : NULL;
+    return own != NULL ? own : replaced(name);
+}
+
+CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, uint64_t flags, int *status) {
+    CUresult result = CALL(cuGetProcAddress_v2, name, entry, version, flags, status);
+    void *own = result == SUCCESS && entry != NULL && *entry != NULL ? by_version(name, version, flags) : NULL;
+    if (own != NULL)
+        *entry = own;
+    return result;
+}
+
+CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags) {
+    CUresult result = CALL(cuGetProcAddress, name, entry, version, flags);
+    void *own = result == SUCCESS && entry != NULL && *entry != NULL ? by_version(name, version, flags) : NULL;
+    if (own != NULL)
+        *entry = own;
+    return result;
+}

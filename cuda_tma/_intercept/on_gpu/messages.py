@@ -1,0 +1,110 @@
+"""Requests of the library in C as values; ``library/on_gpu.h`` has the same layouts."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+__all__ = ["Counts", "Gpu", "Request", "counts_of", "function_reply", "gpu_of", "limits_reply", "numbers_of"]
+
+
+class Request(IntEnum):
+    """The kinds of requests."""
+
+    HELLO = 1
+    IMAGE = 2
+    FUNCTION = 3
+    CODE = 4
+    BEFORE = 5
+    AFTER = 6
+    COUNTS = 7
+
+
+_GPU = struct.Struct("<4i64s")
+_LIMITS = struct.Struct("<QII")
+_COUNTS = struct.Struct("<7Q")
+
+
+class Gpu(NamedTuple):
+    """The GPU of a program.
+
+    Attributes
+    ----------
+    compute_capability : tuple of int
+    multiprocessors, driver_version : int
+    name : str
+    """
+
+    compute_capability: tuple[int, int]
+    multiprocessors: int
+    driver_version: int
+    name: str
+
+
+class Counts(NamedTuple):
+    """The launches of a kernel.
+
+    Attributes
+    ----------
+    launches, judged : int
+    alike : int
+        Launches of a configuration that was judged before.
+    in_graphs : int
+        Those that a stream captured into a graph.
+    other_configurations : int
+        Those of configurations beyond the most that are judged.
+    not_captured : int
+        Those that reach too much memory.
+    nanoseconds : int
+        The time by which the judged launches took longer.
+    """
+
+    launches: int = 0
+    judged: int = 0
+    alike: int = 0
+    in_graphs: int = 0
+    other_configurations: int = 0
+    not_captured: int = 0
+    nanoseconds: int = 0
+
+
+def gpu_of(data: bytes) -> Gpu:
+    """Return the GPU of a program's first request.
+
+    Raises
+    ------
+    ValueError
+        If the request is broken.
+    """
+    major, minor, multiprocessors, version, name = _unpacked(_GPU, data)
+    text = name.partition(b"\0")[0].decode("utf-8", "replace")
+    return Gpu((major, minor), max(multiprocessors, 1), version, text)
+
+
+def limits_reply(most_bytes: int, every: int, most_configurations: int) -> bytes:
+    """Return the limits of a session."""
+    return _LIMITS.pack(most_bytes, every, most_configurations)
+
+
+def function_reply(is_judged: bool, variables: Sequence[str]) -> bytes:
+    """Return whether a kernel is judged, and the names of its module's variables."""
+    names = b"".join(name.encode() + b"\0" for name in variables)
+    return struct.pack("<II", is_judged, len(variables)) + names
+
+
+def counts_of(data: bytes) -> Counts:
+    """Return the counts of a request, whose kernel precedes them."""
+    return Counts(*_unpacked(_COUNTS, data))
+
+
+def numbers_of(data: bytes, count: int) -> tuple[int, ...]:
+    """Return the numbers at the beginning of a request."""
+    return _unpacked(struct.Struct(f"<{count}Q"), data[: 8 * count])
+
+
+def _unpacked(layout: struct.Struct, data: bytes) -> tuple:
+    if len(data) != layout.size:
+        raise ValueError(f"a request has {len(data)} bytes, and needs {layout.size}")
+    return layout.unpack(data)

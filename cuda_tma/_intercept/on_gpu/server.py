@@ -1,0 +1,197 @@
+"""The process of a session that serves one program on a GPU: it answers the library, and judges the captured launches.
+
+``library/channel.c`` is the other side. A thread answers requests at once; launches are judged one after another, while
+the program goes on. The program waits only if too many launches wait for their judgement.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import signal
+import socket
+import struct
+import time
+from collections import deque
+from pathlib import Path
+from threading import Condition, Thread
+
+from ..journal import Journal
+from ..options import read_options
+from ..startup.cuda_tma_startup import ALIVE, ON_GPU
+from .judge import CAPTURES, Judge
+from .kernels import GpuKernel, Images
+from .messages import Request, counts_of, function_reply, gpu_of, limits_reply, numbers_of
+from .table import write_table
+
+__all__ = ["Server", "main"]
+
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # library/channel.c has the same
+_MOST_BYTES = 1 << 30  # of a request
+_MOST_WAITING = 64  # launches
+_PATIENCE_SECONDS = 10.0  # for the end of a launch on the GPU, which may hang
+
+
+def main(handle: int) -> None:
+    """Serve the program at the other end of a socket, until it ends; then judge the rest."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    folder = Path(os.environ[ON_GPU])
+    with open(folder / ALIVE, "a") as alive:
+        fcntl.flock(alive.fileno(), fcntl.LOCK_SH)
+        alive.write(".")
+        alive.flush()
+        server = Server(folder, _peer(handle))
+        reader = Thread(target=server.serve, args=(socket.socket(fileno=handle),), daemon=True)
+        reader.start()
+        server.judge_all()
+        server.end()
+
+
+def _peer(handle: int) -> int:
+    with contextlib.suppress(OSError), socket.socket(fileno=os.dup(handle)) as connection:
+        return struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    return 0
+
+
+class Server:
+    """The kernels and launches of a program.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the session.
+    process : int
+        The program's number.
+    """
+
+    def __init__(self, folder: Path, process: int):
+        self._folder, self._process = folder, process
+        self._options, self._journal = read_options(folder), Journal(folder)
+        self._gpu = gpu_of(struct.pack("<4i64s", 9, 0, 1, 0, b""))
+        self._images, self._judge = Images(self._gpu.compute_capability), Judge(self._options, self._journal, self._gpu)
+        self._kernels: dict[int, GpuKernel] = {}
+        self._running: dict[int, tuple[int, float]] = {}  # launches on the GPU: kernel, and since when
+        self._waiting: deque[tuple[int, int, bool]] = deque()  # kernel, launch, whether the GPU has ended it
+        self._changed = Condition()
+        self._is_open = True
+        self._answers = {
+            Request.HELLO: self._hello,
+            Request.IMAGE: self._image,
+            Request.FUNCTION: self._function,
+            Request.CODE: self._code,
+            Request.BEFORE: self._before,
+            Request.AFTER: self._after,
+            Request.COUNTS: self._counts,
+        }
+
+    # ---- requests ----
+
+    def serve(self, connection: socket.socket) -> None:
+        """Answer requests until the program ends."""
+        try:
+            with contextlib.suppress(OSError, ValueError):
+                while head := _received(connection, _REQUEST.size):
+                    kind, size = _REQUEST.unpack(head)
+                    if size > _MOST_BYTES:
+                        break
+                    reply = self.answer(kind, _received(connection, size))
+                    connection.sendall(_ANSWER.pack(len(reply)) + reply)
+        finally:
+            with self._changed:
+                self._is_open = False
+                self._changed.notify_all()
+
+    def answer(self, kind: int, data: bytes) -> bytes:
+        """Return the reply to a request."""
+        try:
+            return self._answers[Request(kind)](data)
+        except Exception as error:  # a program may send anything
+            self._journal.noted(f"a request of the program cannot be read: {type(error).__name__}: {error}")
+            return b""
+
+    def _hello(self, data: bytes) -> bytes:
+        self._gpu = gpu_of(data)
+        self._images = Images(self._gpu.compute_capability)
+        self._judge = Judge(self._options, self._journal, self._gpu)
+        return limits_reply(self._options.capture_bytes, self._options.every, self._options.configurations)
+
+    def _image(self, data: bytes) -> bytes:
+        self._images.add(numbers_of(data, 1)[0], data[8:])
+        return b""
+
+    def _code(self, data: bytes) -> bytes:
+        self._images.add_code(data)
+        return b""
+
+    def _function(self, data: bytes) -> bytes:
+        number, image = numbers_of(data, 2)
+        kernel = self._kernels[number] = self._images.kernel(image, data[16:].decode("utf-8", "replace"))
+        if kernel.reason:
+            self._judge.skip(kernel)
+        return function_reply(not kernel.reason and self._judge.wants(kernel), kernel.variables)
+
+    def _before(self, data: bytes) -> bytes:
+        number, launch = numbers_of(data, 2)
+        kernel = self._kernels[number]
+        with self._changed:
+            self._running[launch] = number, time.monotonic()
+            self._changed.notify_all()
+        return bytes([not kernel.reason and not self._judge.is_complete()])
+
+    def _after(self, data: bytes) -> bytes:
+        (launch,) = numbers_of(data, 1)
+        with self._changed:
+            number, _ = self._running.pop(launch, (0, 0.0))
+            if number:
+                self._waiting.append((number, launch, True))
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: len(self._waiting) <= _MOST_WAITING)
+        return b""
+
+    def _counts(self, data: bytes) -> bytes:
+        self._kernels[numbers_of(data, 1)[0]].counts = counts_of(data[8:])
+        return b""
+
+    # ---- judgement ----
+
+    def judge_all(self) -> None:
+        """Judge launches until the program has ended and none is left."""
+        while (item := self._next()) is not None:
+            number, launch, has_ended = item
+            before, after = (self._folder / CAPTURES / f"{self._process}-{launch}.{end}" for end in ("before", "after"))
+            self._judge.judge(self._kernels[number], before, after if has_ended else None)
+
+    def _next(self) -> tuple[int, int, bool] | None:
+        with self._changed:
+            while not self._waiting:
+                if not self._is_open and not self._running:
+                    return None
+                self._take_hanging()
+                if not self._waiting:
+                    self._changed.wait(0.5 if self._running else None)
+            item = self._waiting.popleft()
+            self._changed.notify_all()
+            return item
+
+    def _take_hanging(self) -> None:
+        """Judge a launch whose end on the GPU does not come."""
+        for launch, (number, since) in [*self._running.items()]:
+            if not self._is_open or time.monotonic() - since > _PATIENCE_SECONDS:
+                del self._running[launch]
+                self._waiting.append((number, launch, False))
+
+    def end(self) -> None:
+        """Write the table of the kernels."""
+        write_table(self._folder, self._process, self._gpu, self._kernels.values())
+
+
+def _received(connection: socket.socket, size: int) -> bytes:
+    parts = []
+    while size:
+        part = connection.recv(min(size, 1 << 20))
+        if not part:
+            return b""
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
