@@ -204,6 +204,16 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
     }
 
 
+def test_programs_of_nvcc(wheel, sources, tmp_path):
+    if shutil.which("nvcc") is None:
+        pytest.skip("there is no nvcc")
+    own = make_environment(sys.executable, tmp_path / "venv", wheel.result(), *RUNNERS)
+    shutil.copytree(sources.result() / "tests", tmp_path / "tests", ignore=shutil.ignore_patterns("gpu"))
+    module = "tests/_intercept/driver/test_runtimes.py"
+    report = run(own, "-m", "pytest", "-q", "-m", "slow", module, cwd=tmp_path).splitlines()[-1]
+    assert re.match(r"\d+ passed", report) and "skipped" not in report
+
+
 @pytest.mark.parametrize("name", RUNTIMES)
 def test_scripts_of_a_runtime(name, sources, wheel, tmp_path):
     if name == "cute" and "CUDA_TMA_ALL_RUNTIMES" not in os.environ:

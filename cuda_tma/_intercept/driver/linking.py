@@ -7,7 +7,7 @@ import struct
 
 from .images import ptx_of
 
-__all__ = ["linked_ptx"]
+__all__ = ["joined", "linked_ptx"]
 
 _ARCHIVE = b"!<arch>\n"
 _SIZE = struct.Struct("<Q")
@@ -36,7 +36,7 @@ def linked_ptx(data: bytes, compute_capability: tuple[int, int]) -> str:
     texts = [ptx_of(image, compute_capability) for image in _inputs(data) if not image.startswith(_ARCHIVE)]
     if not texts:
         raise ValueError("a link has no input")
-    return texts[0] if len(texts) == 1 else _joined(texts)
+    return texts[0] if len(texts) == 1 else joined(texts)
 
 
 def _inputs(data: bytes) -> list[bytes]:
@@ -49,7 +49,7 @@ def _inputs(data: bytes) -> list[bytes]:
     return found
 
 
-def _joined(texts: list[str]) -> str:
+def joined(texts: list[str]) -> str:
     """Join texts. The numbers of files start at the same value in each text, so only the first text keeps its lines.
 
     If another text defines a function, its declaration stays, because a call may precede the definition, but is no

@@ -16,6 +16,7 @@ from ...simulate._memory.global_memory import Segment
 from ..leaks import leak_text
 from ..session import Session
 from .attributes import device_attributes, total_bytes
+from .device_runtime import with_device_runtime
 from .images import NoPTX, ptx_of
 from .kernel_names import kernel_name
 from .linking import linked_ptx
@@ -142,7 +143,7 @@ class Server:
         capability = self._session.device.compute_capability
         try:
             ptx = ptx_of(image, capability)
-            module = LoadedModule(ptx, self._sources.get(ptx, ""), capability)
+            module = LoadedModule(with_device_runtime(ptx), self._sources.get(ptx, ""), capability)
         except NoPTX as error:
             self._session.skip("a module", str(error), RUNTIME)
             return _NO_BINARY, b""

@@ -12,10 +12,13 @@ from ..patches import Patches
 
 __all__ = ["install"]
 
+_ERROR, _WARNING = 1, 2  # the behavior of a flag of a module: LLVM's Language Reference, "Module Flags Metadata"
+
 
 def install() -> Patches:
     """Make numba-cuda compile every kernel with line information, and return the patches that undo this."""
     from numba.cuda.core.errors import NumbaDebugInfoWarning
+    from numba.cuda.debuginfo import DIBuilder
     from numba.cuda.dispatcher import CUDADispatcher
 
     warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)  # the program has not requested line information
@@ -28,6 +31,16 @@ def install() -> Patches:
             targetoptions = {**targetoptions, "lineinfo": True}
         begin(self, py_func, targetoptions, *arguments, **keywords)
 
+    set_flags = DIBuilder._set_module_flags
+
+    def set_flags_of_nvvm(self: Any) -> None:
+        """Let NVVM link kernels with lines and C++ with lines: it refuses them if their flags behave differently."""
+        constant = self._const_int
+        self._const_int = lambda value, bits=32: constant(_ERROR if value == _WARNING else value, bits)
+        set_flags(self)
+        del self._const_int
+
+    patches.replace(DIBuilder, "_set_module_flags", set_flags_of_nvvm)
     patches.replace(CUDADispatcher, "__init__", begin_with_lines)
     patches.replace(CUDADispatcher, "enable_caching", lambda self: None)
     return patches

@@ -8,12 +8,14 @@ from itertools import count
 
 from .tokens import Check, Token, tokens
 
-__all__ = ["BODY", "tokens_outside"]
+__all__ = ["BODY", "tokens_outside", "with_places_of_statements"]
 
 BODY = "body"  # the kind of a token that is the whole text between the braces of a function, with the braces
 _OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
 _INSIDE = re.compile(r'"|//|/\*|[{}]')
 _EVERY = 4096  # marks between two checks of the clock
+_ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"  # comments of NVVM
+_LOC = re.compile(r"^[ \t]*\.loc\b[^\n]*", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
@@ -77,3 +79,16 @@ def _behind(text: str, found: re.Match[str]) -> int:
         at = text.find(stop, found.end())
         return at + len(stop) if at >= 0 else end
     return found.end()
+
+
+def with_places_of_statements(body: str) -> str:
+    """Remove each ``.loc`` within inline asm, so that its instructions have the place of the statement.
+
+    CuTe DSL's compiler adds the line within the asm to the line of the statement (observed with 4.8.1).
+    """
+    outside, *parts = body.split(_ASM_BEGIN)
+    kept = [outside]
+    for part in parts:
+        asm, end, rest = part.partition(_ASM_END)
+        kept += [_ASM_BEGIN, _LOC.sub("", asm) if end else asm, end, rest]
+    return "".join(kept)

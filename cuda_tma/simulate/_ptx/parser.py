@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..._budget import MODULE_BYTES, REGISTERS, VARIABLES
 from ..._given import shown
 from .._errors import ParseError
-from .bodies import BODY, tokens_outside
+from .bodies import BODY, tokens_outside, with_places_of_statements
 from .body import read_body
 from .constants import integer
 from .functions import Functions
@@ -170,7 +170,8 @@ class _Reader:
             self._functions.add(function)
 
     def _with_body(self, head: Function, body: Token, names: int) -> Function:
-        cursor = Cursor(tokens(body.text, self._cursor.check, body.line), self._cursor.check)
+        text = with_places_of_statements(body.text)
+        cursor = Cursor(tokens(text, self._cursor.check, body.line), self._cursor.check)
         cursor.expect("{")
         return self._read(cursor, head, names)
 

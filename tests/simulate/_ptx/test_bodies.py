@@ -67,3 +67,14 @@ def test_names_that_follow_are_unknown():
 def test_many_marks_without_an_end(mark):
     with pytest.raises(ParseError):
         read(HEADER + ".entry f() { " + mark * 200_000)
+
+
+def test_inline_asm_has_the_place_of_its_statement():
+    text = (
+        HEADER + '.file 1 "kernel.py"\n.entry f() {\n.loc 1 5 8\n// begin inline asm\n{\n.reg .b32 t;\n.loc 1 8 8\n'
+        "mov.b32 t, 1;\n}\n// end inline asm\n.loc 1 6 2\nret;\n}\n"
+    )
+    places = [(each.line, each.places[0].line) for each in read(text).functions["f"].instructions]
+    assert places == [(11, 5), (15, 6)]
+    without_end = text.replace("// end inline asm", "")
+    assert [each.places[0].line for each in read(without_end).functions["f"].instructions] == [8, 6]

@@ -88,9 +88,16 @@ int nvJitLinkDestroy(void **handle) {
     return result;
 }
 
+/* Machine code of the device runtime, which a link to PTX cannot have: the server has its functions as PTX. */
+static int is_device_runtime(const char *name) {
+    return name != NULL && strstr(name, "libcudadevrt") != NULL;
+}
+
 int nvJitLinkAddData(struct jit_link *link, int type, const void *data, size_t size, const char *name) {
     if (link == NULL)
         return NULL_INPUT;
+    if (is_device_runtime(name))
+        return 0;
     if (link->texts == NULL)
         return call("nvJitLinkAddData", link->handle, type, (uintptr_t)data, size, (uintptr_t)name);
     return add_input(link->texts, data, size) == SUCCESS ? 0 : UNRECOGNIZED_INPUT;
@@ -99,6 +106,8 @@ int nvJitLinkAddData(struct jit_link *link, int type, const void *data, size_t s
 int nvJitLinkAddFile(struct jit_link *link, int type, const char *path) {
     if (link == NULL)
         return NULL_INPUT;
+    if (is_device_runtime(path))
+        return 0;
     if (link->texts == NULL)
         return call("nvJitLinkAddFile", link->handle, type, (uintptr_t)path, 0, 0);
     return add_input_file(link->texts, path) == SUCCESS ? 0 : UNRECOGNIZED_INPUT;
