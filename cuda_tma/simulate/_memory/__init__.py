@@ -1,1 +1,1 @@
-"""The memory that a launch reaches: state spaces, arrays of the host and of the GPU, and accesses of many lanes."""
+"""The memory that a launch accesses: state spaces, and arrays of the host and of the GPU."""

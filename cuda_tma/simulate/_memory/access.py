@@ -1,4 +1,4 @@
-"""Loads and stores of many lanes at once."""
+"""The loads and stores of many lanes in one step."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def load(
     elements: int,
     by: Instruction,
 ) -> list[np.ndarray]:
-    """Return the values at the address of each lane: `elements` arrays with a value for each lane."""
+    """Return the loaded values: for each of `elements` elements, an array with a value for each lane."""
     size = dtype.itemsize * elements
     pieces = group.parts.memory.pieces(space, lanes, addresses, size)
     if group.parts.events.observer is not None:
@@ -81,7 +81,7 @@ def _loaded(pieces: list[Piece], dtype: np.dtype, elements: int, number: int) ->
 def store(
     group: Group[Loading], lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], by: Instruction
 ) -> None:
-    """Write an array of values for each element; where lanes write to one address, the last one stays."""
+    """Write an array of values for each element; if lanes write to one address, the last lane's value remains."""
     dtype = values[0].dtype
     size = dtype.itemsize * len(values)
     pieces = group.parts.memory.pieces(space, lanes, addresses, size, writes=True)

@@ -1,4 +1,4 @@
-"""The GPU's memory, as the driver reports it: the allocation of an address, and its bytes."""
+"""The memory of the GPU according to the driver: the allocation at an address, and its bytes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from cuda.bindings import driver
 
 __all__ = ["allocation", "copied", "synchronize", "variable_address"]
 
-_MOST_ADDRESS = 1 << 57  # cuda.bindings takes no larger ones, and no GPU has them
+_MOST_ADDRESS = 1 << 57  # cuda.bindings accepts no larger addresses, and no GPU has them
 _ATTRIBUTE = driver.CUpointer_attribute
 
 
 def allocation(address: int) -> tuple[int, int] | None:
-    """Return the start and the size of the allocation of an address; None outside all allocations."""
+    """Return the start and the size of the allocation that contains an address; None outside all allocations."""
     if not 0 < address < _MOST_ADDRESS:
         return None
     error, base, size = driver.cuMemGetAddressRange(address)
-    if error != driver.CUresult.CUDA_SUCCESS:  # page-locked memory of the host, for one
+    if error != driver.CUresult.CUDA_SUCCESS:  # such as page-locked memory of the host
         error, base = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
         if error == driver.CUresult.CUDA_SUCCESS:
             error, size = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)
@@ -28,14 +28,14 @@ def allocation(address: int) -> tuple[int, int] | None:
 
 
 def copied(address: int, size: int) -> np.ndarray:
-    """Return the bytes there."""
+    """Return a copy of `size` bytes at an address of the GPU."""
     data = np.empty(size, np.uint8)
     _require(driver.cuMemcpyDtoH(data.ctypes.data, address, size))
     return data
 
 
 def synchronize() -> None:
-    """Wait until the GPU has done all that it was given."""
+    """Wait until the GPU has completed all its work."""
     _require(driver.cuCtxSynchronize())
 
 

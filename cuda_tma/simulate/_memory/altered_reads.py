@@ -1,4 +1,4 @@
-"""Loads that return other values than memory contains, so that a replay shows whether the values have an effect."""
+"""Loads that return values different from memory, so that a replay shows whether the values have an effect."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 
-Executions = Iterable[tuple[int, int]]  # of a load: the lane, and the number among its executions
+Executions = Iterable[tuple[int, int]]  # for each execution of a load: the lane, and the number among its executions
 
 
 class AlteredReads:
-    """Executions of loads that return the value on the other side of the race.
+    """Executions of racing loads that return the value which the load would read if the race ended differently.
 
-    A value is replaced by that before the launch or, if the two are equal, by that after the launch. If all three are
-    equal, all bits are inverted.
+    A loaded value is replaced by the value before the launch. If these are equal, it is replaced by the value after
+    the launch. If all three are equal, all its bits are inverted.
 
     Parameters
     ----------
     executions : mapping
-        By ``id`` of the load.
+        The executions to change, by the ``id`` of the load.
     before, after : mapping
         The bytes of each segment at the beginning and at the end of the launch.
     """
@@ -40,7 +40,7 @@ class AlteredReads:
                 by_lane.setdefault(lane, set()).add(number)
 
     def change(self, load: Instruction, lanes: Lanes, pieces: Sequence[Piece], values: Sequence[np.ndarray]) -> None:
-        """Change the values of the chosen executions, in place."""
+        """Change the loaded values of the chosen executions in place."""
         by_lane = self._chosen.get(id(load))
         if by_lane is None:
             return

@@ -1,7 +1,7 @@
-"""Arrays of this machine in global memory, each as long as it lives.
+"""Arrays of the host in simulated global memory, each mapped for its lifetime.
 
-An array is mapped whole and in place: what a kernel writes is in the array at once. A view lies inside the array that
-owns its memory, so that two views of one array overlap here as they do there.
+The memory of an array is mapped as a whole and without a copy, so a kernel writes to the array directly. A view is a
+part of the array that owns its memory. Two views of one array therefore overlap on the simulator as on the host.
 """
 
 from __future__ import annotations
@@ -23,46 +23,49 @@ __all__ = ["ArrayMemory"]
 _FREED = "lay, which is freed: keep the array as long as a kernel may use its address"
 _MOVED = "lay before its storage moved (a resize moves it): take the address again after that"
 _UNLOADED = "lay, whose kernel is gone: keep the kernel as long as another may use the variable's address"
-_ROOM_BYTES = 1 << 30  # on either side of an array whose memory may be a part of another array's
+_ROOM_BYTES = 1 << 30  # free addresses on either side of an array whose memory may be a part of a larger array
 
 
 class _Permission:
-    """Whether kernels may write to an array.
+    """The permission of kernels to write to an array.
 
     Attributes
     ----------
     is_open : bool
-        Whether the user has the address of a view that may be written.
+        Whether the user has the address of a writeable view.
     given : list of bool
-        For each argument of each running launch that lies in the array: whether that one may be written.
+        For each argument of a running launch that is a part of the array, whether the argument is writeable.
     """
 
     def __init__(self) -> None:
         self.is_open, self.given, self._was_writeable = False, list[bool](), False
 
     def add(self, writeable: bool) -> None:
-        """Take an argument of a launch."""
+        """Add an argument of a launch."""
         self.given.append(writeable)
         self._was_writeable |= writeable
 
     @property
     def writeable(self) -> bool:
-        """A launch that has a read-only view only may not write; a pointer in memory is of a launch before."""
+        """Return whether a kernel may write: not if its launch has only read-only views of the array.
+
+        A pointer in memory comes from an earlier launch, so it does not count as a view.
+        """
         return self.is_open or (any(self.given) if self.given else self._was_writeable)
 
 
 class _ArraySegment(Segment):
-    """The memory of an array.
+    """The segment for the memory of an array.
 
     Parameters
     ----------
     start : int
     extent : Extent
-        Where it lies on this machine.
+        The range of the memory on the host.
     room : Extent
-        It may grow that far.
+        The range to which the segment may grow.
     owners : list of Owner
-        The objects that keep that memory.
+        The objects that own the memory.
     permission : _Permission
     """
 
@@ -75,17 +78,17 @@ class _ArraySegment(Segment):
         self.extent, self.room, self.owners, self.permission = extent, room, owners, permission
 
     def over(self, extent: Extent, owners: list[Owner]) -> _ArraySegment:
-        """Return the same memory from another byte to another: the common part keeps its address."""
+        """Return a segment for a larger or smaller range of the same memory; the common part keeps its address."""
         start = self.start + extent.begin - self.extent.begin
         return _ArraySegment(start, extent, self.room, owners, self.permission)
 
     def is_of(self, owner: Owner) -> bool:
-        """Whether an object is among the owners."""
+        """Return whether an object is one of the owners."""
         return any(each.watched() is owner.watched() for each in self.owners)
 
 
 class ArrayMemory(GlobalMemory):
-    """Global memory of a device that maps arrays."""
+    """The global memory of a device that maps arrays of the host."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,14 +97,14 @@ class ArrayMemory(GlobalMemory):
         self._launching = RLock()
 
     def address(self, array: Any) -> int:
-        """The simulated address of an array's first element, mapped if it was not.
+        """Return the simulated address of the first element of an array, and map the array if necessary.
 
         Raises
         ------
         TypeError
-            If it is not an array on this machine.
+            If the argument is not an array on the host.
         ValueError
-            If its memory overlaps a mapped array, and reaches too far beyond it.
+            If the memory of the array overlaps a mapped array and extends too far beyond it.
         """
         with self._lock:
             self._settle()
@@ -113,9 +116,10 @@ class ArrayMemory(GlobalMemory):
 
     @contextmanager
     def launch(self) -> Iterator[Callable[[Any], int]]:
-        """Keep all that is mapped alive; yield `address` for the arguments of a launch, which are kept, too.
+        """Keep all mapped arrays alive during a launch; yield the function `address` for its arguments.
 
-        Threads launch one after another: the parameters of each launch lie at the same address.
+        The arguments are kept alive too. Only one thread of the host launches at a time, because the parameters of each
+        launch have the same address.
         """
         with self._launching, self._kept() as address:
             yield address
@@ -172,7 +176,7 @@ class ArrayMemory(GlobalMemory):
                 has_moved = any(owner.watched() is not None for owner in segment.owners)
                 self._arrays.remove(segment)
                 self.remove(segment, _MOVED if has_moved else _FREED)
-                segment.owners = []  # what ran may keep the segment, and not the memory
+                segment.owners = []  # a launch that has ended may keep the segment, but not the memory
             elif len(current) < len(segment.owners):
                 self._replace(segment, segment.over(_hull([owner.extent for owner in current]), current))
         for entry in [each for each in self._variables if each[0]() is None]:
@@ -205,7 +209,7 @@ class ArrayMemory(GlobalMemory):
         return segment
 
     def _replace(self, old: _ArraySegment, new: _ArraySegment) -> _ArraySegment:
-        """Put another object in a segment's place: a launch that runs keeps the one that it has."""
+        """Replace a segment by another object; a running launch keeps the object that it has."""
         self._arrays[self._arrays.index(old)] = new
         self.remove(old)
         self.add(new)
@@ -214,6 +218,6 @@ class ArrayMemory(GlobalMemory):
 
 
 def _hull(parts: list[Extent]) -> Extent:
-    """From the first byte to the last one."""
+    """Return the range from the first byte to the last byte of some ranges."""
     begin = min(part.begin for part in parts)
     return Extent(begin, max(part.end for part in parts) - begin)

@@ -1,4 +1,4 @@
-"""Memory of the GPU on the simulator: an allocation is copied when the kernel, or an argument, first names it."""
+"""Memory of the GPU on the simulator, which copies an allocation at its first use by an argument or the kernel."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ _MAP_BYTES = 128
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An allocation that the GPU and the simulator left different.
+    """A difference between the GPU and the simulator in the content of an allocation after a launch.
 
     Attributes
     ----------
     address : int
-        Of the first byte that differs.
+        The address of the first different byte.
     allocation : int
-        Where its allocation begins.
+        The start of the allocation.
     count : int
-        How many bytes differ.
+        The number of different bytes.
     gpu, simulator : bytes
-        The 16 bytes from `address` on, as each left them.
+        The 16 bytes from `address` on in the memory of the GPU and of the simulator.
     """
 
     address: int
@@ -39,7 +39,7 @@ class Difference:
     simulator: bytes
 
     def __str__(self) -> str:
-        """In a sentence."""
+        """Return the difference as a sentence."""
         return (
             f"{self.count} bytes differ in the allocation at 0x{self.allocation:x}, the first at 0x{self.address:x}: "
             f"{self.gpu.hex()} on the GPU, {self.simulator.hex()} on the simulator"
@@ -47,12 +47,12 @@ class Difference:
 
 
 class CopiedMemory(GlobalMemory):
-    """Global memory at the GPU's own addresses.
+    """Global memory with the addresses of the GPU.
 
     Parameters
     ----------
     most_bytes : int
-        More is not copied.
+        The largest number of bytes that are copied.
     """
 
     def __init__(self, most_bytes: int) -> None:
@@ -61,7 +61,7 @@ class CopiedMemory(GlobalMemory):
         self._copies: list[Segment] = []
 
     def find(self, address: int) -> Segment | None:
-        """The segment that an address lies in; one of the GPU's allocations is copied the first time."""
+        """Return the segment that contains an address; copy an allocation of the GPU at its first use."""
         found = super().find(address)
         if found is not None or (there := _allocations.allocation(address)) is None:
             return found
@@ -75,18 +75,18 @@ class CopiedMemory(GlobalMemory):
         return found
 
     def name(self, argument: bytes) -> None:
-        """Copy what an argument names: a map's tensor, or whatever its words are addresses of."""
+        """Copy the allocations that an argument refers to: the tensor of a map, or the target of each word."""
         if len(argument) == _MAP_BYTES:
             try:
                 self.find(codec.decode(argument).global_address)
                 return
-            except TensorMapError:  # a struct of that size
+            except TensorMapError:  # another struct with the size of a map
                 pass
         for word in np.frombuffer(argument[: len(argument) // 8 * 8], np.uint64).tolist():
             self.find(word)
 
     def differences(self) -> tuple[Difference, ...]:
-        """Return the places where the GPU has other bytes now."""
+        """Return the allocations whose bytes on the GPU now differ from those of the simulator."""
         found = (_difference(each.start, _allocations.copied(each.start, len(each.bytes)), each.bytes)
                  for each in self._copies)  # fmt: skip
         return tuple(each for each in found if each is not None)

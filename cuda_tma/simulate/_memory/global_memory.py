@@ -1,4 +1,4 @@
-"""Global memory: the segments that a kernel may reach, each in its place, at addresses that no two share."""
+"""Global memory: the segments that a kernel may access, at addresses that do not overlap."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .._warps.spaces import GLOBAL_START
 
 __all__ = ["Buffer", "Former", "GlobalMemory", "Segment"]
 
-_ALIGNMENT = 512  # as cuMemAlloc's
-_GUARD_BYTES = 1 << 16  # between two arrays: an address that runs over an end meets nothing
-_MOST_FORMER = 4096  # former segments that a finding can still name
+_ALIGNMENT = 512  # the alignment of cuMemAlloc
+_GUARD_BYTES = 1 << 16  # between two arrays, so that an address beyond the end of one is invalid
+_MOST_FORMER = 4096  # the number of former segments that a finding can still name
 
 
 class Buffer:
-    """Bytes, and typed looks at them."""
+    """Bytes and their typed views."""
 
     __slots__ = ("_views", "bytes")
     start = 0  # the number of its first byte
@@ -31,7 +31,7 @@ class Buffer:
         self._views: dict[np.dtype, np.ndarray] = {}
 
     def typed(self, dtype: np.dtype) -> np.ndarray:
-        """Return all bytes as items of a type, without a rest at the end."""
+        """Return a view of all bytes as items of a type; bytes at the end that do not fill an item are left out."""
         view = self._views.get(dtype)
         if view is None:
             whole = len(self.bytes) // dtype.itemsize * dtype.itemsize
@@ -40,15 +40,15 @@ class Buffer:
 
 
 class Segment(Buffer):
-    """A piece of the address space that has memory.
+    """A range of the address space that has memory.
 
     Parameters
     ----------
     start : int
-        Its simulated address.
+        The simulated address of the first byte.
     data : numpy.ndarray of uint8
     name : str
-        What a finding calls it.
+        The name of the segment in findings.
     writeable : bool
     """
 
@@ -64,14 +64,14 @@ class Segment(Buffer):
 
 
 class Former(NamedTuple):
-    """A segment that is gone.
+    """A segment that has been removed.
 
     Attributes
     ----------
     start, stop : int
     name : str
     end : str
-        The sentence that a finding adds: why it is gone, and the remedy.
+        A sentence for findings with the reason of the removal and the remedy.
     """
 
     start: int
@@ -81,13 +81,13 @@ class Former(NamedTuple):
 
 
 class GlobalMemory:
-    """The segments, by address.
+    """The segments of global memory by address.
 
-    A change replaces the whole list, so that a thread that looks an address up meanwhile sees one state of it.
+    A change replaces the whole list of segments, so that a concurrent search by another thread uses a consistent list.
     """
 
     def __init__(self) -> None:
-        self._table: tuple[list[int], list[Segment]] = [], []  # where each begins, and each
+        self._table: tuple[list[int], list[Segment]] = [], []  # the starts of the segments, and the segments
         self._former: deque[Former] = deque(maxlen=_MOST_FORMER)
         self._next = GLOBAL_START
         self._lock = RLock()
@@ -102,12 +102,12 @@ class GlobalMemory:
 
     @property
     def formers(self) -> tuple[Former, ...]:
-        """The segments that are gone, as far as a finding can still name them."""
+        """The removed segments that a finding can still name."""
         with self._lock:
             return tuple(self._former)
 
     def restore(self, segments: Iterable[Segment], formers: Iterable[Former], next_address: int) -> None:
-        """Take over the segments of another memory, at their addresses."""
+        """Add the segments of another memory at the same addresses."""
         with self._lock:
             found = sorted([*self._table[1], *segments], key=lambda each: each.start)
             self._table = [each.start for each in found], found
@@ -124,18 +124,18 @@ class GlobalMemory:
         return found if address < found.start + len(found.bytes) else None
 
     def before(self, address: int) -> Segment | None:
-        """The last segment that begins at an address or before it."""
+        """Return the last segment that begins at an address or before it."""
         starts, segments = self._table
         at = bisect_right(starts, address) - 1
         return segments[at] if at >= 0 else None
 
     def former(self, address: int) -> Former | None:
-        """The segment that an address lay in, if that is gone."""
+        """Return the removed segment that contained an address; None if there is no such segment."""
         with self._lock:
             return next((each for each in reversed(self._former) if each.start <= address < each.stop), None)
 
     def add(self, segment: Segment) -> None:
-        """Put a segment where it says."""
+        """Add a segment at its own start address."""
         with self._lock:
             starts, segments = self._table
             at = bisect_right(starts, segment.start)
@@ -145,7 +145,7 @@ class GlobalMemory:
             )
 
     def remove(self, segment: Segment, end: str = "") -> None:
-        """Take a segment away; nothing is ever put where it was. `end` is of :class:`Former`."""
+        """Remove a segment, whose addresses are never used again; `end` is the sentence for :class:`Former`."""
         with self._lock:
             rest = [each for each in self._table[1] if each is not segment]
             self._table = [each.start for each in rest], rest
@@ -154,7 +154,7 @@ class GlobalMemory:
 
     @contextmanager
     def holding(self, *segments: Segment) -> Iterator[None]:
-        """Some segments for a while."""
+        """Add some segments for the duration of a context."""
         for segment in segments:
             self.add(segment)
         try:
@@ -164,13 +164,13 @@ class GlobalMemory:
                 self.remove(segment)
 
     def allocate(self, data: np.ndarray, name: str, writeable: bool = True) -> Segment:
-        """A segment at the next free address."""
+        """Return a new segment at the next free address."""
         segment = Segment(0, data, name, writeable)
         self.place(segment)
         return segment
 
     def place(self, segment: Segment, room_bytes: int = 0) -> None:
-        """Put a segment at the next free address, with room before and after it."""
+        """Add a segment at the next free address, with free room before and after it."""
         with self._lock:
             segment.start = self._next + room_bytes
             self._next = -(-(segment.stop + room_bytes + _GUARD_BYTES) // _ALIGNMENT) * _ALIGNMENT

@@ -1,4 +1,4 @@
-"""Arrays of this machine: the address of one, the object that owns its memory, and where that memory lies now."""
+"""Arrays of the host: the address of an array, the object that owns its memory, and the present range of the memory."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 
 __all__ = ["Extent", "HostArray", "Owner", "host_array"]
 
-_UNVERSIONED = b"numpy_dltensor"  # a DLPack capsule before 1.0, which has no flag for read-only memory
+_UNVERSIONED = b"numpy_dltensor"  # the name of a DLPack capsule before 1.0, without a flag for read-only memory
 
 
 class Extent(NamedTuple):
-    """A range of this machine's memory: its first byte, and its bytes."""
+    """A range of the host's memory: the address of its first byte, and its size in bytes."""
 
     begin: int
     size: int
@@ -26,34 +26,34 @@ class Extent(NamedTuple):
         return self.begin + self.size
 
     def contains(self, other: Extent) -> bool:
-        """Whether no byte of another range lies outside."""
+        """Return whether this range contains all bytes of another range."""
         return self.begin <= other.begin and other.end <= self.end
 
     def overlaps(self, other: Extent) -> bool:
-        """Whether a byte lies in both."""
+        """Return whether both ranges have a byte in common."""
         return self.begin < other.end and other.begin < self.end and min(self.size, other.size) > 0
 
 
 class Owner:
-    """The object that owns an array's memory: it is watched and not kept, so that it ends with its last user.
+    """The object that owns the memory of an array, by a weak reference that does not extend its life.
 
     Parameters
     ----------
     watched : object
-        One that takes no weak reference is kept.
+        The object that owns the memory. An object without support for weak references is kept alive.
     locate : callable
-        From that object to where its memory lies at the time of the call.
+        A function from the object to the range of its memory at the time of the call.
     name : str
-        A finding calls it this.
+        The name of the object in findings.
     kept : object
-        It keeps the memory in place while `watched` lives.
+        An object that keeps the memory at its address as long as `watched` exists.
     is_whole : bool
-        Whether no other array of this memory reaches beyond it.
+        Whether the range contains all arrays with this memory.
 
     Attributes
     ----------
     extent : Extent
-        Where the memory lies at first.
+        The range of the memory at the creation of this owner.
     """
 
     __slots__ = ("_kept", "_locate", "_watched", "extent", "is_whole", "name")
@@ -69,22 +69,22 @@ class Owner:
         self.extent = locate(watched)
 
     def watched(self) -> object | None:
-        """The object; None if it has ended."""
+        """The object; None if it no longer exists."""
         return self._watched()
 
     def is_current(self) -> bool:
-        """Whether the object lives, and its memory lies where it lay at first."""
+        """Return whether the object exists and its memory has not moved."""
         watched = self._watched()
         return watched is not None and self._locate(watched) == self.extent
 
 
 class HostArray(NamedTuple):
-    """An array.
+    """An array of the host as memory.
 
     Attributes
     ----------
     address : int
-        Of its first element.
+        The address of the first element.
     owner : Owner
     writeable : bool
         Whether a kernel may write through this array.
@@ -96,14 +96,14 @@ class HostArray(NamedTuple):
 
 
 def host_array(array: Any) -> HostArray:
-    """Return an array as memory of this machine.
+    """Return an array as memory of the host.
 
     Raises
     ------
     TypeError
-        If it is not an array on this machine.
+        If the argument is not an array on the host.
     ValueError
-        If its memory has moved, and the array has not.
+        If the memory has moved, but the array still has the old address.
     """
     if isinstance(array, np.ndarray):
         found = _of_numpy(array)
@@ -136,7 +136,7 @@ def _of_numpy(array: np.ndarray) -> HostArray:
 
 
 def _root(array: np.ndarray) -> tuple[np.ndarray, object | None]:
-    """The last array that a view leads to, and the object whose memory that one has; None if it has its own."""
+    """Return the array to which a view finally refers, and the object that owns its memory, or None for the array."""
     base = array.base
     while True:
         if isinstance(base, memoryview):
@@ -147,7 +147,7 @@ def _root(array: np.ndarray) -> tuple[np.ndarray, object | None]:
 
 
 def _buffer(exporter: Any) -> Extent | None:
-    """The whole memory that an object exports; None if it exports no bytes in a row."""
+    """Return the whole memory that an object exports; None if it does not export contiguous bytes."""
     try:
         whole = np.frombuffer(exporter, np.uint8)
     except (TypeError, ValueError, BufferError, AttributeError):
@@ -156,23 +156,26 @@ def _buffer(exporter: Any) -> Extent | None:
 
 
 def _of_torch(tensor: Any) -> HostArray:
-    storage = tensor.untyped_storage()  # its device is true, where an adapter lets the tensor report another one
+    storage = tensor.untyped_storage()  # its device is the true one, even if an adapter lets the tensor report another
     if storage.device.type != "cpu":
         raise TypeError(f"the simulator reaches this machine's memory alone, not {storage.device}; pass tensor.cpu()")
     owner = _storage_owner(tensor)
-    is_own = storage.resizable()  # memory of another object, such as a read-only file, is not
+    is_own = storage.resizable()  # memory of another object, such as a read-only file, is not resizable
     address = storage.data_ptr() + tensor.storage_offset() * tensor.element_size()
     return HostArray(address, owner, is_own or not _has_read_only_pages(owner.extent))
 
 
 def _storage_owner(tensor: Any) -> Owner:
-    """Each tensor of a storage gives the same object for it, as long as one of them lives."""
+    """Return the owner of a tensor's storage; all tensors of the storage have the same object as long as one exists."""
     storage = tensor.untyped_storage()
     return Owner(storage, _of_storage, f"the {type(storage).__name__} of {storage.nbytes()} bytes")
 
 
 def _has_read_only_pages(memory: Extent) -> bool:
-    """Whether a write would end the process: a tensor has no flag for that. Linux only; elsewhere no page is known."""
+    """Return whether some pages are read-only, so that a write would end the process; a tensor has no flag for this.
+
+    The result is False on other systems than Linux.
+    """
     try:
         lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -190,7 +193,7 @@ def _of_storage(storage: Any) -> Extent:
 
 
 def _of_dlpack(array: Any) -> HostArray:
-    """Watch the object itself, and keep its export meanwhile, because it may export a copy."""
+    """Return the array of an object that exports DLPack; keep the export alive, because it may be a copy."""
     try:
         exported = np.from_dlpack(array)
     except (TypeError, AttributeError, BufferError, RuntimeError) as error:
@@ -203,7 +206,7 @@ def _of_dlpack(array: Any) -> HostArray:
 
 
 def _is_unversioned(capsule: object) -> bool:
-    """NumPy calls an array of such a capsule read-only, since the capsule cannot say that it is not."""
+    """Return whether a capsule has no flag for read-only memory; NumPy treats its array as read-only."""
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     return type(capsule).__name__ == "PyCapsule" and name(capsule) == _UNVERSIONED
@@ -214,7 +217,7 @@ def _described(array: np.ndarray) -> str:
 
 
 def _byte_bounds(array: np.ndarray) -> Extent:
-    """The bytes from an array's lowest element to the end of its highest one: strides may be negative."""
+    """Return the range from the lowest to the end of the highest element of an array, whose strides may be negative."""
     if not array.size:
         return Extent(array.ctypes.data, 0)
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]

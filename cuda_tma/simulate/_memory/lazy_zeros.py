@@ -12,9 +12,9 @@ __all__ = ["lazy_zeros"]
 
 
 def lazy_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return zeros that take memory page by page, when a page is written first.
+    """Return zeros for which the operating system allocates each page at its first write.
 
-    NumPy asks for huge pages (``MADV_HUGEPAGE``), so that one element of `numpy.zeros` may take 2 MiB.
+    NumPy requests huge pages (``MADV_HUGEPAGE``), so one written element of `numpy.zeros` may need 2 MiB.
     """
     if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
         return np.zeros(shape, dtype)

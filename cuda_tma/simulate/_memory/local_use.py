@@ -1,6 +1,6 @@
-"""Local memory that a thread reads before it has written it, and accesses beyond the local variables of a function.
+"""The check of local memory: reads before the first write, and accesses beyond the local variables of a function.
 
-Source: PTX ISA 9.0, "Local State Space": a thread has its local variables to itself, and they are not initialized.
+Source: PTX ISA 9.0, "Local State Space": local variables are private to a thread and not initialized.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from .memory import Memory, Piece
 
 __all__ = ["LocalUse"]
 
-_MOST_BYTES = 1 << 26  # of all threads; beyond them writes are not remembered
+_MOST_BYTES = 1 << 26  # for all threads; writes beyond them are not recorded
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
 class LocalUse:
-    """The bytes that threads have written since their CTA began.
+    """The bytes of local memory that threads have written since their CTA began.
 
     Parameters
     ----------
     lanes : int
-        Threads that run at the same time.
+        The number of threads that run at the same time.
     memory : Memory
     events : Events
     faults : FaultLog
@@ -39,7 +39,7 @@ class LocalUse:
     def __init__(self, lanes: int, memory: Memory, events: Events, faults: FaultLog):
         self._memory, self._events, self._faults = memory, events, faults
         self._written = np.zeros((lanes, 0), bool)
-        self._copies: dict[int, bool] = {}  # by ``id`` of a load: of `_only_copies`
+        self._copies: dict[int, bool] = {}  # results of `_only_copies`, by the ``id`` of a load
         self._is_full = False
 
     def forget(self, lanes: Lanes) -> None:
@@ -48,7 +48,7 @@ class LocalUse:
             self._written[lanes] = False
 
     def note(self, group: Group[Any], kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
-        """Take accesses to local memory; `lanes` are those of the piece."""
+        """Check and record accesses to local memory by `lanes`, the lanes of the piece."""
         here, end = as_array(lanes), group.context.variables_end
         addresses = piece.positions - here * self._memory.local_pitch
         beyond = addresses + size_bytes > end
@@ -75,7 +75,7 @@ class LocalUse:
         return not self._is_full
 
     def _copies_bytes(self, group: Group[Any], size_bytes: int, by: Instruction) -> bool:
-        """Return whether a load is part of a copy byte by byte, as of a structure with unused bytes in it."""
+        """Return whether a load is a part of a copy of bytes, such as that of a structure with unused bytes."""
         if size_bytes > 1:
             return False
         if id(by) not in self._copies:
@@ -84,7 +84,7 @@ class LocalUse:
 
 
 def _only_copies(function: Function, load: Instruction) -> bool:
-    """Return whether stores alone take the value of a load."""
+    """Return whether only stores read the value of a load."""
     taken = [each for each in function.instructions if each is not load and _names(each.operands, load.operands[0])]
     return all(each.opcode[0] == "st" and not _names(each.operands[:1], load.operands[0]) for each in taken)
 

@@ -1,4 +1,4 @@
-"""The memory that a launch reaches: from lanes and addresses to bytes, or to a fault with the reason."""
+"""The memory that a launch accesses: the bytes at the addresses of lanes, or a fault with the reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FIRST_STACK_BYTES = 1 << 10
 
 
 class Piece(NamedTuple):
-    """Accesses that fall into one buffer: which of them (None: all), the buffer, where in it each begins."""
+    """The accesses to one buffer: their indices (None for all), the buffer, and the position of each in the buffer."""
 
     chosen: np.ndarray | None
     buffer: Buffer
@@ -28,17 +28,17 @@ class Piece(NamedTuple):
     space: str
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of these accesses."""
+        """Return those of the values that belong to these accesses."""
         return values if self.chosen is None or np.ndim(values) == 0 else values[self.chosen]
 
 
 class Memory:
-    """Global memory, and the shared and local memory of the resident CTAs.
+    """The global memory, and the shared and local memory of the resident CTAs.
 
     Attributes
     ----------
     shared : Buffer
-        The shared memory of all resident CTAs, one after the other, `shared_pitch` bytes each.
+        The shared memory of all resident CTAs in sequence, `shared_pitch` bytes for each.
     """
 
     def __init__(self, memory: GlobalMemory, geometry: Geometry, shared_bytes: int, shared_first: int = SHARED_START):
@@ -54,17 +54,17 @@ class Memory:
     def pieces(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool = False
     ) -> list[Piece]:
-        """Return the places of accesses of some size, one for each lane.
+        """Return the pieces for accesses of one size, one access for each lane.
 
         Parameters
         ----------
         space : str
-            A state space; the empty one is generic.
+            A state space; the empty string is generic.
         lanes : slice or numpy.ndarray
         addresses : numpy.ndarray of int64
-            In the numbers of that space.
+            Addresses in that space.
         size_bytes : int
-            Of each access; its address is a multiple of it.
+            The size of each access; the addresses are multiples of the size.
         writes : bool
         """
         if len(addresses) == 1 and (one := self._one(space, lanes, int(addresses[0]), size_bytes, writes)) is not None:
@@ -82,7 +82,7 @@ class Memory:
         return [*self._generic(lanes, addresses, size_bytes, writes)]
 
     def _one(self, space: str, lanes: Lanes, address: int, size_bytes: int, writes: bool) -> Piece | None:
-        """Return the place of one access to shared or global memory; None for a rare one, or for a fault."""
+        """Return the piece for one access to shared or global memory; None in rare cases and for a fault."""
         if address & (size_bytes - 1):
             return None
         if space in ("shared", "shared::cluster"):
@@ -97,7 +97,7 @@ class Memory:
         return Piece(None, segment, np.array([address - segment.start]), "global")
 
     def _reached(self, space: str, lane: int, address: int, size_bytes: int) -> int | None:
-        """Return the place in `shared` of one shared address of a lane; None if the lane does not reach it."""
+        """Return the position in `shared` for a shared address of a lane; None if the lane cannot access it."""
         rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
         ctas = self._geometry.cluster_ctas
         if not (0 <= rank < ctas and self._shared_first <= offset <= self.shared_stop - size_bytes):
@@ -107,7 +107,7 @@ class Memory:
         return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
 
     def writeable(self) -> Iterator[np.ndarray]:
-        """All bytes that a kernel can change."""
+        """Yield all bytes that a kernel can change."""
         yield self.shared.bytes
         yield self._local.bytes
         for segment in self.all_global:
@@ -117,7 +117,7 @@ class Memory:
     def in_shared(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
     ) -> np.ndarray:
-        """Return the places in `shared` of shared addresses, or of generic ones of the CTA's own shared memory."""
+        """Return the positions in `shared` for shared addresses, or for generic addresses of a CTA's own memory."""
         if space == "":
             addresses, space = addresses - WINDOWS["shared"], "shared"
             if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():
@@ -127,7 +127,7 @@ class Memory:
 
     @staticmethod
     def check_aligned(lanes: Lanes, addresses: np.ndarray, alignment: int) -> None:
-        """Refuse addresses that are not multiples."""
+        """Raise a fault if an address is not a multiple of the alignment."""
         wrong = addresses % alignment != 0
         if wrong.any():
             address = int(addresses[wrong][0])
@@ -136,7 +136,7 @@ class Memory:
             )
 
     def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
-        """Return the places in `shared` of shared addresses: the rank of a CTA in the lane's cluster, and an offset."""
+        """Return the positions in `shared` for shared addresses, which contain the rank of a CTA and an offset."""
         if self._geometry.cluster_ctas == 1 and self._are_inside(addresses, size_bytes):
             return self._geometry.cta_of_lane[lanes] * self.shared_pitch + addresses
         ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
@@ -158,7 +158,7 @@ class Memory:
         return bool(addresses.min() >= self._shared_first and addresses.max() + size_bytes <= self.shared_stop)
 
     def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
-        """Return the place in `shared` of one shared address of a lane, see `in_shared`."""
+        """Return the position in `shared` for one shared address of a lane, see `in_shared`."""
         position = self._reached(space, lane, address, size_bytes) if address % alignment == 0 else None
         if position is not None:
             return position
@@ -193,7 +193,7 @@ class Memory:
         self._local.bytes.reshape(-1, self._stack_bytes)[lanes[:, None], offsets] = byte
 
     def reserve_stack(self, size_bytes: int) -> None:
-        """Room for so much local memory in each thread."""
+        """Reserve `size_bytes` bytes of local memory for each thread."""
         if size_bytes > STACK_BYTES:
             raise Fault(
                 "fault",
@@ -216,7 +216,7 @@ class Memory:
         self._local = Buffer(grown.reshape(-1))
 
     def _generic(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
-        """Each window by itself: mostly there is one."""
+        """Yield the pieces for generic addresses, window by window; usually there is only one window."""
         rest = np.ones(len(addresses), bool)
         for space in ("shared::cluster", "local"):
             inside = (addresses >= WINDOWS[space]) & (addresses < WINDOWS[space] + WINDOW_BYTES)
@@ -252,7 +252,7 @@ class Memory:
             rest = rest[~inside]
 
     def global_bytes(self, address: int, size_bytes: int, writes: bool = False) -> tuple[Segment, int]:
-        """The segment of some bytes of global memory, and where in it they begin."""
+        """Return the segment that contains some bytes of global memory, and their offset in it."""
         segment = self.all_global.find(address)
         if segment is None or address + size_bytes > segment.stop:
             raise self._unmapped(None, address, size_bytes, writes)
@@ -286,7 +286,10 @@ class Memory:
         )
 
     def _of_another_cta(self, lanes: Lanes, addresses: np.ndarray, far: np.ndarray) -> Fault:
-        """Measured on an H200, of st and of mbarrier.try_wait: CUDA_ERROR_ILLEGAL_INSTRUCTION."""
+        """Return the fault for an address of another CTA.
+
+        For st and mbarrier.try_wait, an H200 reports CUDA_ERROR_ILLEGAL_INSTRUCTION (measured).
+        """
         address, some = int(addresses[far][0]), as_array(lanes)[far]
         own = int(self._geometry.rank_of_lane[some[0]])
         return Fault(

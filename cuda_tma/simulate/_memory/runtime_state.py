@@ -1,4 +1,4 @@
-"""The state of the device runtime: the text that a kernel has printed, and its heap."""
+"""The state of the device runtime: the printed text of a kernel, and its heap."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class RuntimeState:
     ----------
     output : list of str
     printed : int
-        Characters of the output.
+        The number of characters of the output.
     heap : dict
-        The pieces that ``malloc`` has returned, by address.
+        The blocks that ``malloc`` has returned, by address.
     """
 
     output: list[str] = field(default_factory=list)

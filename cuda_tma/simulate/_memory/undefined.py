@@ -1,4 +1,4 @@
-"""Other values in place of undefined ones, so that a replay shows whether they have an effect."""
+"""The values that replace undefined values in a replay, which shows whether they have an effect."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ class Undefined:
     Attributes
     ----------
     byte : int
-        Each byte of an undefined value.
+        The value of each byte of an undefined value.
     offsets : numpy.ndarray
-        Bytes in the shared memory of each CTA that a thread reads before any write.
+        The offsets of bytes in the shared memory of each CTA that a thread reads before any write.
     local_offsets : numpy.ndarray
-        Bytes of its local memory that a thread reads before any write.
+        The offsets of bytes in its local memory that a thread reads before any write.
     shuffles : frozenset of int
-        By ``id``, the instructions that take values of lanes which take no part.
+        The ``id`` of each instruction that reads values of lanes which do not execute it.
     has_columns : bool
-        Whether each column of tensor memory has these values when it is allocated.
+        Whether each column of tensor memory has these values at its allocation.
     """
 
     byte: int
@@ -38,7 +38,7 @@ class Undefined:
 
     @property
     def word(self) -> np.uint32:
-        """An undefined register."""
+        """The value of an undefined register."""
         return np.uint32(self.byte * 0x01010101)
 
     def fill(self, memory: Memory, ctas: range, lanes: np.ndarray) -> None:
@@ -49,5 +49,5 @@ class Undefined:
             memory.shared.bytes[cta * memory.shared_pitch + self.offsets] = self.byte
 
     def shuffled(self, values: np.ndarray, absent: np.ndarray, by: Instruction) -> np.ndarray:
-        """Return the values that lanes take from others; `absent` is true where the other takes no part."""
+        """Return the values that lanes read from others; `absent` is true for a source that does not execute `by`."""
         return np.where(absent, self.word, values) if id(by) in self.shuffles else values

@@ -1,4 +1,4 @@
-"""``barrier.cluster``: all threads of a cluster that have not ended arrive, and wait at once or later.
+"""The instruction ``barrier.cluster``: all running threads of a cluster arrive, and wait at once or later.
 
 Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster".
 """
@@ -34,7 +34,7 @@ class ClusterBarriers:
         self._phases = np.zeros(geometry.slots, np.int64)
         self._arrived_in = np.full(geometry.lanes, -1)  # the phase of a thread's last arrival
         self._waited = np.ones(geometry.lanes, bool)
-        self._arrived_at: dict[int, Instruction] = {}  # by cluster: the last arrival
+        self._arrived_at: dict[int, Instruction] = {}  # for each cluster: its last arrival
         self._parked: list[Parked] = []
 
     def lanes_in(self, lanes: np.ndarray) -> None:
@@ -92,14 +92,14 @@ class ClusterBarriers:
             self._scheduler.progress()
             parked, self._parked = self._parked, []
             for each in parked:
-                self._scheduler.add(each.context, each.pc, each.lanes)  # they poll again
+                self._scheduler.add(each.context, each.pc, each.lanes)  # these lanes execute their wait again
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Complete barriers, because a cluster does not wait for threads that have ended."""
+        """Complete the barriers at which only ended threads are missing, because no cluster waits for ended threads."""
         self._complete(np.unique(lanes // self._size))
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the waiting threads, for a report."""
+        """Yield the waiting threads for the report of a deadlock."""
         for parked in self._parked:
             slot = int(parked.lanes[0]) // self._size
             lanes = np.arange(slot * self._size, (slot + 1) * self._size)

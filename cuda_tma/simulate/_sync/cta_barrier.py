@@ -1,4 +1,4 @@
-"""The sixteen barriers of a CTA: ``bar``, ``barrier``, with arrivals, counts and reductions.
+"""The sixteen barriers of a CTA, for ``bar`` and ``barrier`` with arrivals, counts and reductions.
 
 Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: bar, barrier".
 """
@@ -30,17 +30,17 @@ __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
 _ARRIVED = "arrived before"
-Tell = Callable[[Context, np.ndarray, int, int], None]  # the number of true predicates, and of all
+Tell = Callable[[Context, np.ndarray, int, int], None]  # takes the numbers of true and of all predicates
 
 
 @dataclass(slots=True)
 class _Barrier:
-    """One barrier of one CTA, between two completions."""
+    """The state of one barrier of one CTA between two completions."""
 
-    expected: int | None = None  # threads; None for all that have not ended
+    expected: int | None = None  # the number of threads; None for all running threads
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
-    true: int = 0  # of the predicates of barrier.red
+    true: int = 0  # the number of true predicates of barrier.red
     by: dict[int, Instruction] = field(default_factory=dict)  # the instructions of its arrivals
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class CtaBarriers:
         self._cta_of_lane = geometry.cta_of_lane
 
     def sync(self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None) -> Outcome:
-        """Let threads arrive and wait."""
+        """Let threads arrive at a barrier and wait for its completion."""
         here = as_array(lanes)
         if expected is None and number < _BARRIERS and self._all_are_here(here, number):
             self._scheduler.progress()
@@ -77,7 +77,7 @@ class CtaBarriers:
         return YIELD
 
     def arrive(self, lanes: Lanes, number: int, expected: int | None, by: Instruction) -> None:
-        """Let threads arrive and continue."""
+        """Let threads arrive at a barrier and continue at once."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             self._arrive(int(cta), number, expected, here[self._cta_of_lane[here] == cta], by)
@@ -86,7 +86,7 @@ class CtaBarriers:
     def vote(
         self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
     ) -> Outcome:
-        """Do as :meth:`sync`; at the end each thread receives the number of true predicates."""
+        """Let threads arrive and wait as by :meth:`sync`; each then receives the number of true predicates."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             chosen = self._cta_of_lane[here] == cta
@@ -97,7 +97,7 @@ class CtaBarriers:
         return YIELD
 
     def _parked(self, group: Group[Any], pc: int, lanes: np.ndarray) -> Parked:
-        """Return lanes that wait; for part of a warp at an ``.aligned`` barrier, with the warp's other lanes."""
+        """Return waiting lanes as parked; at an ``.aligned`` barrier, include the missing lanes of their warp."""
         parked = Parked(group.context, pc, pc + 1, lanes)
         if len(lanes) % WARP or (lanes[::WARP] % WARP).any() or (lanes[WARP - 1 :: WARP] % WARP != WARP - 1).any():
             absent = self._alive.copy()
@@ -109,7 +109,7 @@ class CtaBarriers:
         return parked
 
     def _all_are_here(self, here: np.ndarray, number: int) -> bool:
-        """Return whether lanes are all threads of their CTAs, and none has come before: the common case."""
+        """Return whether lanes are all threads of their CTAs and arrive in one step, which is the common case."""
         ctas = self._geometry.resident_ctas
         arriving = np.bincount(self._cta_of_lane[here], minlength=ctas)
         present = self._alive.reshape(ctas, -1).sum(axis=1)
@@ -172,7 +172,7 @@ class CtaBarriers:
         return int(self._alive[cta * size : (cta + 1) * size].sum())
 
     def _check_whole(self, parked: list[Parked], number: int) -> None:
-        """Keep a fault if a barrier of a count completes and lanes of its warps have not arrived."""
+        """Keep a fault if a barrier with a count completes although some lanes of its warps have not arrived."""
         come = np.concatenate([each.lanes for each in parked]) if parked else ()
         for each in parked:
             absent = [lane for standing in each.absent for lane in np.setdiff1d(standing.lanes, come).tolist()]
@@ -188,7 +188,7 @@ class CtaBarriers:
                 return
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Complete barriers of all threads, which do not wait for those that have ended."""
+        """Complete the barriers of whole CTAs at which only ended threads are missing."""
         ctas = {*np.unique(self._cta_of_lane[lanes]).tolist()}
         for cta, number in [key for key in self._barriers if key[0] in ctas]:
             barrier = self._barriers[cta, number]
@@ -198,7 +198,7 @@ class CtaBarriers:
                 self._complete(cta, number)
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the waiting threads, for a report."""
+        """Yield the waiting threads for the report of a deadlock."""
         for (cta, number), barrier in self._barriers.items():
             missing = self._needed(cta, barrier) - barrier.arrived
             for parked in (*barrier.parked, *(parked for parked, _ in barrier.votes)):
@@ -233,5 +233,5 @@ def _is_aligned(instruction: Instruction | None) -> bool:
 def _place(instruction: Instruction) -> str:
     if not instruction.places:
         return f"PTX line {instruction.line}"
-    place = instruction.places[-1]  # the kernel's own
+    place = instruction.places[-1]  # the place in the kernel
     return f"{place.file.rpartition('/')[2]}:{place.line}"

@@ -1,4 +1,4 @@
-"""Overlapping kernels in sequence (programmatic dependent launch): the waits of a grid, and its signals to the next.
+"""The waits of a grid for preceding grids, and its signals to the next grid (programmatic dependent launch).
 
 Source: PTX ISA 9.0, "Miscellaneous Instructions: griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent
 Launch and Synchronization".
@@ -23,12 +23,12 @@ __all__ = ["Dependents"]
 
 
 class Dependents:
-    """The dependencies of one grid.
+    """The dependencies of one grid on the preceding and the following grid.
 
     Attributes
     ----------
     is_held : bool
-        Whether preceding grids have not ended, so that ``griddepcontrol.wait`` waits; until :meth:`release`.
+        Whether a preceding grid still runs, so that ``griddepcontrol.wait`` waits until :meth:`release`.
     """
 
     def __init__(self, geometry: Geometry, scheduler: Scheduler, events: Events, is_held: bool):
@@ -47,7 +47,7 @@ class Dependents:
         self._signalled[ctas.start : ctas.stop] = False
 
     def signal(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """Execute ``griddepcontrol.launch_dependents``, by any thread of a CTA: the next grid may begin here."""
+        """Execute ``griddepcontrol.launch_dependents`` by any thread of a CTA, after which the next grid may begin."""
         self._signalled[self._geometry.cta_of_lane[lanes]] = True
         self._scheduler.add(group.context, pc + 1, as_array(lanes))
         return YIELD

@@ -1,8 +1,9 @@
-"""Threads that bypass an instruction at which other threads of their warp wait for them.
+"""The search for threads that bypass an instruction at which other threads of their warp wait for them.
 
-A warp executes ``shfl.sync`` with the lanes of a mask, and ``bar.sync`` with all its lanes. On hardware and here, no
-thread waits for one that has ended. So a kernel ends although a lane takes another path, continues after the
-instruction and ends. A lane that returns early does not continue after it, and is right.
+The lanes of a mask execute ``shfl.sync`` together, and all lanes of a warp execute ``bar.sync`` together. On hardware
+and here, no thread waits for a thread that has ended. A kernel therefore ends even if a lane takes another path around
+the instruction, executes later instructions and ends, which is an error. A lane that returns early is not an error,
+because it executes no instruction after the bypassed one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ENDS = ("ret", "exit", "trap")
 
 
 class _Flow:
-    """The branches of one function: for each instruction the next ones."""
+    """The control flow of one function: for each instruction, the next instructions."""
 
     def __init__(self, code: Code):
         self._code = code
@@ -42,7 +43,7 @@ class _Flow:
         self._behind: dict[int, set[int]] = {}
 
     def behind(self, at: int) -> set[int]:
-        """Return the instructions that may follow one after its last execution, without trivial ones."""
+        """Return the instructions, except trivial ones, that may follow an instruction after its last execution."""
         found = self._behind.get(at)
         if found is None:
             follow, precede = _reached(self.after, self.after[at]), _reached(self.before, [at])
@@ -51,7 +52,7 @@ class _Flow:
         return found
 
     def passes(self, start: int, at: int) -> bool:
-        """Return whether each path from a place to the end of the function leads past an instruction."""
+        """Return whether each path from `start` to the end of the function bypasses the instruction at `at`."""
         behind = self.behind(at)
         if not behind:
             return False
@@ -76,7 +77,7 @@ def _next(code: Code, pc: int, instruction: Instruction) -> Iterator[int]:
 
 
 def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int] = ()) -> set[int]:
-    """Return all places on paths from some places; no path continues after a stop."""
+    """Return all instructions on paths from `starts`; a path ends at an instruction in `stops`."""
     stops, waiting = {*stops}, [*starts]
     found = {*waiting}
     while waiting:
@@ -88,21 +89,21 @@ def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int]
 
 
 class Detours:
-    """The search for detours, when threads end."""
+    """The search for bypassed instructions, which runs when threads end."""
 
     def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
         self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
-        """Return the places of absent lanes; none for a lane that waits elsewhere.
+        """Return the places of absent lanes, except of lanes that wait at another instruction.
 
         Parameters
         ----------
         group : Group
-            Some of its lanes have come to `pc`. Others may be there whose guard is false: they continue.
+            The group at `pc`. Other lanes may be there with a false guard; these lanes continue.
         absent : numpy.ndarray
-            Ascending lane numbers.
+            The ascending numbers of the absent lanes.
         """
         wanted = np.zeros(self._geometry.lanes, bool)
         wanted[absent] = True
@@ -112,7 +113,7 @@ class Detours:
         return found
 
     def check(self, parked: Parked, ended: np.ndarray) -> None:
-        """Keep a fault if lanes that others wait for have passed by, and end."""
+        """Keep a fault if ended lanes have bypassed the instruction at which other lanes wait for them."""
         instruction = parked.instruction
         if instruction is None:
             return
@@ -139,7 +140,7 @@ class Detours:
 
 
 def _frames(context: Context, pc: int) -> dict[Context, tuple[int, int]]:
-    """Return, for a function and each of its callers, the present instruction and the return address."""
+    """Return the present instruction and the return address in a function and in each of its callers."""
     found = {context: (pc, pc)}
     while context.caller is not None:
         found[context.caller] = context.return_pc - 1, context.return_pc

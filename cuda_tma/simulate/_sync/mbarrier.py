@@ -1,8 +1,8 @@
-"""mbarriers: counts of arrivals and of bytes, phase by phase, and the threads that wait for each.
+"""mbarriers: the counts of arrivals and bytes in each phase, and the threads that wait for the phase.
 
 The 64 bits of an mbarrier are opaque to a kernel (PTX ISA 9.0, "Parallel Synchronization and Communication
-Instructions: mbarrier"). Here they contain the phase's parity, its pending arrivals and the count, which are all that
-instructions read from a state.
+Instructions: mbarrier"). Here they contain the parity of the phase, its pending arrivals and the expected count.
+Instructions read nothing else from a state.
 """
 
 from __future__ import annotations
@@ -34,36 +34,36 @@ from .rings import ring_places
 __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 
 BYTES = 8
-_MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
+_MOST = (1 << 20) - 1  # arrivals and bytes of either sign: PTX ISA, "Size and alignment", "Range of the tx-count"
 _LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
-_PHASE_BITS = 8  # of a token, in addition to the parity
+_PHASE_BITS = 8  # the bits of the phase in a token, in addition to the parity
 
 
 @dataclass(slots=True)
 class Mbarrier:
-    """One barrier.
+    """One mbarrier.
 
     Attributes
     ----------
     count : int
-        Arrivals that each phase expects.
+        The number of arrivals that each phase expects.
     pending : int
-        Arrivals that the present phase still needs.
+        The number of arrivals that the present phase still needs.
     tx : int
-        Bytes that it still needs; negative if bytes arrived before they were expected.
+        The number of bytes that the present phase still needs; negative if bytes arrived before they were expected.
     phase : int
         The number of completed phases.
     expected : int
-        Bytes that the present phase expects.
+        The number of bytes that the present phase expects.
     came : list of (int, str)
-        Bytes that arrived in it, and their sources.
+        The numbers of bytes that have arrived in the present phase, each with its source.
     copy : Instruction or None
         The last copy that delivered bytes, in any phase.
     made : Instruction or None
-        Its ``mbarrier.init``.
+        The ``mbarrier.init`` of the barrier.
     uses : dict of str to Instruction
-        The last expect_tx, and the last arrival.
+        The last expect_tx and the last arrival.
     """
 
     count: int
@@ -79,34 +79,34 @@ class Mbarrier:
 
     @property
     def related(self) -> tuple[tuple[str, Instruction], ...]:
-        """Statements that explain its state, with a label each."""
+        """The statements that explain the state of the barrier, each with a label."""
         made = [("initialized", self.made)] if self.made is not None else []
         came = [("bytes last arrived", self.copy)] if self.copy is not None else []
         return (*made, *self.uses.items(), *came)
 
     @property
     def counts(self) -> Barrier:
-        """Its state in the form of hardware's."""
+        """The state of the barrier as a value with the counts that hardware has."""
         return Barrier(self.phase & 1, self.pending, self.count, self.tx)
 
     @property
     def word(self) -> int:
-        """The word in memory."""
+        """The 64-bit word of the barrier in memory."""
         return (self.phase & 1) << _PARITY_SHIFT | self.count << _COUNT_SHIFT | self.pending << _PENDING_SHIFT
 
     @property
     def token(self) -> int:
-        """The state that an arrival returns: the word, and more bits of the phase than its parity."""
+        """The state that an arrival returns: the word with more bits of the phase than its parity."""
         return self.word | (self.phase >> 1 & (1 << _PHASE_BITS) - 1) << _PHASE_SHIFT
 
 
 def parity_of(states: np.ndarray) -> np.ndarray:
-    """Return the parity of the phase at the time when a state was taken."""
+    """Return the parity of the phase in each state."""
     return states >> np.uint64(_PARITY_SHIFT)
 
 
 def pending_of(states: np.ndarray) -> np.ndarray:
-    """Execute ``mbarrier.pending_count``."""
+    """Return the number of pending arrivals in each state, for ``mbarrier.pending_count``."""
     return states >> np.uint64(_PENDING_SHIFT) & np.uint64(_MOST)
 
 
@@ -128,14 +128,14 @@ class Mbarriers:
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
-        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by place: the positions that lanes polled
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by place in the code: the polled positions
 
     # ---- from initialization to the end ----
 
     def init(self, position: int, count: int, made: Instruction, lane: int) -> None:
-        """Initialize an mbarrier; as hardware does, with any count, and also over an existing one.
+        """Initialize an mbarrier; like hardware, accept any count and an existing mbarrier.
 
-        Recorded on an H200: tests/data/faults_sm90.jsonl.gz. The bits of the count wrap: not verified on hardware.
+        Recorded on an H200: tests/data/faults_sm90.jsonl.gz. The count wraps, which is not verified on hardware.
         """
         known = self._barriers.get(position)
         if not 1 <= count <= _MOST:
@@ -157,7 +157,7 @@ class Mbarriers:
         )
 
     def invalidate(self, position: int, by: Instruction) -> None:
-        """Execute ``mbarrier.inval``; a waiting thread polls again, and finds no mbarrier."""
+        """Execute ``mbarrier.inval``; a waiting thread polls again, which is a fault without an mbarrier."""
         for parked in self.at(position).parked:
             self._scheduler.add(parked.context, parked.pc, parked.lanes)
         del self._barriers[position]
@@ -175,16 +175,16 @@ class Mbarriers:
         return [position for position in self._barriers if position // self._memory.shared_pitch == cta]
 
     def known(self, position: int) -> Mbarrier | None:
-        """Return the barrier at a byte of `Memory.shared`, if one has been initialized there."""
+        """Return the barrier at a position in `Memory.shared`; None if none has been initialized there."""
         return self._barriers.get(position)
 
     def unexpected(self, position: int) -> Mbarrier | None:
-        """Return the barrier at a position if it has received bytes that it does not expect."""
+        """Return the barrier at a position if it has received bytes that it does not expect; otherwise None."""
         barrier = self._barriers.get(position)
         return barrier if barrier is not None and barrier.tx < 0 else None
 
     def at(self, position: int) -> Mbarrier:
-        """Return the barrier at a byte of `Memory.shared`; raise a fault if it contains none."""
+        """Return the barrier at a position in `Memory.shared`; raise a fault if none has been initialized there."""
         barrier = self._barriers.get(position)
         if barrier is None and (by := self._invalidated.get(position)) is not None:
             raise Fault(
@@ -203,7 +203,7 @@ class Mbarriers:
         return barrier
 
     def last_arrival(self, position: int) -> Instruction | None:
-        """Return the last arrival at a barrier, if it exists."""
+        """Return the last arrival at a barrier; None if there was no arrival or the barrier does not exist."""
         barrier = self._barriers.get(position)
         return barrier.uses.get(_LAST_ARRIVAL) if barrier is not None else None
 
@@ -215,7 +215,7 @@ class Mbarriers:
     # ---- arrivals and bytes ----
 
     def arrive(self, position: int, count: int, by: Instruction, drop: bool = False) -> int:
-        """Arrive `count` times; return the token of the phase."""
+        """Arrive `count` times at a barrier, and return the token of the phase."""
         barrier = self.at(position)
         before = barrier.token
         if not 1 <= count <= barrier.pending:
@@ -234,14 +234,14 @@ class Mbarriers:
         return before
 
     def expect_tx(self, position: int, size_bytes: int, by: Instruction) -> None:
-        """Expect more bytes in this phase."""
+        """Increase the number of bytes that the present phase expects."""
         barrier = self.at(position)
         barrier.expected += size_bytes
         barrier.uses["bytes last expected"] = by
         self._add_tx(position, size_bytes)
 
     def complete_tx(self, position: int, size_bytes: int, by: str = "", copy: Instruction | None = None) -> None:
-        """Count bytes that have arrived, with their source for a report."""
+        """Count bytes that have arrived in the present phase; keep their source for a report."""
         barrier = self.at(position)
         barrier.came.append((size_bytes, by))
         barrier.copy = copy or barrier.copy
@@ -279,7 +279,7 @@ class Mbarriers:
     # ---- waiting ----
 
     def completed(self, positions: np.ndarray, parities: np.ndarray) -> np.ndarray:
-        """Return for each lane whether the phase of a parity has completed."""
+        """Return, for each lane, whether the phase with a parity is complete."""
         if len({*positions.tolist()}) == 1:
             return np.full(len(positions), self.at(int(positions[0])).phase & 1) != parities
         places, which = np.unique(positions, return_inverse=True)
@@ -287,9 +287,9 @@ class Mbarriers:
         return present[which] != parities
 
     def parities_of(self, tokens: np.ndarray, positions: np.ndarray, lanes: Lanes, by: Instruction) -> np.ndarray:
-        """Return the parities of the phases of tokens; keep a fault for a phase that is neither present nor the last.
+        """Return the parities of the phases of tokens; keep a fault for a token that is older than the preceding phase.
 
-        The low bits of a phase's number suffice for that.
+        A token contains the low bits of the phase's number, which suffice for this check.
         """
         some = tokens >> np.uint64(_PHASE_SHIFT) & np.uint64((1 << _PHASE_BITS) - 1)
         phases = some.astype(np.int64) << 1 | parity_of(tokens).astype(np.int64)
@@ -313,14 +313,14 @@ class Mbarriers:
         )
 
     def park(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
-        """Let lanes wait until the phase of their barrier completes; they then poll again."""
+        """Let lanes wait until the phase of their barrier completes, after which they poll again."""
         here = as_array(lanes)
         for position in np.unique(positions):
             self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
         return YIELD
 
     def look(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> None:
-        """Record lanes that polled incomplete phases of barriers at some positions; -1 for complete ones."""
+        """Record lanes that have polled barriers at some positions; a position is -1 if its phase is complete."""
         looked = self._looks.get((group.context, pc))
         if (positions >= 0).any():
             self._scheduler.polled()
@@ -331,15 +331,15 @@ class Mbarriers:
 
     @property
     def looked_at(self) -> bool:
-        """Return whether a thread has found a phase incomplete, and continued."""
+        """Return whether a thread has polled an incomplete phase and continued."""
         return bool(self._looks)
 
     def forget_looks(self) -> None:
-        """Forget earlier polls; later ones show which threads only poll."""
+        """Forget the earlier polls, so that the later polls show which threads do nothing else."""
         self._looks.clear()
 
     def park_who_look(self) -> bool:
-        """Park the threads that have only polled since; return False without such threads."""
+        """Park the threads that have only polled since :meth:`forget_looks`; return False if there are none."""
         found = False
         for (context, pc), looked in self._looks.items():
             for position in np.unique(looked[looked >= 0]).tolist():
@@ -361,7 +361,7 @@ class Mbarriers:
         return found
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the waiting threads, for a report."""
+        """Yield the waiting threads for the report of a deadlock."""
         pitch = self._memory.shared_pitch
         made = {position: barrier.made for position, barrier in self._barriers.items() if barrier.made is not None}
         rings = ring_places(made, pitch)
@@ -378,7 +378,7 @@ class Mbarriers:
                 yield Waiting(parked, awaits, side, related)
 
     def _elsewhere(self, position: int, barrier: Mbarrier) -> Iterator[tuple[str, Instruction]]:
-        """Yield, if bytes are missing, a copy that delivered bytes to the same place in another CTA of the cluster."""
+        """Yield a copy that has signaled the same mbarrier in another CTA of the cluster, if bytes are missing here."""
         pitch, ctas = self._memory.shared_pitch, self._geometry.cluster_ctas
         cta, offset = divmod(position, pitch)
         first = cta // ctas * ctas
@@ -392,7 +392,7 @@ class Mbarriers:
 
 
 def _came(came: list[tuple[int, str]]) -> str:
-    """Return ``2 x 8,192 by the load at gemm.cu:61``."""
+    """Return a text for bytes that have arrived, such as ``2 x 8,192 by the load at gemm.cu:61``."""
     copies = Counter(came).items()
     return ", ".join(
         f"{count} x {size:,} by {by}" if count > 1 else f"{size:,} by {by}" for (size, by), count in copies

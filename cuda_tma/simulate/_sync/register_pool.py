@@ -1,10 +1,11 @@
-"""``setmaxnreg``: the registers of each warp, and the free ones of its CTA.
+"""The instruction ``setmaxnreg``: the registers of each warp, and the free registers of its CTA.
 
-A CTA keeps the registers that its warps had at the launch. A warp that needs more waits until others have released
-enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number at the launch: with
-``__launch_bounds__(384, 1)`` 168 for each thread, 65536 / 384 rounded down to a multiple of 8. Observed by others: 224,
-224 and 80 with such bounds, 528 of 504, is a deadlock (NVIDIA developer forums, "About setmaxnreg"). It is not
-documented that warps which have ended leave their registers to others; a kernel that relies on it gets no finding.
+A CTA keeps the registers that its warps had at the launch. A warp that requests more registers waits until other warps
+have released enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number at the
+launch. With ``__launch_bounds__(384, 1)`` each thread has 168 registers: 65536 / 384, rounded down to a multiple of 8.
+With these bounds, requests of 224, 224 and 80 registers are a deadlock, because 528 is more than 504 (NVIDIA developer
+forums, "About setmaxnreg"). The simulator lets other warps use the registers of warps that have ended, which is not
+documented; a kernel that relies on this gets no finding.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _WARPS = WARPGROUP // WARP
 
 
 def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
-    """Return the registers of a thread at the launch; None if nothing bounds them: ptxas then ignores the instruction.
+    """Return the registers of a thread at the launch; None without bounds, for which ptxas ignores the instruction.
 
     >>> at_launch({"maxntid": (384,), "minnctapersm": (1,)})
     168
@@ -65,7 +66,7 @@ class RegisterPool:
         self._alive_lanes, self._scheduler, self._warp_sync = alive, scheduler, warp_sync
         self._first = at_launch(attributes)
         self._has = np.full(geometry.lanes // WARP, self._first or 0)
-        self._executed: dict[int, list[Instruction]] = {}  # by warp
+        self._executed: dict[int, list[Instruction]] = {}  # the instructions of each warp
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = geometry.lanes_of_cta // WARP
         self._warps_with_threads = -(-geometry.threads // WARP)  # the last warpgroup may have fewer than four
@@ -101,7 +102,10 @@ class RegisterPool:
         return YIELD
 
     def _check(self, lanes: np.ndarray, registers: int, grows: bool) -> None:
-        """Check the number, and its direction if the warp's number is known; before the first one, ptxas chooses it."""
+        """Check a requested number of registers, and that ``.inc`` or ``.dec`` changes the number in its direction.
+
+        The direction is not checked for the first ``setmaxnreg`` of a warp, because ptxas chooses the number before it.
+        """
         if not _LEAST <= registers <= _MOST or registers % _MULTIPLE:
             text = f"setmaxnreg of {registers} registers; use a multiple of {_MULTIPLE} from {_LEAST} to {_MOST}"
             raise Fault("fault", f"{text} ({_SECTION})", lanes)
@@ -116,7 +120,7 @@ class RegisterPool:
                 )
 
     def _late(self, lanes: np.ndarray, registers: int) -> np.ndarray:
-        """Return the lanes whose warps find too few registers, one warp after the other."""
+        """Return the lanes of warps for which too few registers are free, in the order of the warps."""
         warps = lanes // WARP
         late, given = [], dict.fromkeys((warps // self._warps_of_cta).tolist(), 0)
         for warp in np.unique(warps).tolist():
@@ -128,13 +132,13 @@ class RegisterPool:
         return np.isin(warps, late)
 
     def _free(self, cta: int) -> int:
-        """Return the free registers of a CTA for one thread of a warp; running warps have the others."""
+        """Return the free registers of a CTA, counted for one thread of each warp; running warps have the others."""
         warps = slice(cta * self._warps_of_cta, (cta + 1) * self._warps_of_cta)
         alive = self._alive()[warps]
         return (self._first or 0) * self._warps_of_cta - int(self._has[warps][alive].sum())
 
     def _alive(self) -> np.ndarray:
-        """Return for each warp whether any of its threads has not ended."""
+        """Return, for each warp, whether at least one of its threads still runs."""
         return self._alive_lanes.reshape(-1, WARP).max(axis=1)
 
     def _look_again(self) -> None:
@@ -143,7 +147,7 @@ class RegisterPool:
             self._scheduler.add(each.context, each.pc, each.lanes)
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Offer the registers of ended threads; check that the warps of a warpgroup have executed the same."""
+        """Release the registers of ended threads; check that the warps of a warpgroup have made the same requests."""
         self._look_again()
         if not self._executed:
             return
@@ -172,7 +176,7 @@ class RegisterPool:
         )
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the waiting threads, for a report."""
+        """Yield the waiting threads for the report of a deadlock."""
         for parked, registers in self._parked:
             free = self._free(int(parked.lanes[0]) // WARP // self._warps_of_cta) // _WARPS
             missing = f"setmaxnreg.inc requests {registers} a thread, but the CTA has {free} left for a warpgroup's"

@@ -1,4 +1,4 @@
-"""The stage of a ``cuda_tma::Pipeline`` of an mbarrier, from its initialization and its place among the others."""
+"""The stages of a ``cuda_tma::Pipeline``, found from the initialization and the positions of its mbarriers."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _ANY = "8cuda_tma8PipelineILi"
 
 
 class RingPlace(NamedTuple):
-    """A stage of a Pipeline; ``side`` is "full" or "empty"."""
+    """The stage of an mbarrier in a Pipeline; ``side`` is "full" or "empty"."""
 
     stage: int
     side: str
 
 
 def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPlace]:
-    """Return the stage of each barrier of a Pipeline, by its byte in `Memory.shared`.
+    """Return the stage of each barrier of a Pipeline, by the position of the barrier in `Memory.shared`.
 
-    A Pipeline has its full barriers before the empty ones (pipeline.cuh), and one init() initializes all of them.
+    The full barriers of a Pipeline precede the empty ones (pipeline.cuh), and one init() initializes all of them.
 
     Parameters
     ----------
     made : mapping of int to Instruction
         The ``mbarrier.init`` of each barrier.
     pitch : int
-        Bytes of a CTA in `Memory.shared`.
+        The bytes of a CTA in `Memory.shared`.
     """
     rings: dict[tuple[int, int, Place | None], list[int]] = defaultdict(list)
     for position in sorted(made):
@@ -49,7 +49,7 @@ def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPl
 
 
 def _initialised(instruction: Instruction) -> tuple[int, Place | None] | None:
-    """Return the number of stages, and the caller, if Pipeline::init executed the instruction."""
+    """Return the number of stages and the place of the caller for an instruction in Pipeline::init; otherwise None."""
     for index, place in enumerate(instruction.places):
         if place.function and (found := _INIT.search(place.function)):
             return int(found[1]), (*instruction.places, None)[index + 1]
@@ -62,7 +62,7 @@ def is_of_ring(instruction: Instruction) -> bool:
 
 
 def own_place(instruction: Instruction | None) -> Place | None:
-    """Return the place of an instruction outside of cuda_tma's headers, or else in the outermost of them."""
+    """Return the place of an instruction outside the headers of cuda_tma, otherwise in the outermost header."""
     places = instruction.places if instruction else ()
     own = (place for place in places if PurePath(place.file).parent.name != "cuda_tma")
     return next(own, places[-1] if places else None)

@@ -1,4 +1,4 @@
-"""Threads of a warp that wait for each other at an instruction: ``.sync`` with a mask, and ``.aligned``."""
+"""Threads of a warp that wait for each other at an instruction with a mask (``.sync``) or ``.aligned``."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ Act = Callable[[Group[Any], Lanes], object]
 
 
 class WarpSync:
-    """The threads that have arrived, while others of their mask are missing."""
+    """The threads that wait at an instruction for other threads of their mask."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
         self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
-        self._parked: list[Parked] = []  # at an instruction that all must reach
+        self._parked: list[Parked] = []  # at an instruction that all threads of a mask must reach
         self._met: list[Parked] = []  # at any bar.warp.sync
         self._arrived = np.zeros(geometry.lanes, bool)
         self._masks = np.zeros(geometry.lanes, np.uint32)
@@ -39,14 +39,14 @@ class WarpSync:
     def gathered(
         self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP
     ) -> Lanes | None:
-        """Return the lanes whose whole mask is here; the others wait at `pc`, and return when more have arrived.
+        """Return the lanes for which all lanes of their mask are here; park the others at `pc` until more lanes arrive.
 
         Parameters
         ----------
         masks : numpy.ndarray or int
-            For each lane the lanes of its warp that must execute the instruction; those that have ended need not.
+            For each lane, the lanes of its warp that must execute the instruction, except lanes that have ended.
         width : int
-            32, or 128 for a whole warpgroup: then the mask is -1.
+            32 for a warp, or 128 for a whole warpgroup, for which the mask is -1.
         """
         if _is_whole(lanes, width):
             return lanes
@@ -64,7 +64,7 @@ class WarpSync:
         return selected(here[~waits]) if not waits.all() else None
 
     def meet(self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
-        """Execute ``bar.warp.sync``: divergent threads may wait for each other at different ones."""
+        """Execute ``bar.warp.sync``; divergent threads may wait for each other at different ``bar.warp.sync``."""
         check_named(lanes, masks)
         if _is_whole(lanes, WARP):
             self._events.tell(WarpBarrier(lanes))
@@ -77,7 +77,7 @@ class WarpSync:
         return YIELD
 
     def _release(self) -> None:
-        """Let threads continue whose whole mask has arrived, with the same mask."""
+        """Release the threads for which all threads of their mask have arrived with the same mask."""
         parked, self._met = self._met, []
         done = [~self._missing(p.lanes).any(axis=1) for p in parked]
         if any(goes.any() for goes in done):
@@ -91,14 +91,14 @@ class WarpSync:
                 self._met.append(replace(each, lanes=each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
-        """Return for each lane which lanes of its warp it still waits for."""
+        """Return, for each lane, the lanes of its warp for which it still waits."""
         warps, masks = lanes // WARP, self._masks[lanes]
         with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
         here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask
         return self._alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
 
     def take(self, group: Group[Any], lanes: Lanes, pc: int) -> Lanes:
-        """Return lanes together with those that wait at the same place."""
+        """Return lanes together with the lanes that wait at the same place, and remove these from the waiting ones."""
         same = [p for p in self._parked if p.context is group.context and p.pc == pc]
         if not same:
             return lanes
@@ -106,7 +106,7 @@ class WarpSync:
         return selected(np.sort(np.concatenate([as_array(lanes), *(p.lanes for p in same)])))
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Let the waiting threads of warps with ended threads poll again, because no thread waits for those."""
+        """Let the waiting threads of warps with ended threads try again, because no thread waits for ended threads."""
         groups = np.unique(lanes // WARPGROUP)
         for parked in [*self._parked]:
             if np.isin(parked.lanes // WARPGROUP, groups).any():
@@ -119,7 +119,7 @@ class WarpSync:
             self._release()
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the waiting threads, for a report."""
+        """Yield the waiting threads for the report of a deadlock."""
         for parked in (*self._parked, *self._met):
             missing = "they have not reached this instruction"
             cause = "all threads of the mask must reach the instruction: check the branches before it, and the mask"
@@ -145,15 +145,15 @@ class Meeting(Protocol):
 def when_together(
     group: Group[Meeting], lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP
 ) -> Outcome:
-    """Execute an instruction for whole warps, or the threads of a mask, together; wait until all have arrived.
+    """Execute an instruction for whole warps or the threads of a mask together, after all of them have arrived.
 
     Parameters
     ----------
     act : callable
-        The action of the assembled threads.
+        The action that the threads execute together.
     masks : Read or int
     width : int
-        32, or :data:`WARPGROUP`.
+        32 or :data:`WARPGROUP`.
     """
     if not isinstance(masks, int):
         check_named(lanes, masks(group, lanes))
@@ -188,13 +188,13 @@ def _no_warpgroup(threads: int, lanes: Lanes) -> Fault:
 
 
 def _tell(group: Group[Meeting], lanes: Lanes, pc: int, width: int) -> None:
-    """Report an instruction of whole warps to the observer; instructions of warpgroups report themselves."""
+    """Report an instruction of whole warps to the observer; the instructions of warpgroups have their own events."""
     if width == WARP and group.parts.events.observer is not None:
         group.parts.events.tell(WarpTogether(lanes, group.context.code.instruction(pc)))
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
-    """Check that a lane that names a mask is in it: else the result is undefined (``shfl.sync``, ...)."""
+    """Check that each lane is in its own mask; otherwise the result of ``shfl.sync`` and others is undefined."""
     if isinstance(masks, (int, np.integer)) and masks == WHOLE:
         return
     here = as_array(lanes)
@@ -214,7 +214,7 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
 
 
 def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
-    """Check that lanes that name each other name the same mask."""
+    """Check that two lanes have the same mask if each is in the mask of the other."""
     is_here, masks = (np.zeros((int(here[-1]) // WARP + 1) * WARP, dtype) for dtype in (bool, np.uint32))
     is_here[here], masks[here] = True, given
     is_here, masks = is_here.reshape(-1, WARP)[here // WARP], masks.reshape(-1, WARP)[here // WARP]
@@ -231,7 +231,7 @@ def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
 
 
 def _lanes_of(here: np.ndarray, missing: np.ndarray, width: int) -> np.ndarray:
-    """Return the numbers of missing lanes, from the truths [lane that waits, lane of its group]."""
+    """Return the numbers of missing lanes; `missing` is true for [waiting lane, missing lane of its group]."""
     return np.unique((here[:, None] // width * width + np.arange(width))[missing])
 
 
@@ -241,5 +241,5 @@ def _is_whole(lanes: Lanes, width: int) -> bool:
 
 
 def _bits(masks: np.ndarray | int) -> np.ndarray:
-    """Return the lanes of its warp that each mask contains."""
+    """Return, for each mask, whether it contains each lane of a warp."""
     return (np.asarray(masks, np.uint32).reshape(-1, 1) >> np.arange(WARP, dtype=np.uint32) & 1).astype(bool)
