@@ -20,22 +20,22 @@ class Config:
     Parameters
     ----------
     grid : int or tuple of int
-        CTAs, x first; clusters, if `cluster` is given, as in ``LaunchConfig``.
+        The number of CTAs, with x first. If `cluster` is given, the number of clusters, as in ``LaunchConfig``.
     block : int or tuple of int
-        Threads of a CTA, x first.
+        The number of threads of a CTA, with x first.
     cluster : int or tuple of int, optional
-        CTAs of a cluster (default: the cluster that the kernel was compiled for, or 1).
+        The number of CTAs of a cluster (default: the cluster for which the kernel was compiled, or 1).
     shmem_size : int, optional
-        Dynamic shared memory of a CTA, in bytes.
+        The bytes of dynamic shared memory of a CTA.
     is_cooperative : bool, optional
-        Whether all CTAs run at the same time, so that cooperative groups' ``this_grid().sync()`` works.
+        Whether all CTAs run at the same time, as ``this_grid().sync()`` of cooperative groups requires.
     programmatic_stream_serialization : bool, optional
-        Whether the kernel may begin before the preceding one in :meth:`Device.launch_all` has ended.
+        Whether the kernel may begin before the end of the preceding kernel in :meth:`Device.launch_all`.
 
     Raises
     ------
     ValueError
-        If no GPU accepts it.
+        If no GPU accepts the configuration.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Config:
     programmatic_stream_serialization: bool = False
 
     def __post_init__(self) -> None:
-        """Convert extents to tuples of three, and refuse a launch that the driver would refuse."""
+        """Convert extents to tuples of three numbers, and refuse a launch that the driver would refuse."""
         for name in ("grid", "block", "cluster"):
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, _configurations.extents(name, given))
@@ -75,7 +75,7 @@ class Config:
         return cls(**found | {"shmem_size": found["shmem_size"] or 0})
 
     def __repr__(self) -> str:
-        """Return the grid, the block, and the fields that are not the default."""
+        """Return the grid, the block, and the fields with other values than the default."""
         parts = [f"grid={self.grid}", f"block={self.block}"]
         parts += [f"{each.name}={value}" for each in fields(self)[2:] if (value := getattr(self, each.name))]
         return f"Config({', '.join(parts)})"

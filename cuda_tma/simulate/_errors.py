@@ -1,4 +1,4 @@
-"""Errors for input that the simulator cannot read or run. Errors of a kernel are findings, and never raised."""
+"""Exceptions for input that the simulator cannot read or run; errors of a kernel are findings instead."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ __all__ = ["ParseError", "TimeLimitReached", "UnsupportedInstruction"]
 
 
 class ParseError(ValueError):
-    """A text that is not PTX, or not PTX that the simulator supports.
+    """A text that is not PTX, or that contains PTX which the simulator does not support.
 
     Parameters
     ----------
     message : str
-        The unexpected text, and the expected one.
+        The unexpected text and the expected text.
     line : int
         Line of the PTX text, from 1.
     """
@@ -27,16 +27,16 @@ class ParseError(ValueError):
 
 
 class UnsupportedInstruction(NotImplementedError):
-    """An instruction, or a form of one, that the simulator does not implement: it never guesses.
+    """An instruction, or a form of an instruction, that the simulator does not implement.
 
     Parameters
     ----------
     opcode : str
-        Its spelling: ``"tcgen05.mma.cta_group::1.kind::f16"``.
+        The spelling of the instruction, such as ``"tcgen05.mma.cta_group::1.kind::f16"``.
     line : int
         Line of the PTX text, from 1.
     reason : str, optional
-        The part of it that is unknown.
+        The unsupported part of the instruction.
     """
 
     def __init__(self, opcode: str, line: int, reason: str = ""):
@@ -55,4 +55,4 @@ class UnsupportedInstruction(NotImplementedError):
 
 
 class TimeLimitReached(RuntimeError):
-    """The time limit of a :class:`Device` ended the loading of PTX, or a launch whose errors are requested."""
+    """The end of a launch or of the loading of PTX by the time limit of a :class:`Device`."""

@@ -13,7 +13,7 @@ from ._ptx import Place
 
 __all__ = ["KINDS", "Finding", "message_of"]
 
-# Each kind, its meaning, and its general remedy; a finding with more facts has a remedy of its own.
+# Each kind, its meaning, and its general remedy; a finding with more facts has a more specific remedy.
 _TABLE = (
     (
         "race",
@@ -138,38 +138,38 @@ def message_of(happened: str, rule: str, remedy: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """An error, or advice, about a kernel.
+    """An error or advice about a kernel.
 
     Attributes
     ----------
     kind : str
         One of :data:`KINDS`.
     severity : str
-        ``"error"``, or ``"advice"``.
+        ``"error"`` or ``"advice"``.
     message : str
-        The event, with numbers, the rule and the remedy.
+        The event with its numbers, the rule and the remedy.
     source : tuple of Place
-        The statement, and the calls that it is inlined by; empty if the PTX has no line information.
+        The statement, and the calls by which it is inlined; empty if the PTX has no line information.
     blocks : tuple of tuple of int
         ``blockIdx`` of the affected blocks.
     threads : tuple of int
-        Their threads, numbered within the block with x first.
+        The affected threads, numbered within the block with x first.
     ptx_line : int
-        Line of the PTX; 0 if the finding is not about one instruction.
+        The line of the PTX; 0 if the finding is not about one instruction.
     count : int
         The number of occurrences.
     other : tuple of Place
         The conflicting statement, if there is one.
     other_ptx_line : int
-        Its line of the PTX; 0 without a line.
+        The line of the conflicting statement in the PTX; 0 without a conflicting statement.
     rule, remedy : str
-        Those parts of the message; empty if it does not have them.
+        The rule and the remedy in the message; empty if the message does not contain them.
     related : tuple of (str, tuple of Place)
-        Other statements that explain the finding, with a label each. For two accesses: the last barrier or wait before
-        the later one. For a deadlock: the initialization of the mbarrier, the last expect_tx and the last arrival, and
-        the other waits.
+        Other statements that explain the finding, each with a label. For two accesses, this is the last barrier or wait
+        before the later access. For a deadlock, these are the initialization of the mbarrier, the last expect_tx, the
+        last arrival, and the other waits.
     ends_launch : bool
-        Whether the launch ended there, so that the rest is not judged.
+        Whether the launch ended at this finding, so that its remaining statements were not checked.
     """
 
     kind: str
@@ -198,7 +198,7 @@ class Finding:
         return self.message.removesuffix(message_of("", self.rule, self.remedy))
 
     def __str__(self) -> str:
-        """Return the finding as a compiler prints it: place, severity, message, kind, and other places."""
+        """Return the finding in the format of a compiler: place, severity, message, kind and other places."""
         own, inner = statements(self.source)
         where = [f"{shown_path(place.file)}:{place.line}" for place in own] or [f"PTX line {self.ptx_line}"]
         lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]

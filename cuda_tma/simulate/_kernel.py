@@ -30,13 +30,13 @@ class Kernel:
     name : str
         The name in PTX.
     ptx : str
-        The whole text.
+        The whole PTX text.
     parameters : KernelParameters
-        The result of :func:`cuda_tma.parameters_of` for a kernel on a GPU: types and names, if the C++ is known.
+        The types and names of the parameters, as from :func:`cuda_tma.parameters_of`, if the C++ is known.
     program : Program
         The decoded program.
     source : str
-        The C++; empty for a kernel of PTX.
+        The C++ source; empty for a kernel that was loaded from PTX.
     """
 
     name: str
@@ -47,21 +47,21 @@ class Kernel:
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
-        """The extents of ``__cluster_dims__``."""
+        """The extents in ``__cluster_dims__``; None without them."""
         return self.directives.reqnctapercluster
 
     @property
     def most_threads(self) -> int:
-        """The most threads of a CTA by ``__launch_bounds__`` (default: 1024)."""
+        """The largest number of threads of a CTA according to ``__launch_bounds__`` (default: 1024)."""
         return self.directives.most_threads
 
     @cached_property
     def directives(self) -> Directives:
-        """The restrictions on launches in its PTX."""
+        """The restrictions on launches that the PTX of the kernel contains."""
         return directives_of(self.program.entry.function.attributes)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse: the program consists of functions of this process."""
+        """Refuse to pickle the kernel, because its program consists of functions of this process."""
         raise TypeError(
             "a kernel of the simulator cannot be pickled or copied: pass its ptx and its name to the other process, "
             "and load them there: gpu.load(kernel.ptx, kernel.name)"
@@ -80,7 +80,7 @@ def kernel_of(
 ) -> Kernel:
     """Return a kernel with the known facts about its parameters.
 
-    `asked_name` is its name in C++. Without `types`, PTX's types of the parameters are used.
+    `asked_name` is the name of the kernel in C++. Without `types`, the parameters have their types in PTX.
     """
     declared = program.entry.function.params
     count = len(declared)
@@ -96,5 +96,5 @@ def kernel_of(
 
 
 def _type_in_ptx(parameter: Variable) -> ParameterType:
-    """Return the type that PTX declares; None for a struct, for bits, and for .u64, which may be a pointer."""
+    """Return the type of a parameter in PTX; None for a struct, for bits, and for .u64, which may be a pointer."""
     return "pointer" if parameter.is_pointer else _NUMBERS.get(parameter.type)

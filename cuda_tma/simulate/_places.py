@@ -1,4 +1,4 @@
-"""The order in which a finding shows its places: the user's statement first, the device header's after it."""
+"""The order of places in a finding: the statement of the user first, then the places in the device header."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def is_library(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(path.split("/")) or bool(_TOOLKIT.search(path))
 
 
-# The headers of an installed toolkit, also those of libcu++ and CUB (folder cccl).
+# The headers of an installed toolkit, including those of libcu++ and CUB (folder cccl).
 _TOOLKIT = re.compile(r"/(?:cuda(?:-[0-9.]+)?(?:/targets/[^/]+)?/include|include/cccl)/")
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 
 
 def statements(places: Sequence[Place], generated: Collection[str] = ()) -> tuple[list[Place], list[Place]]:
-    """Divide a chain of inlined calls into the user's places and those in libraries, such as the device header.
+    """Divide a chain of inlined calls into the places of the user and the places in libraries.
 
-    A chain that is entirely in libraries keeps its outermost place as the user's. Files that a compiler
-    `generated` count as libraries.
+    The device header is such a library, and files in `generated`, which a compiler has generated, count as libraries.
+    If the whole chain is in libraries, its outermost place counts as a place of the user.
     """
     own = [place for place in places if not is_library(place.file) and place.file not in generated]
     return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
 
 
 def by_way_of(inner: Sequence[Place]) -> str:
-    """Name the places in libraries that lead from the user's statement to the instruction."""
+    """Return a text with the places in libraries that lead from the statement of the user to the instruction."""
     names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
     return f", by way of {names}" if names else ""

@@ -14,7 +14,7 @@ __all__ = ["Report", "SimulationError", "suppressed"]
 
 
 class SimulationError(RuntimeError):
-    """Errors that a launch on the simulator found.
+    """The errors that a launch on the simulator has found.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class SimulationError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Report:
-    """The result of a launch.
+    """The result of a launch on the simulator.
 
     Attributes
     ----------
@@ -40,15 +40,15 @@ class Report:
     output : str
         The printed output of the kernel.
     thread_instructions : int
-        Instructions executed, each thread's counted.
+        The number of executed instructions, summed over all threads.
     schedules : tuple of (str, int)
         The orders and seeds under which the launch ran, if there were several.
     suppressed : tuple of Finding
-        The findings that a :class:`Suppression` covers.
+        The findings to which a :class:`Suppression` applies.
     unused_suppressions : tuple of Suppression
-        The suppressions that cover nothing.
+        The suppressions that apply to no finding.
     unfinished : str
-        A sentence, if the time limit ended the launch, whose findings are those until then; otherwise empty.
+        A sentence if the time limit ended the launch, whose findings are then incomplete; otherwise empty.
     traced : Timeline, optional
         The result of :meth:`timeline`.
     """
@@ -97,7 +97,7 @@ class Report:
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     def raise_for_errors(self) -> None:
-        """Raise the errors, or the reason why some may be missing.
+        """Raise an exception if the launch has errors, or if the time limit ended it.
 
         Raises
         ------
@@ -112,9 +112,9 @@ class Report:
 
 
 def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
-    """Return a report without the findings that are covered, and with the suppressions that cover nothing.
+    """Return a report without the suppressed findings, and with the list of unused suppressions.
 
-    A covered finding at which the launch ended stays an error, because the rest of the launch is not judged.
+    A suppressed finding that ended the launch remains an error, because the rest of the launch was not checked.
     """
     if not suppressions:
         return report
@@ -126,6 +126,6 @@ def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
 
 
 def _end_of_launch(finding: Finding) -> Finding:
-    """Return the error that a launch is not judged beyond a finding; a suppression does not change that."""
+    """Return the error for a suppressed finding that ended the launch, whose rest was therefore not checked."""
     text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
     return replace(finding, message=f"{text}{finding.message}")

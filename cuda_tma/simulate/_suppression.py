@@ -17,14 +17,14 @@ from ._ptx import Place
 
 __all__ = ["Suppression", "read_suppressions"]
 
-_COLON = re.compile(r"(?<!:):(?!:)")  # a single one: "::" belongs to a C++ name
-_DRIVE = re.compile(r"[A-Za-z]")  # before a colon and a slash: the drive of a Windows path
+_COLON = re.compile(r"(?<!:):(?!:)")  # a single colon: "::" is a part of a C++ name
+_DRIVE = re.compile(r"[A-Za-z]")  # a letter before a colon and a slash is the drive of a Windows path
 _LINE = re.compile(r"[\d*?]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """Findings of one kind, in one place, that are not reported.
+    """A suppression of the findings of one kind at one place, which are then not reported.
 
     Parameters
     ----------
@@ -32,8 +32,8 @@ class Suppression:
         One of :data:`KINDS`.
     place : str
         ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name in C++ or PTX. ``*`` and
-        ``?`` match any text and character. It is compared with the chain of inlined calls of both places; if the PTX
-        has no line information, ``"PTX line 41"`` is a place.
+        ``?`` match any text and any character. The pattern is compared with the chains of inlined calls of both
+        statements. If the PTX has no line information, ``"PTX line 41"`` is a place.
     reason : str
         The reason why the finding is acceptable.
 
@@ -53,7 +53,7 @@ class Suppression:
     reason: str
 
     def __post_init__(self) -> None:
-        """Require a kind and a reason."""
+        """Check that the kind exists and that there is a reason."""
         if self.kind not in KINDS:
             raise ValueError(f"kind={shown(self.kind)}; it is one of {', '.join(KINDS)}")
         if not self.reason.strip():
@@ -66,7 +66,7 @@ class Suppression:
         Raises
         ------
         ValueError
-            If the text has another form; otherwise as the constructor.
+            If the text does not have this form, or the constructor raises it.
 
         Examples
         --------
@@ -85,7 +85,7 @@ class Suppression:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Return kind, place and reason; if one is missing, no place. Each colon is examined once."""
+    """Return the kind, the place and the reason; the place is empty if one of them is missing."""
     if len(parts := _COLON.split(text, 2)) < 3:
         return text, "", ""
     kind, place, reason = (part.strip() for part in parts)
@@ -93,13 +93,13 @@ def _parts(text: str) -> tuple[str, str, str]:
         file, _, reason = reason.partition(":")
         place, reason = f"{place}:{file.strip()}", reason.strip()
     line, _, after = reason.partition(":")
-    if _LINE.fullmatch(line.strip()):  # the end of a place; without more text, the reason is missing
+    if _LINE.fullmatch(line.strip()):  # the line ends the place; if there is no more text, the reason is missing
         place, reason = f"{place}:{line.strip()}", after.strip()
     return kind, place, reason
 
 
 def _names(finding: Finding, pattern: str) -> Iterator[str]:
-    """Yield the names of a place: as much of its path as the pattern has, and its function, mangled and plain."""
+    """Yield the names of a finding's places: a path of the pattern's length, and the mangled and plain function."""
     for place in (*finding.source, *finding.other):
         yield f"{_end(place, pattern.count('/'))}:{place.line}"
         if place.function:
@@ -112,7 +112,7 @@ def _end(place: Place, folders: int) -> str:
 
 
 def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
-    """Return the suppressions of a file: ``kind:place:reason`` on each line, except empty lines and ``#`` comments.
+    """Return the suppressions in a file, which has ``kind:place:reason`` on each line, empty lines and ``#`` comments.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
     OSError
         If the file cannot be read.
     ValueError
-        If a line has another form, which the error shows, or the file is too large.
+        If a line does not have this form, or the file is too large; the error contains the line.
     """
     found = []
     for number, line in enumerate(text_of_file(path, SUPPRESSIONS_BYTES).splitlines(), 1):

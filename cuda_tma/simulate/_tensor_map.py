@@ -1,4 +1,4 @@
-"""A tensor map of the simulator: the parameters, and their 128 bytes with a simulated address."""
+"""The tensor map of the simulator, which contains its parameters and 128 bytes with a simulated address."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ __all__ = ["TensorMap", "tensor_map_of"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TensorMap:
-    """The result of :meth:`Device.create_tensor_map`: passed to a kernel as 128 bytes.
+    """The tensor map from :meth:`Device.create_tensor_map`, which a kernel receives as 128 bytes.
 
     Attributes
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        In driver order; `global_address` is the simulated one.
+        The parameters in driver order; `global_address` is the simulated address.
     tensor : array
-        Kept alive with the map, because the map reaches its memory.
+        The tensor, which the map keeps alive because the map refers to its memory.
     """
 
     params: Params
     tensor: Any
 
     def __bytes__(self) -> bytes:
-        """Return the 128 bytes."""
+        """Return the 128 bytes of the map."""
         return codec.encode(self.params)
 
     def __repr__(self) -> str:
-        """Return the parameters."""
+        """Return the parameters of the map as text."""
         return f"TensorMap({self.params!r})"
 
 
@@ -45,7 +45,10 @@ def tensor_map_of(
     options: Any,
     keywords: dict[str, Any],
 ) -> TensorMap:
-    """Return a map of a tensor, which `address` maps; refuse one that no driver makes, with the driver path's error."""
+    """Return a tensor map of a tensor at its simulated address.
+
+    Refuse a map that the driver would refuse, with the same error.
+    """
     params = params_of(tensor, options, **keywords)
     params = replace(params, global_address=address(tensor))
     broken = rules.check(params, compute_capability)

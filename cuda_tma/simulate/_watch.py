@@ -1,4 +1,4 @@
-"""Watched launches on a GPU: the simulator also runs each of them, and both must leave the same bytes."""
+"""Watched launches on a GPU, which the simulator also runs, with a comparison of the memory after both runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _parsed = lru_cache(maxsize=16)(parse)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A launch that was watched, or the reason why it was not.
+    """A launch that was watched, or the reason why it was not watched.
 
     Attributes
     ----------
@@ -49,9 +49,9 @@ class Watched:
         The simulator's report; None if it did not run.
     differences : tuple of Difference
     skipped : str
-        The reason why the simulator did not run; empty if it did.
+        The reason why the simulator did not run the launch; empty if it ran.
     ptx : str
-        The PTX that it ran.
+        The PTX that the simulator ran.
     """
 
     kernel: str
@@ -71,39 +71,38 @@ def watch(
     strict: bool = False,
     **settings: Any,
 ) -> Iterator[list[Watched]]:
-    """Run every launch of a block also on the simulator, and compare the memory that both leave.
+    """Also run each launch of a ``with`` block on the simulator, and compare the memory after both runs.
 
-    The simulator runs before the GPU, at the GPU's addresses. An allocation is copied to this machine when the kernel
-    first reaches it, through any pointer, or when an argument names it. After the launch has ended, all copied memory
-    is compared. The comparison is exact if the launch runs alone: concurrent writes of other threads or streams appear
-    as differences.
-    of other streams, write meanwhile is a difference.
+    The simulator runs before the GPU and uses the addresses of the GPU. It copies an allocation to the host at its
+    first use by the kernel or in an argument. After the end of the launch, all copied memory is compared. The
+    comparison is exact only if no other thread or stream writes to this memory during the launch.
 
     Parameters
     ----------
     ptx : iterable of Program, ObjectCode, str, bytes or path, optional
-        PTX of kernels that :func:`cuda_tma.compile` did not make, which are found in it by their names: a compiled
-        Program, with any target; the result of ``Program.compile("ptx")``; or the text. A list may grow meanwhile.
+        The PTX of kernels that :func:`cuda_tma.compile` did not compile; a kernel is found by its name. An item is a
+        compiled Program with any target, the result of ``Program.compile("ptx")``, or the text or its file. A list may
+        grow inside the block.
     launches_of_each : int, optional
-        The number of launches of each kernel that are watched, the first ones; None for all.
+        The number of launches of each kernel that are watched, from the first on; None for all launches.
     most_bytes : int
-        A launch that reaches more bytes is not watched.
+        The largest number of bytes to copy; a launch that accesses more bytes is not watched.
     sanitize, strict : bool
-        As for :class:`Device`: whether to search for missing synchronization, which takes time, and whether disputed
-        findings are errors.
+        Whether to search for missing synchronization, which takes time, and whether disputed findings are errors, as
+        for :class:`Device`.
     **settings
-        ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
+        The arguments ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
 
     Yields
     ------
     list of Watched
-        One for each launch, in order.
+        The list of results, one for each launch in order.
 
     Notes
     -----
-    Calls of ``cuda_tma.launch``, and of the result of ``cuda_tma.prepare``, are seen by these names. Not watched, and
-    listed with the reason: kernels whose PTX is unknown, launches into a graph, and kernels that the simulator cannot
-    run.
+    Only calls of ``cuda_tma.launch`` and of the result of ``cuda_tma.prepare`` by these names are watched. Kernels with
+    unknown PTX, launches into a graph, and kernels that the simulator cannot run are not watched. The list contains
+    them with the reason.
 
     Examples
     --------
@@ -115,7 +114,7 @@ def watch(
             cuda_tma.launch(stream, config, kernel, a, b, c)
         assert not any(launch.differences for launch in launches)
         for launch in launches:
-            if launch.report is not None:  # else the simulator could not run it
+            if launch.report is not None:  # None if the simulator could not run the launch
                 launch.report.raise_for_errors()
     """
     import cuda_tma
@@ -153,7 +152,7 @@ class _NotWatched(Exception):
 
 
 class _Watcher:
-    """Launches, and their results."""
+    """The watched launches and their results."""
 
     def __init__(
         self,
@@ -171,27 +170,27 @@ class _Watcher:
         self.found: list[Watched] = []
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-        """Replace ``cuda_tma.launch``."""
+        """Watch a call of ``cuda_tma.launch``, which this method replaces."""
         start = partial(self._launch, stream, config, kernel, *arguments)
         unread = ""
         try:
             prepared = PreparedLaunch(kernel, config, *arguments)
         except Exception as error:
             unread = f"its arguments cannot be read: {error}"
-        if unread:  # the launch itself reports that
+        if unread:  # the launch itself raises the error
             start()
             self.found.append(Watched("?", skipped=unread))
         else:
             self.watched(stream, prepared, start)
 
     def prepare(self, kernel: Any, config: Any, *arguments: Any) -> PreparedLaunch:
-        """Replace ``cuda_tma.prepare``."""
+        """Return a prepared launch that is watched; this method replaces ``cuda_tma.prepare``."""
         prepared = _Prepared(kernel, config, *arguments)
         prepared.watcher = self
         return prepared
 
     def watched(self, stream: Any, prepared: PreparedLaunch, start: Callable[[], None]) -> None:
-        """Simulate the launch, launch with `start`, then compare."""
+        """Simulate the launch, start it on the GPU by `start`, and then compare the memory."""
         kernel, config, arguments = packed_in(prepared)
         compiled = compiled_of(kernel)
         name = compiled.name if compiled else name_of(kernel)
@@ -210,7 +209,7 @@ class _Watcher:
             self.found.append(Watched(name, report, memory.differences(), ptx=source.ptx))
 
     def _source(self, stream: Any, kernel: Kernel) -> _Source:
-        """Return the PTX of a kernel that is to be watched now."""
+        """Return the PTX of a kernel, or raise the reason why this launch is not watched."""
         if is_capturing(stream):
             raise _NotWatched("it is captured into a graph")
         source = self._known(kernel)
@@ -247,7 +246,7 @@ class _Watcher:
 
 
 def _text(given: Any) -> str:
-    """Return the PTX in an object."""
+    """Return the PTX text in an object."""
     if isinstance(given, Program):
         return _text_of_program(given)
     if isinstance(given, ObjectCode):
@@ -260,11 +259,11 @@ def _text(given: Any) -> str:
 
 
 def _text_of_program(program: Program) -> str:
-    """Return NVRTC's PTX, which exists for every target."""
+    """Return the PTX of a program from NVRTC, which has it for every target."""
     if program.backend != "NVRTC":
         raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
-    text = bytes(size + 1)  # it is written to, and Python shares b" "
+    text = bytes(size + 1)  # a new object, because NVRTC writes to it and Python shares b" "
     nvrtc.nvrtcGetPTX(program.handle, text)
     return text[:size].rstrip(b"\0").decode()
 
@@ -273,7 +272,7 @@ def _variables(kernel: Kernel, module: Module, memory: CopiedMemory) -> dict[str
     """Return the GPU addresses of the module's variables, with the content that earlier launches left in them."""
     found = {}
     for variable in module.variables.values():
-        if variable.space in ("global", "const") and not variable.references:  # addresses of functions differ there
+        if variable.space in ("global", "const") and not variable.references:  # addresses of functions differ
             address = _allocations.variable_address(kernel, variable.name)
             if address is not None and _holds(memory, address, variable):
                 found[variable.name] = address
@@ -286,7 +285,7 @@ def _holds(memory: CopiedMemory, address: int, variable: Variable) -> bool:
 
 
 def _block(declared: tuple[Variable, ...], arguments: tuple[bytes, ...]) -> np.ndarray:
-    """Return the parameters at PTX's offsets; the driver aligns maps differently."""
+    """Return the block of parameters with the offsets of PTX; the driver aligns maps differently."""
     end = declared[-1].offset + declared[-1].size_bytes if declared else 1
     block = np.zeros(end, np.uint8)
     for parameter, data in zip(declared, arguments, strict=True):

@@ -1,21 +1,22 @@
-"""A pytest plugin: a simulated GPU, and failures of tests whose kernels have errors.
+"""A pytest plugin with a simulated GPU as a fixture, which fails tests whose kernels have errors.
 
-In the outermost ``conftest.py``: ``pytest_plugins = ["cuda_tma.simulate.fixture"]``; then
+Add ``pytest_plugins = ["cuda_tma.simulate.fixture"]`` to the outermost ``conftest.py``. A test is then, for example:
 
     def test_scale(simulated_gpu):
         kernel = simulated_gpu.compile(Path("scale.cu"), "scale")
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
 
-Errors fail the test, and advice is a warning of pytest. Errors of a launch in the teardown of another fixture are
-errors of the test's teardown; a test that skips after an error fails. Marks of a test, class or module change settings:
+An error fails the test, and advice is a warning of pytest. An error of a launch in the teardown of another fixture is
+an error of the teardown of the test. A test that skips after an error fails. A mark of a test, class or module changes
+the settings:
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
 
-accepts the arguments of :class:`Device`; ``advice=False`` omits warnings. A suppression may be text, as on the command
-line, and an unused one is a warning. ``simulated_gpu_suppressions = FILE`` in pytest's configuration names files of
-suppressions for all tests; the summary lists the unused ones. A test of a wrong kernel removes its reports:
-``simulated_gpu.reports.clear()``.
+The mark accepts the arguments of :class:`Device`; ``advice=False`` omits warnings. A suppression may be a text, as on
+the command line, and an unused suppression is a warning. ``simulated_gpu_suppressions = FILE`` in the configuration of
+pytest adds files of suppressions for all tests; the summary lists the unused suppressions. A test of a wrong kernel
+removes its reports by ``simulated_gpu.reports.clear()``.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class RecordingDevice(Device):
     Attributes
     ----------
     reports : list of Report
-        The reports that decide the test at its end; remove those that should not.
+        The reports that decide at the end whether the test fails; remove reports that should not count.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any):
@@ -68,7 +69,7 @@ class RecordingDevice(Device):
         return finished
 
     def judged(self) -> list[str]:
-        """Return why the reports fail a test; only reports that no call has judged before count."""
+        """Return the reasons for which reports fail a test; each report counts only in the first call."""
         known = {id(report) for report in self._judged}
         new = [report for report in self.reports if id(report) not in known]
         self._judged += new
@@ -76,21 +77,21 @@ class RecordingDevice(Device):
         return [*errors, *(report.unfinished for report in new if report.unfinished)]
 
     def covering(self) -> set[Suppression]:
-        """Return the suppressions that covered findings."""
+        """Return the suppressions that applied to at least one finding."""
         hidden = [finding for report in self.reports for finding in report.suppressed]
         return {each for each in self.suppressions if any(each.covers(finding) for finding in hidden)}
 
     def found(self, severity: str) -> list[Finding]:
-        """Return all findings of its launches with a severity."""
+        """Return all findings of the launches that have a severity."""
         return [each for report in self.reports for each in report.findings if each.severity == severity]
 
 
 class _Session:
-    """Suppressions for all tests, and those of them that have covered findings."""
+    """The suppressions for all tests, and those that have applied to a finding."""
 
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
-        self.has_run = False  # a test with the fixture
+        self.has_run = False  # whether a test with the fixture has run
         self.devices = WeakSet[RecordingDevice]()
 
     @property
@@ -99,7 +100,7 @@ class _Session:
 
 
 class _Open(NamedTuple):
-    """The device of a running test, the suppressions of its marks, and whether its advice is a warning."""
+    """The device of a running test, the suppressions in its marks, and whether advice is a warning."""
 
     gpu: RecordingDevice
     suppressions: list[Suppression]
@@ -111,7 +112,7 @@ class _Open(NamedTuple):
 
 @pytest.fixture
 def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
-    """Return a simulated GPU. Errors of its launches fail the test."""
+    """Return a simulated GPU; errors of its launches fail the test."""
     session = _session(request.config)
     settings, own, has_advice = _marked(request.node)
     gpu = RecordingDevice(**settings, suppressions=(*own, *session.given))
@@ -121,7 +122,10 @@ def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
 
 
 def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]:
-    """Return the settings of marks, nearest first: the device's arguments, all suppressions, and whether to warn."""
+    """Return the settings in the marks of a test: arguments of the device, suppressions, and whether to warn.
+
+    The nearest mark has priority.
+    """
     settings: dict[str, Any] = {}
     suppressions: list[Suppression] = []
     for mark in node.iter_markers("simulated_gpu"):
@@ -135,7 +139,7 @@ def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail a test whose kernels have errors: one that passes, and one that skips after the launch."""
+    """Fail a test whose kernels have errors if the test passes, or skips after the launch."""
     try:
         result = yield
     except BaseException as ended:
@@ -151,7 +155,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Judge the launches in the setup of a test that did not run, and in the teardown of other fixtures."""
+    """Fail the teardown for errors in the setup of a test that did not run, or in the teardown of other fixtures."""
     try:
         result = yield
     except BaseException:
@@ -167,13 +171,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _new_errors(item: pytest.Item) -> str:
-    """Return the errors of launches since the last call, on all devices, because a fixture may keep one."""
+    """Return the errors of launches since the last call, on all devices: a fixture may keep an earlier device."""
     devices = [*_session(item.config).devices]
     return "\n".join(each for gpu in devices for each in gpu.judged())
 
 
 def _close(item: pytest.Item) -> None:
-    """Warn of advice, and of unused suppressions."""
+    """Issue warnings for advice and for unused suppressions."""
     closed = item.stash.get(_OPEN, None)
     if closed is None:
         return
@@ -192,12 +196,12 @@ def _close(item: pytest.Item) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add one entry of pytest's configuration."""
+    """Add the entry ``simulated_gpu_suppressions`` to the configuration of pytest."""
     parser.addini(_FILES, "files of suppressions: kind:place:reason, one per line", type="paths")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark."""
+    """Register the mark, and read the suppressions for all tests."""
     config.addinivalue_line("markers", "simulated_gpu(**settings): settings of a simulated Device, and advice=False")
 
 

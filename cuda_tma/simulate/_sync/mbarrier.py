@@ -203,7 +203,7 @@ class Mbarriers:
         return barrier
 
     def last_arrival(self, position: int) -> Instruction | None:
-        """Return the last arrival at a barrier; None if there was no arrival or the barrier does not exist."""
+        """Return the last arrival at a barrier; None without an arrival, or if the barrier does not exist."""
         barrier = self._barriers.get(position)
         return barrier.uses.get(_LAST_ARRIVAL) if barrier is not None else None
 
@@ -339,7 +339,7 @@ class Mbarriers:
         self._looks.clear()
 
     def park_who_look(self) -> bool:
-        """Park the threads that have only polled since :meth:`forget_looks`; return False if there are none."""
+        """Park the threads that have only polled since :meth:`forget_looks`; return False without such threads."""
         found = False
         for (context, pc), looked in self._looks.items():
             for position in np.unique(looked[looked >= 0]).tolist():

@@ -1,9 +1,9 @@
-"""Columns of tensor memory: who has them, who may ask for more, and who waits for some.
+"""The allocation of columns of tensor memory, and the warps that wait for columns.
 
-PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit": a whole warp asks for a power of two of
-columns, at least 32, and waits until that many are free. With ``.cta_group::2`` a warp of each CTA of the pair does so,
-and each waits for the other. After ``relinquish_alloc_permit`` the CTA may not ask any more. The place that is given is
-not documented: here it is the first that fits.
+A whole warp requests a power of two of columns, at least 32, and waits until they are free. With ``.cta_group::2``, a
+warp of each CTA of the pair makes the request, and each warp waits for the other. After ``relinquish_alloc_permit`` the
+CTA may not request columns. Which free columns a request receives is not documented; here they are the first that fit.
+Source: PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECTION = 'PTX ISA, "tcgen05.alloc"'
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """Columns of a CTA: the first, their number, and the instruction that allocated them."""
+    """The allocated columns of a CTA: the first, their number, and the instruction that allocated them."""
 
     first: int
     columns: int
@@ -38,7 +38,7 @@ class Allocation:
 
 @dataclass(slots=True)
 class _Owner:
-    """The state of one CTA."""
+    """The columns of one CTA."""
 
     taken: list[Allocation] = field(default_factory=list)
     freed: list[tuple[Allocation, Instruction]] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Allocator:
     Attributes
     ----------
     is_used : bool
-        Whether a CTA has allocated some.
+        Whether a CTA has allocated columns.
     """
 
     def __init__(self, geometry: Geometry, scheduler: Scheduler):
@@ -61,18 +61,18 @@ class Allocator:
         self.is_used = False
 
     def of(self, cta: int) -> list[Allocation]:
-        """Return the columns that a CTA has."""
+        """Return the allocations of a CTA."""
         return self._owners[cta].taken if cta in self._owners else []
 
     def forget(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Forget the allocations of CTAs that begin."""
         for cta in ctas:
             self._owners.pop(cta, None)
 
     # ---- requests ----
 
     def check_count(self, columns: int, by: Instruction, lanes: np.ndarray) -> None:
-        """Raise a fault if this number of columns cannot be asked for."""
+        """Raise a fault if a request for this number of columns is invalid."""
         if not _LEAST <= columns <= COLUMNS or columns & columns - 1:
             raise Fault(
                 "tensor-memory",
@@ -97,7 +97,7 @@ class Allocator:
         return place
 
     def free(self, ctas: tuple[int, ...], first: int, columns: int, by: Instruction, lanes: np.ndarray) -> None:
-        """Free columns of each of some CTAs."""
+        """Free columns in each of some CTAs."""
         for cta in ctas:
             owner = self._owners.setdefault(cta, _Owner())
             found = next((each for each in owner.taken if (each.first, each.columns) == (first, columns)), None)
@@ -108,13 +108,13 @@ class Allocator:
         self._look_again()
 
     def relinquish(self, cta: int, by: Instruction) -> None:
-        """Take from a CTA the right to allocate."""
+        """Record that a CTA has given up its right to allocate."""
         self._owners.setdefault(cta, _Owner()).relinquished = by
 
     # ---- questions ----
 
     def covers(self, cta: int, column: int, count: int) -> bool:
-        """Return whether a CTA has all of some columns."""
+        """Return whether a CTA has allocated all of some columns."""
         end = column + count
         for each in sorted(self.of(cta), key=lambda each: each.first):
             if each.first <= column < each.first + each.columns:
@@ -122,7 +122,7 @@ class Allocator:
         return column >= end
 
     def former(self, cta: int, column: int) -> Instruction | None:
-        """Return the instruction that freed a column of a CTA, if it was freed."""
+        """Return the instruction that freed a column of a CTA; None if it was not freed."""
         freed = self._owners[cta].freed if cta in self._owners else []
         held = (by for each, by in reversed(freed) if each.first <= column < each.first + each.columns)
         return next(held, None)
@@ -130,7 +130,7 @@ class Allocator:
     # ---- waiting ----
 
     def park(self, parked: Parked, columns: int) -> None:
-        """Let warps wait for columns; they look again when some are freed."""
+        """Let warps wait for columns; they repeat their request when columns are freed."""
         self._parked.append((parked, columns))
 
     def _look_again(self) -> None:
@@ -139,7 +139,7 @@ class Allocator:
             self._scheduler.add(each.context, each.pc, each.lanes)
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the warps that wait, for a report."""
+        """Yield the waiting warps for the report of a deadlock."""
         for parked, columns in self._parked:
             held = sum(each.columns for each in self.of(int(self._geometry.cta_of_lane[parked.lanes[0]])))
             missing = f"tcgen05.alloc asks for {columns} columns, and {held} of {COLUMNS} are allocated"

@@ -1,7 +1,8 @@
-"""Which cells ``tcgen05.cp`` and ``tcgen05.shift`` use. PTX ISA, "tcgen05.cp", "tcgen05.shift".
+"""The cells that ``tcgen05.cp`` and ``tcgen05.shift`` access. PTX ISA, "tcgen05.cp", "tcgen05.shift".
 
-The places are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
-preceding lane, and leaves the last: the copy of 4 lanes then renews those. Not verified on hardware.
+The cells are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
+preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. These facts are
+not verified on hardware.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ COLUMNS_OF_SHIFT = 8  # 32 bytes
 _QUARTER = 32
 _PIECE_COLUMNS = 4
 _SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
-_LANES: dict[str, list[range] | list[list[int]]] = {  # of each row: a lane for each copy of it
+_LANES: dict[str, list[range] | list[list[int]]] = {  # for each row, a lane for each copy of the row
     "128x256b": [range(128)],
     "128x128b": [range(128)],
     "4x256b": [range(0, 128, 32)],
@@ -36,9 +37,9 @@ class CopyShape:
     Attributes
     ----------
     rows, pieces : int
-        Rows of shared memory, and pieces of 16 bytes in each.
+        The number of rows in shared memory, and the number of 16-byte pieces in each row.
     lanes : numpy.ndarray of intp, [copies, rows]
-        From the lane of the address on.
+        The lanes of each row, relative to the lane of the address.
     """
 
     rows: int
@@ -51,19 +52,19 @@ class CopyShape:
         return self.pieces * _PIECE_COLUMNS
 
     def write(self, cells: np.ndarray, column: int, lane: int, data: np.ndarray) -> None:
-        """Put rows, uint8 [rows, bytes], into the cells of a CTA, uint32 [column, lane]."""
+        """Write rows, uint8 [rows, bytes], to the cells of a CTA, uint32 [column, lane]."""
         values = np.ascontiguousarray(data).view(np.uint32).T
         for lanes in self.lanes:
             cells[column : column + self.columns, lanes + lane] = values
 
 
 def copy_shape_of(instruction: Instruction) -> CopyShape:
-    """Return the shape of a ``tcgen05.cp``; its qualifiers come in any order.
+    """Return the shape of a ``tcgen05.cp``, whose qualifiers may have any order.
 
     Raises
     ------
     UnsupportedInstruction
-        If it is of another form, or changes the format of its elements.
+        If the instruction has another form, or converts the format of its elements.
     """
     words = instruction.opcode
     shape = next((word for word in words if word in _SHAPES), "")
@@ -75,7 +76,7 @@ def copy_shape_of(instruction: Instruction) -> CopyShape:
 
 
 def shifted(cells: np.ndarray) -> np.ndarray:
-    """Return cells, uint32 [columns, lanes], after a shift: the last lane of each quarter keeps its own."""
+    """Return cells, uint32 [columns, lanes], after a shift, in which the last lane of each quarter is unchanged."""
     found = cells.reshape(len(cells), -1, _QUARTER).copy()
     found[:, :, :-1] = found[:, :, 1:]
     return found.reshape(cells.shape)

@@ -1,7 +1,7 @@
-"""Where the elements of a matrix lie in shared memory, as the 64-bit descriptor of ``tcgen05`` has it.
+"""The 64-bit shared memory descriptor of ``tcgen05``, and the addresses of the matrix that it describes.
 
-PTX ISA, "Shared memory descriptor", "Canonical layouts". It differs from that of ``wgmma``: three bits select the
-swizzle, and bits 46 to 48 are 1. Pieces of 16 bytes are the unit.
+In contrast to the descriptor of ``wgmma``, three bits select the swizzle, and bits 46 to 48 contain 1. All addresses
+are those of pieces of 16 bytes. Source: PTX ISA, "Shared memory descriptor", "Canonical layouts".
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ __all__ = ["SharedDescriptor", "pieces"]
 
 _ADDRESS_BITS = (1 << 18) - 1
 _VERSION = 1
-_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}  # bytes of a row of the swizzle, by bits 61 to 63
-_WIDE_ATOMS = 1  # 128 bytes, of which 32 stay together
+_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}  # the bytes of a row of the swizzle, by bits 61 to 63
+_WIDE_ATOMS = 1  # 128 bytes in which pieces of 32 bytes stay together
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class SharedDescriptor:
     Attributes
     ----------
     start, leading_bytes, stride_bytes : int
-        Multiples of 16, of 18 bits.
+        Multiples of 16 with 18 bits.
     base_offset : int
-        For matrices that do not start where the pattern of the swizzle does.
+        The offset for matrices that do not start at the start of the swizzle's pattern.
     swizzle : int
-        Bits 61 to 63.
+        The value of bits 61 to 63.
     """
 
     start: int
@@ -43,14 +43,14 @@ class SharedDescriptor:
 
     @classmethod
     def decode(cls, bits: int) -> SharedDescriptor:
-        """Return the fields.
+        """Return the fields of a descriptor.
 
         Raises
         ------
         ValueError
             If the descriptor is not valid.
         NotImplementedError
-            For a base offset, or a leading dimension as an absolute address.
+            If the descriptor has a base offset, or its leading dimension is an absolute address.
         """
         version, swizzle = bits >> 46 & 7, bits >> 61 & 7
         if version != _VERSION:
@@ -66,18 +66,18 @@ class SharedDescriptor:
 
     @property
     def span_bytes(self) -> int:
-        """Return the bytes of a row of the swizzle; 16 without one."""
+        """Return the bytes of a row of the swizzle; 16 without a swizzle."""
         return _SPANS[self.swizzle]
 
     def swizzled(self, addresses: np.ndarray) -> np.ndarray:
-        """Return where the bytes of unswizzled addresses lie."""
+        """Return the swizzled addresses for unswizzled ones."""
         if self.swizzle == _WIDE_ATOMS:
             return addresses ^ addresses >> 2 & 0x60
         return addresses ^ addresses >> 3 & self.span_bytes - PIECE_BYTES
 
     @property
     def pattern_rows(self) -> int:
-        """Return the rows after which the pattern begins again."""
+        """Return the number of rows after which the pattern of the swizzle repeats."""
         return 4 if self.swizzle == _WIDE_ATOMS else 8
 
 
@@ -88,9 +88,9 @@ def pieces(bits: int, rows: int, element_bytes: int, mn_major: bool) -> np.ndarr
     Parameters
     ----------
     bits : int
-        The descriptor.
+        The 64 bits of the descriptor.
     rows : int
-        Rows of A, or columns of B.
+        The number of rows of A, or of columns of B.
     element_bytes : int
     mn_major : bool
         Whether M or N is innermost in shared memory.
@@ -98,7 +98,7 @@ def pieces(bits: int, rows: int, element_bytes: int, mn_major: bool) -> np.ndarr
     Returns
     -------
     numpy.ndarray
-        K-major: [rows, 2]. MN-major: [elements of K, pieces of a row of them].
+        [rows, 2] for a K-major matrix, or [elements of K, pieces of a row] for an MN-major matrix.
     """
     descriptor = SharedDescriptor.decode(bits)
     offsets = _mn_major(descriptor, rows, element_bytes) if mn_major else _k_major(descriptor, rows)
@@ -108,15 +108,20 @@ def pieces(bits: int, rows: int, element_bytes: int, mn_major: bool) -> np.ndarr
 
 
 def _k_major(descriptor: SharedDescriptor, rows: int) -> np.ndarray:
-    """Rows in eights, `stride_bytes` apart; without a swizzle the second piece is `leading_bytes` on."""
+    """Return the addresses for a K-major matrix, whose groups of eight rows have a distance of `stride_bytes`.
+
+    Without a swizzle, the second piece of a row is `leading_bytes` after the first.
+    """
     row, piece = np.ogrid[:rows, :2]
     pitch = descriptor.leading_bytes if descriptor.swizzle == 0 else PIECE_BYTES
     return row // 8 * descriptor.stride_bytes + row % 8 * descriptor.span_bytes + piece * pitch
 
 
 def _mn_major(descriptor: SharedDescriptor, rows: int, element_bytes: int) -> np.ndarray:
-    """Rows of K in groups of a pattern, spans of M or N side by side: `stride_bytes` and `leading_bytes` apart, in this
-    order with a swizzle, and the other way round without one.
+    """Return the addresses for an MN-major matrix.
+
+    With a swizzle, groups of K have a distance of `stride_bytes`, and spans of M or N one of `leading_bytes`. Without a
+    swizzle, it is the other way round.
     """
     k, piece = np.ogrid[: 32 // element_bytes, : rows * element_bytes // PIECE_BYTES]
     spans, within = np.divmod(piece, descriptor.span_bytes // PIECE_BYTES)

@@ -22,23 +22,23 @@ _BYTES = {"f16": 2, "tf32": 4, "f8f6f4": 1, "i8": 1}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a product multiplies.
+    """The shape and the types of a product.
 
     Attributes
     ----------
     kind : str
         ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
     m, n : int
-        Of all CTAs together.
+        The numbers of rows and columns of D in all CTAs of the product.
     a_type, b_type, sums : str
-        ``"bf16"``, ``"e4m3"``, ...
+        The types of A, B and the sums, such as ``"bf16"`` or ``"e4m3"``.
     a_negative, b_negative, saturate : bool
     a_mn_major, b_mn_major : bool
         Whether M or N is innermost in shared memory.
     ctas : int
         1, or 2 with ``.cta_group::2``.
     is_stationary : bool
-        Whether it is ``tcgen05.mma.ws``.
+        Whether the instruction is ``tcgen05.mma.ws``.
     """
 
     kind: str
@@ -57,18 +57,18 @@ class Form:
 
     @property
     def element_bytes(self) -> int:
-        """Return the bytes of an element of A or B in shared memory; a narrower one is padded to 1."""
+        """Return the bytes of an element of A or B in shared memory; a narrower element is padded to 1 byte."""
         return _BYTES[self.kind]
 
     @property
     def k(self) -> int:
-        """Return the elements of K: 32 bytes."""
+        """Return the number of elements along K, which is that of 32 bytes."""
         return 32 // self.element_bytes
 
 
 @lru_cache(maxsize=256)
 def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
-    """Return the form of a product of a kind, by its instruction descriptor.
+    """Return the form of a product from its kind and its instruction descriptor.
 
     Raises
     ------

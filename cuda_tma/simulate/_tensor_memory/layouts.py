@@ -1,7 +1,7 @@
-"""Which cells of tensor memory the sums of a product lie in. PTX ISA, "Data Path Layout Organization".
+"""The cells of tensor memory that contain the sums of a product. PTX ISA, "Data Path Layout Organization".
 
-A matrix lies there in blocks: a block has some of its rows in as many lanes, and some of its columns. Where A is in
-tensor memory, each sum takes the row of A that lies in the lane of the sum.
+Tensor memory contains a matrix in blocks: a block consists of some columns of some rows, with one lane for each row. If
+A is in tensor memory, the row of A for a sum is in the same lane as the sum.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ __all__ = ["Block", "blocks_of", "groups_of"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Rows of D that lie in lanes side by side, or in 16 of every 32.
+    """A block of D, whose rows are in adjacent lanes or in 16 of every 32 lanes.
 
     Attributes
     ----------
     lanes : numpy.ndarray of intp
-        A lane for each row, from the lane of D's address on.
+        The lane of each row, relative to the lane of the address of D.
     first_column, columns : int
-        Of D; they lie in columns from that of D's address on.
+        The columns of D in the block, which are in the columns of tensor memory from that of the address of D on.
     """
 
     lanes: np.ndarray
@@ -36,7 +36,7 @@ class Block:
 
 @lru_cache(maxsize=64)
 def blocks_of(form: Form) -> tuple[Block, ...]:
-    """Return the blocks of the sums that one CTA has."""
+    """Return the blocks of the sums in one CTA."""
     rows = form.m // form.ctas
     if rows == 128:
         return (Block(np.arange(128), 0, form.n),)
@@ -48,5 +48,5 @@ def blocks_of(form: Form) -> tuple[Block, ...]:
 
 
 def groups_of(lanes: np.ndarray) -> tuple[int, ...]:
-    """Return the groups of 16 lanes that some lanes are in."""
+    """Return the groups of 16 lanes that contain some lanes."""
     return tuple(np.unique(lanes // GROUP_LANES).tolist())

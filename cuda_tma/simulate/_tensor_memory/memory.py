@@ -1,7 +1,7 @@
 """Tensor memory: 128 lanes x 512 columns of 32 bits in each CTA. PTX ISA, "Tensor Memory", "Tensor Memory Addressing".
 
-An address is a lane in its upper 16 bits and a column in its lower 16 bits. A warp reaches a quarter of the lanes with
-``tcgen05.ld`` and ``tcgen05.st``: those of its number modulo 4.
+An address contains a lane in its upper 16 bits and a column in its lower 16 bits. A warp can access only a quarter of
+the lanes by ``tcgen05.ld`` and ``tcgen05.st``: the quarter whose number is that of the warp modulo 4.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def split(address: int) -> tuple[int, int]:
 
 
 class TensorMemory:
-    """That of all resident CTAs.
+    """The tensor memory of all resident CTAs.
 
     Attributes
     ----------
     allocator : Allocator
     pipes : Pipes
-        The asynchronous operations that have been issued and have not taken effect.
+        The asynchronous operations that have been issued but have not taken effect.
     pairs : Pairs
-        Warps that wait for the other CTA of their pair.
+        The warps that wait for the other CTA of their pair.
     """
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, faults: FaultLog):
@@ -61,7 +61,7 @@ class TensorMemory:
         return np.zeros((self._geometry.resident_ctas, COLUMNS, LANES), np.uint32)
 
     def started(self, ctas: range) -> None:
-        """CTAs begin, with no column allocated."""
+        """Reset the state of CTAs that begin, which have no allocated columns."""
         self.allocator.forget(ctas)
         self.pipes.forget(ctas)
         self.pairs.forget(ctas)
@@ -75,7 +75,7 @@ class TensorMemory:
                 self._faults.keep(_leaked(left[0], lanes))
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the warps that wait, for a report."""
+        """Yield the waiting warps for the report of a deadlock."""
         yield from self.allocator.waiting()
         yield from self.pairs.waiting()
 

@@ -1,7 +1,7 @@
 """Warps of the two CTAs of a pair that execute an instruction of ``.cta_group::2`` together.
 
-PTX ISA, "CTA Pair", "Issue Granularity": the CTAs of a pair have ranks that differ in the last bit only; the warp that
-comes first waits for the warp of the other CTA.
+The ranks of the CTAs of a pair differ only in the last bit. The warp that executes the instruction first waits for the
+warp of the other CTA. Source: PTX ISA, "CTA Pair", "Issue Granularity".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Pairs", "pair_of"]
 
 
 def pair_of(geometry: Geometry, cta: int, lanes: np.ndarray) -> tuple[int, int]:
-    """Return the two CTAs of the pair of a resident CTA, the even rank first."""
+    """Return the two CTAs of the pair of a resident CTA, with the even rank first."""
     if geometry.cluster_ctas % 2:
         raise Fault(
             "cluster",
@@ -40,7 +40,7 @@ class Pairs:
         self._first: dict[tuple[int, str], Parked] = {}
 
     def meet(self, pair: int, name: str, parked: Parked, cta_of_lane: np.ndarray) -> Parked | None:
-        """Return the warp that has waited for this one; else let this one wait."""
+        """Return the warp that has waited for this warp; without such a warp, let this warp wait and return None."""
         known = self._first.get((pair, name))
         if known is None or cta_of_lane[known.lanes[0]] == cta_of_lane[parked.lanes[0]]:
             self._first[pair, name] = parked
@@ -48,12 +48,12 @@ class Pairs:
         return self._first.pop((pair, name))
 
     def forget(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Forget the waiting warps of CTAs that begin."""
         for key in [key for key in self._first if key[0] in ctas]:
             del self._first[key]
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield the warps that wait, for a report."""
+        """Yield the waiting warps for the report of a deadlock."""
         for (_, name), parked in self._first.items():
             missing = f"no warp of the other CTA of the pair executes tcgen05.{name}"
             yield Waiting(parked, BarrierWait("the other CTA of the pair", missing, "both CTAs execute it"))

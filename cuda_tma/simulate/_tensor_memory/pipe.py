@@ -1,7 +1,8 @@
-"""The order of asynchronous ``tcgen05`` operations: each takes effect after those that its CTA has issued before.
+"""The order of asynchronous ``tcgen05`` operations: each takes effect after the earlier operations of its CTA.
 
-PTX ISA, "Pipelined tcgen05 Instructions": products of one shape follow each other, and a product follows the copies
-and shifts before it. Pairs that the PTX ISA leaves open are in order here too; an observer looks at those.
+Products of one shape execute in order, and a product executes after earlier copies and shifts (PTX ISA, "Pipelined
+tcgen05 Instructions"). For other pairs the PTX ISA defines no order. Here they are in order too, and an observer checks
+them.
 """
 
 from __future__ import annotations
@@ -13,34 +14,34 @@ __all__ = ["Pipes"]
 
 
 class Pipes:
-    """The operations that wait, by the CTA that issued them; of a pair of CTAs, by its first."""
+    """The pending operations of each CTA; those of a pair of CTAs belong to its first CTA."""
 
     def __init__(self) -> None:
         self._pending: dict[int, deque[tuple[int, Callable[[], None]]]] = {}
-        self._last: dict[int, tuple[int, int]] = {}  # by thread: its CTA, and the number of its last operation
+        self._last: dict[int, tuple[int, int]] = {}  # for each thread: its CTA, and the number of its last operation
         self._issued = 0
 
     def issue(self, cta: int, lane: int, run: Callable[[], None]) -> int:
-        """Append an operation of a thread; return its number."""
+        """Append an operation of a thread to the pipe of a CTA, and return its number."""
         self._issued += 1
         self._pending.setdefault(cta, deque()).append((self._issued, run))
         self._last[lane] = cta, self._issued
         return self._issued
 
     def run_until(self, cta: int, number: int) -> None:
-        """Let all operations of a CTA up to one of them take effect."""
+        """Let all operations of a CTA up to a number take effect."""
         pending = self._pending.get(cta)
         while pending and pending[0][0] <= number:
             pending.popleft()[1]()
 
     def pending_of(self, lane: int) -> int | None:
-        """Return the CTA in whose pipe an operation of a thread waits; None if each has taken effect."""
+        """Return the CTA whose pipe contains a pending operation of a thread; None if all have taken effect."""
         cta, number = self._last.get(lane, (0, 0))
         pending = self._pending.get(cta)
         return cta if pending and pending[0][0] <= number else None
 
     def forget(self, ctas: range) -> None:
-        """CTAs begin."""
+        """Forget the operations of CTAs that begin."""
         for cta in [cta for cta in self._pending if cta in ctas]:
             del self._pending[cta]
         for lane in [lane for lane, (cta, _) in self._last.items() if cta in ctas]:

@@ -1,7 +1,7 @@
-"""``tcgen05.mma`` as a function of arrays. PTX ISA, "tcgen05.mma".
+"""The product of ``tcgen05.mma`` as a function of arrays. PTX ISA, "tcgen05.mma".
 
-The order in which hardware adds the products of an instruction, and how it rounds, is not documented: here they add as
-those of ``wgmma`` do. Not verified on hardware.
+The order and the rounding in which hardware adds the products of an instruction are not documented. Here they are those
+of ``wgmma``, which is not verified on hardware.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .form import Form
 
 __all__ = ["cells_of", "matrix_in_lanes", "matrix_of", "multiply", "sums_in"]
 
-_ROWS = 64  # of one call of the adder
+_ROWS = 64  # the rows in one call of the adder
 _NARROW = ("e4m3", "e5m2", *PADDED)
 
 
 def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) -> np.ndarray:
-    """Return a matrix, float64 [rows, K], of its pieces, uint8 [..., 16], as `descriptor.pieces` has them."""
+    """Return a matrix, float64 [rows, K], from its pieces, uint8 [..., 16], in the order of `descriptor.pieces`."""
     data = pieces.reshape(len(pieces), -1)
     found = decoded_padded(data, type_) if type_ in PADDED else decoded(data, type_)
     found = found.T if mn_major else found
@@ -29,7 +29,7 @@ def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) ->
 
 
 def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray:
-    """Return A, float64 [rows, K], of its cells, uint32 [8 columns, rows]; elements are packed."""
+    """Return A, float64 [rows, K], from its cells, uint32 [8 columns, rows], which contain packed elements."""
     if type_ in PADDED:
         raise NotImplementedError(f"A of {type_} in tensor memory")
     found = decoded(np.ascontiguousarray(cells.T).view(np.uint8), type_)
@@ -37,21 +37,21 @@ def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray
 
 
 def sums_in(cells: np.ndarray, form: Form) -> np.ndarray:
-    """Return sums, float64 [rows, columns], of their cells, uint32 [columns, rows]; one of f16 is in the lower half."""
+    """Return sums, float64 [rows, columns], from cells, uint32 [columns, rows]; f16 is in the lower half of a cell."""
     if form.sums == "f16":
         return FORMATS["f16"].decode(cells.astype(np.uint16)).T
     return cells.view(np.int32 if form.sums == "s32" else np.float32).T.astype(np.float64)
 
 
 def cells_of(sums: np.ndarray, form: Form) -> np.ndarray:
-    """Return the cells of sums: what `sums_in` undoes."""
+    """Return the cells of sums, the inverse of `sums_in`."""
     if form.sums == "f16":
         return FORMATS["f16"].encode(FORMATS["f16"].round(sums)).astype(np.uint32).T
     return Sums(form.sums, form.saturate).pack(sums).view(np.uint32).T
 
 
 def multiply(form: Form, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
-    """Return A * B + D, float64 [rows, columns]: of A, [rows, K], and B, [columns, K]; D is None to begin with zero."""
+    """Return A * B + D, float64 [rows, columns], for A, [rows, K], and B, [columns, K]; D is zero if it is None."""
     if form.sums == "s32":
         return a @ b.T + (0 if d is None else d)
     types = _adder_type(form.a_type), _adder_type(form.b_type)
@@ -62,5 +62,5 @@ def multiply(form: Form, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> 
 
 
 def _adder_type(type_: str) -> str:
-    """Return a type that has all numbers of another, and 25 bits of a term: the bits of fp8 on `wgmma` are fewer."""
+    """Return a type for the adder with all numbers of `type_` and 25 bits for a term; fp8 in `wgmma` has fewer bits."""
     return "f16" if type_ in _NARROW else type_

@@ -1,8 +1,8 @@
-"""Which cell of tensor memory each register of a warp is, of ``tcgen05.ld`` and ``tcgen05.st``.
+"""The cell of tensor memory for each register of a warp in ``tcgen05.ld`` and ``tcgen05.st``.
 
-PTX ISA, "Data Movement Shape", "Packing and unpacking"; the places within a shape as in CUTLASS 4
-(``cute/atom/copy_traits_sm100.hpp``). With ``.pack::16b`` and ``.unpack::16b`` a register has the lower halves of two
-columns, the first in its lower half.
+With ``.pack::16b`` and ``.unpack::16b``, a register contains the lower halves of two columns, with the first column in
+its lower half. Source: PTX ISA, "Data Movement Shape", "Packing and unpacking"; the cells within a shape are those of
+CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .._warps.tensor_events import GROUP_LANES, Touch
 
 __all__ = ["Shape", "shape_of"]
 
-_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}  # of .x1
+_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}  # the columns with .x1
 _REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 _COUNTS = {f"x{1 << i}": 1 << i for i in range(8)}
 _MOST_REGISTERS = 128
@@ -26,18 +26,18 @@ _MOST_REGISTERS = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """The cells of one instruction, from its address on.
+    """The cells of one instruction, relative to its address.
 
     Attributes
     ----------
     name : str
-        ``"32x32b"``, ...
+        The name of the shape, such as ``"32x32b"``.
     lane_count : int
         16 or 32.
     lanes, columns : numpy.ndarray of intp, [registers, 32]
-        The cell of each register of each thread; with `halves`, the first of two columns side by side.
+        The cell of each register of each thread; with `halves`, the first of two adjacent columns.
     halves : bool
-        Whether a register has the lower halves of two columns.
+        Whether a register contains the lower halves of two columns.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Shape:
 
     @property
     def column_count(self) -> int:
-        """Return the number of columns up to the last one that it reaches."""
+        """Return the number of columns up to the last accessed one."""
         return int(self.columns.max()) + 1 + self.halves
 
     @property
@@ -62,12 +62,12 @@ class Shape:
         return self.name == "32x32b" and not self.halves
 
     def touch(self, cta: int, column: int, lane: int, writes: bool) -> Touch:
-        """Return the cells of a CTA that it uses, for an observer."""
+        """Return the cells of a CTA that the instruction accesses, for an observer."""
         groups = range(lane // GROUP_LANES, (lane + self.lane_count) // GROUP_LANES)
         return Touch(cta, column, self.column_count, tuple(groups), not writes, writes)
 
     def read(self, cells: np.ndarray, column: int, lane: int) -> np.ndarray:
-        """Return registers, uint32 [registers, 32], of the cells of a CTA, uint32 [column, lane]."""
+        """Return registers, uint32 [registers, 32], from the cells of a CTA, uint32 [column, lane]."""
         if self.is_plain:
             return cells[column : column + self.registers, lane : lane + WARP]
         found = cells[self.columns + column, self.lanes + lane]
@@ -77,7 +77,7 @@ class Shape:
         return found
 
     def write(self, cells: np.ndarray, column: int, lane: int, values: np.ndarray) -> None:
-        """Put registers, uint32 [registers, 32], into the cells of a CTA."""
+        """Write registers, uint32 [registers, 32], to the cells of a CTA."""
         if self.is_plain:
             cells[column : column + self.registers, lane : lane + WARP] = values
         elif self.halves:
@@ -93,7 +93,7 @@ def shape_of(instruction: Instruction) -> Shape:
     Raises
     ------
     UnsupportedInstruction
-        If it is of another form.
+        If the instruction has another form.
     """
     words = instruction.opcode
     name = next((word for word in words if word in _COLUMNS), None)

@@ -1,7 +1,7 @@
-"""Whether registers that ``tcgen05.ld`` writes are used before its warp signals others.
+"""The uses of the registers of a ``tcgen05.ld`` before its warp signals other threads.
 
-A load is over once one of its registers is used: hardware keeps true dependencies (PTX ISA, "tcgen05.wait"). The text
-of the function decides, up to the next branch; there the answer is yes.
+A load is complete once an instruction has used one of its registers, because hardware keeps true dependencies (PTX ISA,
+"tcgen05.wait"). The search follows the instructions of the function up to the next branch, and assumes a use there.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from .._warps.hazards import read_registers, registers_in
 
 __all__ = ["is_used_before_signal"]
 
-_SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})  # a barrier of all comes before those
+_SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})  # a barrier of all threads precedes these
 _WAITS = frozenset({"wait::ld"})
-_MOST = 4096  # instructions
+_MOST = 4096  # the most instructions that are searched
 
 
 def is_used_before_signal(instructions: list[Instruction] | tuple[Instruction, ...], pc: int) -> bool:
-    """Return whether a load's registers are used, or waited for, before the next signal after it."""
+    """Return whether an instruction uses a load's registers, or waits for the load, before the next signal."""
     results = {*registers_in(instructions[pc].operands[0])}
     for by in instructions[pc + 1 : pc + _MOST]:
         if by.opcode[0] == "tcgen05" and by.opcode[1] in _WAITS:
@@ -32,7 +32,7 @@ def is_used_before_signal(instructions: list[Instruction] | tuple[Instruction, .
 
 
 def _read(by: Instruction) -> list[int]:
-    """Return the registers that an instruction reads; of a store to tensor memory, all."""
+    """Return the registers that an instruction reads; for a store to tensor memory, return all its registers."""
     if by.opcode[:2] == ("tcgen05", "ld"):
         return [each for operand in by.operands[1:] for each in registers_in(operand)]
     if by.opcode[0] == "tcgen05":
