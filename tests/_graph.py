@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 
 class Node:
     def __init__(self, definition, handle):
@@ -40,3 +42,14 @@ class Executable:
 def changed(driver):
     (node,) = driver.nodes.values()
     return node.executable[0x7000].arguments
+
+
+class Thing:
+    pass
+
+
+def dropped():
+    """Return whether pending calls of this thread have run. They run between bytecodes."""
+    for _ in range(100):
+        pass
+    gc.collect()

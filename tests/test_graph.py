@@ -1,10 +1,8 @@
 """Tests of kernel nodes of graphs: added, changed and read back, with the objects that a graph keeps alive."""
 
+import ctypes
 import gc
 import struct
-import sys
-import threading
-import time
 import weakref
 
 import pytest
@@ -12,9 +10,8 @@ from cuda import core
 
 import cuda_tma
 from cuda_tma import TensorMapError, graph
-from tests._graph import Definition, Executable, Node, changed
-from tests.support.fake_graphs import call_on_a_native_thread
-from tests.support.launching import ForeignStream
+from cuda_tma._cuda import driver as _driver
+from tests._graph import Definition, Executable, Node, Thing, changed, dropped
 from tests.support.typed_kernels import TILE, made
 
 CONFIG = core.LaunchConfig(grid=(2, 3), block=32)
@@ -172,9 +169,21 @@ def test_a_closed_graph_is_not_changed(driver, definition, prepared):
     executable = Executable()
     live = graph.ExecutableKernelNode(executable, graph.add_kernel_node(definition, prepared), prepared)
     executable.is_closed = True
-    with pytest.raises(ValueError, match="^the graph is closed; instantiate its definition again$"):
-        live[2] = 3
+    for change in (lambda: live.__setitem__(2, 3), lambda: live.update(prepared)):
+        with pytest.raises(ValueError, match="^the graph is closed; instantiate its definition again$"):
+            change()
     assert live[2] == -7 and not driver.called("cuGraphExecKernelNodeSetParams")
+
+
+def test_the_gil_is_free_after_a_refused_change(driver, live):
+    """The driver may load the kernel at the first change that it accepts."""
+    driver.errors["cuGraphExecKernelNodeSetParams"] = 1
+    with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE"):
+        live[2] = 3
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
+    _driver.install({**_driver.snapshot(), "cuGraphExecKernelNodeSetParams": has_gil})
+    live[2] = 4
+    assert live[2] == 4
 
 
 def test_handles_are_also_accepted(driver, definition, prepared):
@@ -250,64 +259,7 @@ def test_arguments_that_are_not_shown(driver, definition, prepared, shows, messa
         graph.arguments_of(node)
 
 
-# ---- objects that are kept alive ----
-
-
-class Thing:
-    pass
-
-
-def dropped():
-    """Return whether pending calls of this thread have run. They run between bytecodes."""
-    for _ in range(100):
-        pass
-    gc.collect()
-
-
-def test_a_definition_keeps_objects_until_it_ends(driver, definition):
-    thing = Thing()
-    gone = weakref.ref(thing)
-    graph.keep_alive(definition, thing, [thing])
-    del thing
-    gc.collect()
-    assert gone() is not None and driver.kept == [(0x6000, 0xA000)]
-    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver does
-    thread.start()
-    thread.join()
-    dropped()
-    assert gone() is None and driver.user_objects == {}
-
-
-def test_released_objects_wait_for_the_gil(driver, definition):
-    """Up to CPython 3.12, a request of a native thread is handled when the main thread next takes the GIL."""
-    thing = Thing()
-    gone = weakref.ref(thing)
-    graph.keep_alive(definition, thing)
-    del thing
-    driver.destroy_graph(0x6000, call_on_a_native_thread)
-    for _ in range(1000):
-        pass
-    if sys.version_info >= (3, 13):
-        assert gone() is None
-    time.sleep(0)  # this releases the GIL
-    dropped()
-    assert gone() is None and driver.user_objects == {}
-
-
-def test_a_capture_keeps_objects(driver):
-    driver.captures[0x77] = 0x6100
-    graph.keep_alive(ForeignStream(), Thing())
-    assert [each for each, _ in driver.kept] == [0x6100]
-    driver.destroy_graph(0x6100)
-    driver.captures.clear()
-    with pytest.raises(
-        ValueError, match="^the ForeignStream captures no graph: call keep_alive between begin_building"
-    ):
-        graph.keep_alive(ForeignStream(), Thing())
-    with pytest.raises(
-        TypeError, match="^graph is a Executable, which is executable and can keep no more objects alive"
-    ):
-        graph.keep_alive(Executable(), Thing())
+# ---- objects that a node keeps ----
 
 
 @pytest.mark.parametrize("keeps_alive", [True, False])

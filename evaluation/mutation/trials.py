@@ -96,7 +96,11 @@ def baseline_of(folder: Folder, file: str) -> dict[str, Any]:
 
 
 def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
-    """Return the test files for a mutant, those of its own module first."""
+    """Return the test files for a mutant, those of its own module first.
+
+    If no test executes its line, perhaps because only child processes do, these are the files of its folder, or of its
+    room.
+    """
     *folders, name = mutant.path.removesuffix(".py").split("/")[1:]
     folder = "/".join(["tests", *folders])
     own = f"{folder}/test_{name.lstrip('_')}"
@@ -106,11 +110,14 @@ def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]
         place = 0 if file == f"{own}.py" else 1 if file.startswith(own) else 2 if _folder(file) == folder else 3
         return place, known[file]["seconds"]
 
+    files = sorted((file for file in known if known[file]["tests"] > len(known[file]["failed"])), key=rank)
+    executing = [file for file in files if not {*known[file]["lines"].get(mutant.path, ())}.isdisjoint(lines)]
+    near = [file for file in files if rank(file)[0] < 2 and file not in executing]
+    if not executing:
+        near = [file for file in files if rank(file)[0] < 3 or file.startswith("/".join(["tests", *folders[:1]]))]
     chosen, total = [], 0.0
-    for file in sorted((file for file in known if known[file]["tests"] > len(known[file]["failed"])), key=rank):
-        executes = not {*known[file]["lines"].get(mutant.path, ())}.isdisjoint(lines)
-        is_near = rank(file)[0] < (2 if known[file]["lines"] else 3)
-        if (executes or is_near) and (total + known[file]["seconds"] <= seconds or not chosen):
+    for file in sorted([*executing, *near], key=rank):
+        if total + known[file]["seconds"] <= seconds or not chosen:
             chosen.append(file)
             total += known[file]["seconds"]
     return chosen

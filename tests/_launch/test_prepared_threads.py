@@ -5,9 +5,11 @@ The fake driver runs the work of the second thread, because a thread can run the
 
 import copy
 import ctypes
+import gc
 import itertools
 import pickle
 import struct
+import sys
 
 import pytest
 from cuda import core
@@ -114,6 +116,29 @@ def test_two_arguments_set_at_once(kernel, device_tensor):
     tensor = Sets((8,), address=64)
     prepared[1] = tensor
     assert list(prepared) == [7, tensor]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="the collector runs only between bytecodes")
+def test_an_argument_set_by_the_garbage_collector_is_not_lost(kernel):
+    """The collector runs while the new arguments are made, and a finalizer sets another argument."""
+    prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
+
+    class Sets:
+        def __init__(self):
+            self.itself = self
+
+        def __del__(self):
+            prepared[0] = 7
+
+    Sets()
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        prepared[1] = 5
+    finally:
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    assert list(prepared) == [7, 5]
 
 
 def test_the_end_of_an_old_argument_may_use_it(driver, kernel, stream, device_tensor):
