@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 COMMAND = [sys.executable, "-m", "cuda_tma", "sanitize"]
-COLUMNS = ("program", "launches", "judged", "equal", "within", "differs", "not compared", "skipped", "errors", "replayed",
-           "ms a launch", "s judging", "s alone", "s judged")  # fmt: skip
+COLUMNS = ("program", "launches", "judged", "equal", "within", "differs", "not compared", "skipped", "errors",
+           "replayed", "ms a launch", "s judging", "s alone", "s judged")  # fmt: skip
 MOST_SECONDS = 500
 
 
