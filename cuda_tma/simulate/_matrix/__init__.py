@@ -1,4 +1,4 @@
-"""Tensor cores and what feeds them, as functions of arrays: fragments, descriptors, wgmma, ldmatrix, stmatrix."""
+"""The operations of tensor cores as functions of arrays: fragments, descriptors, wgmma, ldmatrix and stmatrix."""
 
 from .descriptor import Descriptor, piece_addresses
 from .moves import MatrixMove, matrix_move_of

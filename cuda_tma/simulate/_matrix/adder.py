@@ -1,10 +1,12 @@
-"""The sums of the tensor cores of compute capability 9.0, to the last bit.
+"""The sums of the tensor cores of compute capability 9.0, equal in every bit.
 
-The terms of an instruction, C among them, are cut toward zero to multiples of one unit: 25 bits below the largest
-exponent, of 8-bit floating types 13. Their sum is exact, and is rounded once: toward zero to f32, of 8-bit types to its
-first 13 bits, to nearest to f16. An exponent is that of the number's type, so that of a subnormal number is the type's
-least; of a product, it is the sum of its factors'. Recorded on an H200 and found so in every bit: of wgmma, and of
-mma.sync with 32 bytes of K (tests/data/wgmma_sm90.npz). Other shapes of mma.sync are taken to add alike.
+The terms of an instruction, including C, are truncated to multiples of a unit. The unit is 25 bits below the largest
+exponent of the terms, or 13 bits below it for 8-bit floating types. The sum of the terms is exact and is rounded once:
+toward zero to f32 (for 8-bit types, to the first 13 bits), or to nearest to f16. The exponent of a subnormal number is
+the least exponent of its type. The exponent of a product is the sum of the exponents of its factors.
+
+The recorded results of an H200 are equal in every bit, for wgmma and for mma.sync with 32 bytes of K
+(tests/data/wgmma_sm90.npz). For other shapes of mma.sync, the same sums are an assumption.
 """
 
 from __future__ import annotations
@@ -18,23 +20,23 @@ NARROW = ("e4m3", "e5m2")
 
 
 def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str) -> np.ndarray:
-    """A * B + C as wgmma and mma.sync have it, but for mma.sync of 8-bit floating types.
+    """Return A * B + C as wgmma and mma.sync compute it, except mma.sync of 8-bit floating types.
 
     Parameters
     ----------
     a, b : numpy.ndarray
-        float64 [groups, m, k] and [groups, n, k], numbers of `types`.
+        float64 [groups, m, k] and [groups, n, k], with values of `types`.
     c : numpy.ndarray or None
-        float64 [groups, m, n], numbers of `sums`; None without one.
+        float64 [groups, m, n], with values of type `sums`; None for a product without C.
     types : tuple of str
-        ``"bf16"``, ``"e4m3"``, ... of A and B.
+        The types of A and B, such as ``"bf16"`` or ``"e4m3"``.
     sums : str
-        ``"f32"`` or ``"f16"``.
+        The type of the sums: ``"f32"`` or ``"f16"``.
 
     Returns
     -------
     numpy.ndarray
-        float64 [groups, m, n], numbers of `sums`; sums that are too large for f32 stay so.
+        float64 [groups, m, n], with values of type `sums`; sums that are too large for f32 are not made infinite.
     """
     found = np.zeros((len(a), a.shape[1], b.shape[1])) if c is None else c.astype(np.float64, order="C")
     add_to_rows(np.ascontiguousarray(a), np.ascontiguousarray(b), found, *_precision(types, sums))
@@ -51,18 +53,18 @@ def multiply_add_to(
     types: tuple[str, str],
     add: bool,
 ) -> None:
-    """`multiply_add` of f32 sums, in place, in the registers of warpgroups.
+    """Compute `multiply_add` with f32 sums in place in the registers of warpgroups.
 
     Parameters
     ----------
     registers : numpy.ndarray
-        float32 [register, lane].
+        All registers, float32 [register, lane].
     rows : numpy.ndarray of intp
-        Which registers hold the sums, as `fragments.sums_to_rows` has them.
+        The registers that contain the sums, in the order of `fragments.sums_to_rows`.
     lanes : numpy.ndarray of intp, [groups]
-        The first of each warpgroup.
+        The first lane of each warpgroup.
     b_of : numpy.ndarray of intp, [groups]
-        Which of `b` each warpgroup takes.
+        The index in `b` of the matrix of each warpgroup.
     add : bool
         Whether the sums begin with the values in the registers.
     """
@@ -73,8 +75,8 @@ def multiply_add_to(
 def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) -> np.ndarray:
     """Multiply as `multiply_add`, for mma.sync of e4m3 and e5m2, which compute capability 9.0 does not have.
 
-    ptxas (CUDA 13) converts to f16, multiplies the first two of every four elements, adds the product of the others to
-    it, and C in the end as an instruction of its own, rounded to nearest.
+    ptxas (CUDA 13) converts the elements to f16. It multiplies the first two of every four elements, and then adds the
+    product of the other two. Finally it adds C in a separate instruction, with rounding to nearest.
     """
     first, f16 = np.arange(a.shape[-1]) % 4 < 2, ("f16", "f16")
     product = multiply_add(a[..., first], b[..., first], None, f16, sums)
@@ -85,7 +87,7 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
 
 
 def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
-    """The least exponents of three types; bits of a term below the largest exponent; bits of a sum after its first."""
+    """Return the least exponents of three types, the bits of a term below the largest exponent, and those of a sum."""
     narrow = types[0] in NARROW
     least = tuple(FORMATS[each].least_exponent for each in (*types, sums))
     return least, 13 if narrow else 25, 52 if sums == "f16" else 13 if narrow else 23

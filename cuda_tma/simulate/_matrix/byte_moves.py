@@ -1,7 +1,8 @@
-"""ldmatrix and stmatrix of elements of 8, 6 and 4 bits, from sm_100 on. PTX, "ldmatrix", "stmatrix".
+"""The moves of ldmatrix and stmatrix with elements of 8, 6 and 4 bits, from sm_100 on. PTX, "ldmatrix", "stmatrix".
 
 The places of bytes are those of CUTLASS (`Copy_Traits` of SM100_U8x8_LDSM_T, SM100_U8x4_STSM_T and
-SM100_SU6_DU8x16_x1_LDSM_N). Elements of 6 and 4 bits become the low bits of a byte. Documented, not verified.
+SM100_SU6_DU8x16_x1_LDSM_N). Elements of 6 and 4 bits become the low bits of a byte. These facts are documented, but not
+verified on hardware.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ _BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4}
 
 @dataclass(frozen=True)
 class ByteMove:
-    """A number of registers, for each of which 8 lanes give the address of a row of 16 bytes.
+    """A move of `count` registers; for each register, 8 lanes have the addresses of its rows of 16 bytes.
 
     Attributes
     ----------
     count : int
     bits : int
-        Of an element in a row; 16 of them are at its begin.
+        The bits of an element; a row begins with 16 elements.
     form : str
         ``"m16n16"``, ``"m8n16"`` or ``"m16n8"``.
     """
@@ -34,7 +35,7 @@ class ByteMove:
     form: str
 
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
-        """Return uint32 [count, warps, 32] of the rows' bytes, uint8 [warps, 8 * count, 16]."""
+        """Return the registers, uint32 [count, warps, 32], for the bytes of rows, uint8 [warps, 8 * count, 16]."""
         row, column = self._places()
         found = np.ascontiguousarray(self._elements(rows)[:, row, column])
         return found.view(np.uint32)[..., 0].swapaxes(0, 1)
@@ -48,7 +49,7 @@ class ByteMove:
         return found
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return row and column of each byte, [register, thread, byte]."""
+        """Return the row and the column of each byte, [register, thread, byte]."""
         register = np.arange(self.count)[:, None, None]
         if self.form == "m8n16":
             row, column = 8 * register + _THREAD // 4, 4 * (_THREAD % 4) + _BYTE
@@ -61,7 +62,7 @@ class ByteMove:
         return np.broadcast_to(row, shape), np.broadcast_to(column, shape)
 
     def _elements(self, rows: np.ndarray) -> np.ndarray:
-        """Return a byte for each element."""
+        """Return the rows with one byte for each element."""
         if self.bits == 8:
             return rows
         each = np.unpackbits(np.ascontiguousarray(rows), axis=-1, bitorder="little")[..., : 16 * self.bits]
@@ -70,7 +71,7 @@ class ByteMove:
 
 
 def byte_move_of(opcode: tuple[str, ...]) -> ByteMove | None:
-    """Return the move of an opcode, or None if it has no such form."""
+    """Return the move of an opcode; None if its elements have 16 bits."""
     words = {*opcode[1:]} - {"shared", "shared::cta", "sync", "aligned"}
     is_load, is_transposed = opcode[0] == "ldmatrix", "trans" in words
     form = next((form for form in ("m16n16", "m8n16", "m16n8") if form in words), "")

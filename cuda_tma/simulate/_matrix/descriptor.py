@@ -1,7 +1,8 @@
-"""The places of a matrix's elements in shared memory, by its 64-bit descriptor.
+"""The 64-bit matrix descriptor of wgmma, and the addresses of the matrix that it describes.
 
-PTX, "Shared Memory Matrix Layout", "Strides", "Matrix Descriptor Format" of wgmma. Pieces of 16 bytes are the unit: a
-core matrix is eight of them. With a swizzle, eight rows of its span take the place of core matrices side by side.
+All addresses are those of pieces of 16 bytes. A core matrix consists of eight pieces. With a swizzle, eight rows of the
+swizzle's span replace adjacent core matrices. Source: PTX, "Shared Memory Matrix Layout", "Strides", "Matrix Descriptor
+Format" of wgmma.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 PIECE_BYTES = 16
-_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # of bits 62 and 63: no swizzle, 128B, 64B, 32B
+_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # by bits 62 and 63: no swizzle, 128B, 64B, 32B
 _ADDRESS_BITS = (1 << 18) - 1
 
 
@@ -23,11 +24,11 @@ class Descriptor:
     Attributes
     ----------
     start, leading_bytes, stride_bytes : int
-        Multiples of 16, of 18 bits.
+        Multiples of 16 with 18 bits.
     base_offset : int
-        For matrices that do not start where the swizzle's pattern does.
+        The offset for matrices that do not start at the start of the swizzle's pattern.
     span_bytes : int
-        Of the swizzle; 16 without one.
+        The bytes of a row of the swizzle; 16 without a swizzle.
     """
 
     start: int
@@ -44,14 +45,15 @@ class Descriptor:
 
 @lru_cache(maxsize=4096)
 def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
-    """Addresses of the 16-byte pieces that one instruction reads; `length` is the rows of A, or the columns of B.
+    """Return the addresses of the 16-byte pieces that one instruction reads.
 
-    K-major: [length, 2], the 32 bytes of K in each row. MN-major, 16-bit elements: [16, length / 8], a row for each k.
+    `length` is the number of rows of A, or of columns of B. For a K-major matrix, the shape is [length, 2], with 32
+    bytes along K in each row. For an MN-major matrix of 16-bit elements, it is [16, length / 8], with a row for each k.
 
     Raises
     ------
     NotImplementedError
-        If the descriptor has a base offset: what the hardware makes of it has not been recorded.
+        If the descriptor has a base offset, whose effect on hardware has not been recorded.
     """
     descriptor = Descriptor.decode(bits)
     if descriptor.base_offset:
@@ -64,15 +66,20 @@ def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
 
 
 def _k_major(descriptor: Descriptor, length: int) -> np.ndarray:
-    """Rows in eights, `stride_bytes` apart; without a swizzle the second piece is `leading_bytes` on."""
+    """Return the addresses for a K-major matrix, whose groups of eight rows have a distance of `stride_bytes`.
+
+    Without a swizzle, the second piece of a row is `leading_bytes` after the first.
+    """
     row, piece = np.ogrid[:length, :2]
     pitch = descriptor.leading_bytes if descriptor.span_bytes == PIECE_BYTES else PIECE_BYTES
     return row // 8 * descriptor.stride_bytes + row % 8 * descriptor.span_bytes + piece * pitch
 
 
 def _mn_major(descriptor: Descriptor, length: int) -> np.ndarray:
-    """Rows of K in eights, spans of M or N side by side: `stride_bytes` and `leading_bytes` apart, in this order with
-    a swizzle, and the other way round without one.
+    """Return the addresses for an MN-major matrix.
+
+    With a swizzle, groups of eight k have a distance of `stride_bytes`, and spans of M or N one of `leading_bytes`.
+    Without a swizzle, it is the other way round.
     """
     k, piece = np.ogrid[:16, : length * 2 // PIECE_BYTES]
     spans, within = np.divmod(piece, descriptor.span_bytes // PIECE_BYTES)

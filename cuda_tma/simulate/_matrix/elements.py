@@ -1,4 +1,4 @@
-"""The types that tensor cores multiply and sum. PTX, "wgmma.mma_async", "mma"."""
+"""The types of factors and sums of tensor cores. PTX, "wgmma.mma_async", "mma"."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ def element_bytes(type_: str) -> int:
 
 
 def decoded(data: np.ndarray, type_: str) -> np.ndarray:
-    """Bytes, [..., bytes], as float64, which holds each value of these types. Of tf32, 13 bits are not read."""
+    """Return bytes, [..., bytes], as float64, which can represent all values of these types.
+
+    The last 13 bits of tf32 are ignored.
+    """
     data = np.ascontiguousarray(data)
     if type_ in _BITS:
         bits = np.unpackbits(data, axis=-1, bitorder="little").reshape(*data.shape[:-1], -1, _BITS[type_])
@@ -35,9 +38,9 @@ def decoded(data: np.ndarray, type_: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sums:
-    """The type of sums, and how registers hold them.
+    """The type of sums, and their representation in registers.
 
-    s32 wraps, or ends at its ends if `saturate`. How the others are rounded: `multiply_add`.
+    Sums of s32 wrap, or saturate if `saturate` is true. `multiply_add` rounds the other types.
     """
 
     type: str
@@ -48,7 +51,7 @@ class Sums:
         return np.dtype({"f32": np.float32, "f16": np.uint32, "s32": np.int32, "f64": np.float64}[self.type])
 
     def unpack(self, registers: np.ndarray) -> np.ndarray:
-        """Registers as float64 sums, one a register."""
+        """Return the sums in registers as float64, with one sum for each register."""
         if self.type == "f16":
             return FORMATS["f16"].decode(unpacked(registers.view(np.uint32)))
         return registers.view(self.register_dtype).astype(np.float64)

@@ -1,9 +1,9 @@
-"""Floating-point formats, what their bits mean, and how an exact value is rounded to one.
+"""Floating-point formats: the meaning of their bits, and the rounding of exact values.
 
-What a narrow operation computes passes through float64, which holds every value of the narrow formats. Where an exact
-sum does not fit, it is rounded to odd: truncated, with its last bit set if anything was lost. Rounding that once more,
-to at least two bits less, gives what rounding the exact sum would (Boldo and Melquiond, "Emulation of a FMA and
-correctly rounded sums").
+Operations on narrow formats compute in float64, which contains every value of these formats. If float64 cannot contain
+an exact sum, the sum is rounded to odd: it is truncated, and its last bit is set if bits were lost. A second rounding
+to at least two bits less then has the same result as one rounding of the exact sum (Boldo and Melquiond, "Emulation of
+a FMA and correctly rounded sums").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rp": np.ceil,
     "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
 }
-# Where a value too large for a format becomes infinite, by rounding mode and whether it is negative; else the largest.
+# The rounding modes and signs for which a value that is too large becomes infinite; otherwise it becomes the largest.
 _OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
 
 
@@ -35,17 +35,17 @@ class Format:
     Attributes
     ----------
     precision : int
-        Bits of the significand, with the hidden one.
+        The bits of the significand, including the hidden bit.
     least_exponent : int
-        The smallest normal number is 2 to this.
+        The exponent of the smallest normal number, which is a power of 2.
     largest : float
         The largest finite number.
     nan : int
-        Bits of the NaN that instructions give. PTX: f32 "0x7fffffff", f16 and bf16 "0x7fff"; fp8 as in "cvt".
+        The bits of the NaN that instructions return. PTX: f32 "0x7fffffff", f16 and bf16 "0x7fff"; fp8 as in "cvt".
     decode, encode : callable
-        From the format's dtype to float64; and back, for values that it has, and NaN.
+        Functions from the NumPy type of the format to float64, and back for values of the format and NaN.
     nearest : callable or None
-        Rounds to nearest faster than `round` would.
+        A function that rounds to nearest faster than `round`.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Format:
     nearest: Callable[[Array], Array] | None = None
 
     def round(self, value: Array, mode: str = "rn") -> Array:
-        """Return float64 values as values of this format, in any dtype: infinite, or the largest, if too large."""
+        """Return float64 values rounded to this format; a value that is too large becomes infinite or the largest."""
         if mode == "rn" and self.nearest is not None:
             return self.nearest(value)
         _, exponent = np.frexp(value)
@@ -72,21 +72,21 @@ class Format:
         return found
 
     def flush(self, value: Array) -> Array:
-        """Subnormal values as zeros of their sign: .ftz."""
+        """Return values with subnormal ones replaced by zeros of the same sign, for .ftz."""
         size = np.abs(value)
         subnormal = (size < 2.0**self.least_exponent) & (size > 0)
         return np.where(subnormal, np.copysign(np.zeros_like(value), value), value) if subnormal.any() else value
 
     def flush_result(self, value: Array, mode: str = "rn") -> Array:
-        """Flush a value before its rounding: it stays if it is normal when rounded to this precision.
+        """Flush values before their rounding, except values that are normal after a rounding to this precision.
 
-        Rounded as if exponents had no end, not to the subnormal values: 2**-126 * (1 - 2**-24) is an f32 then, and
-        flushed; 2**-126 * (1 - 2**-27) is 2**-126 (both observed, of mul and mad: driver 580, sm_90).
+        This rounding has no least exponent. For f32, 2**-126 * (1 - 2**-24) therefore remains subnormal and is flushed,
+        but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad: driver 580, sm_90).
         """
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():
             return value
-        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # normal where it may round to a normal number
+        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # normal if the result may be
         flushed = subnormal & (np.abs(twice) < 2.0 ** (self.least_exponent + 1))
         return np.where(flushed, np.copysign(np.zeros_like(value), value), value)
 
@@ -96,7 +96,7 @@ def _encode_f32(value: Array) -> Array:
 
 
 def canonical_f32(value: Array) -> Array:
-    """float32 values with every NaN replaced by that of the GPU."""
+    """Return float32 values with every NaN replaced by the NaN of the GPU."""
     nan = value != value
     return np.where(nan, NAN_F32, value) if nan.any() else value
 
@@ -116,7 +116,7 @@ def _encode_tf32(value: Array) -> Array:
 
 
 def _nearest_bf16(value: Array) -> Array:
-    """Round by way of float32, unless that would create a tie."""
+    """Round to bf16 through float32, except values for which that would create a tie."""
     single = np.asarray(value).astype(np.float32)
     bits = single.view(np.uint32)
     tie = (bits & np.uint32(0xFFFF) == 0x8000) & (single != value)
@@ -131,7 +131,7 @@ def _decode_bf16(bits: Array) -> Array:
 
 
 def _fp8(name: str, fraction_bits: int, bias: int, largest: float, nan: int) -> Format:
-    """A format of 8 bits, as a table of its 128 magnitudes."""
+    """Return a format of 8 bits, as a table of its 128 magnitudes."""
     codes = np.arange(128)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
     significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)

@@ -1,21 +1,21 @@
-"""Which thread holds what of a matrix: registers to matrices, and back, for any number of warps in a row.
+"""The conversion of fragments of a matrix in registers to matrices, and back, for any number of adjacent warps.
 
-A fragment has a row of 8 lanes by 4: lane i belongs to row i / 4 of each 8 rows and holds the four bytes i % 4 * 4 of
-16. PTX, "Matrix Fragments for mma.m16n8k16", "Register Fragments for wgmma.mma_async.m64nNk16", whose figures say the
-same of every type when counted in bytes. Arrays of registers are [register, lane].
+In a fragment of 8 rows by 16 bytes, lane i has the four bytes of row i / 4 that begin at byte i % 4 * 4. Arrays of
+registers are [register, lane]. Source: PTX, "Matrix Fragments for mma.m16n8k16", "Register Fragments for
+wgmma.mma_async.m64nNk16". Counted in bytes, the figures are equal for every type.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_GROUPS, _QUADS = 8, 4  # of the lanes of a warp: rows, and places in a row
+_GROUPS, _QUADS = 8, 4  # the lanes of a warp: rows, and lanes of a row
 
 
 def rows_of_16(registers: np.ndarray) -> np.ndarray:
-    """A of 16 rows in each warp: bytes, [warps * 16, 16 or 32], of uint32 [2 or 4, warps * 32].
+    """Return A with 16 rows in each warp, bytes [warps * 16, 16 or 32], for registers, uint32 [2 or 4, warps * 32].
 
-    The second register has the row 8 below, the third and fourth the next 16 bytes.
+    The second register contains the row 8 below that of the first; the third and fourth contain the next 16 bytes.
     """
     pieces = len(registers) // 2
     parts = np.ascontiguousarray(registers).reshape(pieces, 2, -1, _GROUPS, _QUADS)
@@ -23,16 +23,20 @@ def rows_of_16(registers: np.ndarray) -> np.ndarray:
 
 
 def rows_of_8(registers: np.ndarray) -> np.ndarray:
-    """B of 8 columns in each warp, or A of 8 rows: bytes, [warps * 8, 16 or 32], of uint32 [1 or 2, warps * 32]."""
+    """Return B with 8 columns in each warp, or A with 8 rows, as bytes, [warps * 8, 16 or 32].
+
+    The registers are uint32 [1 or 2, warps * 32].
+    """
     pieces = len(registers)
     parts = np.ascontiguousarray(registers).reshape(pieces, -1, _GROUPS, _QUADS)
     return np.ascontiguousarray(parts.transpose(1, 2, 0, 3)).view(np.uint8).reshape(-1, 16 * pieces)
 
 
 def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
-    """C of 8 * halves rows in each warp: [warps * 8 * halves, columns], of [columns / 8 * halves * 2, warps * 32].
+    """Return C with 8 * halves rows in each warp, [warps * 8 * halves, columns].
 
-    Sum i belongs to columns i % 2 and i / (2 * halves) * 8 + lane % 4 * 2, and to the row 8 below if i / 2 is odd.
+    The registers are [columns / 8 * halves * 2, warps * 32]. Register i of a lane contains the sum in column
+    i / (2 * halves) * 8 + lane % 4 * 2 + i % 2. With two halves, the row of a sum is 8 below if i / 2 is odd.
     """
     eights = len(registers) // (2 * halves)
     parts = registers.reshape(eights, halves, 2, -1, _GROUPS, _QUADS)
@@ -47,7 +51,7 @@ def rows_to_sums(rows: np.ndarray, halves: int = 2) -> np.ndarray:
 
 
 def unpacked(registers: np.ndarray) -> np.ndarray:
-    """Two 16-bit sums in each uint32, as registers of one each: the lower half first."""
+    """Return registers with one 16-bit sum for registers with two sums; the lower half comes first."""
     pairs = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape, 2)
     return np.ascontiguousarray(pairs.transpose(0, 2, 1)).reshape(-1, registers.shape[1])
 

@@ -1,4 +1,4 @@
-"""ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements between rows and registers.
+"""The moves of ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements between rows and registers.
 
 PTX, "ldmatrix", "stmatrix", "movmatrix".
 """
@@ -18,13 +18,13 @@ ROW_BYTES = 16
 
 @dataclass(frozen=True)
 class MatrixMove:
-    """So many matrices; lane i gives the address of row i % 8 of matrix i / 8, for the first 8 * count lanes."""
+    """A move of `count` matrices; lane i of the first 8 * count lanes has the address of row i % 8 of matrix i / 8."""
 
     count: int
     transposed: bool
 
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
-        """uint32 [count, warps, 32] of the rows' bytes, uint8 [warps, 8 * count, 16]."""
+        """Return the registers, uint32 [count, warps, 32], for the bytes of rows, uint8 [warps, 8 * count, 16]."""
         found = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, self.count, 8, 8)
         return self._turned(found).view(np.uint32).reshape(-1, self.count, 32).swapaxes(0, 1)
 
@@ -38,14 +38,14 @@ class MatrixMove:
 
 
 def matrix_move_of(instruction: Instruction) -> MatrixMove | ByteMove:
-    """An ldmatrix or stmatrix of 8 x 8 matrices.
+    """Return the move of an ldmatrix or stmatrix.
 
     Raises
     ------
     UnsupportedInstruction
-        If it is another.
+        If the instruction has an unsupported form.
     """
-    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # in any order, as ptxas takes them
+    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # ptxas accepts any order
     count = next((count for count in (1, 2, 4) if words == {"sync", "aligned", "m8n8", f"x{count}", "b16"}), None)
     if count is None:
         if (found := byte_move_of(instruction.opcode)) is not None:

@@ -1,4 +1,4 @@
-"""Elements of 4 and 6 bits that lie in pieces of 16 bytes: 16 elements, packed from the first byte on, then padding.
+"""Elements of 4 and 6 bits in pieces of 16 bytes, each with 16 packed elements followed by padding.
 
 PTX ISA, "Packing formats of elements in Tensor and Shared memory".
 """
@@ -10,13 +10,13 @@ import numpy as np
 __all__ = ["PADDED", "decoded_padded"]
 
 _BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
-_FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}  # bits of the fraction, bias
+_FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}  # the bits of the fraction, and the bias
 PADDED = frozenset(_BITS)
 _PIECE = 16
 
 
 def _values(type_: str) -> np.ndarray:
-    """Return the value of each code."""
+    """Return the value of each code of a type."""
     bits, (fraction_bits, bias) = _BITS[type_], _FRACTION[type_]
     codes = np.arange(1 << bits - 1)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
@@ -29,7 +29,7 @@ _TABLES = {type_: _values(type_) for type_ in _BITS}
 
 
 def decoded_padded(pieces: np.ndarray, type_: str) -> np.ndarray:
-    """Return float64 [..., elements] of bytes, [..., pieces * 16]."""
+    """Return the values, float64 [..., elements], of bytes, [..., pieces * 16]."""
     bits = _BITS[type_]
     apart = np.ascontiguousarray(pieces).reshape(*pieces.shape[:-1], -1, _PIECE)[..., : 2 * bits]
     digits = np.unpackbits(apart, axis=-1, bitorder="little").reshape(*apart.shape[:-1], _PIECE, bits)

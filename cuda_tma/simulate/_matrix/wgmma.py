@@ -1,4 +1,4 @@
-"""wgmma.mma_async as a function of arrays. PTX, "wgmma.mma_async"."""
+"""The product of wgmma.mma_async as a function of arrays. PTX, "wgmma.mma_async"."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from .fragments import rows_of_16, rows_to_sums, sums_to_rows
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 _NARROW = ("e4m3", "e5m2")
-# Types of A and B by that of the sums; A and B are of one type, or both of a pair that may be mixed.
+# The types of A and B for each type of sums; A and B have the same type, or two types of a pair that may be mixed.
 _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
 
 
 @dataclass(frozen=True)
 class Wgmma:
-    """One wgmma.mma_async: the places of its operands, and their product.
+    """One wgmma.mma_async: its operands, the addresses of its matrices, and the product.
 
     Attributes
     ----------
     n, k : int
-        Columns of B, and how many elements of K: 32 bytes. M is 64.
+        The number of columns of B, and of elements along K (32 bytes). M is 64.
     a_type, b_type : str
-        ``"bf16"``, ``"e4m3"``, ...
+        The types of A and B, such as ``"bf16"`` or ``"e4m3"``.
     sums : Sums
-        The type of C and D, and of the registers that hold them.
+        The type of C and D, and their representation in registers.
     a, b, scale_d : Operand
         A is a descriptor or four registers (`a_in_registers`); if scale_d is false, D = A * B.
     d : tuple of Operand
         The registers of the sums.
     a_sign, b_sign : int
-        1 or -1: imm-scale-a and imm-scale-b.
+        The values of imm-scale-a and imm-scale-b: 1 or -1.
     a_mn_major, b_mn_major : bool
         Whether M or N is innermost in shared memory.
     """
@@ -61,22 +61,22 @@ class Wgmma:
         return isinstance(self.a, Vector)
 
     def a_addresses(self, descriptor: int) -> np.ndarray:
-        """Shared addresses of A's 16-byte pieces: [64, 2], or MN-major [16, 8]."""
+        """Return the shared addresses of the 16-byte pieces of A: [64, 2], or [16, 8] if A is MN-major."""
         return piece_addresses(descriptor, 64, self.a_mn_major)
 
     def b_addresses(self, descriptor: int) -> np.ndarray:
-        """Shared addresses of B's 16-byte pieces: [n, 2], or MN-major [16, n / 8]."""
+        """Return the shared addresses of the 16-byte pieces of B: [n, 2], or [16, n / 8] if B is MN-major."""
         return piece_addresses(descriptor, self.n, self.b_mn_major)
 
     def multiply(self, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
-        """D = A * B + D, for as many warpgroups as there are.
+        """Return the registers of D = A * B + D for several warpgroups.
 
         Parameters
         ----------
         a : numpy.ndarray
-            uint8 [warpgroups, *a_addresses.shape, 16]; or registers, uint32 [4, warpgroups * 128].
+            Bytes, uint8 [warpgroups, *a_addresses.shape, 16], or registers, uint32 [4, warpgroups * 128].
         b : numpy.ndarray
-            uint8 [warpgroups, *b_addresses.shape, 16].
+            Bytes, uint8 [warpgroups, *b_addresses.shape, 16].
         d : numpy.ndarray or None
             Registers, [len(d), warpgroups * 128], of `sums.register_dtype`; None if scale_d is false.
 
@@ -101,18 +101,18 @@ class Wgmma:
         b_of: np.ndarray,
         add: bool,
     ) -> None:
-        """D = A * B, or with `add` A * B + D, where the registers of warpgroups are.
+        """Compute D = A * B, or D = A * B + D if `add` is true, in place in the registers of warpgroups.
 
         Parameters
         ----------
         registers : numpy.ndarray
-            [register, lane] of `sums.register_dtype`, of which D are `rows`.
+            All registers, [register, lane] of `sums.register_dtype`; `rows` are those of D.
         lanes : numpy.ndarray of intp, [warpgroups]
-            The first of each warpgroup.
+            The first lane of each warpgroup.
         a, b : numpy.ndarray
-            As `multiply` takes them, but that warpgroups may share a B.
+            As for `multiply`, but several warpgroups may have the same B.
         b_of : numpy.ndarray of intp, [warpgroups]
-            Which of `b` each takes.
+            The index in `b` of the matrix of each warpgroup.
         """
         left, right, types = self._left(a), _matrix(b, self.b_type, self.b_mn_major), (self.a_type, self.b_type)
         if self.sums.type == "f32":
@@ -141,18 +141,18 @@ class Wgmma:
 
 
 def _matrix(pieces: np.ndarray, type_: str, mn_major: bool) -> np.ndarray:
-    """Pieces of 16 bytes as float64 [warpgroups, rows of A or columns of B, K]."""
+    """Return the matrix in pieces of 16 bytes as float64 [warpgroups, rows of A or columns of B, K]."""
     found = decoded(pieces.reshape(*pieces.shape[:2], -1), type_)
     return found.swapaxes(1, 2) if mn_major else found
 
 
 def wgmma_of(instruction: Instruction) -> Wgmma:
-    """A wgmma.mma_async of any shape and type of compute capability 9.0, but for sparse ones and single bits.
+    """Return a wgmma.mma_async of any shape and type of compute capability 9.0, except sparse and single-bit ones.
 
     Raises
     ------
     UnsupportedInstruction
-        If it is another.
+        If the instruction has another form.
     """
     words = list(instruction.opcode)
     saturate = "satfinite" in words
