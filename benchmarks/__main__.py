@@ -1,4 +1,5 @@
-"""``python -m benchmarks [SUITE ...] [--output DIR]``: every suite that can run here, as Markdown tables."""
+"""The command ``python -m benchmarks [SUITE ...] [--output DIR]``: every suite that can run here, as Markdown
+tables."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, repeats: int, runs: int, output: Path | None, **only: Sequence[str]) -> None:
-    """Print one suite's tables, or the reason for their absence; with `output`, also write them."""
+    """Print the tables of a suite, or the reason why it cannot run. With `output`, also write them to files."""
     suite = importlib.import_module(f"benchmarks.{name}")
     if reason := suite.unavailable():
         print(f"`{name}` was not run: {reason}\n")

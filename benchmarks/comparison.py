@@ -1,12 +1,13 @@
-"""Timings of short pieces of work in comparison: ours, others, and a C baseline (the floor) if there is one, each with
-its goal.
+"""Comparisons of the times of short works: this package's, those of others, and a C baseline (the floor), each with a
+goal.
 
 A :class:`Work` prepares a timer: a function from a number of calls to the nanoseconds of one. If a work cannot be
-prepared or run, for example because a peer is not installed, its row contains the reason, and the others continue.
+prepared or run, for example because a library is not installed, its row contains the reason, and the other works
+continue.
 
-:func:`compare` runs each work once per round, and rotates their order from round to round. If a goal is a few per
-cent, two works are also timed in pairs, one directly after the other, in alternating order: slow drifts do not affect
-the ratio of a pair.
+:func:`compare` runs each work once per round, and rotates the order of the works from round to round. If a goal is a
+few per cent, it also times two works in pairs, one directly after the other, in alternating order, because slow drifts
+do not affect the ratio of a pair.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-Timer = Callable[[int], float]  # number of calls -> nanoseconds of one call
+Timer = Callable[[int], float]  # from a number of calls to the nanoseconds of one call
 
 UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # units of the tables
 
@@ -32,13 +33,13 @@ PAIR_CALLS = 200
 
 @dataclass(frozen=True)
 class Goal:
-    """At most `times` x `floor` + `plus_ns`.
+    """A limit on a time: `times` x `floor` + `plus_ns`.
 
     Attributes
     ----------
     times : float
     plus_ns : float
-        With `times` 0, an absolute goal.
+        The constant part of the limit. With `times` 0, the limit is absolute.
     floor : tuple of str
         The works whose times add up to the floor; if empty, the comparison's own floor.
     paired : bool
@@ -71,16 +72,16 @@ class Goal:
 
 @dataclass(frozen=True)
 class Work:
-    """One thing to time.
+    """A work to time.
 
     Attributes
     ----------
     name : str
     prepare : callable
-        Makes a :data:`Timer`; may raise.
+        A function that makes a :data:`Timer`, or raises an error.
     goal : Goal, optional
     is_ours : bool
-        Its color in the chart.
+        Whether the work is this package's, which determines the color in the chart.
     """
 
     name: str
@@ -91,9 +92,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """The measurement of one work: nanoseconds of one call, one value per round; or the error that prevented it.
+    """The measurement of one work: the nanoseconds of one call in each round, or the error that prevented the
+    measurement.
 
-    `ratios` contains the ratios of the pairs, if the goal asks for them.
+    `ratios` contains the ratios of the pairs, if the goal requires pairs.
     """
 
     name: str
@@ -115,14 +117,14 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of one piece of work.
+    """The rows of works that do the same.
 
     Attributes
     ----------
     title : str
     rows : sequence of Row
     floor : tuple of str
-        The rows that add up to the floor; none if there is no floor.
+        The rows whose times add up to the floor. Empty without a floor.
     notes : sequence of str
     unit : str
         The unit of the times: "ns", "µs" or "ms".
@@ -141,19 +143,19 @@ class Comparison:
         return tuple(map(sum, zip(*parts, strict=True))) if all(parts) else None
 
     def ratio(self, row: Row) -> float | None:
-        """Return the row's time over the floor's: the median of the rounds' ratios."""
+        """Return the row's time divided by the floor's, as the median of the rounds' ratios."""
         floor = self.floor_samples_ns()
         return statistics.median(_quotients(row.samples_ns, floor)) if floor and not row.error else None
 
     def limit_ns(self, row: Row) -> float | None:
-        """Return the time that the row's goal allows, or None if it has no goal or its floor was not measured."""
+        """Return the time that the row's goal permits, or None if it has no goal or its floor was not measured."""
         if row.goal is None:
             return None
         floor = self.floor_samples_ns(row.goal.floor) if row.goal.times else (0.0,)
         return row.goal.limit_ns(statistics.median(floor)) if floor else None
 
     def verdict(self, row: Row) -> str:
-        """Return whether the goal is met, with its limit; an empty text without a goal or a measurement."""
+        """Return whether the goal is met, with its limit, or an empty string without a goal or a measurement."""
         if row.goal is None or row.error:
             return ""
         if row.ratios:
@@ -189,18 +191,14 @@ def three_digits(number: float) -> str:
 
 
 def python(statement: str, **names: object) -> Timer:
-    """Return a timer of a Python statement, compiled into the loop itself, so that the time includes no additional
-    call.
-
-    >>> python("len(x)", x=[1])(1000) > 0
-    True
-    """
+    """Return a timer of a Python statement, which is compiled into the loop, so that the time includes no additional
+    call."""
     timer = timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
     return lambda calls: timer.timeit(calls) / calls
 
 
 def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) -> Timer:
-    """Return a timer of calls that queue work elsewhere; `settle` waits for it after every `batch`, outside the timed
+    """Return a timer of calls that queue work. After every `batch`, `settle` waits for the work outside the timed
     part."""
 
     def time_batches(calls: int) -> float:
@@ -230,7 +228,7 @@ def compare(
     notes: Sequence[str] = (),
     unit: str = "ns",
 ) -> Comparison:
-    """Time all works in rounds, and in pairs those whose goals ask for it."""
+    """Time all works in rounds. Also time in pairs the works whose goals require it."""
     running = [_Running(work) for work in works]
     with _no_collection():
         for first in range(repeats):
@@ -243,7 +241,7 @@ def compare(
 
 
 class _Running:
-    """A work during the measurement: its timer, warm, and its results. After an error it no longer runs."""
+    """A work during the measurement: its warm timer and its results. It does not run again after an error."""
 
     def __init__(self, work: Work):
         self.work = work
@@ -267,7 +265,7 @@ class _Running:
                 self.samples_ns.append(self.timer(self.calls))
 
     def pair(self, all_running: Mapping[str, _Running], floor: tuple[str, ...]) -> None:
-        """Time it in pairs with its floor, if its goal asks for that."""
+        """Time the work in pairs with its floor, if its goal requires that."""
         if self.error or self.work.goal is None or not self.work.goal.paired:
             return
         (name,) = self.work.goal.floor or floor
@@ -292,7 +290,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def calls_for(timer: Timer) -> int:
-    """Return the number of calls that take about :data:`REPEAT_NS`; the search for it warms up the work."""
+    """Return the number of calls that take about :data:`REPEAT_NS`. The search for this number warms up the work."""
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
         start_ns = time.perf_counter_ns()
@@ -305,7 +303,7 @@ def calls_for(timer: Timer) -> int:
 
 
 def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CALLS) -> tuple[float, ...]:
-    """Return the ratio of two timers in each of many short pairs, whose first timer alternates."""
+    """Return the ratio of two timers in each of many short pairs, in alternating order."""
     ratios = []
     for pair in range(pairs):
         if pair % 2:
@@ -317,8 +315,8 @@ def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CAL
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median and its 95 % interval, from the order of the samples only (the binomial's normal
-    approximation).
+    """Return the median and its 95 % interval, computed from the order of the samples (normal approximation of the
+    binomial).
 
     >>> median_interval(range(1, 101))
     (50.5, 40, 61)
@@ -330,12 +328,11 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
     return statistics.median(ordered), ordered[low], ordered[high]
 
 
-# ---- showing ----
+# ---- the tables ----
 
 
 def markdown(comparison: Comparison) -> str:
-    """Return a comparison as a Markdown table, with a column for the floor if it has one, and for goals if any row has
-    one."""
+    """Return a comparison as a Markdown table, with columns for the floor and for goals if any row has one."""
     unit, floor = comparison.unit, comparison.floor
     goals = any(row.goal is not None for row in comparison.rows)
     head = [

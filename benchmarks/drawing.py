@@ -13,7 +13,7 @@ WIDTH_INCHES = 13
 
 @contextmanager
 def svg(path: Path, height_inches: float) -> Iterator[Any]:
-    """Yield an empty figure, and write it at the end of the block; the same drawing gives the same bytes.
+    """Yield an empty figure, and write it at the end of the block. Equal drawings give equal bytes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Benchmarks without a GPU: rules, codec, diff, reading a tensor, and the emulator."""
+"""Benchmarks without a GPU: rules, codec, differences, reads of a tensor, and the emulator."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def machine() -> str:
         else []
     )
     processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    kernel = platform.release().partition("-")[0]  # the rest names the builder
+    kernel = platform.release().partition("-")[0]  # the rest of the text names the builder
     return f"{processor}; {platform.system()} {kernel}; Python {platform.python_version()}"
 
 

@@ -1,7 +1,7 @@
 """NVRTC's compile time with our header and with CCCL's, without a GPU.
 
-CCCL's headers are searched where cuda.pathfinder finds them (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
-next to ``nvcc``; without them there are only our rows.
+CCCL's headers are searched in the places of cuda.pathfinder (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
+next to ``nvcc``. Without them, the tables contain only the rows of this package.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def works() -> list[Work]:
 
 
 def compile_source(source: str, include_path: list[str]) -> None:
-    """Compile to machine code, as a new program each time, so that nothing is cached."""
+    """Compile to machine code, as a new program each time, so that no result is cached."""
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
@@ -155,7 +155,7 @@ def _finder() -> Callable[[str], str | None] | None:
 
 
 def cccl_version() -> str:
-    """Return the version number of its own header: 3000001 is 3.0.1."""
+    """Return the version number in CCCL's own header: 3000001 is 3.0.1."""
     folder = cccl()
     if folder is None:
         return ""

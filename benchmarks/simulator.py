@@ -1,7 +1,7 @@
 """The simulator's speed: kernels on this machine's processor, in thread instructions per second.
 
-An instruction that 256 threads execute together counts 256 times. A product of matrices (wgmma) counts once for each of
-its 128 threads: 262,144 multiplications, so that a GEMM's rate is that of its products.
+An instruction that 256 threads execute together counts 256 times. A matrix product (wgmma) of 262,144 multiplications
+counts once for each of its 128 threads, so the rate of a GEMM is that of its products.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .host import machine
 
 __all__ = ["machine", "tables", "unavailable"]
 
-SAMPLES = 3  # samples of each kernel, which takes seconds
-SMALL_SECONDS, LARGE_SECONDS = 2, 60  # time limits of a GEMM of 256 and of 1024
-RATE = 10e6  # instructions per second that a GEMM must reach; unsuccessful polls do not count
+SAMPLES = 3  # the number of samples of each kernel, which takes seconds
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # the time limits of a GEMM of 256 and of 1024
+RATE = 10e6  # the number of instructions per second that a GEMM must reach, without unsuccessful polls
 TRITON_RATE = 12e6
-LOOP_RATE = 1 / 3e-6  # instructions of one thread, each of which is one of a warp
+LOOP_RATE = 1 / 3e-6  # the number of instructions of one thread, each of which is one of a warp
 SCHEDULES, MOST_TIMES = 4, 4.2  # the time of one schedule
 LOAD_SECONDS, SECOND_LOAD_SECONDS = 1.5, 0.2
 MOST_MEGABYTES = 300
@@ -61,7 +61,7 @@ extern "C" __global__ void loop(unsigned* out, const unsigned* in, int turns) {
     *out = x;
 }
 """
-# Each thread touches single bytes, and each warp arrives at 16 mbarriers of each of 8 CTAs.
+# Each thread accesses single bytes, and each warp arrives at 16 mbarriers in each of 8 CTAs.
 EXCHANGE = r"""
 extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
     extern __shared__ __align__(8) unsigned char bytes[];
@@ -95,7 +95,8 @@ extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
 
 
 class Limit(NamedTuple):
-    """The most seconds of a launch, or its fewest instructions of threads in a second; 0 for no limit."""
+    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. 0 is no
+    limit."""
 
     seconds: float = 0
     rate: float = 0
@@ -110,7 +111,8 @@ def unavailable() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    """Take few samples of each, because a launch takes milliseconds to seconds and no goal is close."""
+    """Take few samples of each kernel, because a launch takes milliseconds to seconds and no time is close to its
+    goal."""
     notes = (
         f"{SAMPLES} launches of each, without compilation. In parentheses: millions of thread instructions, and "
         "their number per second of wall-clock time and of processor time.",
@@ -127,7 +129,7 @@ def tables(repeats: int, runs: int) -> list[Comparison]:
 
 
 def kernels() -> Iterator[tuple[str, Launch, Limit]]:
-    """Yield name, launch and limit."""
+    """Yield the name, the launch and the limit of each kernel."""
     yield "saxpy of 10^6", saxpy(), Limit()
     yield "blur of `cuda-tma demo`", blur(), Limit()
     for size, seconds in ((256, SMALL_SECONDS), (1024, LARGE_SECONDS)):
@@ -151,7 +153,7 @@ def _measured(name: str, launch: Launch, limit: Limit) -> Row:
 
 
 def _times(work: Callable[[], object], samples: int = SAMPLES) -> tuple[list[float], list[float]]:
-    """Return nanoseconds of wall-clock time, and of processor time."""
+    """Return the nanoseconds of wall-clock time and of processor time."""
     wall, busy = [], []
     for _ in range(samples):
         start, start_busy = time.perf_counter_ns(), time.process_time_ns()
@@ -173,7 +175,7 @@ def _schedules() -> Comparison:
 
 
 def _loads() -> Comparison:
-    """Load one kernel of a long PTX as a new process would, and then from the disk."""
+    """Load one kernel of a long PTX text as a new process would, and then load it from the disk."""
     load, walls = grouped_gemm(), []
     with _own_cache():
         load()
@@ -191,7 +193,7 @@ def _loads() -> Comparison:
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Let the disk cache be an empty folder."""
+    """Use an empty folder as the disk cache."""
     before = {**os.environ}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CUDA_TMA_CACHE_DIR"] = folder
@@ -216,7 +218,7 @@ def _memory() -> Comparison:
 
 
 def print_peak_of_cluster() -> None:
-    """Run the PTX of standard input; print the megabytes that this process had at most, on Linux."""
+    """Run the PTX of standard input, and print the largest memory of this process in megabytes, on Linux."""
     gpu = simulate.Device()
     kernel, out = gpu.load(sys.stdin.read(), "exchange"), np.zeros(8 * 384, np.uint32)
     gpu.launch(simulate.Config(1, 384, cluster=8, shmem_size=200_000), kernel, out).raise_for_errors()
@@ -254,7 +256,7 @@ def blur() -> Launch:
 
 
 def gemm(size: int, sanitize: bool = True) -> Launch:
-    """Launch as `examples/gemm.py` does, on as many clusters as there are tiles, four at most."""
+    """Launch as `examples/gemm.py` does, on a cluster for each tile, with at most four clusters."""
     source = _example("gemm").SOURCE
     gpu = simulate.Device(sanitize=sanitize)
     constants = {"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"}
@@ -269,7 +271,7 @@ def gemm(size: int, sanitize: bool = True) -> Launch:
 
 
 def triton_gemm(size: int, sanitize: bool = True, product: np.ndarray | None = None, schedules: int = 1) -> Launch:
-    """Launch a GEMM as Triton compiles it: its launcher appends sizes and strides to each tensor map."""
+    """Launch a GEMM as Triton compiles it. Its launcher appends sizes and strides to each tensor map."""
     gpu = simulate.Device((9, 0), sanitize=sanitize, schedules=schedules)
     kernel = gpu.load(gzip.decompress((_FOLDER / "triton" / "gemm.ptx.gz").read_bytes()).decode(), "gemm")
     a, b = (_normal(size, "float16", seed) for seed in range(2))

@@ -1,7 +1,6 @@
-"""The time of ``cuda_tma.compile`` in a new process: the first compiles, and later ones load from disk.
-
-Only the call is timed, not imports and the device's context. Without a GPU no kernel is loaded: then only the way to
-machine code is timed.
+"""The time of ``cuda_tma.compile`` in a new process. The first process compiles, and later processes load from disk.
+The time excludes imports and the device's context. Without a GPU no kernel is loaded, and the time ends with the
+machine code.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def works(folder: str, has_gpu: bool) -> list[Work]:
 
 
 def timer(folder: str, way: str, has_gpu: bool) -> Timer:
-    """Return a timer of processes, each of which prints the time of its call. The first process leaves the kernel on
+    """Return a timer of processes, each of which prints the time of its call. The first process stores the kernel on
     disk."""
     environment = {**os.environ, "CUDA_TMA_CACHE_DIR": folder, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-c", PROCESS, way, "gpu" if has_gpu else ""]

@@ -1,4 +1,5 @@
-"""The documentation site: `make docs-site`. Needs the extra `docs`, and neither a GPU nor the network."""
+"""The configuration of the documentation site: `make docs-site`. It needs the extra `docs`, and neither a GPU nor the
+network."""
 
 import sys
 from importlib.util import find_spec
@@ -40,8 +41,8 @@ exclude_patterns = ["extensions", "static", "**/README.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = [
-    "myst.header",  # pages of docs/benchmarks begin with a heading of the second level
-    "ref.python",  # Kernel is cuda.core's, and the simulator's
+    "myst.header",  # the first heading of pages in docs/benchmarks has the second level
+    "ref.python",  # Kernel is a name of cuda.core and of the simulator
 ]
 myst_links_external_new_tab = False
 
@@ -50,7 +51,7 @@ autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
-autosummary_generate = False  # which numpydoc loads
+autosummary_generate = False  # numpydoc loads this extension
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 

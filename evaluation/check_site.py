@@ -1,10 +1,11 @@
-"""Check each page of the built site in headless Chromium, wide and light, then narrow as a phone and dark.
+"""Check each page of the built site in headless Chromium, wide with light colors, and then narrow as a phone with dark
+colors.
 
     pip install pytest-playwright        # and a Chromium: apt-get install chromium
     pytest evaluation/check_site.py      # --screenshot on --output FOLDER keeps pictures
 
 A page must not write an error to the console, request another host, be wider than its window, or have a broken link
-within the site. The search must find numbers. ``SITE`` in the environment names another folder than ``build/site``.
+within the site. The search must find numbers. The environment variable ``SITE`` replaces the folder ``build/site``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from playwright.sync_api import Page, expect
 
 SITE = Path(os.environ.get("SITE", Path(__file__).parent.parent / "build" / "site"))
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html") if "_static" not in path.parts)
-SEARCHES = {  # a query, and the page that must be among the first three
+SEARCHES = {  # a query, and the page that must be among the first three results
     "715": "errors/715.html",
     "CUDA error 719": "errors/719.html",
     "700 illegal memory access": "errors/700.html",

@@ -1,7 +1,7 @@
 """Run scripts and tests of a clone of NVIDIA's cuda-python on a GPU, with one import changed to cuda_tma.
 
-Names that cuda_tma has are imported from it, all others from their original place. Files called test_... run under
-pytest, with the expected differences of docs/cuda_core.md; all others run unchanged:
+Names that cuda_tma has are imported from cuda_tma, all others from their original module. Files called test_... run
+under pytest, with the expected differences of docs/cuda_core.md. All other files run as scripts:
 
     python evaluation/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
 """
@@ -20,7 +20,7 @@ import cuda_tma
 
 PAGE = Path(__file__).parent.parent / "docs" / "cuda_core.md"
 MODULES = ("cuda.core", "cuda.core.utils", "cuda.core._tensor_map")
-# The fixtures of the tests: a device, and cuda.core's private makers.
+# The fixtures of the tests: a device, and functions of cuda.core that make private objects.
 CONFTEST = '''
 import pytest
 from cuda.core import Device, ManagedMemoryResource
@@ -77,7 +77,8 @@ def differences() -> dict[str, str]:
 
 
 def with_import_changed(source: str, own: tuple[str, ...] = ()) -> str:
-    """Return the source with imports from cuda_tma where it has the name; `own` are names of a conftest."""
+    """Return the source with imports from cuda_tma for the names that it has. `own` contains the names of a
+    conftest."""
     lines = source.splitlines()
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:

@@ -1,11 +1,11 @@
-"""Common code of the examples: torch or a hint to install it, `--help`, and cases that are run and checked.
+"""Common code of the examples: torch, or a hint to install it, `--help`, and cases that run and are checked.
 
-A case is (name, ours, rivals, flops, moved_bytes). `ours` and those in the dict `rivals` are callables that compute the
-same. The floating-point operations are those that the problem needs, 0 if data is only moved. The bytes are the least
-that must move, every input read and every output written once. Examples yield cases from generators, which check every
-element of the last results when the caller asks for the next case. The caller may run a case any number of times, and
-`python -m benchmarks kernels` does, to time it. An example may have `RIVALS`, names with functions that make such
-callables of the operands; callers may add others.
+A case is (name, ours, rivals, flops, moved_bytes). `ours` and the values of the dict `rivals` are callables with the
+same result. `flops` is the number of floating-point operations of the problem, or 0 if it only moves data.
+`moved_bytes` counts every input and every output once. Examples yield cases from generators, which check every element
+of the last results when the caller requests the next case. The caller may run a case any number of times, as
+`python -m benchmarks kernels` does to time it. An example may have `RIVALS`, which maps names to functions that make
+such callables from the operands. Callers may add others.
 """
 
 import argparse
@@ -14,18 +14,18 @@ import sys
 try:
     import torch
 except ModuleNotFoundError:
-    torch = None  # --help works, and an error can name the missing library
+    torch = None  # --help works without torch, and an error names the missing library
 
 
 def start(main, text):
-    """Run an example's `main`; `text` is its docstring, which --help shows."""
+    """Run the `main` of an example. --help shows `text`, its docstring."""
     _parser(text).parse_args()
     _require_torch()
     main()
 
 
 def start_cases(cases, small, large, text):
-    """Run the cases of the sizes `small` and `large` once, including rivals; with --small, only the small ones."""
+    """Run the cases of the sizes `small` and `large` once, including rivals. With --small, run only the small ones."""
     parser = _parser(text)
     parser.add_argument("--small", action="store_true", help="only small sizes: a check in seconds, for a sanitizer")
     sizes = (small,) if parser.parse_args().small else (small, large)
@@ -45,7 +45,7 @@ def dtype_of(map_type):
 
 
 def short_name(dtype):
-    """Return the dtype as in the names of cases: bf16, f16."""
+    """Return the name of a dtype in the names of cases: bf16, f16."""
     return str(dtype).removeprefix("torch.").replace("float", "f")
 
 

@@ -1,4 +1,4 @@
-"""The cases of gemm_every_shape.py: small ones to check and large ones to time."""
+"""The cases of gemm_every_shape.py: small ones for checks, and large ones for times."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from _gemm_variants import Problem
 
 
 class Case(NamedTuple):
-    """A computed case; `activation` is None, relu, gelu or silu."""
+    """A case, with an `activation` of None, relu, gelu or silu."""
 
     problem: Problem
     dtype: str = "bfloat16"

@@ -6,12 +6,12 @@ Its constants were fitted to some 200 times of 24 products, on H200s; it predict
 
 from typing import NamedTuple
 
-DEPTH = 64  # elements in a step of K, of 16 bits
+DEPTH = 64  # the number of 16-bit elements in a step of K
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 
 
 class Problem(NamedTuple):
-    """C (m, n) = A (m, k) @ B (n, k).T; an operand that is not k_major has contiguous columns."""
+    """A product C (m, n) = A (m, k) @ B (n, k).T. An operand that is not k_major has contiguous columns."""
 
     m: int
     n: int
@@ -21,7 +21,7 @@ class Problem(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The kernel's numbers, explained in its source."""
+    """The constants of the kernel, which its source explains."""
 
     rows: int
     columns: int
@@ -35,23 +35,23 @@ class Variant(NamedTuple):
         return self.down * self.across * self.splits
 
     def grid(self, problem):
-        """Return the clusters' tiles (down, across) and the steps of K."""
+        """Return the numbers of the clusters' tiles (down, across), and the number of steps of K."""
         rows, columns = (problem.n, problem.m) if self.is_turned else (problem.m, problem.n)
         return -(-rows // (self.rows * self.down)), -(-columns // (self.columns * self.across)), -(-problem.k // DEPTH)
 
     def suits(self, problem):
-        """Return whether the kernel can be compiled so, with work for each CTA."""
+        """Return whether the kernel compiles with these constants, and each CTA has work."""
         right_is_k_major = problem.a_is_k_major if self.is_turned else problem.b_is_k_major
         return (
             self.cluster <= 8
             and (right_is_k_major or self.columns % 64 == 0)  # boxes have 64 columns
-            and self.columns % (8 * self.down) == 0  # each CTA loads a share of them
+            and self.columns % (8 * self.down) == 0  # each CTA loads a share of the columns
             and self.splits <= -(-problem.k // DEPTH)
         )
 
 
-# Products with few tiles divide K, and use small tiles; products with many tiles share loads. Clusters of 4 leave
-# multiprocessors idle, which pays if L2 is the bottleneck. Variants that were never the best are left out.
+# Products with few tiles divide K, and use small tiles. Products with many tiles share loads. Clusters of 4 leave
+# multiprocessors idle, and are faster only if L2 is the bottleneck. The table omits variants that were never the best.
 VARIANTS = tuple(
     Variant(rows, columns, down, across, splits, is_turned)
     for rows, widths, some_clusters in (
@@ -67,23 +67,23 @@ VARIANTS = tuple(
     for down, across, splits in some_clusters
     for is_turned in (False, True)
 )
-AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}  # concurrent clusters by their CTAs, on an H200
+AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}  # concurrent clusters by their size, on an H200
 
 
 def clusters_at_once(multiprocessors, cluster):
-    """Return about how many such clusters fit, because each is within one part of the GPU."""
+    """Return the approximate number of concurrent clusters. Each must fit into one part of the GPU."""
     return max(1, AT_ONCE[cluster] * multiprocessors // AT_ONCE[1])
 
 
-LAUNCH_US = 5.9  # between two events; an empty kernel takes 4.4
-TILE_US, STORE_US = 0.5, 0.6  # for each tile: the part that is not hidden; of 128 rows, for 256 columns
-STEP_US = 0.13  # for each step of K at least, because a wgmma waits for the preceding one
-MULTIPLY_US = 0.63  # for 128 rows and 256 columns in a step: the clock is then about 1.65 GHz
+LAUNCH_US = 5.9  # between two events, where an empty kernel takes 4.4
+TILE_US, STORE_US = 0.5, 0.6  # for each tile, the part that does not overlap; for a tile of 128 rows and 256 columns
+STEP_US = 0.13  # the minimum for a step of K, because a wgmma waits for the preceding one
+MULTIPLY_US = 0.63  # for 128 rows and 256 columns in a step, with a clock of about 1.65 GHz
 ARRIVE_BYTES = 150e3  # per microsecond, at one multiprocessor
-L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # per microsecond, for all
-KEPT_BYTES = 45e6  # smaller data is still in L2, from the preceding launch
-UNALIGNED = 1.38  # factor of the moved bytes where rows do not begin with a line of L2
-SPLIT_US, SEND_BYTES = 0.22, 24e3  # transfer of accumulators in a split; per microsecond, at one multiprocessor
+L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # per microsecond, for all multiprocessors
+KEPT_BYTES = 45e6  # smaller data is still in L2 after the preceding launch
+UNALIGNED = 1.38  # the factor on the moved bytes if rows do not begin with a line of L2
+SPLIT_US, SEND_BYTES = 0.22, 24e3  # the transfer of accumulators in a split, per microsecond at one multiprocessor
 NORM = 5  # the longest part dominates, and a part almost as long adds a little
 
 

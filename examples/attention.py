@@ -1,16 +1,16 @@
 """Attention, forward, in bfloat16 or float16: softmax(scale * Q @ K.T) @ V, full or causal, with grouped heads.
 
 Q and the output are (batch, heads, queries, d), K and V (batch, kv heads, keys, d). d is contiguous and 64, 96, 128 or
-256; all other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of heads.
-Causal: the last query attends to the last key, each query before it to one key less. The kernel also returns, for each
+256. All other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of heads.
+Causal: the last query attends to the last key, each earlier query to one key less. The kernel also returns, for each
 query, the logarithm of the sum of its exponentials, in float32, for a backward pass or a division of the keys.
 
-One CTA on each multiprocessor takes one task after the other: some queries of one head, and all their keys.
+One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys.
 
-    a thread                  loads Q, ahead of its task, and K and V into two rings, as far ahead as there is room
-    two warpgroups, or three  have 64 queries each: Q @ K.T of the next keys is in flight while the exponentials of the
-                              last are weights of V; they take turns at the tensor cores, so that one's exponentials
-                              are computed while another multiplies
+    a thread                  loads Q before its task, and K and V into two rings, whenever a stage is free
+    two or three warpgroups   have 64 queries each. Q @ K.T of the next keys runs while the exponentials of the
+                              preceding keys are the weights of V. The warpgroups take turns at the tensor cores: one
+                              computes exponentials while another multiplies
 """
 
 import itertools
@@ -30,7 +30,7 @@ SMALL = (
     (1, 3, 1, 200, 513, 96, True),
     (1, 2, 2, 129, 100, 256, True),
 )
-TOKENS = 16384  # in total, for each of the large cases, in heads that are together 2048 wide
+TOKENS = 16384  # in total in each large case, with heads of a total width of 2048
 LARGE = tuple(
     (TOKENS // length, 2048 // d, 2048 // d, length, length, d, causal)
     for d in (64, 128)
@@ -50,7 +50,7 @@ constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; accumulators and exponentia
 constexpr int STAGES = 2;             // stages of each ring, of K and of V
 #define MASKED __int_as_float(0xFF800000)   // minus infinity
 
-// As much as fits into registers and shared memory.
+// These sizes fill the registers and shared memory.
 __device__ constexpr int consumers(int d) { return d == 64 ? 3 : 2; }   // warpgroups
 __device__ constexpr int keys(int d) { return d == 256 ? 80 : 128; }    // in a tile of K or V
 __device__ constexpr int queues(int d) { return d == 256 ? 1 : 2; }     // stages of Q: this task and the next one
@@ -80,7 +80,7 @@ __device__ void load_next(Keys<D> (&tiles)[STAGES], Pipeline<STAGES>& ring, Stag
     at.next();
 }
 
-// K is one tile ahead of V, from the last tile to the first: a causal mask affects the first ones.
+// K is one tile ahead of V. Tiles go from last to first, because a causal mask affects the last ones.
 template <int D>
 __device__ void produce(Shared<D>& shared, const TiledMap<Queries<D>>& q_map, const TiledMap<Keys<D>>& k_map,
                         const TiledMap<Keys<D>>& v_map, const Task* tasks, unsigned* drawn, int count,
@@ -109,11 +109,11 @@ __device__ inline float exp2_approx(float x) {
     return x;
 }
 
-// The two rows of which a thread has a part: four threads share a row, each with every fourth pair of columns.
+// A thread's parts of two rows. Four threads share a row, each with every fourth pair of columns.
 struct Softmax {
-    float greatest[2] = {MASKED, MASKED}, sum[2] = {0, 0};   // greatest product so far; part of the sum of exponentials
+    float greatest[2] = {MASKED, MASKED}, sum[2] = {0, 0};   // greatest product so far; part of the sum
 
-    // Scores become exponentials; earlier sums must be multiplied by `correction`.
+    // Turns scores into exponentials. Earlier sums must be multiplied by `correction`.
     template <int Count>
     __device__ void take(float (&scores)[Count], float scale, float (&correction)[2]) {
 #pragma unroll
@@ -123,7 +123,7 @@ struct Softmax {
             for (int i = 2 * row; i < Count; i += 4) most = fmaxf(most, fmaxf(scores[i], scores[i + 1]));
             most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
             most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
-            const float base = most == MASKED ? 0 : most * scale;   // all masked: exponentials of -infinity, zeros
+            const float base = most == MASKED ? 0 : most * scale;   // if all are masked, the exponentials are zeros
             correction[row] = exp2_approx(greatest[row] * scale - base);
             greatest[row] = most;
             sum[row] *= correction[row];
@@ -146,7 +146,7 @@ __device__ inline unsigned rounded(float first, float second) {
     return TYPE == FLOAT16 ? f16x2(first, second) : bf16x2(first, second);
 }
 
-// Warpgroups take turns at the tensor cores, in a circle: each waits for its own barrier, then signals the next one.
+// Warpgroups take turns at the tensor cores. Each waits for its own barrier, and then signals the next warpgroup's.
 template <int Groups>
 struct Turns {
     int group = threadIdx.x / 128;
@@ -154,7 +154,7 @@ struct Turns {
     __device__ Turns() { if (group == Groups - 1) pass(); }
     __device__ void wait() const { named_barrier_sync(1 + group, 256); }
     __device__ void pass() const { named_barrier_arrive(1 + (group + 1) % Groups, 256); }
-    __device__ void finish() const { if (group == 0) wait(); }   // the last group's last turn
+    __device__ void finish() const { if (group == 0) wait(); }   // the last turn of the last group
 };
 
 // 64 queries of a task.
@@ -167,7 +167,7 @@ struct Consumer {
     Stage<queues(D)> at_q;
     Stage<STAGES> at_k, at_v;
     float scores[keys(D) / 2] = {}, output[D / 2] = {};
-    unsigned weights[keys(D) / 4];   // the exponentials, rounded, two in each
+    unsigned weights[keys(D) / 4];   // the rounded exponentials, two in each
 
     __device__ void start_scores() {
         shared.k_ring.wait(at_k);
@@ -198,7 +198,7 @@ struct Consumer {
         at.next();
     }
 
-    // Masks keys that no query attends to (past the last), and with `Causal` the later ones of this query.
+    // Masks keys past the last key, and with `Causal` the keys that are later than each query.
     __device__ void mask(const Task& task, int tile) {
         const int first_key = tile * keys(D), first_row = task.first_query + 64 * group;
         const int later = problem.keys - problem.queries;   // the first query attends to 1 + this many keys
@@ -248,7 +248,7 @@ struct Consumer {
         return softmax;
     }
 
-    // Writes through the stage of Q, which this warpgroup has read, and no other reads.
+    // Writes through the stage of Q, which only this warpgroup reads, and has read.
     __device__ void store_output(const Task& task, const Softmax& softmax, const TiledMap<Queries<D>>& map,
                                  float* lse) {
         Queries<D>& out = shared.q[at_q.index][group];
@@ -271,8 +271,8 @@ struct Consumer {
                 m[j] = rounded(output[i / 2 + 2 * j] * factor[j % 2], output[i / 2 + 2 * j + 1] * factor[j % 2]);
             store_matrices(out.address(0, 0, line, i + lane / 16 * 8), m[0], m[1], m[2], m[3]);
         }
-        fence_proxy_async();                              // each thread: makes its writes visible to the TMA unit ...
-        named_barrier_sync(1 + consumers(D) + group, 128);   // ... which starts when all have written
+        fence_proxy_async();                              // each thread makes its writes visible to the TMA unit ...
+        named_barrier_sync(1 + consumers(D) + group, 128);   // ... which starts after all threads have written
         if (threadIdx.x % 128 == 0) {
             store(map, Coordinates{0, first_row, task.head, task.batch}, out);   // drops rows past the last query
             commit_group();
@@ -309,7 +309,7 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
 PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # as in the kernel
 RIVALS = {"torch, cuDNN": "CUDNN_ATTENTION", "torch, FlashAttention": "FLASH_ATTENTION"}
-L2_BYTES = {True: 32 << 20, False: 4 << 20}  # causal or not: bound on keys and values that L2 keeps; docs/kernels.md
+L2_BYTES = {True: 32 << 20, False: 4 << 20}  # from causal to the keys and values that L2 keeps; docs/kernels.md
 
 
 class Attention:
@@ -337,7 +337,7 @@ class Attention:
                 yield from ((*some, query, tiles) for some in every[first : first + together])
 
     def prepare(self, q, k, v, output, lse, scale=None):
-        """Return a launch of output = softmax(scale * q @ k.T) @ v; the default of scale is 1 / sqrt(d)."""
+        """Return a launch of output = softmax(scale * q @ k.T) @ v. The default of scale is 1 / sqrt(d)."""
         ctas = self.device.properties.multiprocessor_count
         tasks = [*self.schedule(q, k), *ctas * [(0, 0, 0, 0)]]
         memory = [torch.tensor(values, dtype=torch.int32, device="cuda") for values in (tasks, [0])]
@@ -349,7 +349,7 @@ class Attention:
 
 
 def check(q, k, v, output, lse, causal):
-    """Compare every element with float32. Weights are rounded to 8 bits, or 11, before the sum, and so are sums."""
+    """Compare every element with float32. Weights and sums are rounded to 8 or 11 bits."""
     unit, ratio = torch.finfo(output.dtype).eps, q.shape[1] // k.shape[1]
     for batch, head in itertools.product(*map(range, q.shape[:2])):
         scores = q[batch, head].float() @ k[batch, head // ratio].float().T * q.shape[3] ** -0.5
@@ -364,14 +364,14 @@ def check(q, k, v, output, lse, causal):
 
 
 def sdpa(kept, backend, q, k, v, causal):
-    """Return torch's attention by one of its backends; its output replaces the preceding one."""
+    """Return a run of torch's attention by one of its backends. Its output replaces the preceding one."""
     with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, backend)):
         attention = torch.nn.functional.scaled_dot_product_attention
         kept[backend] = attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
 
 
 def cases(problems):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel_for = cache(partial(Attention, device))

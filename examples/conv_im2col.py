@@ -1,6 +1,6 @@
 """A convolution as a matrix product that never builds the matrix: im2col loads against torch.nn.functional.conv2d.
 
-Every output pixel is a row of a matrix with a column for each filter tap and channel. An im2col load makes a piece of
+Every output pixel is a row of a matrix with a column for each filter tap and channel. An im2col load makes a part of
 it: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read.
 
     output (pixels, filters) = im2col(image) (pixels, taps * channels) @ weights (filters, taps * channels).T
@@ -9,8 +9,8 @@ Tensors are bf16 and channels-last: images (N, H, W, C), weights (K, R, S, C), a
 matrix of N * P * Q rows. C is a multiple of 64, K is 256.
 
 The tensor map contains the convolution's stride, and a box of pixels at which its windows can start, from -padding on.
-In a load, `Coordinates` are the start of the window of the first output pixel; the unit continues with the next pixels
-by itself, across the ends of rows and of images. `Offsets` move all of them to one tap of the window. Pixels outside
+In a load, `Coordinates` are the start of the window of the first output pixel. The TMA unit continues with the next
+pixels, across the ends of rows and images. `Offsets` move all of them to one tap of the window. Pixels outside
 the image read as zero, so neither padding nor a tile that ends in another image needs a branch.
 
 The kernel is that of gemm.py: pairs of CTAs that share the weights by multicast, and in each a thread that loads and
@@ -37,7 +37,7 @@ using namespace cuda_tma;
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
 constexpr int PIXELS = 128, FILTERS = 256, CHANNELS = 64;   // for one step: a CTA's tile is 128 x 256
 constexpr int STAGES = 4;      // steps in the ring
-constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // CTAs of a cluster; each loads its share of the weights for both
+constexpr int CTAS = 2, SHARE = FILTERS / CTAS;   // CTAs of a cluster; each loads a share of the weights for both
 constexpr int CONSUMERS = 2;   // warpgroups in a CTA, 64 pixels each
 
 using Image = Tile<TYPE, Box<PIXELS, CHANNELS>, SWIZZLE_128B>;
@@ -50,7 +50,7 @@ using WeightsMap = TiledMap<WeightsShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
 struct Shared {
     Image image[STAGES];
     Weights weights[STAGES];
-    Out out[CONSUMERS * 4][2];   // two for each consumer warp
+    Out out[CONSUMERS * 4][2];   // two parts for each consumer warp
     Pipeline<STAGES> ring;
 };
 
@@ -77,9 +77,9 @@ __device__ void produce(Shared& shared, const ImageMap& image, const WeightsMap&
 }
 
 __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int tiles) {
-    const int first_pixel = threadIdx.x / 128 * 64;   // the warpgroup's
+    const int first_pixel = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<Out, FILTERS / Out::width()> out(shared.out[threadIdx.x / 32]);
-    float sums[FILTERS / 2] = {};   // for one tile after the other: the first step overwrites them
+    float sums[FILTERS / 2] = {};   // of the present tile: its first step overwrites them
     Stage<STAGES> at;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         const auto multiply = [&](int stage, int step) {
@@ -90,7 +90,7 @@ __device__ void consume(Shared& shared, const TiledMap<Out>& map, int steps, int
                 wgmma(sums, k_major(image, first_pixel, k), k_major(weights, 0, k), step + k > 0);
         };
         accumulate<CTAS>(sums, shared.ring, at, steps, multiply, [&] { out.store_next(); });
-        out.take(sums, map, Coordinates{0, PIXELS * tile + first_pixel});   // it is stored during the next tile
+        out.take(sums, map, Coordinates{0, PIXELS * tile + first_pixel});   // stored during the next tile
     }
     out.finish();
 }
@@ -127,15 +127,15 @@ def prepare(device, kernel, image, weights, output, window):
 
 
 def by_torch(kept, *arguments):
-    """Return torch's convolution; its output replaces the preceding one."""
+    """Return a run of torch's convolution. Its output replaces the preceding one."""
     kept["output"] = torch.nn.functional.conv2d(*arguments)
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
-    torch.backends.cudnn.benchmark = sizes is LARGE  # torch times all of its kernels, and takes the fastest
+    torch.backends.cudnn.benchmark = sizes is LARGE  # torch measures all of its kernels, and uses the fastest
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
     kernel = cuda_tma.compile(SOURCE, "convolution", constants=CONSTANTS)
@@ -149,7 +149,7 @@ def cases(sizes):
         )
         weights.div_((c * side**2) ** 0.5)
         run = prepare(device, kernel, image, weights, output.fill_(torch.nan), window)
-        other, conv2d = {}, (None, *window[1:])  # no bias; stride, padding, dilation
+        other, conv2d = {}, (None, *window[1:])  # no bias, then stride, padding and dilation
         rivals = {"torch conv2d (cuDNN)": partial(by_torch, other, image, weights, *conv2d)}
         case = f"{n} x {h} x {w}, {c} to {filters} channels, {side} x {side}, {short_name(dtype)}"
         moved_bytes = image.nbytes + weights.nbytes + output.nbytes

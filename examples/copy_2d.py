@@ -4,8 +4,8 @@ A few CTAs of one thread stay on each multiprocessor until the end. The thread o
 have no work. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy. After
 it starts the store of tile i, it loads tile i + 1 over the tile that it stored before.
 
-The order of accesses in memory then determines the speed. CTAs take tiles one by one from a counter. If they had fixed
-tiles, they would drift apart, and memory is slower in scattered places (94% of cuMemcpyDtoD).
+The order of accesses in memory then determines the speed. CTAs take tiles one by one from a counter. With fixed
+tiles, CTAs would access distant places at the same time, and memory would be slower (94% of cuMemcpyDtoD).
 """
 
 from functools import partial
@@ -16,7 +16,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-CTAS = 3  # on each multiprocessor: 96 KB in flight hide the memory latency, and more only disturb the order
+CTAS = 3  # on each multiprocessor: 96 KB in flight hide the latency, and more would only disturb the order
 SMALL = ((1001, 1500),)  # tiles cross the edges
 LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
@@ -26,7 +26,7 @@ using namespace cuda_tma;
 
 using Window = Tile<FLOAT32, Box<16, 256>>;   // one tile, 16 KB; the maps below have this type, and so does the host
 constexpr int STAGES = 2;   // tiles in the ring
-constexpr int STORES = 1;   // the number of these that may be stores in flight; the others are loads
+constexpr int STORES = 1;   // the number of tiles with a store in flight; the others have loads
 
 extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
                                 const __grid_constant__ TiledMap<Window> target, int tiles_across, int tiles,
@@ -43,7 +43,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
     const auto start_load = [&](int stage) {
         tile[stage] = next;
         if (next >= tiles) return;
-        next = atomicAdd(taken, 1);   // for the load after this one: the number arrives during other waits
+        next = atomicAdd(taken, 1);   // for the load after this one: the result arrives during other waits
         full[stage].arrive_expect_tx(ring[stage]);   // the phase ends when all bytes of the tile have arrived
         // L2 evicts stored data, not loaded data: stores then reach memory in their order.
         load(ring[stage], source, full[stage], place(stage), evict_last());
@@ -58,7 +58,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
         const int stage = i % STAGES;
         // Wait for the tile. Each use of a stage is a phase of its barrier: their parities are 0, 1, 0, ...
         full[stage].wait(i / STAGES % 2);
-        // No fence_proxy_async() before the store: that is for tiles of threads. TMA wrote this one.
+        // No fence_proxy_async() before the store: only tiles that threads write need it, and TMA wrote this one.
         store(target, place(stage), ring[stage]);
         commit_group();   // this store is a group, for wait_group_read
 
@@ -73,7 +73,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
 
 
 def cases(shapes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "copy")
@@ -85,7 +85,7 @@ def cases(shapes):
         source = torch.rand(shape, device="cuda")
         target, other = (torch.full_like(source, torch.nan) for _ in range(2))
         down, across = (-(-extent // of_tile) for extent, of_tile in zip(shape, tile_dim, strict=True))
-        # Pass tensors for maps: each becomes the map of its parameter's type.
+        # A tensor can be passed for a map. The launch makes a map of the parameter's type.
         launch = cuda_tma.prepare(kernel, config, source, target, across, across * down, taken)
 
         def copy(launch=launch):

@@ -1,6 +1,6 @@
-"""Rows of a table gathered by index, as an embedding does, against torch.index_select.
+"""Gather rows of a table by index, as an embedding does, against torch.index_select.
 
-The tensor map's box is one row, so a load at Coordinates{0, index} fetches any row: each lane of a warp starts one. The
+The tensor map's box is one row, so a load at Coordinates{0, index} reads any row. Each lane starts one load. The
 rows of a tile are consecutive in shared memory, and one store writes them to the output. Compute capability 10 has an
 instruction for four rows at a time (not run on hardware here; the tests assemble it). TMA does not interpret elements:
 the table is viewed as int64, so that one box, at most 256 elements wide, contains a row of up to 2 KB of any type.
@@ -15,7 +15,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: the last tile is partial; 1 GiB each
+SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: a partial last tile; 1 GiB each
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/sm100.cuh>
@@ -33,12 +33,12 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
     __shared__ Rows ring[STAGES];
     __shared__ Barrier full[STAGES];
     const int lane = threadIdx.x;
-    const bool leader = lane == 0;   // expects the bytes, waits for them and stores them
+    const bool leader = lane == 0;   // this lane expects the bytes, waits for them and stores them
     const int mine = (tiles - 1 - int(blockIdx.x) + int(gridDim.x)) / int(gridDim.x);
     const auto first_row = [&](int i) { return ROWS * int(blockIdx.x + i * gridDim.x); };
     const auto index_of = [&](int i) {
         const int row = first_row(i) + lane;
-        return i < mine && lane < ROWS && row < count ? indices[row] : -1;   // -1: outside, a row of zeros
+        return i < mine && lane < ROWS && row < count ? indices[row] : -1;   // -1 is outside: a row of zeros
     };
     const auto start_load = [&](int i, int index) {
         if (i >= mine) return;
@@ -56,7 +56,7 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
     };
 
     if (leader) {
-        for (Barrier& barrier : full) barrier.init(1);   // the leader's arrival
+        for (Barrier& barrier : full) barrier.init(1);   // for the leader's arrival
         fence_barrier_init();
     }
     __syncwarp();   // the other lanes' loads refer to the barriers
@@ -65,7 +65,7 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
     int next = index_of(STAGES - STORES);
     for (int i = 0; i < mine; ++i) {
         const int index = next;
-        next = index_of(i + STAGES - STORES + 1);   // read one iteration ahead: it arrives while the leader waits
+        next = index_of(i + STAGES - STORES + 1);   // read one iteration early: it arrives while the leader waits
         if (leader) {
             full[i % STAGES].wait(i / STAGES % 2);
             store(target, Coordinates{0, first_row(i)}, ring[i % STAGES], evict_first());   // drops rows past the end
@@ -80,7 +80,7 @@ extern "C" __global__ void gather(const __grid_constant__ TiledMap<Row> table,
 
 
 def outputs_of(table, indices):
-    """Return two outputs for the rows, full of NaN."""
+    """Return two outputs for the rows, filled with NaN."""
     return (table.new_full((len(indices), table.shape[1]), torch.nan) for _ in range(2))
 
 
@@ -96,7 +96,7 @@ def prepare(device, kernel, table, target, indices):
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "gather")
@@ -112,7 +112,7 @@ def cases(sizes):
 
         drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
         target, other = outputs_of(table, drawn)
-        rivals = {  # torch's is a weak rival: a copy of as many rows is the upper bound
+        rivals = {  # torch's function is a weak rival: a copy of this number of rows is the upper bound
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }

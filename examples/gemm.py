@@ -3,13 +3,13 @@
 A is (M, K), B is (N, K), C is (M, N), with contiguous rows. K and N are multiples of 8, because TMA requires rows of a
 multiple of 16 bytes; M is free. Beyond the edges, loads read zeros and stores write nothing. Accumulators are float32.
 
-One CTA on each multiprocessor stays there, and computes one tile of C after the other:
+One CTA runs on each multiprocessor, and computes several tiles of C in sequence:
 
-    a thread          loads A and B into a ring of stages, 64 elements of K each, as far ahead as there is room
-    two warpgroups    multiply loaded stages: each has half of the tile, 64 x 256 sums, in its registers ...
-                      ... and meanwhile send the tile before away: rounded, swizzled in shared memory, by TMA
+    a thread          loads A and B into a ring of stages, 64 elements of K each, whenever a stage is free
+    two warpgroups    multiply loaded stages: each has half of the tile, 64 x 256 sums, in its registers. Meanwhile
+                      they round the preceding tile, swizzle it in shared memory, and store it by TMA
 
-docs/kernels.md lists the gain of these and the kernel's other optimizations.
+docs/kernels.md lists the gain of each optimization of the kernel.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # m, n, k
-LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # at 3072 the last round is half empty
+LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # with 3072, the last round is half empty
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -31,14 +31,14 @@ using namespace cuda_tma;
 
 constexpr DataType TYPE = BFLOAT16;   // or FLOAT16; the accumulators are floats
 constexpr int TILE_M = 128, TILE_N = 256, TILE_K = 64;   // the tile of one CTA
-constexpr int CLUSTER = 2;     // CTAs, one above the other, that share B
+constexpr int CLUSTER = 2;     // CTAs of a cluster, one above the other, that share B
 constexpr int STAGES = 4;      // stages of the ring, 48 KB each
 constexpr int CONSUMERS = 2;   // warpgroups of 128 threads, each with 64 rows of the tile
 constexpr int PART = 64;       // C is stored in parts: a warp's 16 rows x 128 bytes, the span of the swizzle
 
 using A = Tile<TYPE, Box<TILE_M, TILE_K>, SWIZZLE_128B>;
 using B = Tile<TYPE, Box<TILE_N, TILE_K>, SWIZZLE_128B>;
-using BShare = Tile<TYPE, Box<TILE_N / CLUSTER, TILE_K>, SWIZZLE_128B>;   // a CTA's loads, into all CTAs
+using BShare = Tile<TYPE, Box<TILE_N / CLUSTER, TILE_K>, SWIZZLE_128B>;   // the share that a CTA loads into all CTAs
 using C = Tile<TYPE, Box<16, PART>, SWIZZLE_128B>;
 using AMap = TiledMap<A, OOB_FILL_NONE, L2_PROMOTION_128B>;
 using BMap = TiledMap<BShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
@@ -46,11 +46,11 @@ using BMap = TiledMap<BShare, OOB_FILL_NONE, L2_PROMOTION_128B>;
 struct Shared {
     A a[STAGES];
     B b[STAGES];
-    C c[CONSUMERS * 4][2];   // for each warp, two parts that may be in flight
+    C c[CONSUMERS * 4][2];   // two parts for each warp, which stores may still read
     Pipeline<STAGES> ring;
 };
 
-// The CTA's tiles of C: the place where the i-th of its cluster starts.
+// The CTA's tiles of C: the start of the i-th tile of its cluster.
 struct Corner { int m, n; };
 struct Tiles : Bands<8> {
     __device__ Corner operator[](int i) const {
@@ -81,9 +81,9 @@ __device__ void produce(Shared& shared, const AMap& a_map, const BMap& b_map, Ti
 }
 
 __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, int k_tiles) {
-    const int first_row = threadIdx.x / 128 * 64;   // the warpgroup's
+    const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     Epilogue<C, TILE_N / PART> out(shared.c[threadIdx.x / 32]);
-    float sums[TILE_N / 2] = {};   // for one tile after the other: the first step overwrites them
+    float sums[TILE_N / 2] = {};   // of the present tile: its first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < tiles.count(); i += gridDim.x / CLUSTER) {
         const auto multiply = [&](int stage, int step) {
@@ -94,7 +94,7 @@ __device__ void consume(Shared& shared, const TiledMap<C>& c_map, Tiles tiles, i
         };
         accumulate<CLUSTER>(sums, shared.ring, at, k_tiles, multiply, [&] { out.store_next(); });
         const Corner tile = tiles[i];
-        out.take(sums, c_map, Coordinates{tile.n, tile.m + first_row});   // it is stored during the next tile
+        out.take(sums, c_map, Coordinates{tile.n, tile.m + first_row});   // stored during the next tile
     }
     out.finish();
 }
@@ -125,21 +125,21 @@ def prepare(device, kernel, a, b, c):
     (m, k), (n, _) = a.shape, b.shape
     down, across, deep = -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
     rounds = -(-down * across // (device.properties.multiprocessor_count // cluster))
-    clusters = -(-down * across // rounds)  # no more: a multiprocessor that waits for others draws power
+    clusters = -(-down * across // rounds)  # a multiprocessor that waits for others would draw power
     config = LaunchConfig(grid=clusters * cluster, block=threads)
     return partial(cuda_tma.prepare(kernel, config, a, b, c, down, across, deep), device.default_stream)
 
 
 def check(c, a, b, units=1):
-    """Compare every element with float32: units of bfloat16's last place, and the effect of the order of K sums."""
+    """Compare every element with float32, within units of bfloat16's last place and the error of K sums."""
     expected = a.float() @ b.float().T
     error = (c.float() - expected).abs()
     tolerance = units * (expected.abs() * 2**-8 + a.shape[1] ** 0.5 * 2**-15)
-    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # also fails for NaN
+    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # this also fails for NaN
 
 
 def matmul(a, b, out):
-    """Return torch's run of out = a @ b."""
+    """Return a run of out = a @ b by torch."""
     return partial(torch.matmul, a, b, out=out)
 
 
@@ -147,7 +147,7 @@ RIVALS = {"torch.matmul": matmul}
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = compiled()

@@ -1,6 +1,6 @@
 """C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
 
-C is (M, N) with contiguous rows; A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
+C is (M, N) with contiguous rows. A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
 multiples of 8, because TMA requires 16 bytes; other extents are free. The bias is a row of N. Accumulators are float32.
 
 The kernel is that of gemm.py, with variables instead of its constants. They are the size of a tile, the CTAs that share
@@ -68,7 +68,7 @@ struct Operand {
         return is_k_major ? Coordinates{k, mn + number * share} : Coordinates{mn, k + number * share};
     }
 
-    // Share number `number` of the tile at (mn, k), to the CTAs of the mask.
+    // Loads share `number` of the tile at (mn, k) into the CTAs of the mask.
     __device__ static void load_share(Whole& tile, const Map& map, Barrier& full, int mn, int k, int number,
                                       unsigned short ctas, CachePolicy policy) {
         auto&& part = tile.template rows<share>(number * share);
@@ -76,14 +76,14 @@ struct Operand {
         else load_multicast(part, map, full, place(mn, k, number), ctas, policy);
     }
 
-    // All shares, only to this CTA.
+    // Loads all shares, only into this CTA.
     __device__ static void load_alone(Whole& tile, const Map& map, Barrier& full, int mn, int k, CachePolicy policy) {
 #pragma unroll
         for (int i = 0; i < Sharers; ++i)
             load(tile.template rows<share>(i * share), map, full, place(mn, k, i), policy);
     }
 
-    // The matrix of one wgmma, from row or column `mn` on.
+    // Returns the matrix of one wgmma, from row or column `mn` on.
     __device__ static auto matrix(const Whole& tile, int mn, int k) {
         if constexpr (is_k_major) return k_major(tile, mn, k);
         else return mn_major(tile, k, mn);
@@ -129,7 +129,7 @@ struct Member {
     __device__ unsigned short row() const { return ((1 << SHARING) - 1) / ((1 << DOWN) - 1) << (first() + down); }
 };
 
-// The work: the clusters' tiles, and the steps of K.
+// The work: the tiles of the clusters, and the steps of K.
 struct Corner { int row, column; };
 struct Work : Bands<8> {
     int steps;   // for all of K
@@ -149,7 +149,7 @@ struct Producer {
     const Maps& maps;
     const Work& work;
     const Member cta{};
-    // In L2, if other clusters load the same data.
+    // Keeps data in L2, if other clusters also load it.
     const CachePolicy left_policy = work.across > 1 ? evict_last() : evict_first();
     const CachePolicy right_policy = work.down > 1 ? evict_last() : evict_first();
     const int first = work.first_step(cta.split), steps = work.first_step(cta.split + 1) - first;
@@ -186,8 +186,8 @@ struct Producer {
     }
 };
 
-// Each CTA of a split sends the others' pieces to them, and adds theirs to its own, which comes first, in a fixed
-// order.
+// Each CTA of a split sends pieces to the other CTAs, and adds their sums to its own piece, in a fixed order that
+// begins with its own sums.
 __device__ void add_splits(Shared& shared, float (&sums)[COLUMNS / 2]) {
     const Member cta;   // read here: addresses that were known before the mainloop would take its registers
 #pragma unroll
@@ -246,11 +246,11 @@ __device__ void complete(float (&sums)[PIECE / 2], const unsigned short* bias, i
 
 __device__ void consume(Shared& shared, const Output::Map& c_map, const Work& work, const unsigned short* bias, int n) {
     const Member cta;
-    const int first_row = threadIdx.x / 128 * 64;   // the warpgroup's
+    const int first_row = threadIdx.x / 128 * 64;   // of the warpgroup
     const int steps = work.first_step(cta.split + 1) - work.first_step(cta.split);
     const int maker = threadIdx.x * PartOf<IS_TURNED>::makers / (128 * CONSUMERS);   // threads with a part of their own
     Output out(shared.kept.parts[maker]);
-    float sums[COLUMNS / 2] = {};   // for one tile after the other: the first step overwrites them
+    float sums[COLUMNS / 2] = {};   // of the present tile: its first step overwrites them
     Stage<STAGES> at;
     for (int i = blockIdx.x / CLUSTER; i < work.count(); i += gridDim.x / CLUSTER) {
         Corner tile = work.corner(i, cta);
@@ -329,7 +329,7 @@ def prepare(device, a, b, c, bias=None, activation=None, variant=None):
     clusters = down * across
     if variant.splits == 1:
         at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
-        clusters = -(-clusters // -(-clusters // at_once))  # no more: a waiting multiprocessor draws power
+        clusters = -(-clusters // -(-clusters // at_once))  # a multiprocessor that waits for others would draw power
     config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
     left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
     arguments = left, right, c, 0 if bias is None else bias, n, down, across, steps
@@ -342,7 +342,7 @@ def as_it_lies(operand, is_k_major):
 
 
 def matmul(a, b, out):
-    """Return torch's run of out = a @ b."""
+    """Return a run of out = a @ b by torch."""
     return partial(torch.matmul, a, b, out=out)
 
 
@@ -350,10 +350,10 @@ RIVALS = {"torch.matmul": matmul}  # for products only
 
 
 def check(c, a, b, bias, activation, units=1):
-    """Compare every element with float32: units of the last place, and the effect of the order of K sums."""
+    """Compare every element with float32, within units of the last place and the error of K sums."""
     expected = a.float() @ b.float().T
     k = a.shape[1]
-    slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # at each of K / 16 additions tensor cores cut off the last bits
+    slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # tensor cores truncate the last bits in each of K / 16 additions
     if bias is not None:
         expected += bias.float()
     if activation is not None:
@@ -363,13 +363,13 @@ def check(c, a, b, bias, activation, units=1):
 
 
 def operand(rows, k, is_k_major, dtype):
-    """Random numbers."""
+    """Return a random operand."""
     shape = (rows, k) if is_k_major else (k, rows)
     return as_it_lies(torch.randn(*shape, device="cuda", dtype=dtype), is_k_major)
 
 
 def cases(problems):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     for (m, n, k, a_is_k_major, b_is_k_major), dtype, has_bias, activation in problems:

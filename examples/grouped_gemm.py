@@ -4,10 +4,10 @@ Each expert has (N, K) weights; the tokens of all experts are rows of one packed
 are the outputs. For each expert: output[its rows] = tokens[its rows] @ weights[expert].T
 
 Only device memory contains the number of tokens of each expert: the router has just written it there, and the host does
-not wait for it. The kernel makes the schedule: each CTA computes the end of an expert's rows and its tiles.
+not wait for it. The kernel makes the schedule: each CTA computes the row ends and the tiles of all experts.
 
-There are three maps, made once, for any routing. Loads may reach into the next expert's rows, without an effect. Stores
-must not: the output's map contains each row 64 times, so that they may end anywhere (Rows).
+Three maps are made once, for any routing. Loads may reach into the next expert's rows, without an effect. Stores
+must not: the map of the output contains each row 64 times, so that a store may end at any row (Rows).
 
 The kernel is that of gemm.py with exchanged operands: it multiplies weights by tokens, so that the tokens, 1 or 2000,
 are the side of the tile that has 16 widths. Some tiles in flight wait for memory, others for the tensor cores.
@@ -23,11 +23,11 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the first of some steps
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the first of several steps
 
 
 def routed(experts, tokens, is_skewed):
-    """Return each expert's tokens in four steps: uniform, or skewed, with small numbers as likely as large ones."""
+    """Return each expert's tokens in four steps: uniform numbers, or skewed ones, both small and large."""
     draw = random.Random(0)
     likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
     steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
@@ -231,18 +231,18 @@ CONSTANTS = {"side": "SIDE", "ctas": "CTAS", "threads": "128 * (CONSUMERS + 1)",
 
 
 def prepare(device, kernel, tokens, weights, memory, counts, drawn):
-    """Return a launch of output = tokens @ weights.T for these counts; it begins in row `side` of `memory`."""
+    """Return a launch of output = tokens @ weights.T for these counts. The output begins in row `side` of `memory`."""
     side, ctas, threads, most = map(cuda_tma.parameters_of(kernel).constants.get, CONSTANTS)
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
-    output = memory.unfold(0, side, 1).transpose(1, 2)  # each row `side` times: (i, j, n) is row i + j
+    output = memory.unfold(0, side, 1).transpose(1, 2)  # this has each row `side` times: (i, j, n) is row i + j
     arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
 
 def grouped_mm(tokens, weights, ends):
-    """Return torch's run of the products, for experts with these row ends."""
+    """Return a run of the products by torch, for experts with these row ends."""
     return partial(torch._grouped_mm, tokens, weights.transpose(1, 2), offs=ends)
 
 
@@ -250,7 +250,7 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs in turns, each with its own routing: `sizes` and `left` are those of the last run, and its result."""
+    """Runs in turns, each with its own routing. `sizes` is the routing of the last run, and `left` its result."""
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -261,14 +261,14 @@ class Turns:
 
 
 def check(left, tokens, weights, sizes, units=1):
-    """Compare every element with float32: half a unit in bf16 is 2**-9, and the order of sums has a small effect."""
+    """Compare every element with float32. Half a unit in bf16 is 2**-9, and the order of sums has a small effect."""
     for of_expert, some, weight in zip(left.split(sizes), tokens.split(sizes), weights, strict=True):
         expected = some.float() @ weight.float().T
         torch.testing.assert_close(of_expert.float(), expected, rtol=units * 2**-8, atol=units * 2**-10)
 
 
 def cases(problems):
-    """Yield cases as `_example` describes; each run has its own routing: ours gets the counts, torch's the row ends."""
+    """Yield cases as `_example` describes. Each run has its own routing: counts for the kernel, row ends for torch."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)

@@ -1,8 +1,8 @@
-"""Stage keys and values as attention kernels do: tiles of a (seq, d) matrix, swizzled, through a pipeline.
+"""Stage keys and values as attention kernels do: a pipeline loads swizzled tiles of a (seq, d) matrix.
 
-A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits. So a tile of 128 elements consists of two
-boxes, which are separate in shared memory: the tile's type computes their places, and `load` issues both. A tile of 96
-also consists of two; the second reaches 32 elements past the matrix, and is filled with zeros there.
+A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits. A tile of 128 elements therefore has two
+boxes, which are separate in shared memory. The tile's type computes their places, and `load` issues both. A tile of 96
+also has two boxes. The second extends 32 elements beyond the matrix, and contains zeros there.
 
 The small cases load boxes at every legal coordinate, including those around the matrix, and stream keys and values
 through the pipeline in every size, with 2 to 4 stages.
@@ -17,7 +17,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 HEAD_DIMS = (64, 96, 128)  # d
-# (d, stages, rows of a tile, type, tiles of each CTA, CTAs: None for the number that run at once)
+# (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once)
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
 THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}  # read from the kernel
@@ -60,7 +60,7 @@ __global__ void sweep(const __grid_constant__ TiledMap<Swept<Type, Rows, Width>>
     read_back(tile, out + number * tile.tx_bytes(), threadIdx.x);
 }
 
-// Keys or values: `Rows` of them.
+// `Rows` keys or values.
 template <DataType Type, int D, int Rows>
 using Staged = Tile<Type, Box<Rows, D>, SWIZZLE_128B>;
 template <DataType Type, int D, int Rows>
@@ -108,17 +108,17 @@ __global__ void stage_tiles(const __grid_constant__ StagedMap<Type, D, Rows> k_m
 
 
 def data_type_of(dtype):
-    """Return a torch dtype by its name in the kernel's types."""
+    """Return the torch dtype for its name in the kernel's types."""
     return cuda_tma.TensorMapDataType[str(dtype).removeprefix("torch.").upper()].name
 
 
 def every_coordinate(device, dtype, d, rows, width):
-    """Return a case with boxes from just before the matrix to just after it: every row, and every 16 bytes of a row."""
+    """Return a case with boxes at every row and every 16 bytes, from just before the matrix to just after it."""
     kernel = cuda_tma.compile(SOURCE, f"sweep<{data_type_of(dtype)}, {rows}, {width}>", constants=THREADS)
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
-    expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # by seq, then d: the box there
+    expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # the box at each seq and d
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     threads = cuda_tma.parameters_of(kernel).constants["consumers"]
     config = LaunchConfig(grid=tuple(expected.shape[1::-1]), block=threads)
@@ -128,7 +128,7 @@ def every_coordinate(device, dtype, d, rows, width):
 
 
 class Staging:
-    """Keys and values, their copies, and the kernel that stages the former and writes the latter."""
+    """Keys and values, their copies, and the kernel that stages keys and values and writes the copies."""
 
     def __init__(self, device, dtype, d, rows, stages, tiles, ctas):
         name = f"stage_tiles<{data_type_of(dtype)}, {d}, {rows}, {stages}>"
@@ -138,7 +138,7 @@ class Staging:
         rows, _ = parameters["k_map"].map_type.tile_dim
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
-        shape = ctas * tiles * rows, d  # rows of one head after another's: a tile must not be in two heads
+        shape = ctas * tiles * rows, d  # the rows of one head follow those of another, so a tile must not cross heads
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
         self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
         config = LaunchConfig(grid=ctas, block=threads)
@@ -161,7 +161,7 @@ class Staging:
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     if sizes is SMALL:
@@ -173,7 +173,7 @@ def cases(sizes):
         staging = Staging(device, getattr(torch, dtype), d, rows, stages, tiles, ctas)
         for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
             run = partial(staging.run, read_again)
-            moved_bytes = 4 * staging.staged[0].nbytes  # K and V, in and out
+            moved_bytes = 4 * staging.staged[0].nbytes  # K and V are read and written
             yield case, run, {"torch.Tensor.copy_": staging.copy}, 0, moved_bytes
             staging.check()
 

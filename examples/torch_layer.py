@@ -8,7 +8,7 @@ from _example import start, torch
 
 import cuda_tma
 
-# A thread has pairs of columns of a wgmma's accumulators: PTX ISA, "Register Fragments for wgmma".
+# A thread has pairs of columns of a wgmma's accumulators (PTX ISA, "Register Fragments for wgmma").
 FUSED = """#pragma unroll
         for (int j = 0; j < TILE_N / 2; ++j) {
             const int column = tile.n + j / 4 * 8 + threadIdx.x % 4 * 2 + j % 2;
@@ -26,7 +26,7 @@ EDITS = {
 
 
 def layer_source():
-    """Return gemm.py's kernel with another epilogue."""
+    """Return the kernel of gemm.py with another epilogue."""
     source = gemm.SOURCE
     for before, after in EDITS.items():
         assert source.count(before) == 1, before
@@ -49,7 +49,7 @@ def tiles(launch, a_map, b_map):
 
 
 def configuration(launch, a_map, b_map):
-    """Launch one cluster per tile, at most as many as fit on the GPU."""
+    """Return a configuration with one cluster per tile, up to the number that fits on the GPU."""
     constants = launch.parameters_of(compiled).constants
     down, across, _ = tiles(launch, a_map, b_map)
     clusters = min(down * across, launch.multiprocessor_count // constants["cluster"])
@@ -70,7 +70,7 @@ def gradients(ctx, grad):
 
 
 def layer_operator(simulator=None):
-    """Make examples::linear_relu(x, weight, bias): bfloat16, bfloat16, float32."""
+    """Make examples::linear_relu(x, weight, bias) for bfloat16, bfloat16 and float32."""
     from cuda_tma.torch import operator
 
     return operator(
@@ -91,7 +91,7 @@ def layer_operator(simulator=None):
 
 
 def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
-    """Train a model of two layers for some steps, and return its losses."""
+    """Train a model of two layers for several steps, and return its losses."""
     batch, width, hidden, classes = sizes
     torch.manual_seed(0)
     shapes = ((hidden, width), (hidden,), (classes, hidden), (classes,))

@@ -1,7 +1,7 @@
 """Transpose a matrix through shared memory, without bank conflicts, against torch and a copy.
 
 TMA loads a tile, threads transpose it, and TMA stores it. Read copy_2d.py first: the threads between load and store
-need waits and fences that TMA alone did not. There is no ring and no counter: every tile has a CTA of its own. Several
+need waits and fences that TMA alone did not. This kernel needs no ring and no counter: a tile has its own CTA. Several
 CTAs share a multiprocessor, so that some load while others store; the GPU starts them in order as others end.
 
 The accesses have no bank conflicts: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, the width of
@@ -56,7 +56,7 @@ transpose(const __grid_constant__ TiledMap<In, OOB_FILL_NONE, L2_PROMOTION_256B>
         out(c, r) = four.x, out(c + 1, r) = four.y, out(c + 2, r) = four.z, out(c + 3, r) = four.w;
     }
     fence_proxy_async();   // each writer: makes its writes visible to the TMA unit, which uses the async proxy
-    __syncthreads();       // all have executed it: `out` is complete
+    __syncthreads();       // all threads have executed the fence, and `out` is complete
     if (!leader) return;
     store(target, Coordinates{row, column}, out);
     commit_group();
@@ -66,7 +66,7 @@ transpose(const __grid_constant__ TiledMap<In, OOB_FILL_NONE, L2_PROMOTION_256B>
 
 
 def cases(shapes):
-    """Yield cases as `_example` describes; the code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "transpose", constants={"threads": "THREADS"})
@@ -82,7 +82,7 @@ def cases(shapes):
         config = LaunchConfig(grid=(-(-rows // size), -(-columns // size)), block=threads)
 
         transpose = partial(cuda_tma.prepare(kernel, config, source, target), device.default_stream)
-        rivals = {  # torch's is a weak rival: a copy of the same size is the upper bound
+        rivals = {  # torch's function is a weak rival: a copy of the same size is the upper bound
             "torch.Tensor.contiguous": source.t().contiguous,
             "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),
         }

@@ -72,7 +72,7 @@ def drawings() -> dict[str, str]:
 
 
 def finding() -> str:
-    """Draw the terminal of `cuda-tma sanitize` with the kernel of README."""
+    """Draw the terminal output of `cuda-tma sanitize` for the kernel of README."""
     (code,) = re.findall(r'^SOURCE = r"""(.*?)"""$', (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     console = Console(record=True, width=104, file=io.StringIO(), force_terminal=True)
     with tempfile.TemporaryDirectory() as folder, inside(Path(folder)):
@@ -83,7 +83,7 @@ def finding() -> str:
         (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
     drawn = console.export_svg(title="cuda-tma sanitize -- python twice.py", unique_id="finding")
-    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # remote fonts
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts from the network
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:
@@ -91,7 +91,7 @@ def _compared(written: str, read: str) -> layouts.Comparison:
 
 
 def _load(more: int) -> simulate.Timeline:
-    """Trace the smallest load, which waits for `more` bytes than the copy delivers."""
+    """Trace the smallest load, which waits for `more` bytes beyond those that the copy delivers."""
     gpu = simulate.Device()
     kernel = gpu.compile(LOAD, "load_tile", defines={"MORE": more})
     arrays = np.zeros((1000, 500), np.float32), np.zeros((32, 64), np.float32)
@@ -99,7 +99,7 @@ def _load(more: int) -> simulate.Timeline:
 
 
 def gemm() -> simulate.Timeline:
-    """Trace examples/gemm.py: a cluster of two CTAs with a tile each, in eight steps of K."""
+    """Trace examples/gemm.py on a cluster of two CTAs, each with a tile, in eight steps of K."""
     gpu = simulate.Device(multiprocessor_count=2)
     kernel = gpu.compile(example("gemm").SOURCE, "gemm")
     tensors = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((256, 512), (256, 512), (256, 256)))

@@ -1,4 +1,4 @@
-"""Pages for the driver's errors 700 to 720, with titles that match searches, from the table of errors."""
+"""The pages for the driver's errors 700 to 720, from the table of errors. Their titles match searches."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ LAUNCHES = {
     "barrier-divergence": {"block": 64},
     "wgmma-order": {"block": 128},
 }
-CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}  # of the device, if not 9.0
+CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}  # the compute capability, if not 9.0
 _HEAD = """ #include <cuda_tma/tma.cuh>
  using namespace cuda_tma;
  extern "C" __global__ void {name}(const __grid_constant__ TensorMap map, int* values) {{

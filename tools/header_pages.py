@@ -1,4 +1,4 @@
-"""Pages for the headers of ``cuda_tma/include/cuda_tma``, generated from their comments."""
+"""The pages for the headers of ``cuda_tma/include/cuda_tma``, generated from their comments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-# Internal headers: the text of other headers and the macros around it.
+# Internal headers, which contain text of other headers and macros around it.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"
 TOKEN = re.compile(
@@ -23,7 +23,7 @@ KIND = re.compile(r"^(?:template <.*?> )?(struct|enum(?: class)?|namespace) (?:a
 
 @dataclass
 class Entry:
-    """The declarations of one comment, in their order, with the members of a struct."""
+    """The declarations of one comment in order, with the members of a struct."""
 
     comment: str = ""
     declarations: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ def _synopsis(entry: Entry) -> Iterator[str]:
 
 
 def markdown(comment: str) -> str:
-    """Return a comment as Markdown; text indented by four blanks is code."""
+    """Return a comment as Markdown. Text that is indented by four blanks is code."""
     lines = [line if line.startswith("    ") else _escaped(line) for line in comment.splitlines()]
     text = re.sub(r"((?:^    .*\n|^\n(?=    ))+)", _code, "\n".join(lines) + "\n", flags=re.MULTILINE)
     return text
@@ -111,7 +111,7 @@ def _code(found: re.Match[str]) -> str:
 
 
 def name_of(declaration: str) -> str:
-    """Return the name that a declaration introduces, or an empty name for a repeated declaration."""
+    """Return the name that a declaration introduces, or an empty string for a repeated declaration."""
     if found := re.match(r"CUDA_TMA_FEATURE\((\w+)", declaration):
         return f"has_{found[1]}"
     plain = re.sub(r"^template <.*?>\s*(?=[_a-z])|\[\[.*?\]\]\s*", "", declaration.replace("\n", " "))
@@ -141,7 +141,7 @@ def _entries(text: str) -> list[Entry]:
         if kind == "section":
             section, comment, apart = found[0].strip(" -/\n"), "", True
         elif kind == "comment" and entries and not apart and text[:at].rpartition("\n")[2].strip():
-            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # a comment that follows on the same line
+            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # a comment that continues on the same line
             at = text.index("\n", at)
             continue
         elif kind == "comment":
@@ -186,7 +186,7 @@ def _with_body(text: str, begin: int, brace: int) -> tuple[str, str, int]:
         return f"{head} {{{_dedented(body).rstrip()}\n}};" if "\n" in body else f"{head} {{{body}}};", "", end
     if kind and kind[1] == "struct":
         return f"{head};", body, end
-    if re.search(r"\bconstexpr\b[^(]*$", head):  # an array or value with braces
+    if re.search(r"\bconstexpr\b[^(]*$", head):  # an array or value in braces
         return _dedented(text[begin:end]), "", end
     return re.sub(r"\s*=$", "", head) + ";", "", end
 

@@ -1,17 +1,17 @@
-"""The executable pages of ``docs/``: their blocks, the output of each, and its comparison with the page.
+"""The executable pages of ``docs/``: their blocks, the output of each block, and its comparison with the page.
 
-A page is Markdown for GitHub, too. The words after a fence define the treatment of the block, in the page's order, in
-one namespace and a folder of its own:
+A page is also Markdown for GitHub. Its blocks run in order, in one namespace and in a folder of their own. The words
+after a fence determine the treatment of a block:
 
 - ``python`` runs; ``python gpu`` runs only on a GPU (tests/gpu), and is compiled elsewhere.
-- ``sh`` runs in bash; ``cuda-tma`` is this package's, ``python`` this Python. ``sh not-run`` does not run, for example
-  an installation.
-- ``cpp load.cu`` is written to that file, which later blocks compile. So is any other text (``ini``, ``yaml``,
-  ``python``) with a file name after it.
+- ``sh`` runs in bash; ``cuda-tma`` is the command of this package, and ``python`` is this Python. ``sh not-run`` does
+  not run, for example an installation.
+- ``cpp load.cu`` is written to that file, which later blocks compile. Any other text (``ini``, ``yaml``, ``python``)
+  with a file name after it is also written to its file.
 - ``text`` directly after a block that ran is its output; ``...`` matches any text.
 
-The folder contains the repository's ``tests``, with the recordings. File names in it, and header names, appear without
-their folder. ``tools/run_pages.py --write`` renews the header lines.
+The folder contains the repository's ``tests``, with the recordings. Names of files in the folder, and of headers,
+appear without their folder. ``tools/run_pages.py --write`` renews the header lines.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class Block:
     text : str
         The block.
     line : int
-        Its first line in the page, counted from 1.
+        The number of its first line in the page, counted from 1.
     shown : str or None
         The output that the page shows: the block of text directly after it.
     span : tuple of int
-        The position of that block, existing or not: begin and end, in characters.
+        The begin and end of that block in characters. Both are the place for it if the page has no such block.
     """
 
     language: str
@@ -72,7 +72,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Ran:
-    """The output of a block, and whether Python reached its end."""
+    """The output of a block, and whether Python reached the end of the block."""
 
     block: Block
     printed: str
@@ -80,7 +80,7 @@ class Ran:
 
 
 def blocks_of(text: str) -> tuple[Block, ...]:
-    """Return the blocks of a page, without those that are output."""
+    """Return the blocks of a page, without the blocks of output."""
     found = list(FENCE.finditer(text))
     blocks = []
     for index, fence in enumerate(found):
@@ -100,7 +100,7 @@ def _is_output(fence: re.Match[str], behind: re.Match[str], text: str) -> bool:
 
 
 def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> Iterator[Ran]:
-    """Run a page's blocks in a folder, and yield each with its output. ``name`` is the page's name in tracebacks."""
+    """Run the blocks of a page in a folder, and yield each with its output. Tracebacks contain the page's ``name``."""
     names: dict[str, Any] = {"__name__": "__main__"}
     if not (folder / "tests").exists():
         (folder / "tests").symlink_to(DOCS.parent / "tests")
@@ -121,7 +121,7 @@ def _without_paths(ran: Ran, folder: Path) -> Ran:
 
 
 def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: bool) -> Ran:
-    """Run a Python block with the page's line numbers, so that a traceback shows them."""
+    """Run a Python block with the line numbers of the page, so that a traceback contains them."""
     code = compile("\n" * (block.line - 1) + block.text, name, "exec")
     if block.word == "gpu" and not gpu:
         return Ran(block, block.shown or "")
@@ -168,7 +168,7 @@ def compare(ran: Ran) -> str | None:
 
 
 def with_outputs(text: str, ran: list[Ran]) -> str:
-    """Return the page with the output of its blocks; a shown output with ``...`` that matches stays."""
+    """Return the page with the output of its blocks. A shown output with ``...`` that matches does not change."""
     for each in reversed(ran):
         if each.is_whole and compare(each) is not None:
             begin, end = each.block.span

@@ -20,7 +20,7 @@ RECORDED = ROOT / "tests" / "data" / "faults_sm90.jsonl.gz"
 
 
 def number_of(row: dict) -> int:
-    """Return the error of a case, at once or at a later call; 0 if there was none."""
+    """Return the error of a case, immediate or at a later call, or 0 without an error."""
     if row["found"] == "hang":
         return 0
     at_once = row["launch"] or row["found"]
@@ -28,7 +28,7 @@ def number_of(row: dict) -> int:
 
 
 def described(case: str) -> str:
-    """Return the text of a recorded case for readers."""
+    """Return a description of a recorded case."""
     for old, new in _READABLE.items():
         case = case.replace(old, new)
     return case
@@ -65,7 +65,7 @@ def errors_page() -> str:
 
 
 def _row(error: CudaError) -> str:
-    """Return the row of an error; the explanation of sticky errors appears once, below the table."""
+    """Return the row of an error. The explanation of sticky errors appears once, below the table."""
     says = (
         f"sticky: {len(error.causes)} causes below" if error.causes else "sticky" if error.is_sticky else error.meaning
     )

@@ -23,12 +23,12 @@ KERNELS = {  # (example, case, or all cases if empty): its description in docs/s
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # weak baselines
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # weak rivals
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """Return the rows of all tables of a page, by their headings; `table` is the heading above, "" the column without
-    one.
+    """Return the rows of all tables of a page, by their headings; `table` is the heading above the table, and "" the
+    column without a heading.
 
     >>> rows_of("## Times\\n\\n|  | ms |\\n| --- | ---: |\\n| f | 3 |\\n")
     [{'table': 'Times', '': 'f', 'ms': '3'}]
@@ -105,8 +105,7 @@ def nvrtc(page: str) -> Iterator[str]:
 
 
 def kernels(page: str) -> Iterator[str]:
-    """Compare the kernels with their rivals, from kernels.md: one row for each rival and regime, which covers all
-    cases."""
+    """Compare the kernels with their rivals, from kernels.md. A rival and a regime have one row for all cases."""
     yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
     yield "|---|---:|---:|---:|---:|---|"
     rows = [row for row in rows_of(page) if "kernel" in row]

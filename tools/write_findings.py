@@ -17,7 +17,7 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-_MOST_STEPS = 10_000  # a kernel of these ends before that limit, or never
+_MOST_STEPS = 10_000  # these kernels end before that limit, or never
 
 
 def page() -> str:
@@ -28,7 +28,7 @@ def page() -> str:
 
 
 def lines_of(kind: str, side: str) -> str:
-    """Return a kernel's source: wrong if `side` is ``"-"``, fixed if it is ``"+"``."""
+    """Return a kernel's source: the wrong one if `side` is ``"-"``, the fixed one if `side` is ``"+"``."""
     return "".join(line[1:] for line in KERNELS[kind].splitlines(keepends=True) if line[0] in (" ", side))
 
 
@@ -63,8 +63,8 @@ def _shown(kind: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """Replace paths by names, and remove header lines: the page then does not depend on the folder, or on the headers'
-    length."""
+    """Replace paths by names, and remove line numbers of headers, so that the page is independent of the folder and the
+    headers' length."""
     return re.sub(r"(\.cuh):\d+", r"\1", re.sub(r"\S*/(\w+\.cuh?:)", r"\1", text))
 
 

@@ -51,8 +51,8 @@ def fields_page() -> str:
 
 
 def _fields() -> Iterator[tuple[str, Field]]:
-    """Yield every field once, with its modes: those of tiled maps, and among them the fields that replace the box in
-    im2col maps."""
+    """Yield every field once, with its modes. The fields that replace the box in im2col maps follow the fields of the
+    box."""
     tiled, im2col = fields(TiledParams, MAX_RANK), fields(Im2colParams, MAX_RANK)
     box = [field for field in tiled if field not in im2col]
     end = tiled.index(box[-1]) + 1

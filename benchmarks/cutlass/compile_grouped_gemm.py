@@ -1,4 +1,4 @@
-"""Compile CUTLASS's example 57 for sm_90a to ``benchmarks/cutlass/grouped_gemm.ptx.xz``; a GPU is not needed.
+"""Compile CUTLASS's example 57 for sm_90a to ``benchmarks/cutlass/grouped_gemm.ptx.xz``, without a GPU.
 
 Run ``python benchmarks/cutlass/compile_grouped_gemm.py CUTLASS CURAND`` with nvcc 13.0.88 on the path, a checkout of
 github.com/NVIDIA/cutlass at v4.2.1, and the include folder of nvidia-curand 10.4.0.35 (from PyPI). The benchmark of the

@@ -1,7 +1,7 @@
-"""Benchmarks on a GPU: making, re-addressing and launching tensor maps, compared with C and every installed peer.
+"""Benchmarks on a GPU: tensor maps are created, changed and launched, in comparison with C and every installed library.
 
 ``floor.c`` is the C baseline, ``scene`` contains the common objects of all rows, ``create``, ``launch``,
-``launch_tensors``, ``many``, ``graph`` and ``threads`` the rows themselves, and ``chart`` the picture.
+``launch_tensors``, ``many``, ``graph`` and ``threads`` contain the rows, and ``chart`` draws the picture.
 """
 
 from __future__ import annotations

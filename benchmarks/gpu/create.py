@@ -1,4 +1,4 @@
-"""Descriptors one at a time: made from views, torch tensors and CuPy arrays; views; replaced addresses."""
+"""The rows of single descriptors: created from views, torch tensors and CuPy arrays, views, and replaced addresses."""
 
 from __future__ import annotations
 
@@ -195,11 +195,11 @@ def replacements(scene: Scene) -> list[Work]:
     ]
 
 
-# ---- the floor and the peers ----
+# ---- the floor and other libraries ----
 
 
 def encode_floor(scene: Scene, rank: int) -> Timer:
-    """Return a timer of C's encode of our map; raise an error unless it gives the same bytes."""
+    """Return a timer of C's encode of our map. Raise an error unless both give the same bytes."""
     descriptor, memory = scene.descriptor(rank), map_memory()
     timer = scene.floor.encode(descriptor.params, memory)
     timer(1)
@@ -263,7 +263,7 @@ def cupy_array() -> object:
 
 
 def cupy_export(array: object) -> Timer:
-    """Time the call that our code also makes: CuPy before DLPack 1.0 has no max_version."""
+    """Time the call that this package also makes. CuPy before DLPack 1.0 has no max_version."""
     for statement in ("x.__dlpack__(max_version=version, stream=-1)", "x.__dlpack__(stream=-1)"):
         timer = python(statement, x=array, version=_dlpack.DLPACK_VERSION)
         try:

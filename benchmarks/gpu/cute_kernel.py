@@ -1,4 +1,4 @@
-"""CuTe DSL's empty kernel of three tensor maps, which it encodes at every launch. Only its timing imports this
+"""An empty kernel of CuTe DSL with three tensor maps, which it encodes at every launch. Only its timing imports this
 module."""
 
 from collections.abc import Callable, Sequence
@@ -12,7 +12,7 @@ from cutlass.cute.runtime import from_dlpack
 
 
 def view(tensor: Any) -> Any:
-    """Return a tensor in the form that the compiled function takes."""
+    """Return a tensor in the form that the compiled function accepts."""
     return from_dlpack(tensor, assumed_align=16)
 
 

@@ -1,8 +1,8 @@
-/* The floor: what the driver and torch's DLPack export cost when C calls them and nothing else.
+/* The floor: the time of the driver and of torch's DLPack export when C calls only these functions.
 
-Each function makes `count` calls and returns the nanoseconds of one; or, where a call failed, minus its error.
-Nothing of CUDA or Python is needed to compile this: libcuda is opened at run time, and the few prototypes are here
-(cuda.h, CUDA 13.5; dlpack.h, DLPack 1.3; Python's C API). Load it with ctypes.PyDLL: the GIL is held. */
+Each function makes `count` calls and returns the nanoseconds of one call, or the negative error of a failed call.
+The file compiles without CUDA and Python: it opens libcuda at run time, and contains the few prototypes
+(cuda.h, CUDA 13.5; dlpack.h, DLPack 1.3; Python's C API). Load it with ctypes.PyDLL, which holds the GIL. */
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -36,13 +36,13 @@ typedef struct Managed {
     uint32_t major, minor;
     void *manager_ctx;
     void (*deleter)(struct Managed *);
-} Managed; /* the rest is not read */
+} Managed; /* the remaining fields are not read */
 
 typedef struct {
     uint32_t major, minor;
     void *previous, *managed_tensor_allocator;
     int (*managed_tensor_from_py_object_no_sync)(void *, Managed **);
-} ExchangeAPI; /* the rest is not called */
+} ExchangeAPI; /* the remaining functions are not called */
 
 static CUresult (*encode_tiled)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
                                 const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
@@ -53,7 +53,7 @@ static CUresult (*launch_kernel)(void *, uint32_t, uint32_t, uint32_t, uint32_t,
 static CUresult (*launch_kernel_ex)(const LaunchConfig *, void *, void **, void **);
 static CUresult (*set_node_params)(void *, void *, const NodeParams *);
 
-/* Find the driver. Returns NULL, or what went wrong. */
+/* Find the driver. Return NULL, or the error as text. */
 const char *open_driver(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -108,7 +108,8 @@ double current_context_ns(int64_t count) {
     return (now_ns() - begin) / count;
 }
 
-/* One block of 32 threads, no attributes. Does not wait: keep `count` well below the queue's 1024. */
+/* Launch one block of 32 threads without attributes. The function does not wait, so `count` must be well below the
+   queue's 1024. */
 double launch_ns(int64_t count, void *function, void *stream, void **arguments) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
@@ -144,7 +145,7 @@ double set_node_ns(int64_t count, void *graph, void *node, void *kernel, void *c
     return (now_ns() - begin) / count;
 }
 
-/* Export a tensor, owning its memory, and let go of it. */
+/* Export a tensor with ownership of its memory, and release it. */
 double exchange_ns(int64_t count, const ExchangeAPI *api, void *tensor) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
@@ -159,7 +160,7 @@ double exchange_ns(int64_t count, const ExchangeAPI *api, void *tensor) {
 extern void *PyObject_VectorcallMethod(void *name, void *const *arguments, size_t count, void *keyword_names);
 extern void Py_DecRef(void *);
 
-/* Call a method without arguments, and drop what it returns: tensor.untyped_storage(). */
+/* Call a method without arguments, such as tensor.untyped_storage(), and release the result. */
 double method_ns(int64_t count, void *object, void *name) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
@@ -171,8 +172,8 @@ double method_ns(int64_t count, void *object, void *name) {
     return (now_ns() - begin) / count;
 }
 
-/* What a C program does for one launch with tensors: export each, ask for its storage, encode its map where the
-launch takes it from; launch, as launch_ns does; then let go of all. */
+/* Execute the steps of a C program for one launch with tensors. Export each tensor, call its storage method, and encode
+   its map at the place from which the launch reads it. Launch as launch_ns does, and then release everything. */
 double launch_tensors_ns(int64_t count, const ExchangeAPI *api, void *const *tensors, int64_t tensor_count, void *name,
                          const Tiled *p, void *function, void *stream, void **arguments) {
     double begin = now_ns();

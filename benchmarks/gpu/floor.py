@@ -1,4 +1,4 @@
-"""``floor.c``, compiled and loaded on demand: timers of the cost in C."""
+"""The compilation and load of ``floor.c`` on demand, and timers of the cost in C."""
 
 from __future__ import annotations
 
@@ -52,17 +52,17 @@ class Tiled(ctypes.Structure):
 
 
 class Floor:
-    """The compiled library; each method makes a timer.
+    """The compiled library. Each method returns a timer.
 
     Parameters
     ----------
     driver : str
-        The CUDA driver's library, in a form for ``dlopen``.
+        The name of the CUDA driver's library, for ``dlopen``.
 
     Raises
     ------
     RuntimeError
-        If there is no C compiler, or no such driver.
+        If the C compiler or the driver does not exist.
     """
 
     def __init__(self, driver: str = "libcuda.so.1"):
@@ -79,11 +79,11 @@ class Floor:
         return self._timer("encode_ns", "cuTensorMapEncodeTiled", map, ctypes.byref(arguments))
 
     def replace_address(self, map: ctypes.Array[ctypes.c_char], address: int) -> Timer:
-        """``cuTensorMapReplaceAddress``."""
+        """Time ``cuTensorMapReplaceAddress``."""
         return self._timer("replace_address_ns", "cuTensorMapReplaceAddress", map, ctypes.c_void_p(address))
 
     def current_context(self) -> Timer:
-        """``cuCtxGetCurrent``."""
+        """Time ``cuCtxGetCurrent``."""
         return self._timer("current_context_ns", "cuCtxGetCurrent")
 
     def launch(
@@ -91,7 +91,7 @@ class Floor:
     ) -> Timer:
         """Time ``cuLaunchKernel`` or ``cuLaunchKernelEx`` with arguments in memory, without a wait for the GPU."""
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
-        # The timer keeps the objects of the pointers alive.
+        # The timer keeps the objects to which the pointers point.
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = ctypes.c_void_p(function), ctypes.c_void_p(stream)
         return self._timer(LAUNCHES[by], by, *handles, pointers)
@@ -116,8 +116,7 @@ class Floor:
     def launch_tensors(
         self, function: int, stream: int, tensors: Sequence[object], params: TiledParams, last: ctypes._SimpleCData
     ) -> Timer:
-        """Time the exports, storages and maps of tensors, and the launch with these and one more argument, in
-        sequence."""
+        """Time the exports, storages and maps of tensors, and then the launch with these and one more argument."""
         arguments = [*[map_memory() for _ in tensors], last]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         objects = (ctypes.py_object * len(tensors))(*map(ctypes.py_object, tensors))
@@ -149,7 +148,7 @@ def _exchange_api(tensor: object) -> ctypes.c_void_p:
 
 @functools.cache
 def compiled() -> Path:
-    """Return the shared library, made with the C compiler that ``CC`` names, or gcc."""
+    """Return the shared library, which the C compiler in ``CC`` (default: gcc) makes."""
     compiler = os.environ.get("CC", "gcc")
     if shutil.which(compiler) is None:
         raise RuntimeError(f"no C compiler {compiler!r} for the floor: install gcc, or name another one in CC")

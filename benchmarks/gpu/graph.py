@@ -1,4 +1,5 @@
-"""Kernel nodes of an executable graph: the change of one map of a node, in pairs with the driver's call from C."""
+"""The rows of kernel nodes of an executable graph: a change of one map of a node, in pairs with the driver's call from
+C."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph of one node, instantiated; each row has its own graph."""
+    """An instantiated graph of one node. Each row has its own graph."""
 
     bench: Bench
     prepared: cuda_tma.PreparedLaunch

@@ -1,4 +1,4 @@
-"""Launches of empty kernels: a map and a pointer, four maps, eight scalars; our launches run in pairs with their
+"""The rows of launches of empty kernels, with a map and a pointer, four maps, or eight scalars, in pairs with the
 baseline."""
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ GOAL_NOTE = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The common objects of the launches: the kernels, compiled once at their first use, and one configuration."""
+    """The common objects of the launches: the kernels, which are compiled at their first use, and one configuration."""
 
     scene: Scene
 
@@ -89,7 +89,7 @@ class Bench:
         return int(self.kernel(name).handle)
 
     def function(self, name: str) -> int:
-        """Return the kernel in the current context, a CUfunction as in C programs; its launch is faster than that of a
+        """Return the kernel in the current context, a CUfunction as in C programs. Its launch is faster than that of a
         CUkernel."""
         error, function = driver.cuKernelGetFunction(driver.CUkernel(self.handle(name)))
         require_success((error,))
@@ -137,7 +137,7 @@ def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:
 
     def bindings() -> tuple[tuple, tuple]:
         maps = [bindings_map(scene.descriptor(2, memory)) for memory in range(count)]
-        return (*maps, address), (*[None] * count, ctypes.c_void_p)  # None: a struct of cuda.bindings' own
+        return (*maps, address), (*[None] * count, ctypes.c_void_p)  # None stands for a struct of cuda.bindings
 
     def cupys() -> tuple:
         return (*[struct_scalar(bytes(scene.descriptor(2, memory))) for memory in range(count)], address)
@@ -159,7 +159,8 @@ def eight_scalars(bench: Bench) -> list[Work]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The same arguments for each library; each is a function, so that a peer's failure affects only its own row."""
+    """The same arguments for each library. Each is a function, so that the failure of a library affects only its own
+    row."""
 
     ours: Callable[[], tuple]
     in_memory: Callable[[], list]
@@ -181,7 +182,7 @@ def launches(bench: Bench, name: str, arguments: Arguments, goal: Goal) -> list[
     ]
 
 
-# ---- who launches ----
+# ---- the launching libraries ----
 
 
 def c_launch(bench: Bench, function: int, arguments: Sequence[Any], by: str) -> Timer:
@@ -190,7 +191,7 @@ def c_launch(bench: Bench, function: int, arguments: Sequence[Any], by: str) -> 
 
 
 def named(arguments: Sequence[object]) -> tuple[str, Mapping[str, object]]:
-    """Return arguments as a statement writes them, and their values."""
+    """Return the text of the arguments in a statement, and their values."""
     names = {f"a{index}": value for index, value in enumerate(arguments)}
     return ", ".join(names), MappingProxyType(names)
 
@@ -246,7 +247,7 @@ def cupy_module(cubin: bytes) -> Any:
 
 
 def struct_scalar(raw: bytes) -> np.ndarray:
-    """Return an array that CuPy passes by value: it does so with a NumPy array of size one of any dtype."""
+    """Return an array that CuPy passes by value, as it does with a NumPy array of size one of any dtype."""
     return np.frombuffer(raw, dtype=np.dtype((np.void, len(raw)))).reshape(())
 
 

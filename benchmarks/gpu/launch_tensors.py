@@ -1,4 +1,4 @@
-"""A launch with three torch tensors that makes their maps, compared with the equivalent of other libraries."""
+"""The rows of a launch with three torch tensors that creates their maps, in comparison with other libraries."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The common objects of the rows, made at their first use."""
+    """The common objects of the rows, which are made at their first use."""
 
     scene: Scene
 
@@ -95,7 +95,7 @@ def three_tensors(bench: Bench) -> list[Work]:
     ]
 
 
-# ---- who launches ----
+# ---- the launching libraries ----
 
 
 def floor(bench: Bench) -> Timer:
@@ -112,7 +112,7 @@ def floor(bench: Bench) -> Timer:
 
 
 def sequence(bench: Bench) -> Timer:
-    """Time the same calls as a C program makes them, in which the launch evicts data that the next encode needs."""
+    """Time the same calls in the order of a C program, in which the launch evicts data that the next encode needs."""
     scene, kernel = bench.scene, function(bench.kernel)
     params = scene.descriptor(2).params
     count = ctypes.c_int32(COUNT)
@@ -133,7 +133,7 @@ def function(kernel: Any) -> int:
 
 
 def cuda_core(bench: Bench) -> Timer:
-    """Time cuda.core as its users write it: a view of each tensor, and a map of each view."""
+    """Time cuda.core in the form of its documentation: a view of each tensor, and a map of each view."""
     made = ", ".join(f"View.from_any_interface({x}, stream_ptr=-1).as_tensor_map(options=o)" for x in "abc")
     names = {"launch": core.launch, "View": CoreView, "o": bench.scene.core_options(), "k": np.int32(COUNT)}
     return bench.timer(f"launch(s, config, kernel, {made}, k)", **names)

@@ -1,4 +1,4 @@
-"""Ten thousand descriptors at once, of one geometry."""
+"""The rows of ten thousand descriptors that are created at once, with one geometry."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
-COMPARED = 100  # maps whose bytes are compared with individual encodes
+COMPARED = 100  # the maps whose bytes are compared with individual encodes
 
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
@@ -46,7 +46,7 @@ def works(scene: Scene) -> list[Work]:
 
 
 def addresses(scene: Scene) -> np.ndarray:
-    """Return legal addresses, most of them different; no load reads through these maps."""
+    """Return legal addresses, most of them different. No load reads through these maps."""
     step = NBYTES // COUNT // 16 * 16
     return scene.address + np.arange(COUNT, dtype=np.uint64) * np.uint64(step)
 

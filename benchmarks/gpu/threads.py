@@ -1,4 +1,4 @@
-"""Launches by several threads at once, each on its own stream: the cost of their contention."""
+"""The rows of launches by several threads at once, each on its own stream, which show the cost of contention."""
 
 from __future__ import annotations
 

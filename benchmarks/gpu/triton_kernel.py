@@ -1,4 +1,4 @@
-"""Triton's empty kernels, in a file because Triton requires it. Only the measurement of Triton imports this module."""
+"""Empty kernels of Triton, which requires a file for them. Only the measurement of Triton imports this module."""
 
 import triton
 

@@ -1,10 +1,11 @@
-"""``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``: time each example's kernel against a variant of it.
+"""``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``: compare the time of each example's kernel with that
+of a variant.
 
 VARIANT is one of
 
-- ``unwatched``: the example is compiled with a watchdog, its variant without;
-- ``evicted``: the variant has no ``evict_last``. The next kernel after each is timed too: it reads and writes 24 MB,
-  half of L2, eight times, and finds less room in L2 if the preceding kernel keeps data there;
+- ``unwatched``: the example is compiled with a watchdog, and its variant without a watchdog;
+- ``evicted``: the variant has no ``evict_last``. The next kernel is timed, too. It reads and writes 24 MB, half of L2,
+  eight times, and has less space in L2 if the preceding kernel keeps data there;
 - a folder with ``examples`` and ``cuda_tma/include`` of another commit, whose kernels are the variants::
 
     mkdir -p build/earlier && git archive COMMIT examples cuda_tma/include | tar -x -C build/earlier
@@ -32,22 +33,23 @@ from .processes import in_processes
 from .regimes import After, Run
 
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
-EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # others: PRODUCTS
+EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # the other examples are PRODUCTS
 WATCHDOG_MS = 10_000
-TIMES, ELEMENTS = 8, 1 << 21  # float32 elements: 8 MB in each of three tensors
+TIMES, ELEMENTS = 8, 1 << 21  # the number of float32 elements: 8 MB in each of three tensors
 _INCLUDE = re.compile(r"^#include <(cuda_tma/\w+\.cuh)>$", re.MULTILINE)
 _ONCE = "#pragma once\n"
 
 
 class Pair:
-    """An example whose only rival is the kernel of its variant; `follow` makes a run that is timed after both."""
+    """An example whose only rival is the kernel of its variant. `follow` makes a run that is timed after each of
+    both."""
 
     def __init__(self, ours: Any, variant: Any, rival: str, follow: Callable[[], Run] | None = None) -> None:
         self.ours, self.variant, self.rival, self.follow = ours, variant, rival, follow
         self.LARGE = ours.LARGE
 
     def cases(self, sizes: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        """Yield the cases of an example. Other rivals run once, because the example checks their results too."""
+        """Yield the cases of an example. Other rivals run once, because the example checks their results, too."""
         following = self.follow() if self.follow else None
         pairs = zip(self.ours.cases(sizes), self.variant.cases(self.variant.LARGE), strict=True)
         for (case, ours, rivals, *work), (_, variant, its_rivals, *_) in pairs:
@@ -92,7 +94,7 @@ def _sums() -> Run:
 
 
 def _earlier(name: str, folder: Path) -> Any:
-    """Load the example of another commit, with the neighbor and the header of that commit."""
+    """Load the example of another commit, with the other modules and the header of that commit."""
     modules: dict[str, ModuleType] = {}
     neighbor = sys.modules.pop("_example", None)
     try:

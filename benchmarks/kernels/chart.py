@@ -1,7 +1,6 @@
-"""The figures as one picture: a chart for each family, a line of dots for each case.
-
-Ours and its rivals are dots of one line, so that the picture shows a hundred cases at once: sustained or in turns they
-are filled, in bursts hollow. A dashed line marks the best plain copy of the same size for kernels that move data.
+"""The figures as one picture, with a chart for each family and a line of dots for each case. The example and its rivals
+are dots of one line. Dots are filled for sustained times or times in turns, and hollow for bursts. A dashed line marks
+the best plain copy of the same size for kernels that move data.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from .figures import Figure, Figures
 
 COPY = "cuMemcpyDtoD"
 LINE_INCHES, HEAD_INCHES = 0.2, 0.8
-MARKERS = ("s", "^", "D", "v")  # markers of rivals
+MARKERS = ("s", "^", "D", "v")  # the markers of rivals
 
 
 def draw(tables: Sequence[Figures], path: Path) -> None:
@@ -35,7 +34,7 @@ def best(figures: Sequence[Figure], rival: str) -> float:
 
 
 def _lines(table: Figures) -> list[str]:
-    """Return one figure for each case, in their order."""
+    """Return one figure for each case in order."""
     return [*dict.fromkeys(f"{figure.kernel}: {figure.case}" for figure in table.measured)]
 
 

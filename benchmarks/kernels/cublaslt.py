@@ -1,8 +1,8 @@
-"""cuBLASLt's best: ``out = a @ b`` by the fastest of the algorithms that it proposes for the problem, as a `Run`.
+"""The fastest product ``out = a @ b`` among the algorithms that cuBLASLt proposes, as a `Run`.
 
 ``torch.matmul`` takes the first algorithm of a heuristic. Here each of the first 16 is timed, and the fastest is the
 rival. The library is torch's. Its numbers are those of ``cublasLt.h``, ``cublas_api.h`` and ``library_types.h`` of CUDA
-12 and 13. The objects of a problem stay until the process ends.
+12 and 13. The objects of a problem are not freed until the process ends.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_WORKSPACE_BYTES = 1  # cublasLtMatmulPreferenceAttributes_t
 
 
 class Algorithm(ctypes.Structure):
-    """cublasLtMatmulHeuristicResult_t, which begins with the algorithm itself."""
+    """The C structure cublasLtMatmulHeuristicResult_t, which begins with the algorithm."""
 
     _fields_ = (
         ("algo", ctypes.c_uint64 * 8),
@@ -45,7 +45,7 @@ def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
     Raises
     ------
     RuntimeError
-        If cuBLASLt has no algorithm for it, or refuses a call.
+        If cuBLASLt has no algorithm for the product, or refuses a call.
     """
     product = Product(a, b, out)
     runs = [partial(product, algorithm) for algorithm in product.algorithms(count)]
@@ -62,7 +62,7 @@ class Product:
         self.tensors = b, a, out
         self.operation = _made("cublasLtMatmulDescCreate", COMPUTE_32F, FLOAT)
         for attribute, tensor in ((TRANSA, b), (TRANSB, a)):
-            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)  # cublasOperation_t: N is 0, T is 1
+            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)  # cublasOperation_t: 0 is N, and 1 is T
             _call("cublasLtMatmulDescSetAttribute", self.operation, attribute, ctypes.byref(is_turned), _size(4))
         self.layouts = [_layout(tensor) for tensor in self.tensors]
 
@@ -71,7 +71,7 @@ class Product:
         most = ctypes.byref(_size(WORKSPACE_BYTES))
         _call("cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, most, _size(8))
         results = (Algorithm * count)()
-        layouts = [*self.layouts, self.layouts[-1]]  # layouts of C, which is not read, and of D
+        layouts = [*self.layouts, self.layouts[-1]]  # the layouts of C, which is not read, and of D
         request = self.operation, *layouts, preference, count, results, ctypes.byref(found)
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), *request)
         usable = [result for result in results[: found.value] if result.state == 0]
@@ -88,7 +88,7 @@ class Product:
         workspace = ctypes.c_void_p(_workspace().data_ptr()), _size(WORKSPACE_BYTES)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         operands = one, b, of_b, a, of_a, zero, out, of_out, out, of_out
-        algo = ctypes.byref(algorithm)  # it is the first field
+        algo = ctypes.byref(algorithm)  # the algorithm is the first field
         _call("cublasLtMatmul", _handle(), self.operation, *operands, algo, *workspace, stream)
 
 
@@ -96,7 +96,7 @@ _size = ctypes.c_size_t
 
 
 def _by_rows(tensor: Any) -> Any:
-    """Return the same memory as a matrix with contiguous rows: the tensor, or its transpose."""
+    """Return the same memory as a matrix with contiguous rows: the tensor itself, or its transpose."""
     if 1 not in tensor.stride():
         raise ValueError(f"strides {tensor.stride()}: neither rows nor columns are contiguous")
     return tensor if tensor.stride(1) == 1 else tensor.T

@@ -1,4 +1,4 @@
-"""The timed kernels by their purpose: a table and a chart for each family, and the definition of its figures."""
+"""The timed kernels by their purpose: each family has a table, a chart, and a definition of its figures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Family:
     title : str
     examples : tuple of str
     counts : str
-        The necessary work, by which speeds are counted, and notes on the figures.
+        The necessary work from which speeds are computed, and notes on the figures.
     warm : str
-        The content of L2 when a timed launch begins: nothing is flushed, so it is that of the preceding run.
+        The content of L2 when a timed launch begins. Nothing is flushed, so the preceding run determines it.
     """
 
     title: str

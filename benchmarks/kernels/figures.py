@@ -11,27 +11,27 @@ _DECIMALS = {"TB/s": 2, "TFLOP/s": 0}
 
 @dataclass(frozen=True)
 class Figure:
-    """One case of a kernel and one rival, in one regime, in some processes.
+    """The times of a kernel and a rival for one case, in one regime and several processes.
 
     Attributes
     ----------
     kernel : str
         The example's name.
     case : str
-        The computed problem.
+        The problem that the kernel computes.
     rival : str
     ours_ms, rival_ms : tuple of float
         Medians by the GPU's own clock, one for each process.
     regime : str
         The way of timing: a function of :mod:`.regimes`.
     flops : int
-        The floating-point operations that the problem needs; 0 if data is only moved.
+        The number of floating-point operations of the problem, or 0 if the kernel only moves data.
     moved_bytes : int
-        The least bytes that must move: every input read once, every output written once.
+        The smallest number of bytes to move: every input is read once, and every output written once.
     clock_mhz, power_w, temperature_c : tuple of float
-        The GPU's state during the run; 0 if it was not observed.
+        The state of the GPU during the run, or 0 if it was not observed.
     error : str
-        The reason for missing figures; all others are then empty.
+        The reason for missing figures. All other fields are then empty.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Figure:
 
     @classmethod
     def of(cls, values: dict) -> Figure:
-        """Convert from JSON, in which tuples are lists."""
+        """Make a figure from JSON values, in which tuples are lists."""
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
     @property
@@ -75,7 +75,7 @@ class Figure:
 
     @property
     def ratios(self) -> list[float]:
-        """Return our speed over the rival's, in each process."""
+        """Return the example's speed divided by the rival's, in each process."""
         return [rival / ours for ours, rival in zip(self.ours_ms, self.rival_ms, strict=True)]
 
     @property
@@ -84,7 +84,7 @@ class Figure:
 
     @property
     def intensity(self) -> float:
-        """Return the operations for each byte that must move."""
+        """Return the number of operations for each byte that must move."""
         return self.flops / self.moved_bytes
 
     @property
@@ -121,7 +121,7 @@ def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Figures:
-    """Figures of one table."""
+    """The figures of a table."""
 
     title: str
     figures: Sequence[Figure]

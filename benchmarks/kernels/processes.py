@@ -1,4 +1,4 @@
-"""Processes that each measure some examples: one after the other on a GPU, and at the same time on all GPUs.
+"""Processes that each measure some examples: in sequence on each GPU, and at the same time on all GPUs.
 
 A GPU has its own clock and power, so that other GPUs do not affect a time by its own clock.
 """
@@ -29,7 +29,7 @@ def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -
 
 
 def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "") -> list[Figure]:
-    """Return the figures of one process, and the reason for each example that it did not reach.
+    """Return the figures of one process, and the reason for each example without figures.
 
     The process sees the GPU that ``CUDA_VISIBLE_DEVICES`` names, or those of this process.
     """
@@ -46,7 +46,7 @@ def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "
 
 
 def visible_gpus() -> list[str]:
-    """Return the GPUs by their names in ``CUDA_VISIBLE_DEVICES``, or none without torch, which counts them."""
+    """Return the names of the GPUs in ``CUDA_VISIBLE_DEVICES``, or none without torch, which counts them."""
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [name for name in named.split(",") if name]
     try:

@@ -1,12 +1,12 @@
-"""The ways of timing kernels against each other, by the GPU's own clock, and the GPU's state in each.
+"""The regimes in which kernels are timed against each other by the GPU's own clock, and the GPU's state in each.
 
-Kernels that only move data are timed in turns. The clock of kernels that keep the tensor cores busy falls after the
-first moments, when the GPU's power limit sets it; so there are two figures:
+Kernels that only move data are timed in turns. For kernels that keep the tensor cores busy, the GPU reduces its clock
+after a short time to stay within its power limit. These kernels have two figures:
 
 - burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
 - sustained: in turns, after half a second of the same work in turns.
 
-Before short kernels, the GPU is held up while Python queues the launches; otherwise the time would be Python's.
+Before short kernels, the GPU waits while Python queues the launches. Otherwise the time would be Python's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Run = Callable[[], object]
 
 @dataclass(frozen=True)
 class After:
-    """A run that is launched after another one, which is not timed."""
+    """A run that follows another run, which is not timed."""
 
     before: Run
     run: Run
@@ -46,7 +46,7 @@ def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
 
 
 def sustained(runs: Sequence[Run]) -> list[float]:
-    """Time as `in_turns` does, for 0.7 s of work, after half a second that is not counted."""
+    """Time as `in_turns` does, for 0.7 s of work, after half a second of work that is not timed."""
     once = [statistics.median(times) for times in _queued(runs, 4, 1, is_short=True)]
     warm_up, turns = (min(MOST_TURNS, max(LEAST_TURNS, round(ms / sum(once)))) for ms in (WARM_UP_MS, SUSTAINED_MS))
     times = _queued(runs, warm_up + turns, warm_up, is_short=min(once) < SHORT_MS)
@@ -54,7 +54,7 @@ def sustained(runs: Sequence[Run]) -> list[float]:
 
 
 def burst(runs: Sequence[Run]) -> list[float]:
-    """Return the median milliseconds of the launches after a pause, of some pauses for each run."""
+    """Return the median milliseconds of the launches after a pause, over several pauses for each run."""
     import torch
 
     times: list[list[float]] = [[] for _ in runs]
@@ -67,8 +67,8 @@ def burst(runs: Sequence[Run]) -> list[float]:
 
 
 def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> list[list[float]]:
-    """Return the milliseconds of each run in each turn except the first ones, queued so that the GPU does not wait for
-    Python."""
+    """Return the milliseconds of each run in each turn except the first turns. The launches are queued, so that the GPU
+    does not wait for Python."""
     import torch
 
     events = [[[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(turns)] for _ in runs]
@@ -86,12 +86,12 @@ def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> li
 
 
 def _nothing() -> None:
-    """Do nothing before a run, the default."""
+    """Do nothing before a run, which is the default."""
 
 
 @dataclass
 class Watch:
-    """A reader of the GPU's clock, power and temperature during a block, through NVML; without NVML it reads
+    """A reader of the GPU's clock, power and temperature during a block, through NVML. Without NVML it reads
     nothing."""
 
     period_s: float = 0.02
@@ -118,12 +118,12 @@ class Watch:
 
     @property
     def power_w(self) -> float:
-        """Return the highest power; NVML's value is itself a mean over some time."""
+        """Return the highest power. NVML's value is itself a mean over some time."""
         return max(self.powers_w or [0.0])
 
     @property
     def temperature_c(self) -> float:
-        """The highest."""
+        """Return the highest temperature."""
         return max(self.temperatures_c or [0])
 
     def _sample(self) -> None:

@@ -1,9 +1,9 @@
-"""Experts in Triton: the ends of their rows are on the device, and programs stay and walk along all tiles of all
+"""The matrix products of experts in Triton. The row ends are in device memory, and each program processes tiles of all
 experts.
 
 Loads use tensor descriptors and stores use pointers, because a tile may end where the next expert's rows begin.
-Autotuning chooses the tiles for each problem. Triton needs kernels in a file; only the measurement of Triton imports
-it.
+Autotuning chooses the tiles for each problem. Triton needs kernels in a file, which only the measurement of Triton
+imports.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def boxes(arguments):
-    """Return the descriptors' boxes for the tile that is tried."""
+    """Return the boxes of the descriptors for the tile that is being tried."""
     m, n, k = (arguments[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     arguments["tokens"].block_shape, arguments["weights"].block_shape = [m, k], [n, k]
 
@@ -61,7 +61,7 @@ def experts_kernel(
 
 
 def of_experts(tokens, weights, ends):
-    """Return a function that multiplies the tokens of each expert by its weights' transpose."""
+    """Return a function that multiplies the tokens of each expert by the transpose of the expert's weights."""
     experts, n, k = weights.shape
     output = torch.empty(len(tokens), n, device=tokens.device, dtype=tokens.dtype)
     operands = [TensorDescriptor.from_tensor(operand, [1, 64]) for operand in (tokens, weights.flatten(0, 1))]

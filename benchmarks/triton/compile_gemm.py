@@ -1,7 +1,7 @@
 """Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx.gz`` without a GPU.
 
 Run it with Triton 3.9 installed: ``python benchmarks/triton/compile_gemm.py``. The benchmark of the simulator launches
-the result, because another compiler writes PTX differently.
+the result, because the PTX of this compiler differs from NVRTC's.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OPTIONS = {"num_warps": 4, "num_stages": 3}
 
 @triton.jit
 def gemm(a, b, c, rows, columns, depth, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr):
-    """Multiply a tile of `a` (rows x depth) by one of the transposed `b` (columns x depth)."""
+    """Multiply a tile of `a` (rows x depth) by a tile of the transposed `b` (columns x depth)."""
     tile, across = tl.program_id(0), tl.cdiv(columns, BLOCK_N)
     row, column = tile // across * BLOCK_M, tile % across * BLOCK_N
     sums = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)

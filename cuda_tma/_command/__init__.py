@@ -1,1 +1,1 @@
-"""The command line, and the demo: the package's functions without writing Python."""
+"""The command line and the demo, which give access to the package without Python code."""

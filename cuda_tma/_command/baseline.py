@@ -1,4 +1,4 @@
-"""``--baseline FILE``: the findings of an earlier report are known, and the command reports only new ones.
+"""The option ``--baseline FILE``: the command reports only the findings that an earlier report does not contain.
 
 A finding has a fingerprint: a hash of its kind, its kernel, and the text of its lines. Line numbers
 are not part of it, so an edit elsewhere in the file does not make a finding new.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "fingerprint", "read_baseline", "without_known"]
 
-FINGERPRINT = "cudaTma/v1"  # the key in SARIF; another number for another formula
+FINGERPRINT = "cudaTma/v1"  # the key in SARIF; a new formula needs a new number
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 
@@ -40,7 +40,7 @@ def fingerprint(launch: Launched, finding: Finding, sources: Sources) -> str:
 
 
 def _written(places: Sequence[Place], ptx_line: int, sources: Sources) -> str:
-    """Return the text of a statement with its file, or its number if its text is not available."""
+    """Return the text of a statement with its file, or its line number if its text is not available."""
     own, _ = statements(places, sources.generated)
     file, number = (own[0].file, own[0].line) if own else (str(sources.file), ptx_line)
     lines = sources.lines(file)
@@ -76,7 +76,7 @@ def _fingerprints(report: Any) -> Iterator[str]:
 
 
 def without_known(outcome: Outcome, known: frozenset[str], sources_of: Callable[[Launched], Sources]) -> Outcome:
-    """Return an outcome whose reports contain only new findings, and the number of omitted known ones."""
+    """Return an outcome whose reports contain only new findings, and the number of known findings that are omitted."""
     left_out: set[str] = set()
 
     def new(launch: Launched) -> Launched:

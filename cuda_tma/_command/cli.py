@@ -1,10 +1,10 @@
-"""``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
+"""The command ``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
 
-Exit status: 0 if the map is accepted, was decoded or drawn, or both maps or layouts are equal. 1 if a map is refused,
-by a rule or before, both differ, or a kernel has errors. 2 if the command line is wrong, the bytes are not a tensor
-map, or a file cannot be read or written. 3 if a launch could not be judged: an instruction that the simulator does not
-implement, the time limit, the memory of the process. 130 after Ctrl-C; 141 if the output is not read to its end, as
-with ``| head``.
+Exit status: 0 if the map is accepted, decoded or drawn, or if both maps or layouts are equal. 1 if a map is refused, if
+both maps or layouts differ, or if a kernel has errors. 2 if the command line is wrong, the bytes are not a tensor map,
+or a file cannot be read or written. 3 if a launch could not be checked because of an unsupported instruction, the time
+limit, or the memory of the process. 130 after Ctrl-C. 141 if no process reads the output to its end, as with ``|
+head``.
 
 With ``--json`` standard output is always JSON. A refused map is ``{"accepted": false, ...}`` with an ``error`` or
 ``violations``; misuse is ``{"error": ...}``.
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _outcome(argv: list[str]) -> int:
-    """Run the command; errors go to standard error, and with ``--json`` also to standard output."""
+    """Run the command. Errors go to standard error and, with ``--json``, also to standard output."""
     answer: dict[str, Any]
     argv, program = _divided(argv)
     try:
@@ -82,7 +82,7 @@ def _outcome(argv: list[str]) -> int:
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
     except MemoryError:
         status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
-    except TensorMapFault as fault:  # a load that should be drawn
+    except TensorMapFault as fault:  # the load that should be drawn
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
@@ -192,7 +192,7 @@ def _plot(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         return _explore(arguments)
     _check_plot(arguments)
-    if not Path(arguments.output).suffix:  # matplotlib would add one, and write another file
+    if not Path(arguments.output).suffix:  # matplotlib would add a suffix, and write another file
         raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it with .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
@@ -217,7 +217,7 @@ def _wrote(path: str, as_json: bool) -> int:
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
-    """Check the arguments that a picture needs, and the page of --html does not."""
+    """Check the arguments that a picture needs, and refuse them for the page of --html."""
     if arguments.picture not in _PICTURES:
         given = "none" if arguments.picture is None else repr(arguments.picture)
         raise Misuse(f"argument {{{','.join(_PICTURES)}}}: invalid choice: {given} (see cuda-tma plot --help)")
@@ -226,7 +226,7 @@ def _check_plot(arguments: argparse.Namespace) -> None:
 
 
 def _explore(arguments: argparse.Namespace) -> int:
-    """Write the page with the map of the arguments, if there is one."""
+    """Write the page with the map of the arguments, if they contain a map."""
     from ..plot import explorer
 
     others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
@@ -312,7 +312,7 @@ def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
 
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
-    """Refuse a map that the driver refuses, or whose bytes decode to another map: these have no picture."""
+    """Refuse a map that the driver refuses, or whose bytes decode to another map, because neither has a picture."""
     dtype_name = _dtype_name(arguments, params)
     if violations := check(params, arguments.compute_capability, dtype_name=dtype_name):
         shape = tuple(reversed(params.global_dim))
@@ -330,6 +330,6 @@ def _is_said_by(raw: bytes, params: Params) -> bool:
     found = decode(raw)
     if not isinstance(params, Im2colWideParams):
         return found == params
-    assert isinstance(found, Im2colParams)  # a wide map is decoded as this
+    assert isinstance(found, Im2colParams)  # a wide map is decoded to these parameters
     corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
     return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

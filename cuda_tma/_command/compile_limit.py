@@ -1,4 +1,4 @@
-"""The time limit of a compilation: NVRTC cannot be interrupted, so the process ends."""
+"""The time limit of a compilation. NVRTC cannot be interrupted, so the process ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["limited"]
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """End the process with a message if the block takes longer.
+    """End the process with a message if the block exceeds the time limit.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The output of commands: JSON, tables and complaints, for any kind of standard output and standard error."""
+"""The output of commands: JSON, tables and errors, for any kind of standard output and standard error."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def print_json(value: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a complaint on standard error, if it is open."""
-    if sys.stderr is None:  # closed: print would take standard output
+    """Print an error on standard error, if it is open."""
+    if sys.stderr is None:  # it is closed, and print would use standard output
         return
     try:
         print(f"cuda-tma: {printable(_cut(text))}", file=sys.stderr, flush=True)
@@ -35,20 +35,20 @@ def _cut(text: str) -> str:
 
 
 def silence(stream: TextIO | None) -> None:
-    """Discard the rest of the stream's buffer: Python flushes it on exit, and would complain."""
+    """Discard the rest of the stream's buffer, because Python flushes it at exit, and would print an error."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def escape_unprintable() -> None:
-    """Write characters that standard output's encoding lacks (in a file name, for example) as escapes."""
+    """Write characters that the encoding of standard output lacks as escapes, for example in a file name."""
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")
 
 
 def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
-    """Print pieces of text with their styles, as rich names them: in colors on a terminal if rich is installed."""
+    """Print pieces of text in their styles (names of rich), with colors on a terminal if rich is installed."""
     pieces = [(printable(text), style) for text, style in pieces]
     try:
         if sys.stdout is None or not sys.stdout.isatty():
@@ -62,10 +62,10 @@ def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
 
 
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, prose: bool = False) -> None:
-    """Print a table with rich on a terminal if it is installed and the table fits, else in plain columns.
+    """Print a table with rich if it is installed and the table fits the terminal, otherwise in plain columns.
 
     Only the last column is wrapped, between words, and only if it is `prose`: a path in pieces cannot be copied. A
-    table that does not fit is printed plainly, because a line that the terminal wraps is still whole.
+    table that does not fit has plain columns, because a user can still copy a line that the terminal wraps.
     """
     rows = list(rows)
     if not (sys.stdout is not None and sys.stdout.isatty() and _print_by_rich(title, head, rows, prose)):
@@ -73,7 +73,7 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], 
 
 
 def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], prose: bool) -> bool:
-    """Print with rich; return whether that was possible."""
+    """Print with rich, and return whether that was possible."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -84,7 +84,7 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     widths = _widths(head, rows)
     if prose:
         widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
-    if sum(widths) + 3 * len(widths) + 1 > console.width:  # a line and two spaces at each column
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # each column adds a line and two spaces
         return False
     table = Table(title=Text(title) if title else None)  # a Text is printed unchanged, including [brackets]
     for name in head:

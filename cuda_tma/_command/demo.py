@@ -1,8 +1,8 @@
-"""``cuda-tma demo``, ``make demo``: blur a picture through TMA, tile by tile, and check it against NumPy.
+"""The demo (``cuda-tma demo``, ``make demo``): it blurs a picture by TMA, tile by tile, and compares it with NumPy's.
 
-Each tile is loaded with a halo. At the border of the picture the halo extends outside the tensor, where TMA delivers
-zeros: the kernel has no special case for it. Without a GPU the simulator runs the kernel's own PTX. Without a compiler
-the emulator replaces the TMA unit, and NumPy does the rest.
+Each tile is loaded with a halo. At the border of the picture the halo extends outside the tensor. TMA delivers zeros
+there, so the kernel has no special case. Without a GPU the simulator runs the PTX of the kernel. Without a compiler the
+emulator replaces the TMA unit, and NumPy computes the blur.
 """
 
 from __future__ import annotations
@@ -78,15 +78,15 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
 }
 """
 
-TILE, HALO = 64, 4  # 4 floats are 16 bytes: the innermost coordinate must be a multiple of that
+TILE, HALO = 64, 4  # 4 floats are 16 bytes, and the innermost coordinate must be a multiple of 16 bytes
 WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256  # the 8th row of Pascal's triangle
-# The maps are defined here, and the kernel receives their types, so that the emulator has them without a compiler.
+# The maps are defined here, and the kernel receives their types, so that the emulator has the maps without a compiler.
 PICTURE, RESULT = (
     MapType(mode="tiled", tile_dim=(1, extent, extent), data_type=TensorMapDataType.FLOAT32)
     for extent in (TILE + 2 * HALO, TILE)
 )
 DEFINES = {"PICTURE": str(PICTURE), "RESULT": str(RESULT)}
-TOLERANCE = 1e-5  # of the largest value: float32 sums of 81 terms in another order
+TOLERANCE = 1e-5  # relative to the largest value, for float32 sums of 81 terms in another order
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{columns} x {rows} pixels, {counted(planes, 'plane', 'planes')}: {seconds:.2f} s in all")
     try:
         write_png(output, side_by_side(picture, blurred))
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+    except (OSError, ValueError) as error:  # ValueError occurs if the name contains a null byte
         raise Misuse(f"--output {output} cannot be written: {error}") from None
     print(f"before and after: {output}")
     verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
@@ -127,7 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _png_to_be(path: Path) -> Path:
-    """Return the path of the PNG; refuse, before the work is done, a path that cannot become one."""
+    """Return the path of the PNG. Refuse a path that cannot be written before the demo runs."""
     if path.suffix.lower() != ".png":
         raise Misuse(f"--output {path} would be a PNG, so its name must end in .png")
     if path.is_dir() or not path.parent.is_dir():
@@ -139,7 +139,7 @@ def _png_to_be(path: Path) -> Path:
 
 
 def generated_picture(size: int = 512) -> np.ndarray:
-    """Return a zone plate: rings that become finer outwards, so that a blur is obvious.
+    """Return a zone plate, whose rings become finer outwards, so that a blur is visible.
 
     >>> generated_picture(8).shape
     (1, 8, 8)
@@ -174,7 +174,7 @@ def read_picture(path: Path) -> np.ndarray:
         raise Misuse(f"{path} contains several arrays; pass one of them as a .npy")
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
         raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; pass real numbers, (rows, columns[, channels])")
-    with np.errstate(over="ignore"):  # to infinity, which is refused
+    with np.errstate(over="ignore"):  # large values become infinity, which is refused
         planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
     if not np.isfinite(planes).all():
         raise Misuse(f"{path} contains NaN, infinity, or values beyond float32; a blur would spread them")
@@ -191,7 +191,7 @@ def _decoded(path: Path) -> np.ndarray:
 
 
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return two pictures as one of 8-bit RGB, on the scale of the first."""
+    """Return two pictures side by side in 8-bit RGB, on the scale of the first picture."""
     low, high = float(before.min()), float(before.max())
     gap = np.full((before.shape[0], before.shape[1], 8), high)  # float64: high - low may be too large for float32
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
@@ -207,7 +207,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
 
     rows, columns, _ = rgb.shape
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits, RGB
-    lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))  # each line starts with its filter: 0, none
+    lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))  # each line starts with its filter, 0 (none)
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 6)) + chunk(b"IEND", b"")
     write(path, b"\x89PNG\r\n\x1a\n" + body)
 
@@ -216,7 +216,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
 
 
 def blur(window: np.ndarray) -> np.ndarray:
-    """Return the 9 x 9 binomial blur of the last two axes, HALO smaller on every side."""
+    """Return the 9 x 9 binomial blur of the last two axes, which is smaller by HALO on every side."""
     rows, columns = (extent - 2 * HALO for extent in window.shape[-2:])
     down = sum(weight * window[..., i : i + rows, :] for i, weight in enumerate(WEIGHTS))
     return sum(weight * down[..., :, i : i + columns] for i, weight in enumerate(WEIGHTS))
@@ -228,7 +228,7 @@ def with_zero_border(picture: np.ndarray) -> np.ndarray:
 
 
 def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
-    """Return the worst wrong pixel as text; empty if none is wrong."""
+    """Return a description of the most wrong pixel, or an empty string if every pixel is right."""
     error = np.abs(result - expected)
     if error.max() <= tolerance:
         return ""
@@ -244,7 +244,7 @@ def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
 
 
 def pitched(picture: np.ndarray) -> np.ndarray:
-    """Return the picture with rows padded to a multiple of 16 bytes, as strides require; the map omits the padding."""
+    """Return the picture with rows padded to a multiple of 16 bytes, as strides require. The map omits the padding."""
     columns = picture.shape[2]
     return np.pad(picture, ((0, 0), (0, 0), (0, -columns % 4)))
 
@@ -259,11 +259,11 @@ def describe(name: str, params: Any) -> None:
 
 
 def find_gpu() -> tuple[Device | None, str]:
-    """Return the current device if it has TMA, or None and the reason."""
+    """Return the current device if it supports TMA, or None and the reason."""
     try:
         device = Device()
         device.set_current()
-    except Exception as error:  # no driver, no device, or a failing device: each has its own exception
+    except Exception as error:  # a missing driver, a missing device and a failing device each have their own exception
         return None, str(error).splitlines()[0].partition(" (")[0]
     if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}; TMA needs 90 or later"
@@ -285,7 +285,7 @@ def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
 
 
 def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
-    """Return a simulated GPU and the kernel above for it."""
+    """Return a simulated GPU, and the kernel above for it."""
     from .. import simulate
 
     gpu = simulate.Device()
@@ -293,7 +293,7 @@ def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
 
 
 def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np.ndarray) -> np.ndarray:
-    """Blur with the kernel above, whose PTX runs on the simulator; the maps are made from arrays."""
+    """Blur with the kernel above, whose PTX runs on the simulator. The maps describe arrays."""
     from .. import simulate
 
     planes, rows, columns = picture.shape
@@ -336,7 +336,7 @@ def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
 
 
 def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
-    """Blur the same tiles with the emulator's load and store, and the kernel's arithmetic in NumPy."""
+    """Blur the same tiles with the emulator's load and store, and with the kernel's arithmetic in NumPy."""
     columns = picture.shape[2]
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
     source = params_of(before[:, :, :columns], PICTURE.options)
@@ -360,7 +360,7 @@ def _corners(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield the tiles, with a bar on standard error in steps of 2%; without one if that is not a terminal."""
+    """Yield the tiles, and show a progress bar on standard error in steps of 2% if that is a terminal."""
     if not sys.stderr.isatty():
         yield from tiles
         return

@@ -21,11 +21,11 @@ __all__ = ["document"]
 
 Json = dict[str, Any]
 
-_MOST = 32  # blocks and threads of a finding, of which there may be millions
+_MOST = 32  # the blocks and threads of a finding that are listed, of which there may be millions
 
 
 def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
-    """Return the document."""
+    """Return the JSON document of an outcome."""
     return {
         "launches": [_launch(launch, sources_of) for launch in outcome.launches],
         "status": status,

@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map from common forms: hex digits as various tools print them, or a file."""
+"""The 128 bytes of a tensor map from common formats: hex digits as various tools print them, or a file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ _HOW = (
     "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # of a file: far above the size of any dump of 128 bytes; one more byte is too much
+_MOST_BYTES = 1 << 16  # for a file, far above the size of any dump of 128 bytes; one more byte is too much
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# A debugger's address at the start of a line. It ends on this line: matching newlines would make time quadratic.
+# A debugger's address at the start of a line. The address is on one line, because a match across lines needs quadratic
+# time.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
 _GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the suffix letters of a C constant
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}  # by the number of words
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
 _TEXT = re.compile(r"[\s!-~]+")  # printable ASCII
-_WORD_DIGITS = (2, 8, 16)  # of words without 0x; groups of 4 are ordered bytes for xxd, and words for hexdump
+_WORD_DIGITS = (2, 8, 16)  # for words without 0x: groups of 4 are bytes in order for xxd, and words for hexdump
 _LONGEST_WORD = 16
 
 
@@ -36,9 +37,9 @@ def parse_dump(text: str) -> bytes:
     ----------
     text : str
         256 digits in a row (also in lines of more than 16 digits) or pairs of digits: bytes in the order of memory.
-        Groups of 8 or 16 digits, each with ``0x`` before it or none, or a group with ``0x`` for each word of 128 bytes:
-        little-endian words, as ``printf`` writes those of ``uint64_t opaque[16]``. They are refused if only the bytes
-        in this order are a map. Commas, brackets and a debugger's addresses may separate groups.
+        Groups of 8 or 16 digits, all with or all without ``0x``, or groups with ``0x`` for words that make 128 bytes:
+        little-endian words, as ``printf`` writes the words of ``uint64_t opaque[16]``. They are refused if only the
+        bytes in the order of the text are a map. Commas, brackets and a debugger's addresses may separate groups.
 
     Returns
     -------
@@ -68,7 +69,10 @@ def parse_dump(text: str) -> bytes:
 
 
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
-    """Convert words whose number determines their size; leading zeros may be missing, but not half of every word."""
+    """Convert prefixed words, whose number determines their size.
+
+    Leading zeros may be missing, but not half of every word.
+    """
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))
     if not size < longest <= 2 * size:
@@ -85,13 +89,13 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):  # Python's hex(" ", 8), or xxd -g 8
             raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
         return words
-    if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:  # lines, of which the last may be shorter
+    if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:  # several lines, of which the last may be shorter
         return bytes.fromhex(digits)
     raise _unreadable(f"{_count(groups)} of {min(lengths)} to {max(lengths)} digits could be bytes in order, or words")
 
 
 def _is_a_drivers(raw: bytes) -> bool:
-    """Return whether a driver may have made the map: every code in it has a meaning."""
+    """Return whether a driver may have created the map, so that every code in it has a meaning."""
     try:
         return not decode(raw).unexplained
     except TensorMapError:
@@ -107,12 +111,12 @@ def _unreadable(why: str) -> TensorMapError:
 
 
 def read_map(source: str) -> bytes:
-    """Return 128 bytes from the text of a dump, a file of bytes or of such a text, or (``-``) standard input.
+    """Return 128 bytes from the text of a dump, from a file of bytes or of such a text, or from standard input (``-``).
 
     Raises
     ------
     TensorMapError
-        If there is no map.
+        If the argument contains no map.
     OSError
         If the file cannot be read.
     """
@@ -128,14 +132,15 @@ def read_map(source: str) -> bytes:
 
 
 def _looks_like_digits(text: str) -> bool:
-    """Return whether a text is a complete or nearly complete dump, not the name of a file."""
+    """Return whether a text is a complete or nearly complete dump, and not the name of a file."""
     return len(text) >= DESCRIPTOR_BYTES // 2 and bool(_DIGITS.fullmatch(_ADDRESS.sub(" ", text)))
 
 
 def _of_data(name: str, data: bytes) -> bytes:
-    """Return the map in a file's data.
+    """Return the map in the data of a file.
 
-    A text is tried first: one of 16 short words may have 128 characters, but no map has the bytes of such a text.
+    The data is first read as text. A text of 16 short words may have 128 characters, but no map has the bytes of such a
+    text.
     """
     if len(data) > _MOST_BYTES:
         raise _no_map(name, f"more than {_MOST_BYTES}")

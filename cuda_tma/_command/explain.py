@@ -1,6 +1,6 @@
-"""``cuda-tma explain``: the meaning of an error, a map's printed fields, its 128 bytes, or an mbarrier's 64 bits.
+"""The command ``cuda-tma explain`` for an error, a map's printed fields or 128 bytes, or an mbarrier's 64 bits.
 
-Every statement has its source: a rule of the table, or the source of the row in the table of errors.
+Every statement has a source: a rule of the table, or the source in the row of the table of errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .posted import Posted, PostedMap, read_posted
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
 
 INVALID_VALUE = 1
-_MOST_BYTES = 1 << 22  # of a log
+_MOST_BYTES = 1 << 22  # the largest size of a log
 _DESCRIPTOR_ALIGNMENT = 64
 _WHERE_DESCRIPTORS_LIE = "CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"
 _FIELDS = "the table of fields"
@@ -37,14 +37,14 @@ _BARRIER_SOURCE = "the table of an mbarrier's bits: observed: driver 580, sm_90"
 
 
 class Statement(NamedTuple):
-    """One sentence, and its source."""
+    """A sentence, and its source."""
 
     text: str
     source: str
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the pasted text and explain it."""
+    """Read the pasted text, and explain it."""
     text = _given(arguments.text)
     posted = read_posted(text)
     if not any(posted):
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _given(words: list[str]) -> str:
-    """Return the text from standard input, a file, or the words themselves."""
+    """Return the text from standard input or a file, or the words of the command line."""
     if not words or words == ["-"]:
         if sys.stdin is None:
             raise Misuse("standard input is closed; pass the text or a file")
@@ -152,13 +152,13 @@ def _dtype_name(params: Params) -> str:
 
 
 def _described(posted: PostedMap) -> str:
-    """Return the map in a line, in tensor order."""
+    """Return a description of the map in one line, in tensor order."""
     params = posted.params
     parts = [_dtype_name(params), f"shape {tuple(reversed(params.global_dim))}"]
     if isinstance(params, TiledParams):
         parts.append(f"box {tuple(reversed(params.box_dim))}")
     else:
-        assert isinstance(params, Im2colParams)  # every other map is decoded as this
+        assert isinstance(params, Im2colParams)  # every other map is decoded to these parameters
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
     parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:

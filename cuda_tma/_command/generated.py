@@ -1,4 +1,4 @@
-"""C++ that a compiler generated, kept next to a report: the places of findings there name the kept file."""
+"""Copies of generated C++ next to a report, which the places of its findings name."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 __all__ = ["kept_beside"]
 
-_UNFIT = re.compile(r"[^\w.-]")  # characters that a foreign file name may have, and a kept file's does not
+_UNFIT = re.compile(r"[^\w.-]")  # characters that a name of another system may contain, and the name of a copy does not
 
 
 def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]]:
-    """Return the outcome with kept files in the places of its findings, and the text of each kept file.
+    """Return the outcome with the names of copies in the places of its findings, and the text of each copy.
 
     Parameters
     ----------
     outcome : Outcome
     report : str
-        The file of a report: the folder of the kept files has its name, followed by ``.sources``.
+        The file of a report. The folder of the copies has this name, followed by ``.sources``.
     """
     folder, kept = Path(f"{report}.sources").absolute(), dict[Path, str]()
 

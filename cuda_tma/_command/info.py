@@ -1,4 +1,4 @@
-"""The versions, driver and devices of this machine for tensor maps. Works without any of them."""
+"""The versions, driver and devices of this machine for tensor maps, which may all be missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._limits import TMA_SINCE
 __all__ = ["facts"]
 
 _PACKAGES = ("cuda-tma", "cuda-core", "cuda-bindings", "numpy", "ml_dtypes", "rich", "matplotlib", "nvidia-cuda-nvrtc")
-# entry point: (first CUDA version, purpose)
+# from an entry point to the first CUDA version that has it, and its purpose
 _OPTIONAL_FUNCTIONS = {
     "cuTensorMapEncodeTiled": (12000, "tiled and im2col maps"),
     "cuTensorMapEncodeIm2colWide": (12080, "im2col wide maps"),
@@ -27,7 +27,7 @@ def facts() -> dict[str, Any]:
     -------
     dict
         ``versions`` (None for packages that are not installed), ``include_path``, ``driver`` (with ``cuda_version``
-        and ``functions``; or with ``missing``, the reason why it is missing), and ``devices`` (a list of dicts with
+        and ``functions``; or with ``missing``, the reason of the failure), and ``devices`` (a list of dicts with
         ``name``, ``compute_capability`` and ``has_tma``).
     """
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}

@@ -1,4 +1,4 @@
-"""Settings that each form of ``cuda-tma sanitize`` has: schedules, suppressions; its exit statuses as text."""
+"""The settings that all forms of ``cuda-tma sanitize`` share: schedules, suppressions, and exit statuses as text."""
 
 from __future__ import annotations
 
@@ -75,17 +75,17 @@ def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
 
 
 def schedules_of(arguments: argparse.Namespace) -> int:
-    """Return the number of schedules of the command line (default: the usual one)."""
+    """Return the number of schedules of the command line, or the default."""
     return SCHEDULES if arguments.schedules is None else arguments.schedules
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
-    """Return the seed of random schedules of the command line (default: the usual one)."""
+    """Return the seed of random schedules of the command line, or the default."""
     return SEED if arguments.seed is None else arguments.seed
 
 
 def check_filters(arguments: argparse.Namespace, subject: str) -> None:
-    """Refuse a filter that selects nothing, and options for a single kernel."""
+    """Refuse a filter that selects no launch, and options that apply only to a single kernel."""
     unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
     if unfit or arguments.arg:
         raise Misuse(f"--{(*unfit, 'arg')[0]} is only for a single kernel, not for {subject}: leave it out")

@@ -35,16 +35,16 @@ _MAP = re.compile(r"(?P<array>.+)@(?P<box>[0-9]{1,19}(x[0-9]{1,19})*)(?P<options
 _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
-_MOST_DIGITS = 64  # of a number: no type of a kernel's parameter has more bits
+_MOST_DIGITS = 64  # the bits of a number, because no parameter of a kernel has a longer type
 _NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")  # dtypes of ml_dtypes that NumPy lacks
 _NUMBERS = "biufc"  # kinds of dtypes
 _MAP_BYTES = 128
-_SEED = 0  # of arrays of random numbers: the same in each run
+_SEED = 0  # the seed of arrays of random numbers, which are equal in each run
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """An array, and the options of a tensor map of it."""
+    """An array, and the options of its tensor map."""
 
     array: np.ndarray
     options: dict[str, Any]
@@ -106,13 +106,13 @@ def _array(text: str) -> np.ndarray:
 
 
 def _loaded(path: str) -> np.ndarray:
-    """Return the numbers of a .npy file; NumPy keeps those of ml_dtypes as bytes without a name (V)."""
+    """Return the numbers of a .npy file. NumPy stores the dtypes of ml_dtypes as bytes without a name (V)."""
     try:
         with opened(path) as file:
             found = np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # for a broken file, NumPy raises ValueError, EOFError, TokenError and others
+    except Exception as error:  # for a damaged file, NumPy raises ValueError, EOFError, TokenError and others
         raise ValueError(f"not an array: {error}") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
         raise ValueError("not an array of numbers")
@@ -141,7 +141,7 @@ def _dtype(name: str) -> np.dtype:
 
 
 def _dtype_of_ml_dtypes(name: str) -> np.dtype:
-    """Return bfloat16 or a similar dtype; NumPy has them by name as soon as the package is imported."""
+    """Return bfloat16 or a similar dtype. NumPy has these names after an import of ml_dtypes."""
     try:
         import ml_dtypes
     except ImportError:
@@ -156,7 +156,7 @@ def _dtype_of_ml_dtypes(name: str) -> np.dtype:
 
 
 def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
-    """Return the arrays among arguments, by number."""
+    """Return the arrays among the arguments by their index."""
     plain = (each.array if isinstance(each, Mapped) else each for each in given)
     return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
 
@@ -169,7 +169,7 @@ def launched(
     trace: bool = False,
     before: Callable[[Config, list[Any]], None] = lambda config, given: None,
 ) -> Report:
-    """Run the kernel with the configuration and arguments of the command line, after a call of `before` with these."""
+    """Run the kernel with the configuration and arguments of the command line. Before that, call `before` with them."""
     from ..simulate import Config, UnsupportedInstruction
 
     try:
@@ -188,7 +188,7 @@ def launched(
 
 
 def _as_numbers(kernel: Kernel, given: list[Any]) -> list[Any]:
-    """Convert integers of the command line to the type of their parameter: a text has no type."""
+    """Convert integers of the command line to the types of their parameters, because text has no type."""
     types = [*(parameter.type for parameter in kernel.parameters), *[None] * len(given)]
     return [_as_number(of_type, each) for of_type, each in zip(types, given, strict=False)]
 

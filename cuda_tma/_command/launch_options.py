@@ -1,4 +1,4 @@
-"""The options of ``cuda-tma run`` and ``cuda-tma sanitize``: a kernel and its launch, or a program."""
+"""The options of ``cuda-tma run`` and ``cuda-tma sanitize``, for a kernel and its launch, or for a program."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .options import capability, integer, sizes
 
 __all__ = ["add_capability", "add_launch", "add_sanitize"]
 
-_MOST_STEPS = 4_000_000  # of Device.launch, which the other commands do not import
+_MOST_STEPS = 4_000_000  # the values of Device.launch, which the other commands do not import
 _USAGE = """cuda-tma sanitize [options] -- COMMAND...
        cuda-tma sanitize [options] LAUNCHES
        cuda-tma sanitize [options] FILE --kernel NAME --grid 4x1x1 --block 4x1x1 [--arg VALUE ...]"""
 
 
 def add_capability(command: Any, default: str, text: str) -> None:
-    """Add the option of a device's compute capability."""
+    """Add the option for the compute capability of the device."""
     command.add_argument(
         "--compute-capability",
         type=capability,
@@ -40,7 +40,7 @@ def add_launch(command: argparse.ArgumentParser) -> None:
 
 
 def add_configuration(command: Any, *, required: bool) -> None:
-    """Add the options of a configuration, of arguments, and of the compiler."""
+    """Add the options for a configuration, for arguments, and for the compiler."""
     for name, text in (
         ("grid", "number of CTAs, x first; of clusters, if --cluster is given"),
         ("block", "threads of a CTA, x first"),

@@ -51,9 +51,9 @@ def given_map(arguments: argparse.Namespace) -> Params:
     Raises
     ------
     Misuse
-        If the arguments contain no map, or options of another one, or the bytes are not a map.
+        If the arguments contain no map, if they contain options of another mode, or if the bytes are not a map.
     TensorMapError
-        If no map can be made of the tensor and the options.
+        If no map of the tensor can have these options.
     """
     given = {name: value for name in _BY_NAME if (value := getattr(arguments, name)) is not None}
     if arguments.map is not None:
@@ -78,7 +78,7 @@ def _decoded(source: str) -> Params:
 
 
 def _mode(given: dict[str, Any]) -> str:
-    """Return the mode of the options; refuse missing options, and options of another mode."""
+    """Return the mode of the options. Refuse missing options, and options of another mode."""
     mark = next((mark for mark in _MARKS if mark in given), None)
     if mark is None:
         raise Misuse(
@@ -108,7 +108,7 @@ def _options(mode: str, given: dict[str, Any]) -> Any:
     common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
-    except TypeError as error:  # Convolution's, for arguments that do not fit each other
+    except TypeError as error:  # errors of Convolution, if the arguments do not fit each other
         raise Misuse(str(error)) from None
 
 
@@ -136,7 +136,7 @@ def _convolution(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2c
 
 
 def _for_each(values: Any, dimensions: int) -> Any:
-    """Return one value for each spatial dimension; a single value that is not a name applies to all."""
+    """Return one value for each spatial dimension. A single value that is not a name applies to all of them."""
     return values * dimensions if len(values) == 1 else values
 
 

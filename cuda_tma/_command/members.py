@@ -15,7 +15,7 @@ ENUMS: dict[str, Any] = {name: type_ for name, type_ in _TYPES.items() if issubc
 
 
 def word_of(parameter: str, value: int) -> str:
-    """Return the short name of a value; empty for a value without a name.
+    """Return the short name of a value, or an empty string for a value without a name.
 
     >>> word_of("swizzle", 3), word_of("swizzle", 9)
     ('128B', '')

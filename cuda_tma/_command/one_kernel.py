@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize kernel.cu --kernel NAME``: one launch of one kernel of C++ or PTX."""
+"""The command ``cuda-tma sanitize kernel.cu --kernel NAME`` for one launch of one kernel of C++ or PTX."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line's options for a map made from a tensor: a table with a reader for each value."""
+"""The options of the command line for a map of a tensor: a table with a reader for each value."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
-_INTEGER = r"[+-]?[0-9]{1,25}"  # more than 64 bits, but fewer digits than int() refuses
+_INTEGER = r"[+-]?[0-9]{1,25}"  # this has more than 64 bits, but fewer digits than int() refuses
 
 
-# --- readers of values: argparse prints the option's name and the text of an ArgumentTypeError ---
+# --- readers of values: argparse prints the option's name, and the text of an ArgumentTypeError ---
 
 
 def sizes(text: str) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def _padding(text: str) -> str | tuple[Any, ...]:
 
 
 def _told(parse: Callable[..., Any], *arguments: str) -> Callable[[str], Any]:
-    """Return a reader that reports the message of `parse`."""
+    """Return a reader that turns errors of `parse` into an ArgumentTypeError with the same text."""
 
     def read(text: str) -> Any:
         try:

@@ -1,4 +1,4 @@
-"""The outcome of ``cuda-tma sanitize``: its launches, its exit status, and the line that counts them."""
+"""The outcome of ``cuda-tma sanitize``: its launches, its exit status, and the line that counts the launches."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class Outcome:
     ----------
     launches : tuple of Launched
     program_status : int or None
-        The exit status of the program; None if there was none.
+        The exit status of the program, or None without a program.
     suppressions : tuple of Suppression
     notes : tuple of str
     lost : int
-        Launches whose reports could not be written down.
+        The number of launches whose reports could not be written.
     lost_errors : int
-        The number of these with an error.
+        The number of lost launches with an error.
     cause : str
         The reason of the loss.
     seconds : float
     known : int
-        Findings that are left out because an earlier report has them.
+        The number of findings that are omitted because an earlier report contains them.
     tables : tuple of GpuTable
         The kernels that the program launched on a GPU.
     """
@@ -54,27 +54,27 @@ class Outcome:
 
     @property
     def judged(self) -> list[Launched]:
-        """The launches that have a report."""
+        """Return the launches that have a report."""
         return [launch for launch in self.launches if launch.report is not None]
 
     @property
     def judged_launches(self) -> list[Launched]:
-        """The judged launches of kernels: findings of the program's own calls have no configuration."""
+        """Return the checked launches of kernels. Findings of the program's own calls have no configuration."""
         return [launch for launch in self.judged if launch.config is not None]
 
     @property
     def skipped(self) -> list[Launched]:
-        """The launches that could not be judged."""
+        """Return the launches that could not be checked."""
         return [launch for launch in self.launches if launch.skipped]
 
     @property
     def unfinished(self) -> list[Launched]:
-        """The launches that reached the time limit."""
+        """Return the launches that reached the time limit."""
         return [launch for launch in self.launches if launch.report is not None and launch.report.unfinished]
 
     @property
     def left_out(self) -> list[Launched]:
-        """The launches that a filter left out."""
+        """Return the launches that a filter excludes."""
         return [launch for launch in self.launches if launch.report is None and not launch.skipped]
 
     def count(self, severity: str) -> int:
@@ -108,7 +108,7 @@ def causes(outcome: Outcome) -> list[Cause]:
 
 
 def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
-    """Return 1 after an error; else 3 if a verdict is missing; else the status of the program."""
+    """Return 1 after an error, 3 if a launch could not be checked, and otherwise the exit status of the program."""
     reports = [launch.report for launch in outcome.judged if launch.report is not None]
     if outcome.lost_errors or any(report.errors for report in reports):
         return REFUSED
@@ -118,13 +118,13 @@ def exit_status(outcome: Outcome, require_judged: bool = False) -> int:
 
 
 def coverage(outcome: Outcome) -> str:
-    """Return the line that counts launches: judged, skipped and why, left out; schedules; seconds."""
+    """Return the line with the numbers of launches (checked, skipped, excluded), of schedules and of seconds."""
     judged = outcome.judged_launches
     tried = max((max(len(launch.report.schedules), 1) for launch in judged if launch.report is not None), default=0)
     parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
-    if judged or errors:  # without a launch that was judged, "no errors" would read as a verdict
+    if judged or errors:  # if no launch was checked, "no errors" would be misleading
         parts.append(counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{outcome.known} known from the baseline"] * bool(outcome.known)
@@ -146,6 +146,6 @@ def _reasons(skipped: Sequence[Launched]) -> str:
 
 
 def unused(outcome: Outcome) -> list[Suppression]:
-    """Return the suppressions that cover nothing in any launch."""
+    """Return the suppressions that match no finding in any launch."""
     hidden = [finding for launch in outcome.judged if launch.report is not None for finding in launch.report.suppressed]
     return [each for each in outcome.suppressions if not any(each.covers(finding) for finding in hidden)]

@@ -23,7 +23,7 @@ _MOST_ROWS = 500
 
 
 def page(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> str:
-    """Return the page; it has no script and uses no network."""
+    """Return the page, which has no script and uses no network."""
     from .._show import pages, svg, timeline_svg
     from .page_timelines import timelines
 
@@ -103,7 +103,7 @@ def _launch(launch: Launched, number: int) -> str:
 
 
 def _launches(outcome: Outcome) -> Iterator[str]:
-    """Yield a table in which launches that differ only in their time are one row."""
+    """Yield a table in which launches that differ only in their time share a row."""
     rows: dict[tuple[str, ...], list[Launched]] = {}
     for launch in outcome.launches:
         rows.setdefault(_row(launch), []).append(launch)

@@ -1,4 +1,4 @@
-"""The source lines of a finding on a page: for each file the lines around all its places, marked and labeled."""
+"""The source lines of a finding on a page: in each file, the lines around its places, with marks and labels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["excerpts", "plain"]
 
-_CONTEXT = 2  # lines before and after a marked one
+_CONTEXT = 2  # the number of lines before and after a marked line
 _MOST_COLUMNS = 200
 
 
 class _Mark(NamedTuple):
-    """A line of a file, and its part in the finding; the finding's own statement has no label."""
+    """A line of a file, and its part in the finding. The finding's own statement has no label."""
 
     file: str
     line: int
@@ -29,12 +29,12 @@ class _Mark(NamedTuple):
 
 
 def plain(words: str) -> str:
-    """Escape a foreign text for HTML, and for the page, whose parts have names in braces."""
+    """Escape text for HTML, and for the templates of the page, in which braces have a meaning."""
     return escape(printable(words)).replace("{{", "&#123;&#123;")
 
 
 def excerpts(finding: Finding, sources: Sources) -> Iterator[str]:
-    """Yield a figure for each file that the finding names, its own statement first."""
+    """Yield a figure for each file that the finding names. The file of its own statement is first."""
     marks = [*_marks("", finding.source, finding.ptx_line, sources)]
     marks += _marks("the other access", finding.other, finding.other_ptx_line, sources)
     for words, places in finding.related:
@@ -66,7 +66,7 @@ def _figure(file: str, marks: Sequence[_Mark], lines: Sequence[str]) -> Iterator
 
 
 def _rows(marks: Sequence[_Mark], lines: Sequence[str]) -> Iterator[str]:
-    """Yield the lines around the marks, with a gap where lines are left out."""
+    """Yield the lines around the marks, with a gap in place of omitted lines."""
     chosen = sorted(
         {
             number

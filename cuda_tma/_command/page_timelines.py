@@ -1,4 +1,4 @@
-"""The timelines of a page: a launch with findings runs again, traced, under a schedule that has the finding."""
+"""The timelines of a page: a launch with findings runs again with a trace, under a schedule that has the finding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDTH = 1100
 
 
 def timelines(causes: Sequence[Cause]) -> dict[int, str]:
-    """Return a picture for each cause that has one, by its number."""
+    """Return a picture for each cause that has one, by the number of the cause."""
     launches: dict[int, list[int]] = {}
     for number, cause in enumerate(causes):
         if cause.launch.recorded is not None:
@@ -32,7 +32,7 @@ def timelines(causes: Sequence[Cause]) -> dict[int, str]:
 
 
 def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int, str]]:
-    """Run the launch under one schedule after the other, until each cause has occurred."""
+    """Run the launch under one schedule after another, until each cause has occurred."""
     left = dict(causes)
     for findings, timeline in _traced(launch):
         seen = {_key(finding): finding for finding in findings}
@@ -45,7 +45,7 @@ def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int
 
 
 def _key(finding: Finding) -> object:
-    """Return a key that the same finding has in another run of the launch; its files may have other names there."""
+    """Return a key that the finding also has in another run of the launch, in which its files may have other names."""
     return finding.kind, finding.severity, finding.ptx_line, finding.other_ptx_line
 
 
@@ -73,6 +73,6 @@ def _picture(timeline: Timeline, finding: Finding) -> str:
 
 
 def _sources(finding: Finding) -> Iterator[str]:
-    """Yield the statements of a finding, as spans of a timeline name them."""
+    """Yield the statements of a finding, in the form in which the spans of a timeline name them."""
     for places in (finding.source, finding.other, *(places for _, places in finding.related)):
         yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

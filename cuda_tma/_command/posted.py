@@ -1,4 +1,4 @@
-"""Pasted texts: CUDA errors, tensor maps as fields or bytes, and mbarriers, in the midst of other text.
+"""The parser of pasted texts, which finds CUDA errors, tensor maps as fields or bytes, and mbarriers in other text.
 
 Fields are read in the formats of CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer
 (``tileShapes: 64 16 1 1``), DeepGEMM (``Making TMA desc: ...``) and our own ``repr``, and under the driver's names.
@@ -31,15 +31,15 @@ class PostedMap(NamedTuple):
     Attributes
     ----------
     params : Params
-        Its parameters.
+        The parameters of the map.
     error : CudaError or None
         The error of its creation, according to the text.
     assumed : tuple of str
-        Parameters that the text does not have.
+        The parameters that the text does not contain.
     descriptor_address : int or None
-        The address for its 128 bytes.
+        The address of its 128 bytes.
     times : int
-        The number of times that it occurs in the text.
+        The number of occurrences in the text.
     """
 
     params: Params
@@ -50,7 +50,10 @@ class PostedMap(NamedTuple):
 
 
 class Posted(NamedTuple):
-    """The content of a text; `unread` explains each apparent map that is not one, `barriers` has words of mbarriers."""
+    """The content of a text.
+
+    `unread` explains text that only resembles a map, and `barriers` contains words of mbarriers.
+    """
 
     errors: tuple[CudaError, ...]
     maps: tuple[PostedMap, ...]
@@ -63,7 +66,7 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = (  # also of other programs, in other languages
+_BEFORE_A_NUMBER = (  # patterns that also match errors of other programs, in other languages
     r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
     r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
     r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
@@ -80,12 +83,12 @@ _ABOUT_CUDA = re.compile(
 )
 _OF_A_BUILD = re.compile(
     r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
-)  # whose numbers are its own errors: Error 1
-_NEAR = 400  # characters of a line that are searched: a line may be a whole log
+)  # tools whose numbers are their own errors, such as Error 1
+_NEAR = 400  # the number of characters of a line that are searched, because a line may be a whole log
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
-    """Yield each error with its place; an error that one line names in several ways, once."""
+    """Yield each error with its place. An error that one line names in several ways occurs once."""
     last: tuple[int, CudaError] | None = None
     for found in _ERROR.finditer(text):
         begin, end = found.span()
@@ -133,13 +136,13 @@ _DEEP_GEMM = re.compile(
     r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
     r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")  # int() refuses 5,000 digits
 )
-_ERROR_FIRST = ("tmaFormat",)  # formats whose error precedes the fields; in others it follows them
+_ERROR_FIRST = ("tmaFormat",)  # formats in which the error precedes the fields; in other formats it follows them
 _NEEDED = ("global_dim", "box_dim", "global_strides")
 
 
 @dataclass
 class _Dump:
-    """The fields of one map, while they are read."""
+    """The fields of one map during the search."""
 
     values: dict[str, Any] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
@@ -157,7 +160,7 @@ class _Dump:
 
 
 def _value(name: str, text: str) -> Any:
-    """Return a tuple of integers, an integer, or an enum's value by its name; None for any other text."""
+    """Return a tuple of integers, an integer, or the value of an enum's name. Return None for any other text."""
     if re.fullmatch(r"[A-Z][\w.]+", text):
         enum = ENUMS.get(name)
         try:
@@ -172,7 +175,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _dumps(text: str, errors: Iterable[tuple[int, CudaError]]) -> list[_Dump]:
-    """Return the fields of each map in the order of the text; a repeated field begins the next map."""
+    """Return the fields of each map in the order of the text. A repeated field begins the next map."""
     events: list[tuple[int, Any]] = [(found.start(), found) for found in _FIELD.finditer(text)]
     events += errors
     dumps = [_Dump()]
@@ -212,7 +215,7 @@ def _from_fields(dump: _Dump) -> PostedMap:
 
 
 def _strides(values: dict[str, Any], rank: int, key: str) -> tuple[int, ...]:
-    """Return the driver's strides; CUTLASS also prints the innermost one, an element's bytes."""
+    """Return the driver's strides. CUTLASS also prints the innermost stride, which is the size of an element."""
     strides: tuple[int, ...] = values["global_strides"]
     element_bytes = element_bits(values["data_type"]) // 8 if values["data_type"] in range(16) else 0
     has_innermost = key == "globalStrides" and len(strides) >= rank and strides[:1] == (element_bytes,)
@@ -244,7 +247,7 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
-_AROUND = re.compile(  # printed by tools next to digits: an address of gdb or xxd, an index; C's prefix of a byte
+_AROUND = re.compile(  # these appear next to digits: an address of gdb or xxd, an index, or C's prefix of a byte
     r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
 )
 _LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and their text
@@ -256,7 +259,7 @@ _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
 
 def _bytes_of(text: str) -> Iterator[bytes]:
-    """Yield each 128 bytes: as Python writes them, as decimal words in a list, or as hex digits."""
+    """Yield each group of 128 bytes: a bytes literal of Python, decimal words in a list, or hex digits."""
     readers: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
         (_LITERAL, _literal),
         (_NUMBER_LIST, _decimal),
@@ -273,7 +276,7 @@ def _bytes_of(text: str) -> Iterator[bytes]:
 
 
 def _without_addresses(text: str) -> str:
-    """Return only the digits of a dump, with lines of bytes unchanged."""
+    """Return the digits of a dump without addresses, and lines of bytes unchanged."""
     text = _LINE_OF_A_DUMP.sub(lambda found: re.sub(r"\s", "", found["bytes"]), text)
     return _AROUND.sub(lambda found: " " * (found[0] != "\\x"), text)
 
@@ -307,13 +310,13 @@ def _hexadecimal(text: str) -> bytes | None:
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
-    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger prints it
+    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger prints the value
     re.I,
 )
 
 
 def _barriers(text: str) -> Iterator[int]:
-    """Yield the 64 bits of each mbarrier, after its name or by themselves; an address has fewer digits."""
+    """Yield the 64 bits of each mbarrier, after its name or alone. An address has fewer digits."""
     for found in _BARRIER.finditer(text):
         yield int(found["word"] or found["later"] or found["alone"], 16)
 
@@ -322,7 +325,7 @@ def _barriers(text: str) -> Iterator[int]:
 
 
 def read_posted(text: str) -> Posted:
-    """Return the errors and the tensor maps of a text, each once, in its order.
+    """Return the errors and the tensor maps of a text, each once, in the order of the text.
 
     Examples
     --------
@@ -351,7 +354,7 @@ def read_posted(text: str) -> Posted:
 
 
 def _counted(maps: list[PostedMap]) -> tuple[PostedMap, ...]:
-    """Merge equal maps; the address of their bytes does not distinguish them."""
+    """Merge equal maps, even if the addresses of their bytes differ."""
     counts: dict[Any, PostedMap] = {}
     for each in maps:
         key = replace(each.params, global_address=0), each.params.global_address % 128, each.error

@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize -- COMMAND``: run a program, and judge every launch of its processes."""
+"""The command ``cuda-tma sanitize -- COMMAND``, which runs a program and checks every launch of its processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = ["judge_program", "show_launches", "sources_of"]
 def judge_program(
     arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
-    """Run the program to its end, and read the journals of its processes, whose folder lasts as long as `stack`."""
+    """Run the program to its end, and read its processes' journals from a folder that exists until `stack` closes."""
     from .._intercept.program import argv_of, run_program, session_folder
 
     options = _options(arguments)
@@ -62,7 +62,7 @@ def judge_program(
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """Return the settings of the session; making a device of them checks them."""
+    """Return the settings of the session. The function makes a device with them, which checks them."""
     from .._intercept.options import Options
     from ..simulate import Device
 
@@ -110,11 +110,11 @@ def sources_of(launch: Launched) -> Sources:
     return Sources(Path(launch.ptx_file), folders, launch.sources, launch.generated)
 
 
-# ---- for people ----
+# ---- text for users ----
 
 
 def show_launches(outcome: Outcome) -> None:
-    """Print each cause once, with the first launch in which it was found; then notes, and the coverage."""
+    """Print each cause once, with the first launch that has it, and then the notes and the coverage."""
     print_styled(_styled(outcome))
     for text in (*outcome.notes, *_without_lines(outcome)):
         complain(f"note: {text}")

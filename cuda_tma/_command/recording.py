@@ -1,4 +1,4 @@
-"""``cuda-tma sanitize LAUNCHES``: launches that ``--record`` wrote, judged again."""
+"""The command ``cuda-tma sanitize LAUNCHES``, which checks launches of ``--record`` again."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def judge_recording(
 
 
 def _settings(arguments: argparse.Namespace, recording: Recording) -> dict[str, Any]:
-    """Return the settings of the command line, or else those of the file."""
+    """Return the settings of the command line, or otherwise those of the file."""
     from ..simulate import Device
 
     recorded = recording.settings

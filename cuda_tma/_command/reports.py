@@ -27,7 +27,7 @@ __all__ = ["check_outputs", "write_failure", "write_outputs"]
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse, before a long run, a file that cannot be written or that this command reads, links resolved."""
+    """Refuse, before a long run, an output file that cannot be written, or that is an input of this command."""
     for option in ("json", "sarif", "html", "record"):
         path = getattr(arguments, option)
         if not path or path == STANDARD_OUTPUT:
@@ -47,7 +47,7 @@ def write_outputs(
     Raises
     ------
     Misuse
-        If one cannot be written.
+        If a file cannot be written.
     """
     files = [each for each in (arguments.html, arguments.json, arguments.sarif) if each not in (None, STANDARD_OUTPUT)]
     if files:
@@ -73,7 +73,7 @@ def _write_beside(path: Path, text: str) -> None:
 
 
 def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:
-    """Write that a run reached no verdict."""
+    """Write that a run has no result."""
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
 

@@ -1,4 +1,4 @@
-"""``cuda-tma run``: a kernel of C++ or PTX on the simulator, and its arrays after the launch."""
+"""The command ``cuda-tma run``: it runs a kernel of C++ or PTX on the simulator, and prints its arrays."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:
 
 
 def _check_timeline(name: str | None) -> None:
-    """Refuse another format before anything runs."""
+    """Refuse an unknown format before the kernel runs."""
     if name is not None and Path(name).suffix not in (".svg", ".html"):
         raise Misuse(f"--timeline {name}: a timeline is written as .svg or as .html; end the name so")
 

@@ -25,12 +25,12 @@ Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _ROOT = "SRCROOT"  # the base of relative URIs: the working directory
-_MOST = 32  # blocks and threads that are named; there may be millions
+_MOST = 32  # the number of blocks and threads that are named, of which there may be millions
 _LEVELS = {"error": "error", "advice": "note"}
 
 
 def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
-    """Return the log of a run: a cause in several launches of a kernel is one result.
+    """Return the log of a run, in which a cause in several launches of a kernel is one result.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
     status : int
         The exit status.
     sources_of : callable
-        Returns the files whose lines may be shown for a launch.
+        A function that returns the files whose lines may be shown for a launch.
     """
     kernels = {launch.kernel: launch.plain_kernel for launch in outcome.judged}
     results: dict[object, Json] = {}
@@ -64,13 +64,13 @@ def _results(
         made["partialFingerprints"] = {FINGERPRINT: fingerprint(launch, finding, sources)}
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
-            accepted = {"kind": "external", "justification": reason}  # accepted, if no status is present
+            accepted = {"kind": "external", "justification": reason}  # the key is accepted if no status is present
             made["suppressions"] = [accepted]
         yield cause_of(launch, finding), made
 
 
 def failure(message: str, status: int) -> Json:
-    """Return the log of a run without a verdict, so that it is not taken for one without findings."""
+    """Return the log of a run without a result, which differs from a run without findings."""
     notes = [{"level": "error", "message": {"text": message}}]
     return _log({"executionSuccessful": False, "exitCode": status, "toolExecutionNotifications": notes}, [], [])
 
@@ -117,7 +117,7 @@ def _sentence(text: str) -> str:
 
 
 def _invocation(outcome: Outcome, status: int) -> Json:
-    """Return the exit status, the launches that were not judged, and the unused suppressions."""
+    """Return the exit status, the launches that were not checked, and the unused suppressions."""
     texts = [f"{launch.kernel} was not judged: {launch.skipped}" for launch in outcome.skipped]
     texts += [f"{launch.kernel}: {launch.report.unfinished}" for launch in outcome.unfinished if launch.report]
     texts += [f"{outcome.lost} launches are lost: {outcome.cause}"] * bool(outcome.lost)
@@ -201,7 +201,7 @@ class _Result:
             return {"physicalLocation": _physical(own[0], self._sources)}
         file = self._sources.file
         where: Json = {"artifactLocation": _artifact(str(file))}
-        if ptx_line and file.suffix == ".ptx":  # NVRTC's PTX is in no file
+        if ptx_line and file.suffix == ".ptx":  # the PTX of NVRTC is in no file
             where["region"] = {"startLine": ptx_line}
         return {"physicalLocation": where}
 
@@ -219,7 +219,7 @@ def _physical(place: Place, sources: Sources) -> Json:
 
 
 def _artifact(file: str) -> Json:
-    """Return a URI relative to the working directory if the file is below it, and thus the same on every machine."""
+    """Return the URI of a file. Below the working directory it is relative, so that it is equal on every machine."""
     from urllib.parse import quote
 
     path = absolute(file)

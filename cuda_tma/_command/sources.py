@@ -1,8 +1,8 @@
 """The files that an excerpt may show.
 
-A ``.file`` directive of PTX and a ``#line`` of C++ can name any file. The lines of a named file appear on a terminal
-and in a log that is uploaded. Therefore the command opens such a file only if the user named it, its folder or a
-parent.
+A ``.file`` directive of PTX and a ``#line`` of C++ can name any file, and its lines would appear on a terminal and in
+uploaded logs. The command therefore opens only files that the user has named, or that are in a folder that the user has
+named.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Sources:
     file : Path
         The kernel's C++ or PTX.
     folders : sequence of str, optional
-        Folders of headers that the user named.
+        The folders of headers in the command line.
     texts : mapping of str to str, optional
-        Files that need not exist on disk, by name.
+        The texts of files that may not exist on disk, by name.
     generated : collection of str, optional
-        The names of the files that a compiler wrote.
+        The names of the files that a compiler generated.
 
     Attributes
     ----------
@@ -56,9 +56,10 @@ class Sources:
         self.lines = lru_cache(maxsize=_KEPT_FILES)(self._lines)
 
     def _lines(self, name: str) -> tuple[str, ...]:
-        """Return the lines of a small regular file that the user named, links resolved; none of any other file.
+        """Return the lines of a small regular file if they may be shown, otherwise no lines.
 
-        The file must be in the kernel's folder, below the working directory, or below a folder of headers.
+        After links are resolved, the file must be in the kernel's folder, below the working directory, or below a
+        folder of headers.
         """
         if name in self._texts:
             return _lines_of(self._texts[name])
@@ -92,7 +93,7 @@ def _working_directory() -> Iterator[str]:
 
 
 def _small_file(path: str, most_bytes: int) -> bytes:
-    """Return the content of a regular file; open a pipe without waiting for its writer, and do not read it."""
+    """Return the content of a regular file. Open a pipe without a wait for its writer, and do not read it."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):

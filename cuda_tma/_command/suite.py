@@ -1,4 +1,4 @@
-"""``pytest --cuda-tma``: a session in the process of a suite, whose errors fail the test that launched the kernel."""
+"""The plugin ``pytest --cuda-tma``: a session in the process of a suite, whose errors fail the launching test."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from .reports import check_outputs, write_outputs
 
 __all__ = ["Suite"]
 
-_OUTPUT = "cuda_tma"  # of a process of pytest-xdist
+_OUTPUT = "cuda_tma"  # the attribute of a process of pytest-xdist
 _SECTION = "kernels on the simulated GPU"
 
 
 class Suite:
-    """The plugin: it receives the launches of this process, and judges each phase of a test.
+    """The plugin of pytest. It receives the launches of this process, and checks each phase of a test.
 
     Parameters
     ----------
     options : namespace
-        pytest's options.
+        The options of pytest.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class Suite:
         self._launches: list[Launched] = []
         self._notes: dict[str, None] = {}
         self._begun = time.perf_counter()
-        self._expected: dict[str, bool] = {}  # kinds that the running test must have, and whether it has them
+        self._expected: dict[str, bool] = {}  # the kinds that the running test must have, and whether it has them
         try:
             self._options, self._arguments = _options(options)
             check_outputs(self._arguments)
@@ -59,7 +59,7 @@ class Suite:
             raise pytest.UsageError(f"--cuda-tma: {error}") from None
 
     def _begin(self) -> None:
-        """Begin a session, or join the one of ``cuda-tma sanitize`` that runs the suite."""
+        """Begin a session, or use the session of ``cuda-tma sanitize`` that runs the suite."""
         known = current()
         if known is None:
             begin(self._options, self)
@@ -73,11 +73,11 @@ class Suite:
         """Receive a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Keep a launch."""
+        """Store a launch."""
         self._launches.append(launch)
 
     def noted(self, text: str) -> None:
-        """Keep a note."""
+        """Store a note."""
         self._notes[text] = None
 
     # ---- tests ----
@@ -90,13 +90,13 @@ class Suite:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Judge the launches of fixtures."""
+        """Check the launches of fixtures."""
         with self._judging(item, "setup"):
             return (yield)
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Judge the launches of the test itself, and what it expects."""
+        """Check the launches of the test itself, and the errors that its marks expect."""
         with self._judging(item, "call"):
             result = yield
         if missing := [kind for kind, is_found in self._expected.items() if not is_found]:
@@ -105,13 +105,13 @@ class Suite:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Judge the launches of the ends of fixtures."""
+        """Check the launches of the teardown of fixtures."""
         with self._judging(item, "teardown"):
             return (yield)
 
     @contextmanager
     def _judging(self, item: pytest.Item, phase: str) -> Iterator[None]:
-        """Fail a phase that passed if its kernels have errors; if it fails, add their errors as possible reasons."""
+        """Fail a phase that passed if its kernels have errors. If it failed, add their errors as possible reasons."""
         before = len(self._launches)
         try:
             yield
@@ -137,14 +137,14 @@ class Suite:
     # ---- the end ----
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Hand the launches of a process of pytest-xdist to the process that started it."""
+        """Send the launches of a process of pytest-xdist to the process that started it."""
         if hasattr(session.config, "workeroutput"):
             launches = [{**values_of_launched(each), "sources": dict(each.sources)} for each in self._launches]
             session.config.workeroutput[_OUTPUT] = json.dumps([launches, [*self._notes]])
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Take the launches of a process of pytest-xdist over."""
+        """Add the launches of a process of pytest-xdist to this session."""
         launches, notes = json.loads(getattr(node, "workeroutput", {}).get(_OUTPUT, "[[], []]"))
         for values in launches:
             texts = {text: text for text in values["sources"].values()}
@@ -175,17 +175,17 @@ class _Both:
         self._sinks = first, second
 
     def begun(self, launch: Launched) -> None:
-        """Hand the event to both."""
+        """Pass the event to both."""
         for sink in self._sinks:
             sink.begun(launch)
 
     def ended(self, launch: Launched) -> None:
-        """Hand the event to both."""
+        """Pass the event to both."""
         for sink in self._sinks:
             sink.ended(launch)
 
     def noted(self, text: str) -> None:
-        """Hand the event to both."""
+        """Pass the event to both."""
         for sink in self._sinks:
             sink.noted(text)
 

@@ -1,4 +1,4 @@
-"""Pages whose blocks run when the site is built: one that prints something else than the page shows is a warning."""
+"""Pages whose blocks run when the site is built. The build warns if the output differs from the page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMED = re.compile(r"^```([\w+-]+) ([\w.-]+\.\w+)$", re.MULTILINE)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("source-read", _read)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

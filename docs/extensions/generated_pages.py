@@ -1,4 +1,4 @@
-"""Pages that are made when the site is built: of each header, and of each error of the driver."""
+"""Pages that are generated when the site is built: a page for each header, and for each error of the driver."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PAGES = {"headers": header_pages, "errors": error_pages}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("builder-inited", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _write(app: Sphinx) -> None:
-    """An unchanged file stays untouched, so that its page is not read again."""
+    """Write the page. A page without a change is not written, so that Sphinx does not read it again."""
     for folder, pages in PAGES.items():
         made, place = pages(), Path(app.srcdir) / folder
         place.mkdir(exist_ok=True)

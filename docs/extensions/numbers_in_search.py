@@ -1,4 +1,5 @@
-"""A search that finds numbers: people look for "715". Sphinx leaves words of digits out, of index and queries."""
+"""An index and a search that include numbers such as "715". Sphinx omits words of digits from the index and from
+queries."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-_DROPS = r" || queryTerm.match(/^\d+$/)"  # of searchtools.js, where a query's words are looked through
+_DROPS = r" || queryTerm.match(/^\d+$/)"  # a function of searchtools.js that selects the words of a query
 
 
 class _SearchNumbers(SearchEnglish):
@@ -16,7 +17,7 @@ class _SearchNumbers(SearchEnglish):
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.add_search_language(_SearchNumbers)
     app.connect("build-finished", _keep_numbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,5 @@
-"""Links from a page to a file of the repository that is not a page: the site has each such file, highlighted."""
+"""Links from a page to a file of the repository that is not a page. The site has each such file with highlighted
+code."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ _LEXERS = {".cuh": "cuda", ".cu": "cuda", ".pyx": "cython"}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
-    app.connect("doctree-read", _to_sources, priority=100)  # before Sphinx copies the file as a download
+    """Register the extension with Sphinx."""
+    app.connect("doctree-read", _to_sources, priority=100)  # this runs before Sphinx copies the file as a download
     app.connect("html-collect-pages", _source_pages)
     app.connect("env-merge-info", lambda app, env, pages, other: _linked(env).update(_linked(other)))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _linked(env: object) -> set[str]:
-    """The files that pages link to, by their path in the repository."""
+    """Return the files to which pages link, by their path in the repository."""
     if not hasattr(env, "linked_sources"):
         env.linked_sources = set()  # type: ignore[attr-defined]
     return env.linked_sources  # type: ignore[attr-defined]
@@ -35,7 +36,7 @@ def _to_sources(app: Sphinx, tree: nodes.document) -> None:
     folder = (Path(app.srcdir) / app.env.docname).parent
     for found in [*tree.findall(download_reference), *tree.findall(pending_xref)]:
         path = folder.joinpath(found["reftarget"]).resolve()
-        if isinstance(found, pending_xref):  # of Markdown: MyST takes each for a page
+        if isinstance(found, pending_xref):  # MyST takes files of Markdown for pages
             path = path.with_suffix(".md")
         if path.is_file() and path.is_relative_to(ROOT) and path.suffix not in (".svg", ".png", ".html"):
             if isinstance(found, pending_xref) and path.is_relative_to(app.srcdir):

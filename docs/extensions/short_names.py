@@ -1,5 +1,5 @@
-"""In docstrings and signatures a public name has no module: ``TensorMapDescriptor``. It is a link all the
-same, to ``cuda_tma.TensorMapDescriptor`` or, in a module of its own, to that module's."""
+"""Short names in docstrings and signatures: a public name has no module, as in ``TensorMapDescriptor``, and links to
+``cuda_tma.TensorMapDescriptor``, or to the name in its own module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODULES = ("cuda_tma", "cuda_tma.simulate", "cuda_tma.params")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("missing-reference", _resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -1,4 +1,4 @@
-"""Self-contained pages in addition to the site's own: the swizzle explorer, and a timeline that zooms."""
+"""Self-contained pages in addition to the site's own: the swizzle explorer, and a timeline with a zoom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_tma import plot
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Called by Sphinx."""
+    """Register the extension with Sphinx."""
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

@@ -1,4 +1,4 @@
-"""The kernels of the comparison: bugs of public repositories, and one kernel with ten planted ones."""
+"""The kernels of the comparison: bugs of public repositories, and one kernel with ten planted bugs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-FIXED = "mended"  # the word of the recordings for a fixed kernel
-ELEMENTS = 4096  # elements of each array
-# The names that an argument may have: maps of "in" and "out", the arrays, the number of tiles.
+FIXED = "mended"  # the recordings use this word for a fixed kernel
+ELEMENTS = 4096  # the number of elements of each array
+# An argument may be a map of "in" or "out", an array, or the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")
 
 
@@ -30,17 +30,17 @@ class Case:
     name : str
     source, fixed : str
     kind : str
-        The kind of its finding; empty if nothing is wrong.
+        The kind of its finding, or an empty string if the kernel is right.
     culprit : int
-        Its line; 0 if nothing is wrong.
+        The line of the finding, or 0 if the kernel is right.
     grid, block, cluster, tiles : int
     box : tuple of int
         The box of both maps, in tensor order.
     order : str
         The order of asynchronous copies on the simulator.
     arguments : tuple of str
-        The argument of each parameter: ``source`` and ``target``, maps of the arrays ``in`` and ``out``; an array
-        (there is also ``other``); ``tiles``.
+        The argument of each parameter: ``source`` and ``target`` (maps of the arrays ``in`` and ``out``), an array
+        (``in``, ``out`` or ``other``), or ``tiles``.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Case:
     arguments: tuple[str, ...] = _ARGUMENTS
 
     def launch(self, is_fixed: bool) -> dict[str, Any]:
-        """Return the input of a process that runs it."""
+        """Return the input of a process that runs the case."""
         return {**asdict(self), "source": self.fixed if is_fixed else self.source, "elements": ELEMENTS}
 
 
 def cases() -> list[Case]:
-    """Return all cases, the planted ones first."""
+    """Return all cases. The planted bugs come first."""
     return [*_planted(), *map(_real, real_bugs())]
 
 

@@ -1,4 +1,4 @@
-"""Write ``docs/compare_sanitizers.md`` from the stored results of ``compare_sanitizers.py``."""
+"""The page ``docs/compare_sanitizers.md``, from the stored results of ``compare_sanitizers.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compared_kernels import FIXED, Case
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 _REPORT = re.compile(r"^=+ (\S.*)$", re.MULTILINE)
-# Lines of compute-sanitizer about itself, not about the kernel.
+# Lines in which compute-sanitizer reports about itself, and not about the kernel.
 _NO_REPORT = (
     "COMPUTE-SANITIZER",
     "Target application",
@@ -44,7 +44,7 @@ def ending(record: Record) -> dict[str, str]:
 
 
 def cell(record: Record | None) -> str:
-    """Return a tool's cell: the number of reports and the first one, or the reason for their absence."""
+    """Return the table cell of a tool: the number of reports and the first one, or the reason for their absence."""
     if record is None:
         return "not run"
     text = record["text"]
@@ -56,12 +56,12 @@ def cell(record: Record | None) -> str:
     first = f" ({_escaped(said[0])})" if said and count else ""
     if summary:
         return f"{count}{first}"
-    ended = ending(record)["ended"]  # there is no text after the last line
+    ended = ending(record)["ended"]  # no text follows the last line
     return f"{count}{first}, hangs" if ended == "hangs" else f"no summary: {ended}"
 
 
 def _escaped(text: str) -> str:
-    """Remove addresses, which differ from run to run, and escape for a table."""
+    """Remove addresses, which differ between runs, and escape the text for a table."""
     short = re.sub(r" (?:at|by) .*?(?= and |$)| \[\d+ hazards\]", "", text.removeprefix("Error: "))
     return short.replace("|", "\\|").strip().rstrip(".")[:100]
 
@@ -134,7 +134,7 @@ def _totals(wrong: list[Case], records: dict[str, Record]) -> list[str]:
 
 
 def _fixed(cases: Sequence[Case], records: dict[str, Record]) -> list[str]:
-    """List the reports on fixed kernels, which should have none."""
+    """List the reports on fixed kernels, which should not exist."""
     lines, count = [], 0
     for case in cases:
         for tool in TOOLS:

@@ -1,7 +1,8 @@
-"""Run one kernel on a GPU, in a process of its own; standard input contains its launch as JSON.
+"""A run of one kernel on a GPU, in a process of its own. Standard input contains the launch as JSON.
 
-The last line is the end as JSON, with ``ended`` (``"ends"``, ``"hangs"``, or the name of a CUDA error) and, if it
-ended, ``values``, the content of its arrays. A kernel that does not end within ``patience_s`` ends with the process.
+The last line of the output is the result as JSON. Its ``ended`` is ``"ends"``, ``"hangs"``, or the name of a CUDA
+error. If the kernel ended, ``values`` contains its arrays. If a kernel does not end within ``patience_s``, the process
+ends without it.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-_SPARE_S = 60  # seconds to start, under a tool
+_SPARE_S = 60  # seconds to start under a tool
 
 
 def main() -> None:
-    """Run the kernel of standard input."""
+    """Run the kernel that standard input describes."""
     case = json.load(sys.stdin)
     signal.alarm(int(case["patience_s"]) + _SPARE_S)  # the process ends in any case
     device = cuda_tma.Device(0)
@@ -39,7 +40,7 @@ def main() -> None:
     for name, of in (("source", "in"), ("target", "out")):
         given[name] = _map(int(buffers[of].handle), case)
     kernel = cuda_tma.compile(case["source"], "kernel")
-    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # grid counts clusters in that case
+    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # in this case, the grid counts clusters
     config = LaunchConfig(grid=case["grid"] // case["cluster"], block=case["block"], **clusters)
     print("launches", flush=True)
     cuda_tma.launch(stream, config, kernel, *(given[name] for name in case["arguments"]))
@@ -47,7 +48,7 @@ def main() -> None:
     values = _values(buffers, case["elements"]) if ended == "ends" else ""
     print(json.dumps({"ended": ended, "values": values}), flush=True)
     if ended == "hangs":
-        os.kill(os.getpid(), signal.SIGKILL)  # an ordinary end would wait for the kernel
+        os.kill(os.getpid(), signal.SIGKILL)  # a normal exit would wait for the kernel
 
 
 def _buffers(device: Any, stream: Any, elements: int) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Run ``cuda-tma`` with hostile command lines (``hostile_inputs.py``), and list those with a wrong end.
+"""Run ``cuda-tma`` with hostile command lines (``hostile_inputs.py``), and list those with a wrong result.
 
 ``python fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB
-of address space and 12 seconds for each input. ``--separate 2000`` runs further inputs as commands of their own, under
-the same limits. ``--only 1:4711`` runs one input (seed and number) and prints its outcome. An end is wrong if it is a
-traceback, a status without meaning, a long complaint, or an open of a file that the input does not name.
+of address space and 12 seconds for each input. ``--separate 2000`` runs 2,000 more inputs as separate commands, under
+the same limits. ``--only 1:4711`` runs one input (seed and number) and prints its outcome. A result is wrong if it is a
+traceback, an undocumented status, or a long error message, or if the command opens a file that the input does not name.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # a file costs little there
-_BATCH = 400  # inputs of one worker process
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # files there are in memory
+_BATCH = 400  # the number of inputs of one worker process
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
 _OWN = (str(ROOT), *_PACKAGES, "/proc/self/maps", os.devnull)
 
 
 class Outcome(NamedTuple):
-    """The end of an input; `fault` is empty if that is right."""
+    """The result of an input. `fault` is empty if the result is right."""
 
     index: int
     family: str
@@ -75,7 +75,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def folder_of(given: Input, parent: str) -> Iterator[str]:
-    """A working directory with the input's files, pipes, links and folders, next to a folder of secrets."""
+    """Make a working directory with the input's files, pipes, links and folders, next to a folder of secrets."""
     place = os.path.join(parent, "work")
     for name in ("work/src", "work/ptx", "work/folder", "secret"):
         os.makedirs(os.path.join(parent, name), exist_ok=True)
@@ -130,7 +130,7 @@ def _is_named(path: str, given: Input, place: str) -> bool:
 
 
 def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[str]) -> str:
-    """Return the fault of an end; an empty text if it is right."""
+    """Return the fault of a result, or an empty string if it is right."""
     if raised:
         return raised
     if "an error of the simulator itself" in out + err:
@@ -153,7 +153,7 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
 
 
 def worker(seed: int, first: int, stop: int) -> None:
-    """Run inputs one after the other, with a line before and after each; a signal ends the process at the limits."""
+    """Run inputs in order, with a printed line before and after each. A signal ends the process at the limits."""
     prepare()
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(first, stop):
@@ -163,11 +163,11 @@ def worker(seed: int, first: int, stop: int) -> None:
             print(json.dumps(outcome(made(seed, index), index, parent)), flush=True)
 
 
-# ---- many ----
+# ---- many inputs ----
 
 
 def in_workers(seed: int, first: int, stop: int) -> Iterator[Outcome]:
-    """Run inputs in worker processes, one at a time; one that dies is itself an outcome."""
+    """Run inputs in worker processes, one at a time. The death of a worker is also a result."""
     while first < stop:
         end = min(first + _BATCH, stop)
         command = [sys.executable, __file__, "--worker", f"{seed}:{first}:{end}"]
@@ -192,7 +192,7 @@ def _death(code: int) -> str:
 
 
 def separate(seed: int, index: int, parent: str) -> Outcome:
-    """Run an input as a command of its own."""
+    """Run an input as a separate command."""
     given = made(seed, index)
     command = [sys.executable, "-m", "cuda_tma", *given.arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
@@ -210,7 +210,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome(index, given.family, "killed", f"more than {WALL_SECONDS} s", WALL_SECONDS)
-        except OSError as error:  # no system starts a command with an argument of 128 KiB
+        except OSError as error:  # the system cannot start a command with an argument of 128 KiB
             return Outcome(index, given.family, "not started", "" if error.errno == errno.E2BIG else str(error), 0.0)
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     fault = fault_of(done.returncode, "", out, err, [])
@@ -218,7 +218,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
 
 
 def all_outcomes(arguments: argparse.Namespace) -> Iterator[Outcome]:
-    """Yield the outcomes in workers, then those of separate commands, whose numbers follow."""
+    """Yield the results of workers, and then those of separate commands, whose numbers follow."""
     stop = arguments.first + arguments.count
     yield from in_workers(arguments.seed, arguments.first, stop)
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
@@ -245,7 +245,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def only(seed: int, index: int) -> None:
-    """Run one input here, and print it and its outcome."""
+    """Run one input here, and print it and its result."""
     given = made(seed, index)
     print(given.as_json()[:4000])
     prepare()

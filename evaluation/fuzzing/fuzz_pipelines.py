@@ -1,7 +1,7 @@
-"""Run random pipelines (``tests/pipelines``), right ones and copies without one statement, and write the table.
+"""Run random pipelines (``tests/pipelines``), both right ones and copies without one statement, and write the table.
 
-``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. Each process has one part of the seeds:
-the same count and seed make the same pipelines.
+``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. Each process has one part of the seeds,
+so the same count and seed give the same pipelines.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARTS = 20
 
 @dataclass
 class Tally:
-    """Counts of some pipelines."""
+    """The counts of several pipelines."""
 
     right: int = 0
     accused: list[str] = field(default_factory=list)

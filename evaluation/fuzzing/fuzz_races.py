@@ -2,7 +2,7 @@
 
 ``python fuzz_races.py --count 10000 --seed 1`` lists each program whose verdicts differ, and ends with status 1 if the
 sanitizer reports a pair of accesses that do not race, a wrong deadlock, or another kind of finding. A missed race is
-listed and counted. ``--only 4711`` runs one program, and prints its PTX and its findings.
+listed and counted. ``--only 4711`` runs only the program of that seed, and prints its PTX and its findings.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from evaluation.fuzzing.race_ptx import NAME, ptx_of  # noqa: E402
 __all__ = ["Compared", "compared", "report_of"]
 
 _STUCK = {"deadlock", "no-progress"}
-_SECONDS = 20.0  # for one program
+_SECONDS = 20.0  # the time limit for one program
 
 
 class Compared(NamedTuple):
-    """The verdicts on a program: `outcome` names a right end or a miss, `faults` the errors of the sanitizer."""
+    """The verdicts on a program. `outcome` names a right result or a miss, and `faults` contains errors of the
+    sanitizer."""
 
     seed: int
     outcome: str

@@ -21,7 +21,7 @@ _TIME_LIMIT_SECONDS = "2"
 
 @dataclass(frozen=True)
 class Input:
-    """One command.
+    """An input: one command line and its files.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class Input:
         One of :data:`FAMILIES`.
     arguments : tuple of str
     files : dict of str to bytes
-        Files by their names below the working directory.
+        The files by their names below the working directory.
     standard_input : bytes
     """
 
@@ -39,12 +39,12 @@ class Input:
     standard_input: bytes = b""
 
     def as_json(self) -> str:
-        """Return a line that reproduces it."""
+        """Return a line of JSON from which the input can be made again."""
         files = {name: data.decode("latin-1") for name, data in self.files.items()}
         return json.dumps([self.family, self.arguments, files, self.standard_input.decode("latin-1")])
 
 
-# ---- texts that people paste ----
+# ---- texts that users paste ----
 
 
 @lru_cache(maxsize=1)
@@ -84,7 +84,7 @@ def _pasted(random: Random) -> str:
 
 
 def explain(random: Random) -> Input:
-    """Make a text as an argument, as a file, or on standard input."""
+    """Draw a text as an argument, as a file, or on standard input."""
     text, way = _pasted(random), random.randrange(3)
     data = text.encode("utf-8", "surrogateescape")
     if way == 0:
@@ -95,7 +95,7 @@ def explain(random: Random) -> Input:
 
 
 def dumps(random: Random) -> Input:
-    """Make bytes of maps, for the commands that take them."""
+    """Draw the bytes of maps, for the commands that take them."""
     made_of = random.choice((bytes(128), random.randbytes(128), random.randbytes(random.choice((0, 127, 129, 4000)))))
     forms: tuple[Callable[[], bytes], ...] = (
         lambda: made_of,
@@ -122,7 +122,7 @@ _LAYOUTS = (
 
 
 def layouts(random: Random) -> Input:
-    """Make two layouts, or texts that are nearly layouts."""
+    """Draw two layouts, or texts that are nearly layouts."""
     texts = tuple(_changed(random, random.choice(_LAYOUTS)) for _ in range(random.choice((1, 2, 2, 2, 3))))
     return Input("layouts", ("layouts", *_json(random), *texts))
 
@@ -171,7 +171,7 @@ _VALUES = [
 
 
 def maps(random: Random) -> Input:
-    """Make the options of a map; most values are extreme."""
+    """Draw the options of a map. Most values are extreme."""
     command = random.choice(("check", "decode", "suggest", "check", "info", "bogus"))
     given = ["--shape=64x64", "--box=8x32"] if random.random() < 0.6 else []
     given += [f"{random.choice(_FLAGS)}={_value(random)}" for _ in range(random.choice((0, 1, 2, 3)))]
@@ -248,7 +248,7 @@ def _odd(random: Random) -> str:
 
 
 def _declared(text: str, name: str) -> list[str]:
-    """Return the types of the kernel's parameters, as far as its text is PTX."""
+    """Return the types of the kernel's parameters, if its text is PTX."""
     begin = text.find(name, text.find(".entry"))
     found = re.findall(r"\.param ([^,()]*)", text[begin : text.find(")", begin)])
     return found[:40]
@@ -294,17 +294,17 @@ def _npy(random: Random) -> bytes:
 
 
 def real_kernels(random: Random) -> Input:
-    """Make mutated PTX of a compiler."""
+    """Draw mutated PTX of a compiler."""
     return _launch(random, *mutated(random), "real kernels")
 
 
 def grammar_kernels(random: Random) -> Input:
-    """Make PTX of the grammar."""
+    """Draw PTX from the grammar."""
     return _launch(random, *by_grammar(random), "grammar kernels")
 
 
 def recordings(random: Random) -> Input:
-    """Make recorded launches, damaged or strange."""
+    """Draw recorded launches, which may be damaged or unusual."""
     more = random.choice(
         ([], [], ["--json"], ["--strict"], ["--sarif", "out.sarif"], ["--kernel", "("], ["--launch-skip", "9"])
     )
@@ -312,14 +312,14 @@ def recordings(random: Random) -> Input:
     return Input("recordings", arguments, {"launches": recording(random)})
 
 
-# The number of inputs in a hundred that each makes.
+# For each function, the number of its inputs in a hundred.
 FAMILIES: dict[Callable[[Random], Input], int] = {
     explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 29, recordings: 4,
 }  # fmt: skip
 
 
 def made(seed: int, index: int) -> Input:
-    """Make the input of a number; it is the same for the same seed."""
+    """Make the input of a seed and a number."""
     random = Random(f"{seed}:{index}")
     (family,) = random.choices([*FAMILIES], [*FAMILIES.values()])
     return family(random)

@@ -1,4 +1,4 @@
-"""Random files of recorded launches: a right one, and others with changed values, PTX or bytes."""
+"""Random files of recorded launches: a right file, and files with changed values, PTX or bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _right() -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def recording(random: Random) -> bytes:
-    """Make the bytes of a file; its SHA-256 is right, except in one of ten."""
+    """Make the bytes of a file. Its SHA-256 is right in nine of ten files."""
     values, blobs = copy.deepcopy(_right())
     if random.random() < 0.4:
         text = random.choice((by_grammar, mutated))(random)[0].encode("utf-8", "surrogateescape")
@@ -85,7 +85,7 @@ def recording(random: Random) -> bytes:
 
 
 def _changed(value: Any, random: Random) -> Any:
-    """Return the value with a change somewhere inside."""
+    """Return the value with one change inside it."""
     if isinstance(value, dict) and value and random.random() < 0.9:
         key = random.choice([*value])
         if random.random() < 0.1:

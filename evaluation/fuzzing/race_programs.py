@@ -1,9 +1,9 @@
 """Tiny programs of two or three threads, their races by exhaustive search, and their PTX.
 
-An oracle that shares no idea with the sanitizer judges a program: it walks through every interleaving of the threads'
-operations. Two accesses race if an interleaving reaches a point where both are the next operations of their threads,
-both touch one word, one of them writes, and not both are atomic. There are no vector clocks here. Synchronization only
-blocks, so that a point of an interleaving is the tuple of the threads' positions, and a program has few of them.
+The oracle is independent of the sanitizer: it explores every interleaving of the threads' operations, without vector
+clocks. Two accesses race if an interleaving reaches a state in which they are the next operations of two threads,
+access the same word, and include a write, unless both are atomic. Synchronization only blocks threads, so a state is
+the tuple of the threads' positions, and a program has few states.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BLOCKING = 0.02  # the share of programs that may wait forever
 
 
 class Operation(NamedTuple):
-    """One operation of a thread: a verb, and the number of its word, mbarrier or flag."""
+    """An operation of a thread: a verb, and the number of its word, mbarrier or flag."""
 
     verb: Verb
     number: int = 0
@@ -43,19 +43,20 @@ class Program:
     ----------
     threads : tuple of tuple of Operation
     space : {"shared", "global"}
-        The place of the words and flags. The threads of ``"shared"`` are warps of a CTA; those of ``"global"`` are
-        CTAs, which have neither barriers nor mbarriers in common.
+        The state space of the words and flags. For ``"shared"`` the threads are warps of a CTA. For ``"global"`` they
+        are CTAs, which share neither barriers nor mbarriers.
     """
 
     threads: tuple[tuple[Operation, ...], ...]
     space: Literal["shared", "global"] = "shared"
 
     def count(self, verb: Verb, number: int) -> int:
-        """Return how often all threads together contain an operation."""
+        """Return the number of occurrences of an operation in all threads."""
         return sum(thread.count(Operation(verb, number)) for thread in self.threads)
 
     def arrivals(self, number: int) -> int:
-        """Return the count of an mbarrier: all arrivals of the program complete its phase, and at least one does."""
+        """Return the count of an mbarrier. All arrivals of the program complete its phase, and the count is at least
+        one."""
         return max(self.count("arrive", number), 1)
 
 
@@ -97,7 +98,7 @@ def _races_at(program: Program, point: Point) -> Iterator[frozenset[tuple[int, i
 
 
 def _steps(program: Program, point: Point) -> Iterator[Point]:
-    """The points that follow: one thread takes a step, or all pass a barrier together."""
+    """Yield the next states: one thread executes an operation, or all threads pass a barrier together."""
     following = [_next(program, thread, at) for thread, at in enumerate(point)]
     if all(each is not None and each.verb == "barrier" for each in following):
         yield tuple(at + 1 for at in point)
@@ -123,7 +124,8 @@ def _done(program: Program, point: Point, verb: Verb, number: int) -> int:
 
 
 def random_program(seed: int) -> Program:
-    """Return the program of a seed; most end, because the simulator takes a hundred times as long for the others."""
+    """Return the program of a seed. Most programs end, because the simulator takes a hundred times as long for the
+    others."""
     draw = random.Random(seed)
     may_block = draw.random() < _BLOCKING
     while judged(program := _drawn(draw)).blocks and not may_block:
@@ -132,10 +134,10 @@ def random_program(seed: int) -> Program:
 
 
 def _drawn(draw: random.Random) -> Program:
-    """Two or three threads, up to four operations each, and barriers of all of them."""
+    """Draw two or three threads with up to four operations each, and barriers of all threads."""
     space: Literal["shared", "global"] = draw.choice(("shared", "shared", "global"))
     threads = [[*_operations(draw, space)] for _ in range(draw.choice((2, 2, 3)))]
-    for number in range(FLAGS):  # a flag has one thread that sets it, once
+    for number in range(FLAGS):  # one thread sets each flag, once
         _keep_one(draw, threads, Operation("release", number))
     if space == "shared":
         for _ in range(draw.choice((0, 0, 1, 2))):

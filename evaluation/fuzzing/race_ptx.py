@@ -1,4 +1,4 @@
-"""The PTX of a tiny program: a warp or a CTA for each thread, whose first lane makes the accesses."""
+"""The PTX of a tiny program: a warp or a CTA for each thread. The first lane executes the accesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evaluation.fuzzing.race_programs import FLAGS, MBARRIERS, WORDS, Operation,
 __all__ = ["NAME", "ptx_of"]
 
 NAME = "tiny"
-_FLAG_BYTES = 16  # the offset of the flags behind the words
+_FLAG_BYTES = 16  # the offset of the flags after the words
 _HEAD = """.version 8.0
 .target sm_90
 .address_size 64
@@ -27,7 +27,7 @@ _HEAD = """.version 8.0
 
 
 def ptx_of(program: Program) -> tuple[str, dict[int, tuple[int, int]]]:
-    """Return the PTX of a program, and the operation (thread, position) of each line of an access."""
+    """Return the PTX of a program, and the operation (thread, position) of each line with an access."""
     lines = [*_HEAD.splitlines(), *_beginning(program)]
     places: dict[int, tuple[int, int]] = {}
     for thread, operations in enumerate(program.threads):

@@ -1,4 +1,4 @@
-"""C++ as text, as far as mutants need it: comments, strings, brackets, statements."""
+"""A parser of the C++ elements that mutants need: comments, strings, brackets and statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Statement:
-    """Characters `start` to `end`; a simple statement ends in a semicolon, and is not a loop or branch."""
+    """The characters `start` to `end`. A simple statement ends with a semicolon, and is not a loop or branch."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class Statement:
 
 
 def masked(text: str) -> str:
-    """Return the text with blanks for comments, strings and preprocessor lines, so that all positions stay."""
+    """Return the text with blanks in place of comments, strings and preprocessor lines, so that no position changes."""
     return _COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
@@ -32,7 +32,7 @@ def strings_of(text: str) -> Iterator[tuple[int, int]]:
 
 
 def closing(code: str, at: int) -> int:
-    """Return the place of the bracket that closes the one at a place, or -1."""
+    """Return the position of the bracket that closes the one at a position, or -1."""
     depth = 0
     for place in range(at, len(code)):
         depth += (code[place] in _OPEN) - (code[place] in _CLOSE)
@@ -42,7 +42,7 @@ def closing(code: str, at: int) -> int:
 
 
 def arguments_of(code: str, at: int) -> list[tuple[int, int]] | None:
-    """Return the arguments within the parenthesis at a place."""
+    """Return the arguments in the parentheses at a position."""
     end = closing(code, at)
     if end < 0:
         return None
@@ -63,7 +63,7 @@ def _trimmed(code: str, start: int, end: int) -> tuple[int, int]:
 
 
 def call_at(statement: str) -> str | None:
-    """Return the function of a statement that is one call: ``full[i].wait(0);`` is ``wait``."""
+    """Return the function of a statement that is one call: ``wait`` for ``full[i].wait(0);``."""
     match = re.match(r"(?:[\w:]+(?:\[[^\]]*\]|\([^()]*\))?(?:\.|->))*(\w+)(?:<[^;]*>)?\(", statement)
     if match is None:
         return None
@@ -83,7 +83,7 @@ def blocks_of(code: str) -> list[list[Statement]]:
 
 
 def _single(code: str) -> list[list[Statement]]:
-    """Return statements after a condition without braces, each as its own block."""
+    """Return statements that follow a condition without braces, each as its own block."""
     found = []
     for match in re.finditer(r"\b(?:if(?: constexpr)?|for|while) *\(", code):
         end = closing(code, match.end() - 1)

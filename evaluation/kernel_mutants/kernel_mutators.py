@@ -1,9 +1,9 @@
-"""Small synchronization faults for CUDA C++, from which `mutate_kernels.py` draws.
+"""Small synchronization faults in CUDA C++, from which `mutate_kernels.py` draws.
 
-A mutant replaces one piece of text by another. Kernels are read as text: comments are blanked, brackets are matched,
-and blocks are cut into statements. That suffices to drop a statement, or to exchange it with its neighbor. A text that
-does not compile is not a mutant. `EXPECTED` lists the right kinds of findings of each mutator; it was written before
-any mutant ran.
+A mutant replaces one piece of text by another. The mutators read kernels as text: they blank comments, match brackets,
+and divide blocks into statements. This suffices to delete a statement, or to exchange it with its neighbor. A text that
+does not compile is not a mutant. `EXPECTED` lists the right kinds of findings of each mutator; the list was written
+before any mutant ran.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CALLS = {
     "copy": "load load_multicast load_im2col load_bulk load_bulk_multicast send_bulk store store_bulk",
 }
 ROLES = {name: role for role, names in CALLS.items() for name in names.split()}
-# The roles of an asm statement by its text; the first match applies.
+# The roles of asm statements by their text. The first match applies.
 ASM_ROLES = (
     ("fence.proxy.async", "proxy_fence"),
     ("fence.mbarrier_init", "init_fence"),
@@ -49,10 +49,10 @@ ASM_ROLES = (
     ("wait_group", "wait_group"),
 )
 
-# ---- which kinds of findings are right ----
+# ---- the kinds of findings that are right ----
 
 _ORDER = {"race", "early-exit", "uninitialized-read"}  # a wait is missing
-# The arriving and the expected threads differ; a wait that polls in a loop does not end.
+# The numbers of arriving and expected threads differ; a wait that polls in a loop does not end.
 _COUNTS = {"deadlock", "barrier-use", "transaction-count", "barrier-divergence", "no-progress"}
 _OF_ROLE = {
     "proxy_fence": {"missing-proxy-fence"},
@@ -70,7 +70,8 @@ _OF_ROLE = {
 }
 EXPECTED: dict[str, frozenset[str]] = {
     **{f"drop_{role}": frozenset(kinds) for role, kinds in _OF_ROLE.items()},
-    # A statement exchanged with its neighbor counts as missing for the statement that it should precede or follow.
+    # If a statement is exchanged with its neighbor, it counts as missing for the statement that it should precede or
+    # follow.
     **{f"move_{role}": frozenset(kinds | _ORDER | {"deadlock", "barrier-use"}) for role, kinds in _OF_ROLE.items()},
     "change_count": frozenset(_ORDER | _COUNTS),
     "change_parity": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence"}),
@@ -88,7 +89,7 @@ KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change by `mutator`: `new` replaces the characters `start` to `end`; it touches the lines `line` to `last`."""
+    """A change by `mutator`: `new` replaces the characters `start` to `end` in the lines `line` to `last`."""
 
     line: int
     start: int
@@ -103,7 +104,7 @@ class Mutant:
 
 
 def mutants_of(text: str) -> list[Mutant]:
-    """Return all mutants of a C++ text, in its order."""
+    """Return all mutants of a C++ text in order."""
     code = masked(text)
     found = {
         *_of_statements(text, code),
@@ -118,15 +119,15 @@ def mutants_of(text: str) -> list[Mutant]:
 def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
     line, lines = text.count("\n", 0, start) + 1, text.count("\n", start, end)
-    new += "\n" * (lines - new.count("\n"))  # the following lines keep their numbers
+    new += "\n" * (lines - new.count("\n"))  # this keeps the numbers of the following lines
     return Mutant(line, start, end, new, f"{old} -> {now}", mutator, line + lines)
 
 
-# ---- whole statements ----
+# ---- complete statements ----
 
 
 def _role(text: str, statement: Statement) -> str | None:
-    """Return the role of a statement that is one call, or one asm without results."""
+    """Return the role of a statement that is one call, or one asm statement without results."""
     if not statement.is_simple:
         return None
     words = text[statement.start : statement.end]
@@ -139,7 +140,7 @@ def _role(text: str, statement: Statement) -> str | None:
 
 
 def _of_statements(text: str, code: str) -> Iterator[Mutant]:
-    """Drop each statement, or exchange it with the next one."""
+    """Yield mutants without a statement, or with a statement exchanged with the next one."""
     for block in blocks_of(code):
         for statement in block:
             role = _role(text, statement)
@@ -170,7 +171,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
         spans = spans or []
         given = [text[start:end] for start, end in spans]
         if any(re.match(r"(const )?(unsigned|int|Stage<\w+>|auto|bool|float)\b[ &*]+\w+$", each) for each in given):
-            continue  # a declaration
+            continue  # this is a declaration
         for mutator, number, new in _arguments(name, given):
             start, end = spans[number]
             yield _mutant(text, mutator, start, end, new)
@@ -179,7 +180,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _arguments(name: str, given: list[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield (mutator, argument index, replacement)."""
+    """Yield (mutator, index of the argument, replacement)."""
     if name in ("init", "arrive") and given:
         yield from (("change_count", 0, f"({given[0]}) {change}") for change in ("+ 1", "- 1"))
     if name in ("named_barrier_sync", "named_barrier_arrive"):
@@ -209,14 +210,14 @@ def _fewer_tiles(text: str, name: str, spans: list[tuple[int, int]], given: list
 
 
 def _depths(text: str, name: str, match: re.Match) -> Iterator[Mutant]:
-    """Yield waits that leave one more group in flight."""
+    """Yield waits that leave one more group pending."""
     if name in ("wait_group", "wait_group_read", "wgmma_wait"):
         depth = (match[2] or "<0>")[1:-1]
         start, end = match.end(1), match.end() - 1
         yield _mutant(text, "change_depth", start, end, f"<({depth}) + 1>")
 
 
-# ---- words ----
+# ---- names ----
 
 _WORDS = (
     ("change_scope", r"\bwait_cluster(?=\()", "wait"),
@@ -278,7 +279,7 @@ _FOR = re.compile(r"\bfor \((?:int|unsigned|Stage<[^>]*>)? ?(?P<init>[^;]*); *(?
 
 
 def _of_loops(text: str, code: str) -> Iterator[Mutant]:
-    """Yield loops that copy or wait, with one iteration less or more."""
+    """Yield loops that copy or wait with one iteration less or more."""
     for match in _FOR.finditer(code):
         body = code[match.end() : match.end() + 700].split("\n\n")[0]
         if not re.search(rf"\b({'|'.join(ROLES)})\b *(<[^;]*>)?\(", body):

@@ -1,4 +1,4 @@
-"""Outcomes of mutants: whether a finding has a right kind, and is near the change."""
+"""The outcomes of mutants: whether a finding has a right kind, and is near the change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-NEAR = 3  # lines
+NEAR = 3  # the number of lines
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # file, line
 Chain = Sequence[Frame]  # the statement, and the calls that inline it
@@ -16,12 +16,12 @@ Chain = Sequence[Frame]  # the statement, and the calls that inline it
 
 @dataclass(frozen=True)
 class Culprit:
-    """The changed code: its own lines, and the calls that bring it into the kernel.
+    """The changed code: its lines, and the calls that lead to it from the kernel.
 
     Attributes
     ----------
     header : str
-        The file's name; empty for the kernel.
+        The name of the file, or an empty string for the kernel.
     lines : (int, int)
         The first and the last line.
     chains : frozenset
@@ -48,7 +48,8 @@ class Culprit:
         return file.endswith(f"cuda_tma/{self.header}") if self.header else _is_kernel(file)
 
     def is_near(self, chain: Chain) -> bool:
-        """Return whether a place is within three lines of it, directly or in the function whose calls lead to both."""
+        """Return whether a place is within three lines of the change, directly or in a function whose calls lead to
+        both."""
         if any(self._is_here(file) and _distance(line, self.lines) <= NEAR for file, line in chain):
             return True
         return any(_meet_near(chain, mine) for mine in self.chains)
@@ -59,9 +60,9 @@ def _distance(line: int, lines: tuple[int, int]) -> int:
 
 
 def _meet_near(one: Chain, other: Chain) -> bool:
-    """Return whether two chains, from the kernel inward, part within three lines of one function.
-
-    In a header that calls the kernel back, such as in_roles(), roles part at a place that contains neither statement.
+    """Return whether two chains of calls, from the kernel inward, diverge within three lines of one function. If a
+    header calls the kernel back, as in_roles() does, the chains of two roles diverge at a place that contains neither
+    statement.
     """
     for depth, (mine, theirs) in enumerate(zip(reversed(one), reversed(other), strict=False), 1):
         (file, line), (other_file, other_line) = mine, theirs
@@ -81,12 +82,12 @@ def _name(file: str) -> str:
 
 
 def wanted_of(mutator: str, culprit: Culprit) -> Callable[[dict], bool]:
-    """Return a test whether a finding has a right kind for a mutator, and is near."""
+    """Return a function that tests whether a finding is near, and has a right kind for a mutator."""
     return lambda finding: finding["kind"] in EXPECTED[mutator] and any(map(culprit.is_near, finding["places"]))
 
 
 def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callable[[dict], bool]) -> dict:
-    """Return the outcome as one word, and the finding that it rests on."""
+    """Return the outcome as one word, and the finding that determines it."""
     if found["outcome"] != "launched":
         return {key: found[key] for key in ("outcome", "error") if key in found}
     findings = found["findings"]
@@ -98,13 +99,13 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
                 "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
     same = [now == before for now, before in zip(found["memory"], memory, strict=False)]  # the launch may have ended
-    # sooner
+    # earlier than the finding
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
 
 
 def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Return found, equivalent, values only or missed; a found mutant stays found for any reasons."""
+    """Return found, equivalent, values only or missed. For a found mutant, the reasons do not matter."""
     if row["outcome"] == FOUND:
         return FOUND
     by_itself = {"identical SASS": EQUIVALENT, "values": VALUES}
@@ -113,13 +114,14 @@ def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
 
 
 def share(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> tuple[int, int]:
-    """Return the number of found mutants, and of those that are not equivalent and change more than values."""
+    """Return the number of found mutants, and the number of mutants that are not equivalent and change more than
+    values."""
     counts = Counter(judged(row, reasons) for row in rows)
     return counts[FOUND], counts[FOUND] + counts[MISSED]
 
 
 def far(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> int:
-    """Count the missed mutants with a finding of a right kind at a distant line."""
+    """Return the number of missed mutants with a finding of a right kind at a distant line."""
     return sum(row["outcome"] == FAR and judged(row, reasons) == MISSED for row in rows)
 
 

@@ -1,4 +1,4 @@
-"""The kernels of the mutants: each is a test or an example, with the code that starts it on the simulator."""
+"""The kernels of the mutants. Each is a test or an example, with the code that launches it on the simulator."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
 
 
 def _whole_example(name: str, case: tuple) -> Callable[[], None]:
-    """Return the first launch of an example, as the example runs it."""
+    """Return the first launch of an example, in the example's own form."""
 
     def start() -> None:
         simulated_examples.SIZES[name] = (case,)
@@ -72,7 +72,7 @@ def _fixed(bug: Any) -> Callable[[], None]:
 
 
 def _variant(variant: tuple[dict, tuple]) -> Callable[[], None]:
-    """Return a launch of the GEMM for every shape."""
+    """Return a launch of a variant of the GEMM for every shape."""
     sizes, (problem, *more) = variant
 
     def start() -> None:
@@ -116,7 +116,7 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# Sizes at which each ring wraps, a CTA has several tiles, and the number of its steps is odd.
+# Sizes at which each ring starts again, a CTA has several tiles, and the number of its steps is odd.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
@@ -198,5 +198,5 @@ SUBJECTS: dict[str, Callable[[], None]] = {
 }
 
 
-# The number of launches of subjects with several; most make one, and the others show nothing more.
+# The number of launches of subjects with several launches. More launches of the other subjects find nothing more.
 LAUNCHES = {"examples/gather_rows": 2}

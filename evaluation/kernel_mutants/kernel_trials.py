@@ -1,7 +1,7 @@
-"""Launches of the mutants, each once on the simulator, in a process of its own.
+"""The launches of the mutants, each once on the simulator in a process of its own.
 
-A subject is a test that launches a kernel. Only its first launch, or the first few, run, under several schedules, until
-the first finding. The memory afterwards is compared with that of the kernel without a fault.
+A subject is a test that launches a kernel. Only its first launches run, under several schedules, until the first
+finding. Then the memory is compared with that of the kernel without a fault.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ DEBUG = re.compile(r"^[ \t]*(?:\.loc|\.file|//).*\n|^[ \t]*\.section[ \t]+\.debu
 
 @dataclass(frozen=True)
 class Fault:
-    """A change: the whole text of a header, or of the kernel itself if `header` is empty."""
+    """A change: the complete text of a header, or of the kernel itself if `header` is empty."""
 
     header: str
     text: str
 
 
 class _Launched(Exception):
-    """The first launch is over."""
+    """An exception that ends a test after the first launch."""
 
 
 # ---- one launch ----
 
 
 def baseline(name: str) -> dict:
-    """Run a subject without a fault: return its source, its PTX, the lines of each instruction, and its memory
-    afterwards."""
+    """Run a subject without a fault. Return its source, its PTX, the lines of each instruction, and its final
+    memory."""
     seen: dict[str, Any] = {}
     with _executed() as executed:
         found = _first_launch(name, None, seen)
@@ -87,8 +87,8 @@ def _executed() -> Iterator[dict[int, Any]]:
 
 
 def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) -> dict:
-    """Run a mutant until a finding is `wanted`, and return the findings or the memory. A finding that also occurs
-    without the fault does not count."""
+    """Run a mutant until a finding satisfies `wanted`, and return the findings or the memory. A finding that also
+    occurs without the fault does not count."""
     before = {_cause(row) for row in known["findings"]}
 
     def counts(finding: dict) -> bool:
@@ -112,7 +112,7 @@ def _first_launch(
     def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> simulate.Report:
         seen["kernel"], seen["launches"] = kernel, seen.get("launches", 0) + 1
         with gpu._memory.launch() as address:
-            gpu._block(kernel, arguments, address)  # maps the arrays, so that they can be saved
+            gpu._block(kernel, arguments, address)  # this maps the arrays, so that they can be saved
         saved = _saved(gpu._memory)
         for order, seed in SCHEDULES:
             _restore(gpu._memory, saved)
@@ -141,7 +141,7 @@ def _first_launch(
 
 
 class _Same(Exception):
-    """The fault changes nothing that the compiler sees."""
+    """An exception for a fault that does not change the compiler's input."""
 
 
 def _compiler(fault: Fault | None, folder: Path, seen: dict) -> Callable[[nvrtc.Request], Any]:
@@ -169,7 +169,7 @@ def _changed(asked: nvrtc.Request, fault: Fault | None, folder: Path) -> nvrtc.R
 
 
 def same_machine_code(name: str, fault: Fault) -> bool:
-    """Return whether ptxas makes the same instructions of both."""
+    """Return whether ptxas emits the same instructions for both."""
     codes: list[dict[str, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
 
@@ -189,7 +189,7 @@ def same_machine_code(name: str, fault: Fault) -> bool:
     return False
 
 
-# ---- the kept results ----
+# ---- the stored results ----
 
 
 def _row(finding: simulate.Finding, order: str, seed: int) -> dict:
@@ -208,7 +208,7 @@ def _chains(finding: simulate.Finding) -> list[tuple]:
 
 
 def _cause(row: dict) -> tuple:
-    """Return the cause by file names, because a fault's headers are in another folder."""
+    """Return the cause with file names only, because the headers of a fault are in another folder."""
     return row["kind"], str([[(Path(file).name, line) for file, line in chain] for chain in row["places"]])
 
 

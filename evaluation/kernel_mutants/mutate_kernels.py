@@ -1,14 +1,14 @@
-"""Put small synchronization faults into kernels and the device header, and count those that the simulator finds.
+"""Insert small synchronization faults into kernels and the device header, and count the ones that the simulator finds.
 
     python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
-    python mutate_kernels.py again mutants.jsonl.gz    # the same mutants once more
-    python mutate_kernels.py summary mutants.jsonl.gz  # the shares, together and of each mutator
+    python mutate_kernels.py again mutants.jsonl.gz    # the same mutants again
+    python mutate_kernels.py summary mutants.jsonl.gz  # the found shares, in total and by mutator
 
-Mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes; with --beside, on lines
-that were not drawn before. Each runs in a process of its own, one at a time, under several schedules, and ends after
---seconds. Results are JSON, one per line. kernel_outcomes.py defines a found mutant; reasons.txt adds by hand the
-reason for each one that is not found.
+The mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes. With --beside, they
+exclude lines that were drawn before. Each mutant runs in a process of its own, one at a time, under several schedules,
+and ends after --seconds. Results are JSON, one per line. kernel_outcomes.py defines a found mutant; reasons.txt
+contains the reason, written by hand, for each mutant that is not found.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Candidate:
 
     @property
     def key(self) -> str:
-        """Return a key that depends on the line and its replacement, not on preceding lines or comments."""
+        """Return a key that depends on the line and its replacement, and not on preceding lines or comments."""
         line, what = (text.partition("//")[0].strip() for text in (self.place[1], self.what))
         return hashlib.sha256(f"{self.path}\0{line}\0{self.mutant.mutator}\0{what}".encode()).hexdigest()[:8]
 
@@ -75,7 +75,7 @@ class Candidate:
 
 
 def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dict:
-    """Return the result of a function from a process that ends when its time is up."""
+    """Return the result of a function from a process, which ends at a time limit."""
     here, there = multiprocessing.get_context("fork").Pipe(duplex=False)
 
     def child() -> None:
@@ -97,9 +97,9 @@ def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dic
 
 
 def baselines(names: Iterable[str]) -> dict[str, dict]:
-    """Run each subject without a fault; there must be no error."""
+    """Run each subject without a fault, and require that it has no error."""
     nothing = 'extern "C" __global__ void nothing() {}'
-    simulate.Device().compile(nothing, "nothing")  # loads NVRTC, once for all processes
+    simulate.Device().compile(nothing, "nothing")  # this loads NVRTC once for all processes
     known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
         errors = [row["message"] for row in found.get("findings", ()) if row["severity"] == "error"]
@@ -108,11 +108,11 @@ def baselines(names: Iterable[str]) -> dict[str, dict]:
     return known
 
 
-# ---- drawing ----
+# ---- the draw ----
 
 
 def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
-    """Return all mutants of lines that launches reach, in random order."""
+    """Return all mutants of lines that launches execute, in random order."""
     chosen, found = random.Random(seed), {}
     for name, subject in known.items():
         for mutant in mutants_of(subject["source"]):
@@ -143,7 +143,7 @@ def _touches(mutant: Mutant, line: int) -> bool:
 
 
 def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Iterator[Candidate]:
-    """Yield at most `of_a_line` mutants of a line, and none of a line that was drawn before."""
+    """Yield at most `of_a_line` mutants of a line, and no mutant of a line that was drawn before."""
     counts = {(row["path"], row["text"]): of_a_line for row in before}
     for candidate in every:
         place = candidate.path, candidate.place[1][:100]
@@ -152,11 +152,11 @@ def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Ite
             yield candidate
 
 
-# ---- trying ----
+# ---- the trials ----
 
 
 def trial(candidate: Candidate, known: dict, seconds: float) -> dict:
-    """Return a row: the mutant and its outcome."""
+    """Return a row with the mutant and its outcome."""
     mutant = candidate.mutant
     culprit = Culprit.of(candidate.header, (mutant.line, mutant.last), known["chains"])
     wanted = wanted_of(mutant.mutator, culprit)
@@ -205,7 +205,7 @@ def again(given: argparse.Namespace) -> None:
     texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
     of_text = {name: mutants_of(text) for name, text in texts.items()}
     of_text |= {name: mutants_of(subject["source"]) for name, subject in known.items()}
-    new = {}  # by line as well: equal statements have equal ids
+    new = {}  # by line as well, because equal statements have equal ids
     for row in rows:
         header = row["path"] if row["path"] in texts else ""
         text = texts.get(header) or known[row["subject"]]["source"]
@@ -228,14 +228,14 @@ def again(given: argparse.Namespace) -> None:
 
 
 def write(path: Path, rows: Iterable[dict]) -> None:
-    """Write each mutant and its outcome; for a finding only the kind."""
+    """Write each mutant and its outcome. For a finding, write only its kind."""
     lines = [{key: row[key] for key in KEYS if key in row} for row in rows]
     text = "".join(json.dumps(line) + "\n" for line in lines).encode()
     path.write_bytes(gzip.compress(text, 9, mtime=0) if path.suffix == ".gz" else text)
 
 
 def reasons() -> dict[str, tuple[str, str]]:
-    """Return the verdict and the reason for each mutant that was judged by hand."""
+    """Return the verdict and the reason for each mutant that was classified by hand."""
     found = {}
     for line in REASONS.read_text().splitlines():
         match = re.fullmatch(r"([0-9a-f]{8}) (equivalent|values|missed): (\S.*)", line)

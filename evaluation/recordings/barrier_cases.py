@@ -1,7 +1,7 @@
-"""Operations on an mbarrier, step by step, and PTX ISA's results: phase, counts of arrivals, tx-count.
+"""Operations on an mbarrier, step by step, and their results by the PTX ISA: phase, counts of arrivals, tx-count.
 
-A case is a name and its operations, pairs of a name in ``OPERATIONS`` and a number. ``cases()`` returns those whose
-outcome PTX defines; ``undefined_cases()`` returns others.
+A case is a name and a list of operations. Each operation is a name in ``OPERATIONS`` and a number. ``cases()`` returns
+cases whose outcome PTX defines, and ``undefined_cases()`` returns the others.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
 MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
 
-# The PTX of each operation. %0 is its result (64 bits), %1 the barrier, %2 the number, %3 and %4 space in shared and in
-# global memory. %5 is 16 bytes, and the barrier is their second half.
+# The PTX of each operation. %0 is its result (64 bits), %1 the barrier, and %2 the number. %3 and %4 are space in
+# shared and in global memory. %5 is 16 bytes, of which the second half is the barrier.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
@@ -49,7 +49,7 @@ OPERATIONS = {
     "bulk store": "cp.async.bulk.global.shared::cta.bulk_group [%4], [%5], 16; cp.async.bulk.commit_group;"
     " cp.async.bulk.wait_group 0; ld.volatile.global.b64 %0, [%4 + 8];",
     "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
-    # by the other CTA of the cluster
+    # executed by the other CTA of the cluster
     "remote look": "ld.volatile.shared::cluster.b64 %0, [%1];",
     "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",
@@ -61,7 +61,7 @@ REMOTE = "remote "
 
 
 def after(barrier: Barrier, operation: Operation) -> Barrier:
-    """Return the barrier after an operation whose outcome is defined. PTX ISA: "Operations on mbarrier objects"."""
+    """Return the barrier after an operation with a defined outcome (PTX ISA, "Operations on mbarrier objects")."""
     name, number = operation[0].removeprefix(REMOTE), operation[1]
     if name == "init":
         return Barrier(0, number, number, 0)
@@ -80,7 +80,7 @@ def after(barrier: Barrier, operation: Operation) -> Barrier:
 
 
 def states(operations: list[Operation]) -> Iterator[Barrier]:
-    """Yield the barrier after each operation; the first must initialize it."""
+    """Yield the barrier after each operation. The first operation must initialize it."""
     barrier = Barrier(0, 0, 0, 0)
     for operation in operations:
         barrier = after(barrier, operation)
@@ -116,7 +116,7 @@ def cases() -> Iterator[Case]:
 
 
 def _tested(name: str, number: int, times: int) -> list[Operation]:
-    """Repeat an operation, each time with a test for the completed phase."""
+    """Repeat an operation, each time followed by a test for the completed phase."""
     return [(name, number), ("test_wait.parity 0", 0), ("test_wait.parity 1", 0)] * times
 
 
@@ -133,7 +133,8 @@ def _drawn(draw: random.Random) -> list[Operation]:
 
 
 def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
-    """Return operations with the least and the greatest number whose outcome is defined; likelier ones occur twice."""
+    """Return operations with the least and the greatest number whose outcome is defined. More likely ones occur
+    twice."""
     pending, tx = barrier.pending_count, barrier.tx_count
     more, less, all_of_it = min(MOST - tx, MOST), min(MOST + tx, MOST), max(tx, 0)
     found = [("expect_tx", 0, more), ("complete_tx", 0, less), ("complete_tx", all_of_it, all_of_it)]

@@ -1,7 +1,8 @@
 """Cases for ``record_encodes.py``: random arguments of the driver's three encoders, legal ones and boundaries.
 
-About half of the cases are legal. In the others one to three arguments are at or beyond a boundary. It is a value of
-`BOUNDARIES`, a step from a legal value, or a value at which a sum or product over several arguments becomes too large.
+About half of the cases are legal. In the others one to three arguments are at or beyond a boundary. Such an argument is
+a value of `BOUNDARIES`, a neighbor of a legal value, or a value at which a sum or product of several arguments becomes
+too large.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ NUDGES = (-32, -16, -8, -1, 1, 8, 16, 32)
 
 
 def _log_uniform(rng: Random, most: int) -> int:
-    """Return a number from 1 to `most`, small and large numbers alike."""
+    """Return a number from 1 to `most`. Small and large numbers are equally likely."""
     return min(most, int(2 ** rng.uniform(0, (most + 1).bit_length())))
 
 
 def _row(rng: Random, data_type: T, interleave: int, swizzle: int) -> int:
-    """Return the elements in a row of the box: whole 16 bytes, at most as wide as the swizzle span."""
+    """Return the number of elements in a row of the box: a multiple of 16 bytes, at most as wide as the swizzle
+    span."""
     if ELEMENTS[data_type].row_elements:
         return ELEMENTS[data_type].row_elements
     unit = ELEMENTS[data_type].chunk_elements
@@ -99,7 +101,8 @@ def _legal_pixels(rng: Random, p: Arguments) -> Arguments:
 
 
 def legal_im2col(rng: Random) -> Arguments:
-    """The driver pairs the corners with global_dim[1:], or with an interleave with global_dim[0:]: small ones fit."""
+    """Return legal arguments of an im2col map. The driver pairs the corners with global_dim[1:], or with global_dim[0:]
+    if interleaved, and small corners are always legal."""
     p = _legal_common(rng, rng.randint(3, MAX_RANK))
     limit = rng.choice((4, CORNER_LIMIT[p["rank"]]))
     lower = [rng.randint(-limit, limit - 1) for _ in range(p["rank"] - 2)]
@@ -115,7 +118,7 @@ def legal_im2col_wide(rng: Random) -> Arguments:
 
 
 def _edge(rng: Random, p: Arguments) -> None:
-    """Put one argument where it just keeps or just breaks a rule over several arguments."""
+    """Set one argument so that a rule over several arguments is just satisfied or just violated."""
     over, room = rng.randrange(2), MAX_TRANSFER_BYTES * 8 // element_bits(p["data_type"])
     if p["kind"] == "im2col" and rng.random() < 0.5:  # the pixel box is just empty
         i = rng.randrange(p["rank"] - 2)
@@ -148,7 +151,7 @@ def at_boundary(rng: Random, p: Arguments) -> Arguments:
         else:
             p[name] = _changed(rng, name, p[name])
         if p["rank"] != len(p["global_dim"]) or p["data_type"] not in ELEMENTS:
-            break  # further changes would depend on the arrays, or on an element's size, after these
+            break  # after these, further changes would depend on the arrays, or on an element's size
     return p
 
 

@@ -1,7 +1,7 @@
-"""Deliberate misuses of TMA, barriers and clusters, and in addition faults that any kernel may have.
+"""Deliberate misuses of TMA, barriers and clusters, and other faults that any kernel may have.
 
-A case names a kernel of ``fault_kernels.py``, its arguments, and the tensor map. By default, a rank-2 map of float32 is
-loaded correctly: 64 x 64, a box of 32 x 32 without a swizzle.
+A case names a kernel of ``fault_kernels.py``, its arguments, and the tensor map. By default, the kernel correctly loads
+a box of 32 x 32 without a swizzle from a tensor of 64 x 64 float32 elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _USUAL = {"bytes": BOX_BYTES, "barrier": 32768, "number": 1, "address": 0}
 
 @dataclass(frozen=True)
 class Case:
-    """One misuse.
+    """A misuse, or a correct case.
 
     Attributes
     ----------
@@ -27,14 +27,15 @@ class Case:
     kernel : str
         A kernel of ``fault_kernels.py``, or a name in ``HOST`` for a misuse by the host.
     given : dict
-        Unusual fields of the kernel's ``Given``. `address` may also be ``"memory"``, ``"map"`` (in device memory,
-        `address_offset` bytes further), ``"host"`` (pinned memory of the host), ``"freed"`` or ``"zeros"``.
+        The fields of the kernel's ``Given`` that differ from the default. `address` may also be ``"memory"``, ``"map"``
+        (in device memory, `address_offset` bytes further), ``"host"`` (pinned memory of the host), ``"freed"`` or
+        ``"zeros"``.
     params : Params
-        The parameters of the map; by default its address is that of the memory, which has 1 MiB.
+        The parameters of the map. By default its address is that of the memory, which has 1 MiB.
     block : int
-        Threads.
+        The number of threads.
     patch : dict
-        Changed bytes of the map, by offset.
+        The changed bytes of the map, by offset.
     """
 
     name: str
@@ -80,7 +81,7 @@ _IM2COL = Im2colParams(
 _LOAD, _STORE = "load_2", "store_2"
 
 _CASES = (
-    # nothing wrong
+    # no misuse
     Case("a load", _LOAD),
     Case("a load by a map in constant memory", _LOAD, {"where": 4}),
     Case("a load by a map in global memory, after its fence", _LOAD, {"where": 5}),
@@ -140,7 +141,7 @@ _CASES = (
     Case("the stored tile is 64 bytes past a multiple of 128", _STORE, {"tile": 64}),
     Case("the stored tile is 16 bytes past a multiple of 128", _STORE, {"tile": 16}),
     Case("the stored tile runs over the end of shared memory", _STORE, {"tile": SMEM_BYTES - 2048}),
-    # bytes in a row
+    # contiguous bytes
     Case("a bulk load of 24 bytes", "bulk_load", {"bytes": 24}),
     Case("a bulk load of 0 bytes", "bulk_load", {"bytes": 0}),
     Case("a bulk load of more than shared memory", "bulk_load", {"bytes": 1 << 19}),

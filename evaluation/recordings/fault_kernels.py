@@ -1,14 +1,14 @@
-"""Kernels whose arguments can make them fail: one TMA instruction, arrival or access each.
+"""Kernels whose arguments can cause a fault. Each executes one TMA instruction, arrival or access.
 
-All take a tensor map and a ``Given``; ``GIVEN`` lists its fields. A kernel that reaches its end writes to `out`: 1,
-whether the phase of its barrier completed within a fifth of a second, and the barrier's word.
+All kernels take a tensor map and a ``Given``, whose fields ``GIVEN`` lists. A kernel that reaches its end writes three
+values to `out`: 1, whether the phase of its barrier completed within a fifth of a second, and the barrier's word.
 """
 
 from __future__ import annotations
 
-# the first three have 64 bits, the others 32; in bytes from the start of shared memory: tile, barrier
+# The first three fields have 64 bits, the others 32. The tile and the barrier are offsets in shared memory, in bytes.
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
-CLUSTER = 2  # CTAs of the kernels whose names begin with cluster_
+CLUSTER = 2  # the number of CTAs of the kernels whose names begin with cluster_
 _TENSOR = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}mbarrier::complete_tx::bytes{multicast}"
 
 
@@ -81,7 +81,7 @@ _PARTS = {  # PTX whose operands are those of _KERNEL
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-# Kernels that wait, at most a fifth of a second.
+# Kernels that wait for at most a fifth of a second.
 WAITS = (*(f"load_{rank}" for rank in range(1, 6)), "load_multicast", "load_im2col", "bulk_load", "bulk_wild", "arrive")
 WAITS += ("expect", "cluster_multicast")
 _BY_CLUSTER = {

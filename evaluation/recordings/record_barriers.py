@@ -1,11 +1,11 @@
 """Record the 64 bits of an mbarrier in every state, on a GPU of compute capability 9.0.
 
     python record_barriers.py barriers_sm90.jsonl.gz      # half a minute, never more than two
-    python replay_barriers.py barriers_sm90.jsonl.gz      # the layout that the words show; needs no GPU
+    python replay_barriers.py barriers_sm90.jsonl.gz      # find the layout in the words, without a GPU
 
-The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Shared memory does not contain the
-word of a barrier in use: an ordinary load reads the earlier content. ``mbarrier.inval`` writes the word to memory. So
-after each operation of a case, the script repeats all preceding operations, invalidates the barrier, and reads its
+The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). While a barrier is in use, its word is
+not in shared memory, and an ordinary load reads the earlier content. ``mbarrier.inval`` writes the word to memory. For
+each operation of a case, the script therefore repeats all preceding operations, invalidates the barrier, and reads its
 word.
 
 Each row of the output is a case of ``barrier_cases.py`` with ``operations``, the ``words`` after each, ``looked`` and
@@ -136,7 +136,7 @@ KINDS = ("arrivals", "bytes", "waits")
 
 
 class Machine:
-    """A GPU with the kernels. They write to host memory, which survives a fault."""
+    """A GPU with the kernels, which write to host memory because that survives a fault."""
 
     def __init__(self, cubin: str) -> None:
         from cuda.core import ObjectCode
@@ -151,8 +151,8 @@ class Machine:
         self.stream.sync()
 
     def run(self, name: str, config: Any, arguments: tuple, count: int) -> tuple[Any, str]:
-        """Run a kernel; return its output as words of 64 bits, and its end. Its last argument is the output's
-        address."""
+        """Run a kernel, and return its output as words of 64 bits, and its result. The last argument of a kernel is the
+        output's address."""
         import numpy as np
         from cuda.bindings import driver
 
@@ -199,7 +199,7 @@ class Machine:
 
 
 def driver_version() -> dict[str, str]:
-    """Return the version of the kernel's driver, which only its own tool reports."""
+    """Return the version of the kernel-mode driver, which only its own tool reports."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return {"driver": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]}
@@ -214,7 +214,7 @@ def compiled() -> bytes:
 
 
 def work(cubin: str, which: str, begin: int) -> None:
-    """Print the defined cases from one on, one undefined case, or the contended words: one row per line."""
+    """Print the defined cases from a number on, one undefined case, or the contended words, as one row per line."""
     machine = Machine(cubin)
     if which == "defined":
         if begin == 0:
@@ -235,7 +235,7 @@ def work(cubin: str, which: str, begin: int) -> None:
 
 
 def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
-    """Return the rows of a separate process, and its end if it did not end by itself."""
+    """Return the rows of a separate process, and the reason if the process was ended."""
     nothing = {"undefined": which, "operations": []}
     if time.monotonic() > _END:
         return [{**nothing, "ended": "not begun: the time was up"}]
@@ -250,7 +250,7 @@ def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:
 
 
 def defined(cubin: str) -> list[dict]:
-    """Return the defined cases; after a case that ends its process, another process continues with the next one."""
+    """Return the defined cases. After a case that ends its process, another process continues with the next case."""
     rows, count = rows_of(cubin, "defined"), len(list(cases()))
     while len(rows) - 1 < count and time.monotonic() < _END:
         rows += rows_of(cubin, "defined", len(rows) - 1)

@@ -2,10 +2,10 @@
 or later.
 
     python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
-    python record_encodes.py compare encodes.jsonl.gz       # check, encode and decode against it; needs no GPU
+    python record_encodes.py compare encodes.jsonl.gz       # compare with check, encode and decode, without a GPU
 
-Recording needs only the driver, through ctypes; both need the parts of ``cuda_tma`` that need no GPU (installed, or
-``PYTHONPATH=.``). Each row of the output contains
+To record, the script needs only the driver, through ctypes. Both commands need the parts of ``cuda_tma`` that need no
+GPU (installed, or ``PYTHONPATH=.``). Each row of the output contains
 
 - ``params``: the driver's arguments by name and in its order, and ``kind``: tiled, im2col or im2col_wide. Arrays have
   the length of the rank (less one, less two) where the rank is legal; the driver receives zeros after them;
@@ -45,7 +45,7 @@ _ENCODERS = {
     "im2col_wide": "cuTensorMapEncodeIm2colWide",
 }
 _SET_CLASS = "cuTensorMapSetAllocationClass"
-# the arguments after the descriptor, in the order of cuda.h: name, and C type of an element
+# the arguments after the descriptor, in the order of cuda.h: the name, and the C type of an element
 _U32, _U64, _INT = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
 _HEAD = {"data_type": _INT, "rank": _U32, "global_address": _U64, "global_dim": _U64, "global_strides": _U64}
 _PIXELS = {"channels_per_pixel": _U32, "pixels_per_column": _U32}
@@ -120,13 +120,13 @@ def record(path: str, count: int, seed: int, requested: TensorMapAllocationClass
 
 
 def verdict(row: Arguments) -> str:
-    """Return the agreement of check, encode and decode with one row."""
+    """Return whether check, encode and decode agree with a row."""
     params, capability = params_from_recording(row["params"]), tuple(row.get("compute_capability", (9, 0)))
     if "allocation_class" in row:
         params = replace(params, allocation_class=row["allocation_class"]["effective"])
     wide = row["params"]["kind"] == "im2col_wide"
     accepted, broken = row["result"] == 0, check(params, capability)
-    if bool(broken) == accepted and not (wide and capability < (10, 0)):  # driver 580 takes wide maps on 9.0
+    if bool(broken) == accepted and not (wide and capability < (10, 0)):  # driver 580 accepts wide maps on 9.0
         return (
             f"DIFFERS: refused by the rule {broken[0].rule} alone" if broken else "DIFFERS: refused by the driver alone"
         )
@@ -145,7 +145,7 @@ def verdict(row: Arguments) -> str:
 
 
 def compare(path: str) -> int:
-    """Print the count of each verdict, and the first rows that differ; return 1 if any differs."""
+    """Print the count of each verdict, and the first rows that differ. Return 1 if a row differs."""
     rows = read(path)
     verdicts = [(row["params"]["kind"], verdict(row)) for row in rows]
     for (kind, text), number in sorted(Counter(verdicts).items()):

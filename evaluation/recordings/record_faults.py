@@ -1,6 +1,6 @@
 """Record the CUDA error of each misuse of TMA, and the calls that work afterwards, on a GPU of compute capability 9.0.
 
-    python record_faults.py faults_sm90.jsonl.gz      # under a minute: a process for each case
+    python record_faults.py faults_sm90.jsonl.gz      # less than a minute, with a process for each case
 
 The script needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The
 first row names the device and the driver. Each other row is a case of ``fault_cases.py``:
@@ -8,11 +8,12 @@ first row names the device and the driver. Each other row is a case of ``fault_c
 - ``healthy``: the results of a launch and a wait before the case, in the same process, which starts after others have
   failed;
 - ``launch``: the result of the launch; ``found``: the result of the wait for it, or ``"hang"`` after three seconds;
-- ``out``, if it reached its end: whether its phase completed within a fifth of a second, and the barrier's word;
-- ``after``: the results of other calls of the process, one by one; ``reset``: those after ``cuDevicePrimaryCtxReset``,
-  in the same process;
+- ``out``, if the kernel reached its end: whether its phase completed within a fifth of a second, and the barrier's
+  word;
+- ``after``: the results of other calls of the process, one by one; ``reset``: those after
+  ``cuDevicePrimaryCtxReset``, in the same process;
 - ``blocking``: the case ran once more with ``CUDA_LAUNCH_BLOCKING=1``;
-- ``ended``, where the process did not end by itself: its last words.
+- ``ended``, if the process did not end by itself: its last output.
 
 Numbers are those of ``CUresult``; ``names`` in the first row contains their names and texts.
 """
@@ -48,7 +49,7 @@ class Given(ctypes.Structure):
 
 
 class Packed:
-    """Both parameters of a kernel, in the driver's form; they live as long as this object."""
+    """Both parameters of a kernel in the driver's form, valid until this object is deleted."""
 
     def __init__(self, raw_map: bytes, given: Given):
         self.held = ctypes.create_string_buffer(raw_map, 128), given
@@ -57,7 +58,7 @@ class Packed:
 
 
 def called(function: Any, *arguments: Any) -> tuple[int, Any]:
-    """Call a function, and return the error's number and its result."""
+    """Call a function, and return the number of the error and the result."""
     error, *rest = function(*arguments)
     return int(error), rest[0] if rest else None
 
@@ -238,7 +239,7 @@ _HOST = {
     "host: no context": _no_context,
 }
 
-# ---- all of them ----
+# ---- all cases ----
 
 
 def compiled() -> bytes:

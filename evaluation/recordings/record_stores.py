@@ -1,7 +1,7 @@
 """Record the effect of TMA stores and reductions on global memory, on a GPU of compute capability 9.0 or later.
 
     python record_stores.py stores.jsonl.gz [--cases 1500] [--rare 20] [--seconds 240] [--seed 1]
-    python replay_stores.py stores.jsonl.gz        # the emulator against the recordings; needs no GPU
+    python replay_stores.py stores.jsonl.gz        # compare the emulator with the recordings, without a GPU
 
 The script needs ``cuda.bindings`` and NVRTC, and the parts of ``cuda_tma`` that need no GPU (installed, or
 ``PYTHONPATH=.``). Each row of the output is a case of ``store_cases.py`` and one of
@@ -151,7 +151,7 @@ def call(result: tuple):
 
 
 class Device:
-    """One context with the kernels, global memory, and space for the content of shared memory."""
+    """A context with the kernels, global memory, and space for the content of shared memory."""
 
     def __init__(self, cubin: bytes):
         from cuda.bindings import driver
@@ -167,7 +167,7 @@ class Device:
     def encode(self, params) -> bytes:
         d = self.driver
         head = [d.CUtensorMapDataType(params.data_type), params.rank, int(self.memory) + params.global_address]
-        strides = params.global_strides or (16,)  # rank 1 has no strides; the driver ignores this one
+        strides = params.global_strides or (16,)  # a map of rank 1 has no strides, and the driver ignores this one
         head += [[d.cuuint64_t(n) for n in params.global_dim], [d.cuuint64_t(n) for n in strides]]
         steps = [d.cuuint32_t(n) for n in params.element_strides]
         tail = [
@@ -188,7 +188,8 @@ class Device:
     def run(
         self, name: str, tensor_map: bytes, tx: int, smem: np.ndarray, coordinates: list[int], memory: np.ndarray
     ) -> np.ndarray:
-        """Return global memory after the kernel; `memory` is its content before, `smem` that of shared memory."""
+        """Return global memory after the kernel. `memory` is its content before, and `smem` the content of shared
+        memory."""
         d = self.driver
         call(d.cuMemcpyHtoD(self.memory, memory.ctypes.data, memory.nbytes))
         call(d.cuMemcpyHtoD(self.source, smem.ctypes.data, smem.nbytes))
@@ -232,7 +233,7 @@ def observe(device: Device, case: dict) -> dict:
 
 
 def work(cubin_path: str, cases_path: str, first: int, deadline: float) -> None:
-    """Run cases from number `first` on, one line of JSON each; end at the first fault, after its line."""
+    """Run cases from the number `first` on, and print one line of JSON for each. End after the first fault."""
     todo = json.loads(Path(cases_path).read_text())
     device = Device(Path(cubin_path).read_bytes())
     for case in todo[first:]:

@@ -1,7 +1,7 @@
 """Record the sums and rounding of the tensor cores of compute capability 9.0: wgmma and mma.sync, every kind of types.
 
-    python record_wgmma.py wgmma_sm90.npz      # under a minute, most of it to compile
-    python replay_wgmma.py wgmma_sm90.npz      # a model against it; needs no GPU
+    python record_wgmma.py wgmma_sm90.npz      # less than a minute, most of it for compilation
+    python replay_wgmma.py wgmma_sm90.npz      # compare a model with it, without a GPU
 
 The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). For each form of ``wgmma_cases.py``,
 the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``, those of mma.sync on
@@ -10,10 +10,10 @@ and the number of results with other bits
 
 - ``registers``: with A in registers;
 - ``columns``: in the last 8 of 64 columns, with B's 8 columns repeated;
-- ``chained``: for two instructions in one group, compared with one after the other through memory;
+- ``chained``: for two instructions in one group, compared with two groups that pass their sums through memory;
 - ``again``: in a second run.
 
-A child process does the work; it is ended if it does not end by itself.
+A child process runs the kernels. The script ends it after a time limit.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def operands(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def digest(form: Form) -> str:
-    """Return a digest of the operands, which a recording does not contain."""
+    """Return a digest of the operands, because a recording does not contain them."""
     return hashlib.sha256(b"".join(array.tobytes() for array in operands(form))).hexdigest()
 
 
 class Machine:
-    """A GPU with all kernels, and space for one form's operands."""
+    """A GPU with all kernels, and space for the operands of one form."""
 
     def __init__(self) -> None:
         from cuda.core import Program, ProgramOptions

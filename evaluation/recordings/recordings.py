@@ -1,4 +1,5 @@
-"""Recordings of hardware: a gzip file with one JSON object per line; many contain the parameters of a tensor map."""
+"""Recordings of hardware: a gzip file with one JSON object per line. Many rows contain the parameters of a tensor
+map."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def read(path: str | Path) -> list[dict]:
 
 
 def write(path: str | Path, rows: Iterable[dict]) -> None:
-    """Write rows; the same rows give the same bytes."""
+    """Write rows. Equal rows give equal bytes."""
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     Path(path).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
@@ -38,7 +39,7 @@ def params_from_recording(recorded: Mapping[str, Any]) -> Params:
     """Return the parameters of a row.
 
     ``kind`` names the class, and ``global_offset`` is an address. The driver reads the first ``rank`` entries of each
-    array (``rank - 1`` strides, ``rank - 2`` corners): longer arrays are cut, and shorter ones continue with zeros.
+    array (``rank - 1`` strides, ``rank - 2`` corners). Longer arrays are cut, and shorter ones are extended by zeros.
 
     >>> recorded = {"kind": "tiled", "data_type": 7, "rank": 2, "global_offset": 32, "global_dim": [4, 5, 0, 0, 0],
     ...             "global_strides": [16, 0, 0, 0], "box_dim": [4], "element_strides": [1, 1]}

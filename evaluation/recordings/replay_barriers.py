@@ -1,6 +1,6 @@
-"""Find the layout of an mbarrier's word from recordings only; this needs no GPU.
+"""Find the layout of an mbarrier's word from recordings only, without a GPU.
 
-    python replay_barriers.py barriers_sm90.jsonl.gz      # each field's bits, and what no table explains
+    python replay_barriers.py barriers_sm90.jsonl.gz      # the bits of each field, and undefined cases
 
 ``record_barriers.py`` describes a recording.
 """
@@ -19,7 +19,7 @@ _SIGNED = ("tx_count",)
 
 
 def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
-    """Return the barrier of each step whose outcome PTX defines, and its word, if it is known."""
+    """Return the barrier after each step with a defined outcome, and its word, if it is known."""
     pairs = [
         (barrier, int(word, 16))
         for row in rows
@@ -48,13 +48,13 @@ def _place(name: str, values: np.ndarray, words: np.ndarray) -> BarrierField:
 
 
 def _width(values: np.ndarray, words: np.ndarray) -> int:
-    """Return the number of the lowest bits that are always equal."""
+    """Return the number of low bits that are always equal."""
     differ = int(np.bitwise_or.reduce(values.astype(np.int64).view(np.uint64) ^ words))
     return (differ & -differ).bit_length() - 1 if differ else 64
 
 
 def show(row: dict) -> None:
-    """Print a row outside the defined cases."""
+    """Print a row that is not one of the defined cases."""
     print({key: value for key, value in row.items() if key not in ("words", "operations")})
     for (name, number), word in zip(row.get("operations", ()), row.get("words", ()), strict=False):
         print(f"  {name} {number}: {word} {decode_barrier(int(word, 16))}")

@@ -1,4 +1,4 @@
-"""Compare recorded TMA stores and reductions with the emulator; this needs no GPU.
+"""Compare recorded TMA stores and reductions with the emulator, without a GPU.
 
     python replay_stores.py RECORDINGS.jsonl.gz
 
@@ -38,9 +38,9 @@ FLOATS = {
 _EXPONENT_AND_MANTISSA_BITS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
 
 
-@lru_cache(maxsize=8)  # global memory is the same in every case
+@lru_cache(maxsize=8)  # global memory is equal in every case
 def content(values: str, seed: int, size: int) -> np.ndarray:
-    """The bytes that a case starts from; read-only.
+    """Return the initial bytes of a case, read-only.
 
     ``"random"`` is random bytes; ``"tiny"`` clears exponents, so that floats of 2 and 4 bytes are around the subnormal
     range; ``"float16"`` and its like draw from the special values of that format.
@@ -58,8 +58,8 @@ def content(values: str, seed: int, size: int) -> np.ndarray:
 
 
 def _special_values(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    """Bit patterns of both signs: zero, subnormals, around the least normal number, one and half its ulp, the largest
-    number, infinity, a signaling and a quiet NaN."""
+    """Return bit patterns of both signs: zero, subnormals, around the least normal number, one and half its ulp, the
+    largest number, infinity, a signaling and a quiet NaN."""
     infinity = ((1 << exponent_bits) - 1) << mantissa_bits
     least, one = 1 << mantissa_bits, infinity // 2 & ~((1 << mantissa_bits) - 1)
     half_ulp = one - ((mantissa_bits + 1) << mantissa_bits)

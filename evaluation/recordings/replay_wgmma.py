@@ -1,8 +1,8 @@
-"""Compare the recorded sums of tensor cores with the model of ``wgmma_model.py``; this needs no GPU.
+"""Compare the recorded sums of tensor cores with the model of ``wgmma_model.py``, without a GPU.
 
-    python replay_wgmma.py wgmma_sm90.npz             # of each form and suite, how many results are the model's
-    python replay_wgmma.py wgmma_sm90.npz --search    # the parameters with which most are
-    python replay_wgmma.py wgmma_sm90.npz --show 3    # some that are not
+    python replay_wgmma.py wgmma_sm90.npz             # the number of equal results of each form and suite
+    python replay_wgmma.py wgmma_sm90.npz --search    # the parameters with the most equal results
+    python replay_wgmma.py wgmma_sm90.npz --show 3    # some results that differ
 
 ``record_wgmma.py`` describes a recording.
 """
@@ -34,7 +34,7 @@ def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
 def agreement(
     form: Form, instruction: str, recorded: np.ndarray, adder: Adder | None = None
 ) -> dict[str, tuple[int, int]]:
-    """Return by suite the number of results that equal the model's, and the number of all results."""
+    """Return for each suite the number of results that equal the model's, and the number of all results."""
     equal = multiply(form, *operands(form), instruction, adder) == recorded
     found: dict[str, tuple[int, int]] = {}
     for block, where in zip(blocks(form), equal, strict=True):
@@ -54,8 +54,7 @@ CHOICES = {
 
 
 def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder]:
-    """Improve one parameter after the other from the first guess on; return the number of matches, and the
-    parameters."""
+    """Improve the parameters in turn, from the first guess on, and return the number of matches and the parameters."""
 
     def score(adder: Adder) -> int:
         return sum(right for right, _ in agreement(form, instruction, recorded, adder).values())
@@ -72,7 +71,7 @@ def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder
 
 
 def show(form: Form, instruction: str, recorded: np.ndarray, most: int) -> None:
-    """Show the first results of each suite that differ from the model: the terms, as powers of 2, and both sums."""
+    """Show the first results of each suite that differ from the model: the terms as powers of 2, and both sums."""
     a, b, c = operands(form)
     unequal = multiply(form, a, b, c, instruction) != recorded
     for number, block in enumerate(blocks(form)):

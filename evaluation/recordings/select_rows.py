@@ -1,4 +1,4 @@
-"""Choose the rows of a recording that the tests keep.
+"""Select the rows of a recording that the tests keep.
 
     python select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
 
@@ -52,7 +52,7 @@ def _kind(row: dict) -> tuple[Hashable, int]:
 
 
 def loads(rows: Iterable[dict]) -> Iterator[dict]:
-    """Return the smallest load of each group. A window smaller than an interleaved load shows the recorder's limit."""
+    """Return the smallest load of each group. A window smaller than an interleaved load is a limit of the recorder."""
 
     def group(row: dict) -> Hashable:
         p = row["params"]
@@ -71,7 +71,8 @@ def loads(rows: Iterable[dict]) -> Iterator[dict]:
 
 
 def stores(rows: Iterable[dict]) -> Iterator[dict]:
-    """Return one store of each group: the one with the smallest change, or the largest if the values were chosen."""
+    """Return one store of each group: the one with the smallest change, or with the largest if the values were
+    chosen."""
 
     def what(row: dict) -> Hashable:
         p = row["params"]

@@ -1,9 +1,9 @@
 """Random TMA stores and reductions for ``record_stores.py``: documented ones, and ones that may fault.
 
-A case is ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, ``op`` ("store", a
-reduction, or "load"), and ``values`` and ``smem_seed``, which name the bytes in memory and shared memory
-(:func:`replay_stores.content`). Cases with a known outcome come first. The rare ones follow: those that may end in a
-fault or in an undocumented result.
+A case contains ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, and ``op``
+("store", a reduction, or "load"). Its ``values`` and ``smem_seed`` determine the bytes in global and shared memory
+(:func:`replay_stores.content`). Cases with a known outcome come first. The rare cases follow, which may end in a fault
+or in an undocumented result.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from cuda_tma.smem._layout import chunk_elements, tensor_bytes
 SMEM_LIMIT_BYTES = 64 << 10
 OPS = ("store", *REDUCTIONS, "load")
 _SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)
-_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # these tables are indexed by rank
+_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # the rank is the index of these tables
 _LARGEST_BOX = (0, 1, 33, 9, 5, 4)
-_WIDEST_BYTES = 256  # bytes of a row of a box, without a swizzle
+_WIDEST_BYTES = 256  # the bytes of a row of a box without a swizzle
 
 
 # Parameters ---------------------------------------------------------------------------------------------------------
@@ -59,13 +59,13 @@ def _tensor(rng, data_type: T, rank: int, interleave: int) -> dict:
 
 
 def _inner(rng, data_type: T, span_bytes: int) -> int:
-    """Return elements of a whole number of 16 bytes, at most as wide as the span and the driver's limit of 256
+    """Return a number of elements that is a multiple of 16 bytes, within the span and the driver's limit of 256
     elements."""
     return min(256, int(rng.integers(1, span_bytes // 16 + 1)) * 16 // (element_bits(data_type) // 8))
 
 
 def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
-    """Return random tiled parameters; if not `usual`, an interleave with a swizzle that does not belong to it."""
+    """Return random tiled parameters. If not `usual`, combine an interleave with a swizzle that it does not permit."""
     interleave = int(rng.choice([0, 0, 0, 1, 2] if usual else [1, 2]))
     rank = int(rng.integers(3 if interleave else 1, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
@@ -80,7 +80,7 @@ def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
 
 
 def im2col(rng, data_type: T, *, inside: bool = True, interleave: int = 0) -> dict:
-    """Return random im2col parameters; with `inside`, the pixel box stays in the tensor, as PTX ISA requires for
+    """Return random im2col parameters. With `inside`, the pixel box is within the tensor, as PTX ISA requires for
     stores."""
     rank = int(rng.integers(4 if interleave else 3, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
@@ -113,7 +113,7 @@ def _multiple(p: dict) -> int:
 
 
 def start(rng, p: dict) -> list[int]:
-    """Return coordinates at which the box is at least partly inside the tensor, or just beyond it."""
+    """Return coordinates at which the box is partly inside the tensor, or just outside."""
     at = [n if rng.random() < 0.05 else int(rng.integers(0, n)) for n in p["global_dim"]]
     at[0] = at[0] // _multiple(p) * _multiple(p)
     if p["kind"] == "im2col":
@@ -135,7 +135,7 @@ def _case(rng, p: dict, op: str, coordinates: list[int] | None = None) -> dict:
 
 
 def _any(rng) -> tuple[str, T]:
-    """Return an operation, stores in two of five cases, and a type with a known result."""
+    """Return an operation (a store in two of five cases), and a type with a known result."""
     op = "store" if rng.random() < 0.4 else str(rng.choice(list(REDUCTIONS)))
     return op, T(int(rng.choice(_SM90_TYPES if op == "store" else tuple(REDUCTIONS[op]))))
 
@@ -146,7 +146,7 @@ def _known(rng) -> dict:
 
 
 def _negative(rng) -> dict:
-    """Make one coordinate negative; in im2col that of the channels or of the image."""
+    """Make one coordinate negative: in im2col that of the channels or of the image."""
     op, data_type = _any(rng)
     p = (tiled if rng.random() < 0.7 else im2col)(rng, data_type)
     at = start(rng, p)
@@ -194,7 +194,7 @@ def _interleaved_im2col(rng) -> dict:
 
 
 def _load_strided(rng) -> dict:
-    """Return an im2col load with a step of every kind, including that of images."""
+    """Return an im2col load with a stride in every kind of dimension, including that of images."""
     data_type = T(int(rng.choice(_SM90_TYPES)))
     interleave = int(rng.choice([0, 0, 1, 2]))
     p = im2col(rng, data_type, inside=False, interleave=interleave)
@@ -221,13 +221,14 @@ def _unknown_pairs(rng) -> list[dict]:
 
 
 def fits(case: dict) -> bool:
-    """Return whether tensor and box fit into the recorder's memory and shared memory."""
+    """Return whether the tensor and the box fit into the recorder's memory and shared memory."""
     p = params_from_recording(case["params"])
     return p.global_address + tensor_bytes(p) + 16 <= MEMORY_BYTES and smem_bytes(p) <= SMEM_LIMIT_BYTES
 
 
 def cases(count: int, rare: int, seed: int) -> list[dict]:
-    """Return `count` cases with a known outcome, and `rare` of each of `RARE`, without those that do not fit."""
+    """Return `count` cases with a known outcome, and `rare` cases of each of `RARE`. Cases that do not fit are left
+    out."""
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = [_known(rng) for _ in range(count)] + _unknown_pairs(rng)
     drawn += [draw(rng) for _ in range(rare) for draw in RARE]

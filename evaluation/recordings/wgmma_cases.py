@@ -1,7 +1,7 @@
 """Operands that reveal how tensor cores add: the kept bits of a product, the order of sums, and the rounding.
 
-A block contains the operands of one wgmma of m64n8: A (64, k) and B (8, k), one instruction's k, and C (64, 8), as
-bits. Each of its 512 results is a sum of its own. The same seed gives the same operands; only NumPy is needed.
+A block contains the operands of one wgmma of m64n8 as bits: A (64, k), B (8, k) and C (64, 8), with the k of one
+instruction. Each of its 512 results is an independent sum. The same seed gives the same operands; only NumPy is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ ROWS, COLUMNS = 64, 8
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """A floating type: PTX ISA, "Alternate Floating-Point Data Formats". Padding are low bits that it lacks."""
+    """A floating-point type (PTX ISA, "Alternate Floating-Point Data Formats"). The padding is the low bits that it
+    lacks."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -42,8 +43,8 @@ class Format:
         return self.bias + (not self.infinities)
 
     def bits(self, negative: np.ndarray, exponent: np.ndarray, mantissa: np.ndarray) -> np.ndarray:
-        """Return a number from its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, below `least` a subnormal
-        one."""
+        """Return a number from its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, or a subnormal below
+        `least`."""
         field = np.clip(exponent + self.bias, 0, 2**self.exponent_bits - 1 - self.infinities)
         if not self.infinities:  # the largest mantissa of the largest exponent is NaN
             below = np.minimum(mantissa, 2**self.mantissa_bits - 2)
@@ -75,7 +76,7 @@ FORMATS = {
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Types of A, B and accumulators: f32, f16 or s32; whether sums of s8 and u8 saturate at the ends of int."""
+    """The types of A, B and the accumulators (f32, f16 or s32), and whether sums of s8 and u8 saturate."""
 
     a: str
     b: str
@@ -101,7 +102,7 @@ FORMS = [
 @dataclasses.dataclass(frozen=True, eq=False)
 class Block:
     suite: str
-    a: np.ndarray  # bits, one element each
+    a: np.ndarray  # the bits of operands, with one element in each integer
     b: np.ndarray
     c: np.ndarray
 
@@ -123,7 +124,7 @@ def _sometimes(rng: np.random.Generator, share: float, values: np.ndarray, other
 
 
 def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return products and C of many sizes, some of them 0: the final test of a model."""
+    """Return products and C of many sizes, some of them 0, which are the final test of a model."""
     bound = 12 if form.sums == "f32" else 6
     a, b = (
         _sometimes(rng, 0.8, _numbers(f, rng, rng.integers(low, high + 1, (rows, form.k))), 0)
@@ -136,8 +137,9 @@ def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 
 def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return a large product, its opposite, and a small one elsewhere. The remainder of the small one shows the number
-    of bits that are kept below the largest, and the places of k, and C, that are added together."""
+    """Return a large product, its opposite, and a small product at another place. The remaining part of the small
+    product shows the number of bits that are kept below the largest term, and which places of k are added together with
+    C."""
     f, g, sums = FORMATS[form.a], FORMATS[form.b], FORMATS[form.sums]
     high = min(12 if form.sums == "f32" else 6, f.most - 1)
     place = rng.permuted(np.tile(np.arange(form.k), (ROWS, 1)), axis=1)[:, :3]
@@ -153,7 +155,7 @@ def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 
 
 def _rounding(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one or two products and a C of all its bits, above or below them."""
+    """Return one or two products, and a C of all its bits, which is larger or smaller than the products."""
     f, g = FORMATS[form.a], FORMATS[form.b]
     a = np.zeros((ROWS, form.k), np.uint32)
     for number in range(2):
@@ -180,7 +182,7 @@ def _tiny(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray,
 
 
 def _special(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return infinities, NaNs, zeros of both signs and the ends of the range, in a third of the rows and columns."""
+    """Return infinities, NaNs, zeros of both signs and extreme values, in a third of the rows and columns."""
 
     def drawn(format: Format, shape: tuple[int, int]) -> np.ndarray:
         plain = _sometimes(rng, 0.3, _numbers(format, rng, rng.integers(-1, 2, shape)), 0)
@@ -199,7 +201,7 @@ def _low_bits(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def _integers(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all integers, and sums near the ends of int."""
+    """Return all integers, and sums near the limits of int."""
     a, b = (rng.integers(0, 256, (rows, form.k), np.uint32) for rows in (ROWS, COLUMNS))
     near = rng.integers(0, 2**18, (ROWS, COLUMNS), np.uint32)
     return a, b, _sometimes(rng, 0.5, 2**31 - 1 - near, 2**31 + near)

@@ -1,15 +1,15 @@
 """A model of the sums of tensor cores of compute capability 9.0, to the last bit.
 
 The terms of one instruction, including C, are aligned to the largest exponent; a product's exponent is the sum of its
-factors' exponents. They are cut toward zero at 25 bits below it (13 bits for 8-bit types). Their sum is exact. The sum
-is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest to f16. Integers are added exactly.
-This holds for wgmma, and for mma.sync except with 8-bit floating types: it converts those to f16, multiplies in two
-halves, and then adds C like any other number.
+factors' exponents. The terms are truncated toward zero at 25 bits below it (13 bits for 8-bit types). Their sum is
+exact. The sum is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest to f16. Integers are
+added exactly. This holds for wgmma, and for mma.sync except with 8-bit floating types, for which it converts the
+elements to f16, multiplies in two halves, and then adds C like any other number.
 
-The literature describes the first (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix
-Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores", arXiv:2512.07004).
-All 106,496 results in tests/data/wgmma_sm90.npz equal the model's (one H200; ptxas of CUDA 13 splits mma.sync into the
-two halves). None changed with A in registers, with N, or with two instructions in one group.
+The literature describes the model of wgmma (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and
+Matrix Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores",
+arXiv:2512.07004). All 106,496 results in tests/data/wgmma_sm90.npz equal the model's (one H200; ptxas of CUDA 13 splits
+mma.sync into the two halves). None changed with A in registers, with N, or with two instructions in one group.
 
 This model works in integers, and each of its parameters can vary to fit a recording. The simulator's model,
 ``cuda_tma/simulate/_matrix/adder.py``, works in float64. Tests compare both with the recording.
@@ -29,11 +29,11 @@ class Adder:
     Parameters
     ----------
     fraction_bits
-        The kept bits of each term below the largest exponent.
+        The number of bits of each term that are kept below the largest exponent.
     group
-        The number of elements of k that are added at once; their rounded sum is C of the next.
+        The number of elements of k that are added at once. Their rounded sum is C of the next group.
     result_bits
-        The kept mantissa bits of the rounded sum.
+        The number of mantissa bits of the rounded sum.
     nearest
         Whether to round to nearest, ties to even; otherwise toward zero.
     floor
@@ -48,7 +48,7 @@ class Adder:
 
 
 def adder_of(form: Form) -> Adder:
-    """Return the adder of wgmma, and of mma.sync of 16 bits and tf32."""
+    """Return the adder of wgmma, which mma.sync of 16 bits and tf32 also uses."""
     eight_bits = FORMATS[form.a].itemsize == 1
     fraction_bits = 13 if eight_bits else 25
     if form.sums == "f16":
@@ -58,8 +58,7 @@ def adder_of(form: Form) -> Adder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers significand * 2**last, negative or not, infinite, or a NaN; `exponent` is that of the bit before the
-    point."""
+    """Numbers significand * 2**last, with a sign, infinite, or NaN. `exponent` is that of the bit before the point."""
 
     negative: np.ndarray
     significand: np.ndarray
@@ -86,8 +85,7 @@ def numbers(format: Format, bits: np.ndarray) -> Numbers:
 
 
 def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int, nearest: bool) -> np.ndarray:
-    """Return the bits of whole * 2**last in a format, of which `kept_bits` of the mantissa are used; |whole| <
-    2**53."""
+    """Return the bits of whole * 2**last in a format, with `kept_bits` of the mantissa. |whole| is below 2**53."""
     magnitude = np.abs(whole)
     exponent = np.frexp(magnitude.astype(np.float64))[1] - 1 + last
     least_last = format.least - format.mantissa_bits
@@ -131,7 +129,7 @@ def _multiply(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Ad
 
 
 def _multiply_as_f16(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Multiply the first two of every four elements (a register's lower half), then the others, and add C."""
+    """Multiply the first two of every four elements (the lower half of a register), then the other two, and add C."""
     halves = np.argsort(np.arange(form.k) % 4 // 2, kind="stable")
     adder = Adder(25, 16, FORMATS[form.sums].mantissa_bits, nearest=form.sums == "f16")
     product = _multiply(form, a[..., halves], b[..., halves], np.zeros_like(c), adder)

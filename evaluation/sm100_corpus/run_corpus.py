@@ -1,8 +1,8 @@
 """Run kernels of Triton, TileLang and CuTe DSL for sm_100 on the simulator, and compare their results with NumPy.
 
 Versions: triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1, torch 2.13.0+cpu. CuTe DSL's kernels are examples of
-CUTLASS, which compare with torch themselves: give a checkout of 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. No GPU is
-needed. A kernel is right if its program ends with status 0: no difference and no error.
+CUTLASS, which compare with torch themselves, so they need a checkout of 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. No
+GPU is needed. A kernel is right if its program ends with status 0: no difference and no error.
 
     python evaluation/sm100_corpus/run_corpus.py --cutlass ../cutlass --schedules 1 4
 """

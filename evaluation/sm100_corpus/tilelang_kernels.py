@@ -1,9 +1,11 @@
-"""Kernels of TileLang for sm_100: matrix products of four types, specialized, and A from tensor memory.
+"""Kernels of TileLang for sm_100: matrix products of four types, with specialized warps, and with A in tensor memory.
 
-TileLang 0.1.15 frees tensor memory, and multiplies operands in it, without a barrier: kernels synchronize before. Their
-products have no pipeline stages: with them it copies into tiles that a product still reads.
+TileLang 0.1.15 emits no barrier before it frees tensor memory or multiplies operands in it, so the kernels synchronize
+first. Their products have no pipeline stages, because with stages TileLang copies into tiles that a product still
+reads.
 
-``python tilelang_kernels.py CASE`` launches one and compares with NumPy; without a name it lists the cases.
+``python tilelang_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
+lists the cases.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def product(M, N, K, bm, bn, bk, in_type, out_type, sum_type, stages, threads=12
 
 
 def specialized(M, N, K, bm, bn, bk, stages):
-    """A warp that loads, a warp that multiplies, and four that store."""
+    """Return a kernel with a warp that loads, a warp that multiplies, and four warps that store."""
 
     @T.prim_func
     def main(A: T.Tensor((M, K), "bfloat16"), B: T.Tensor((K, N), "bfloat16"), C: T.Tensor((M, N), "bfloat16")):
@@ -89,7 +91,7 @@ def specialized(M, N, K, bm, bn, bk, stages):
 
 
 def automatic(M, N, K, bm, bn, bk, in_type, stages, threads=128):
-    """``T.gemm``: the compiler chooses the instruction, and where the sums are."""
+    """Return a kernel with ``T.gemm``: the compiler selects the instruction, and the place of the sums."""
 
     @T.prim_func
     def main(A: T.Tensor((M, K), in_type), B: T.Tensor((N, K), in_type), C: T.Tensor((M, N), "float32")):
@@ -107,7 +109,7 @@ def automatic(M, N, K, bm, bn, bk, in_type, stages, threads=128):
 
 
 def chained(M, K, N, D):
-    """The first product's sums become the A operand of the second, in tensor memory."""
+    """Return a kernel in which the first product's sums become the A operand of the second, in tensor memory."""
 
     @T.prim_func
     def main(
@@ -142,7 +144,7 @@ def chained(M, K, N, D):
 
 
 def numbers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, high: int = 4) -> torch.Tensor:
-    """Return small integers, which every type contains exactly."""
+    """Return small integers, which every type represents exactly."""
     found = np.random.default_rng(seed).integers(0 if dtype == torch.uint8 else -high + 1, high, shape)
     return torch.from_numpy(found.astype(np.float32)).to(dtype).to(DEVICE)
 

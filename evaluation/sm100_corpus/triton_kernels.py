@@ -1,6 +1,7 @@
 """Kernels of Triton for sm_100: matrix products of five types, persistent, specialized, attention, grouped.
 
-``python triton_kernels.py CASE`` launches one and compares with NumPy; without a name it lists the cases.
+``python triton_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
+lists the cases.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ FLOAT8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
 
 
 def numbers(seed: int, shape: tuple[int, ...], dtype: torch.dtype, high: int = 4) -> torch.Tensor:
-    """Return small integers, which every type contains exactly."""
+    """Return small integers, which every type represents exactly."""
     found = np.random.default_rng(seed).integers(-high + 1, high, shape)
     return torch.from_numpy(found.astype(np.float32)).to(dtype).to(DEVICE)
 
@@ -182,7 +183,7 @@ def wide(tensor: torch.Tensor) -> np.ndarray:
 
 
 def same(found: torch.Tensor, expected: np.ndarray, bound: float = 0.0) -> None:
-    """Compare; integers and sums of small integers are equal, floats within a bound."""
+    """Compare two results. Integers and sums of small integers are equal, and floats are equal within a bound."""
     if bound == 0:
         expected = torch.from_numpy(expected).to(found.dtype).to(torch.float64).numpy()
     off = np.abs(wide(found) - expected).max()

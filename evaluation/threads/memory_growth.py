@@ -1,4 +1,4 @@
-"""Attribution of a process's memory growth: kinds of work, compared with the same work without the package."""
+"""The analysis of a process's memory growth: kinds of work are compared with the same work without the package."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 BARE = {"capture": "core_graph_alone"}  # for each of our kinds of work, the one that makes the same cuda.core objects
 # and no others
-MOST_BYTES_EACH = 8  # bytes that a work may retain without a leak: less than any object
-NOISE_BYTES = 512 << 10  # pages that come and go
+MOST_BYTES_EACH = 8  # the bytes that a work may retain without a leak, which are less than any object
+NOISE_BYTES = 512 << 10  # pages that the system allocates and frees
 
 
 class Alone(NamedTuple):
-    """The memory that one kind of work retained, when nothing else ran."""
+    """The memory that one kind of work retained when nothing else ran."""
 
     works: int
     grown_bytes: int
@@ -23,12 +23,12 @@ class Alone(NamedTuple):
 
 
 def bare_bytes_each(work: str, alone: Mapping[str, Alone]) -> float:
-    """Return the memory that a kind of work retains through other libraries; 0 if none of that is known."""
+    """Return the memory that a kind of work retains through other libraries, or 0 if that is not known."""
     return max(0.0, alone[BARE[work]].bytes_each) if BARE.get(work) in alone else 0.0
 
 
 def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
-    """Return our kinds of work that retain more than the other libraries in them."""
+    """Return the kinds of work with the package that retain more memory than the same work without it."""
     found = []
     for work, left in alone.items():
         own_bytes = left.grown_bytes - left.works * bare_bytes_each(work, alone)

@@ -1,5 +1,5 @@
-"""Threads that make maps, change their addresses, prepare, launch and capture at once, on a GPU; every result is
-checked.
+"""Run threads that make maps, change their addresses, prepare, launch and capture at once on a GPU, and check every
+result.
 
 Each thread has its own tensors and stream, and all share the package's caches: kernels, configurations, options,
 prepared launches. The script ends with 1 if a tile was wrong, a thread failed, or memory grew:
@@ -7,10 +7,10 @@ prepared launches. The script ends with 1 if a tile was wrong, a thread failed, 
     python stress_threads.py --minutes 8
 
 The script prints the memory ten times during the run, and then for each kind of work separately. For comparison it
-prints works of torch, cuda.core and the driver without the package: the memory that they retain does not count as
-growth. An executable graph of cuda.core leaves 208 bytes, with or without our code; one of the driver leaves nothing,
-nor does anything else here (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also change the
-device's memory, so run the script alone.
+prints the memory of works of torch, cuda.core and the driver without the package, which does not count as growth. An
+executable graph of cuda.core leaves 208 bytes, with or without our code; an executable graph of the driver leaves
+nothing, and neither do the other works (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also
+change the device's memory, so run the script alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
 extern "C" __global__ void nothing() {}
 """
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
-# Works without the package, for comparison of memory.
+# Works without the package, for a comparison of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
 MOST_GROWTH_MB = 16  # growth of the process, after a fifth of the time, without the memory that others retain
 MOST_DEVICE_GROWTH_MB = 48
@@ -83,7 +83,7 @@ class Shared:
 
 
 class Worker:
-    """One thread: its tensors, its stream, and its counts."""
+    """A thread: its tensors, its stream, and its counts."""
 
     def __init__(self, shared: Shared, seed: int) -> None:
         self.shared, self.random = shared, random.Random(seed)
@@ -112,7 +112,7 @@ class Worker:
         return self.random.choice(self.tensors), self.random.randrange(0, ROWS - TILE_ROWS + 1)
 
     def check(self, what: str, tensor: torch.Tensor, row: int) -> None:
-        """torch's current stream is this one, so these operations wait for the launch."""
+        """Check a result. The current stream of torch is the thread's, so these operations wait for the launch."""
         if not torch.equal(self.out, tensor[row : row + TILE_ROWS]):
             self.wrong.append(f"{what}: another tile than that of row {row}")
         self.out.zero_()
@@ -212,11 +212,12 @@ def ok(answer: tuple[Any, ...]) -> Any:
 
 
 class Memory(NamedTuple):
-    """Memory in use. Free memory of the process first goes back to the system, so that the difference is growth."""
+    """The memory in use. Free memory of the process is first returned to the system, so that the difference is
+    growth."""
 
-    done: Counter[str]  # works until this sample
+    done: Counter[str]  # the works until this sample
     process_kb: int
-    trimmed_kb: int  # memory of the process, after that
+    trimmed_kb: int  # the memory of the process after that sample
     python_blocks: int
     device_mb: int
 
@@ -256,7 +257,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: int = 10) -> list[Memory]:
-    """Let all threads do these works; return the memory after each part of the time, and after the end of all
+    """Run these works in all threads. Return the memory after each part of the time, and after the end of all
     threads."""
     start, samples = time.monotonic(), []
     threads = [threading.Thread(target=worker.run, args=(start + seconds, works)) for worker in workers]
@@ -302,7 +303,7 @@ def measure_alone(work: str, workers: list[Worker], seconds: float) -> Alone:
     spend(seconds / 4, workers, (work,), parts=1)
     before = Memory.now(workers)
     spend(seconds, workers, (work,), parts=1)
-    after = Memory.now(workers)  # without the threads
+    after = Memory.now(workers)  # the memory without the threads
     left = Alone((after.done - before.done)[work], after.trimmed_kb - before.trimmed_kb << 10)
     print(f"{work} alone, {left.works} works: process {left.grown_bytes >> 10:+} KB, {left.bytes_each:.1f} bytes a "
           f"work; {after.python_blocks - before.python_blocks:+} blocks of Python's; device "
