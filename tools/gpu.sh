@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# On a machine with a TMA-capable GPU: build and install, then one stage or more:
+# Build and install the package on a machine with a TMA-capable GPU, and run one or more stages:
 #   tests      tests/gpu, in several processes at a time, which writes tests/gpu/RESULTS.md
-#   sanitize   what the header does, and the small cases of every example, once more under compute-sanitizer's memcheck
+#   sanitize   the tests of the header, and the small cases of every example, again under compute-sanitizer's memcheck
 #              and synccheck
 #   bench      python -m benchmarks
-# The first two run at the same time, in a dozen processes.
+# The first two stages run at the same time, in a dozen processes.
 # Usage: tools/gpu.sh [output folder] [pytest arguments ...]
-#   CUDA_TMA_STAGES  which: "tests sanitize bench" is the default
-#   CUDA_TMA_COMMIT  names the commit in RESULTS.md, where there is no git; "-dirty" says that files were changed
-#   CUDA_TMA_SITE    folder to install into, to be used again by later commands
-#   CUDA_TMA_WHEEL   what to install, built before; else it is built
-#   CUDA_TMA_PROCESSES  that run the tests, four if not given
-#   CUDA_TMA_TOOLS   of the sanitizer: "memcheck synccheck" (the default), a few minutes each
-#   CUDA_TMA_BENCH   arguments of the benchmarks: "kernels --runs 5"
-# The sanitizer stage appends to a RESULTS.md of the same commit, that of the output folder if an earlier command left
+#   CUDA_TMA_STAGES  the stages (default: "tests sanitize bench")
+#   CUDA_TMA_COMMIT  the commit in RESULTS.md, without git; "-dirty" means that files were changed
+#   CUDA_TMA_SITE    the folder of the installation, which later commands use again
+#   CUDA_TMA_WHEEL   the wheel to install (default: the script builds it)
+#   CUDA_TMA_PROCESSES  the number of processes that run the tests (default: 4)
+#   CUDA_TMA_TOOLS   the tools of the sanitizer, a few minutes each (default: "memcheck synccheck")
+#   CUDA_TMA_BENCH   the arguments of the benchmarks, such as "kernels --runs 5"
+# The sanitizer stage appends to a RESULTS.md of the same commit: that of the output folder, if an earlier command wrote
 # one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -24,7 +24,7 @@ stages=" ${CUDA_TMA_STAGES:-tests sanitize bench} "
 export CUDA_TMA_COMMIT=${CUDA_TMA_COMMIT:-$(python3 -m tests.gpu.results commit)}
 site=${CUDA_TMA_SITE:-$(mktemp -d)}
 python3 -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$site" "${CUDA_TMA_WHEEL:-.}"
-# Tests run next to the installed package, so that `import cuda_tma` cannot find the sources instead.
+# Tests run next to the installed package, so that `import cuda_tma` does not find the sources.
 for each in tests examples benchmarks evaluation tools docs README.md; do [ -e "$each" ] && cp -r "$each" "$site"; done
 [ -f "$out/RESULTS.md" ] && cp "$out/RESULTS.md" "$site/tests/gpu/"
 cd "$site"
@@ -41,7 +41,7 @@ tested() { # Run a part of the tests by number and files, which writes a part of
 sanitized() { # Run a command under a tool; the last words of the command and of the tool become a line of RESULTS.md.
   local tool=$1 name=$2 log="$out/$1-$2.log" ended=0
   shift 2
-  # API errors are not reported, because the package asks the driver for entries that older drivers lack. Child
+  # API errors are not reported, because the package requests entries that older drivers lack. Child
   # processes are not reported either, because they fault on purpose.
   local quiet=()
   [ "$tool" != memcheck ] || quiet=(--report-api-errors no)
@@ -57,7 +57,7 @@ sanitized_examples() { # tool
   local tool=$1 example name small ended=0
   for example in examples/[!_]*.py; do
     name=$(basename "$example" .py)
-    grep -q TARGETS "$example" || continue # without a kernel
+    grep -q TARGETS "$example" || continue # this example has no kernel
     small=$(grep -q SMALL "$example" && echo --small || true)
     sanitized "$tool" "$name" python3 "$example" $small || ended=$?
   done
@@ -66,7 +66,7 @@ sanitized_examples() { # tool
 
 rm -f "$out"/part*.json "$out"/*.line
 case $stages in *" tests "*)
-  # The memory of the GPU and the time of a launch are measured without other processes.
+  # These tests measure the memory of the GPU and the time of a launch, so no other process runs.
   alone=tests/gpu/test_torch_operator.py
   count=${CUDA_TMA_PROCESSES:-4} files=()
   for each in tests/gpu/test_*.py; do [ "$each" = $alone ] || files+=("$each"); done
@@ -94,7 +94,7 @@ case $stages in *" tests "*)
 esac
 case $stages in *" sanitize "*)
   cat "$out"/*.line
-  # Lines belong to the record of the same commit.
+  # These lines belong to the record of the same commit.
   if grep -qx -e "- commit: $CUDA_TMA_COMMIT" tests/gpu/RESULTS.md; then cat "$out"/*.line >>tests/gpu/RESULTS.md; fi ;;
 esac
 cp tests/gpu/RESULTS.md "$out/"
