@@ -95,8 +95,8 @@ extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
 
 
 class Limit(NamedTuple):
-    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. 0 is no
-    limit."""
+    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. 0
+    disables the limit."""
 
     seconds: float = 0
     rate: float = 0

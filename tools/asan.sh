@@ -17,8 +17,9 @@ cd "$site"
 # NVRTC opens a library in its own folder. With the sanitizer, its runpath no longer applies.
 nvrtc='from cuda.pathfinder import load_nvidia_dynamic_lib as load; print(load("nvrtc").abs_path)'
 export LD_LIBRARY_PATH="$(dirname "$("$python" -c "$nvrtc")"):${LD_LIBRARY_PATH-}"
-# Leaks are not reported, because Python itself frees little at its end. With malloc, the sanitizer also checks Python's own objects. C++
-# interceptors must be loaded before the libraries that throw (torch, NVRTC), hence libstdc++.
+# Leaks are not reported, because Python itself frees little at its end. With malloc, the sanitizer also checks
+# Python's own objects. C++ interceptors must be loaded before the libraries that throw (torch, NVRTC), hence
+# libstdc++.
 export LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)"
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONMALLOC=malloc PYTHONPATH=$PWD
 # Exclude tests that run compilers (NVRTC, nvcc) and those that make environments.

@@ -1,4 +1,4 @@
-"""The launches of a program on a GPU: counts of each kernel, comparisons with the simulator, and their cost."""
+"""The table of a program's launches on a GPU: counts of each kernel, comparisons with the simulator, and their cost."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LEFT_OUT = {
 
 
 def comparisons(outcome: Outcome) -> dict[str, int]:
-    """Return how often each result of a comparison occurred, such as ``"equal"``."""
+    """Return the number of occurrences of each result of a comparison, such as ``"equal"``."""
     counts = Counter(launch.hardware.partition(":")[0] for launch in outcome.judged if launch.hardware)
     return dict(counts.most_common())
 
 
 def gpu_document(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the table as JSON: one entry for each process."""
+    """Return the table as JSON, with an entry for each process."""
     return [
         {
             "gpu": table.gpu,

@@ -1,4 +1,5 @@
-"""Random mutants of the package's modules by area; locks, cleanup, refusals, limits and caches are preferred."""
+"""Random mutants of the package's modules by area. Mutants of locks, cleanup, refusals, limits and caches are
+preferred."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from evaluation.mutation.operators import Mutant, mutants_of
 
 __all__ = ["AREAS", "area_of", "drawn", "every_mutant"]
 
-# The share of each area, and its modules below cuda_tma; the first pattern that matches counts. Modules that need
-# torch, Triton, TileLang or CuTe DSL are left out, as are those that only child processes import.
+# The share of each area, and its modules below cuda_tma. The first pattern that matches counts. The areas exclude
+# modules that need torch, Triton, TileLang or CuTe DSL, and modules that only child processes import.
 AREAS = {
     "left out": (0, "torch/* _intercept/* __main__.py _version.py _option_fields.py */__init__.py __init__.py"),
     "sanitizer": (15, "simulate/_sanitize/* simulate/_trace/*"),
@@ -31,12 +32,12 @@ def area_of(path: str) -> str:
 
 
 def _weight(mutant: Mutant) -> float:
-    """Return how often a mutant is drawn, compared with a changed operator."""
+    """Return the weight of a mutant, relative to a changed operator."""
     return 10 if mutant.kind in CLEANUP else 4 if mutant.guard else 0.5 if mutant.kind == "constant" else 1
 
 
 def every_mutant(root: Path, glob: str = "*") -> Iterator[Mutant]:
-    """Yield each mutant of the modules whose path from the root matches, except those of no area."""
+    """Yield each mutant of the modules whose path from the root matches, except modules of no area."""
     for file in sorted((root / "cuda_tma").rglob("*.py")):
         path = str(file.relative_to(root))
         if fnmatch(path, glob) and (AREAS[area_of(path)][0] or glob != "*"):
@@ -44,7 +45,7 @@ def every_mutant(root: Path, glob: str = "*") -> Iterator[Mutant]:
 
 
 def drawn(root: Path, count: int, seed: int, glob: str = "*") -> list[Mutant]:
-    """Return different random mutants, each of which is Python."""
+    """Return different random mutants, each of which compiles as Python."""
     chance = random.Random(seed)
     areas: dict[str, list[Mutant]] = {}
     for mutant in every_mutant(root, glob):

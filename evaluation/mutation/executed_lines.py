@@ -13,7 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-TOOL = 4  # one of the six numbers of sys.monitoring that no known tool uses
+TOOL = 4  # one of the six identifiers of sys.monitoring, which no known tool uses
 PACKAGE = os.path.join(os.getcwd(), "cuda_tma") + os.sep
 
 executed: defaultdict[str, set[int]] = defaultdict(set)
@@ -24,7 +24,7 @@ began = time.monotonic()
 def _line(code: Any, line: int) -> Any:
     if code.co_filename.startswith(PACKAGE):
         executed[code.co_filename].add(line)
-    return sys.monitoring.DISABLE  # the first time is enough
+    return sys.monitoring.DISABLE  # the first execution of a line is enough
 
 
 if hasattr(sys, "monitoring"):
@@ -34,13 +34,13 @@ if hasattr(sys, "monitoring"):
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Note a test that fails without a fault of ours."""
+    """Record a test that fails without a fault of the package."""
     if report.failed:
         failed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: Any, exitstatus: int) -> None:
-    """Write what the session has executed."""
+    """Write the executed lines and the failed tests of the session."""
     lines = {os.path.relpath(path): sorted(found) for path, found in executed.items()}
     values = {
         "status": int(exitstatus),

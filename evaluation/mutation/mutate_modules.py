@@ -1,9 +1,10 @@
-"""Which faults of the package's modules do its tests miss? Try random mutants, and list the survivors.
+"""Find faults of the package's modules that its tests do not detect: try random mutants, and list the survivors.
 
 ``python evaluation/mutation/mutate_modules.py --count 300 --workers 16`` copies the repository for each worker, runs
 each test file once, and then the tests of each mutant. It writes ``results.json``, ``survivors.diff`` and
-``baseline.json`` into ``--output``. ``--baseline`` takes such a file of an earlier run, ``--again`` the survivors of a
-``results.json`` instead of new mutants. ``equivalent.txt`` lists mutants that change no behavior, with the reasons.
+``baseline.json`` into ``--output``. ``--baseline`` uses such a file of an earlier run. ``--again`` tries the survivors
+of a ``results.json`` in place of new mutants. ``equivalent.txt`` lists mutants that change no behavior, with the
+reasons.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from evaluation.mutation.operators import Mutant  # noqa: E402
 from evaluation.mutation.trials import Folder, Trial, baseline_of, test_files, tried  # noqa: E402
 
 T = TypeVar("T")
-KEY = ("path", "function", "kind", "before", "after")  # of a mutant, also after other lines have changed
+KEY = ("path", "function", "kind", "before", "after")  # these identify a mutant, even after other lines have changed
 
 
 def in_folders(folders: list[Folder], work: Callable[[Folder, T], Any], values: Iterable[T], until: float) -> Iterator:
-    """Yield each value with its result as it ends; after the time `until` begin no more."""
+    """Yield each value with its result when the result is known. After the time `until`, begin no further value."""
     free: queue.SimpleQueue[Folder] = queue.SimpleQueue()
     for folder in folders:
         free.put(folder)
@@ -66,7 +67,7 @@ def baseline(folders: list[Folder], glob: str) -> dict[str, Any]:
 
 
 def again(root: Path, results: Path) -> list[Mutant]:
-    """Return the survivors of an earlier run, found again by their text."""
+    """Return the survivors of an earlier run, which are identified by their text."""
     rows = [row for row in json.loads(results.read_text())["mutants"] if row["outcome"] != "killed"]
     present: dict[tuple, Mutant] = {}
     for mutant in (mutant for path in sorted({row["path"] for row in rows}) for mutant in every_mutant(root, path)):
@@ -151,7 +152,7 @@ def main() -> int:
 
 def written(folders: list[Folder], mutants: list[Mutant], known: dict[str, Any], options: argparse.Namespace,
             began: float) -> list[dict[str, Any]]:  # fmt: skip
-    """Try the mutants, and keep the results on disk as they come."""
+    """Try the mutants, and write each result to disk at once."""
     rows, diffs, equal = [], [], equivalents()
 
     def work(folder: Folder, mutant: Mutant) -> Trial:

@@ -1,7 +1,7 @@
-"""Small faults in a Python module: each mutant is the module's text with one or two places replaced.
+"""Small faults in a Python module. Each mutant is the text of the module with one or two places replaced.
 
-Mutants of locks, cleanup, refusals, limits and caches are `guards`: a test must provoke an error, a second thread or a
-boundary to notice them. Text, annotations, decorators and formatted strings remain as they are.
+Mutants of locks, cleanup, refusals, limits and caches are `guards`. To detect them, a test must cause an error, run a
+second thread, or reach a limit. Text, annotations, decorators and formatted strings do not change.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Edit(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """A fault of a module: `before` is its first line, `stop` its last line's number."""
+    """A fault of a module. `before` is its first line, and `stop` the number of its last line."""
 
     path: str
     line: int
@@ -66,7 +66,7 @@ class Mutant(NamedTuple):
 
 
 class _Module(ast.NodeVisitor):
-    """Collect the faults of one module."""
+    """A collector of the faults of one module."""
 
     def __init__(self, path: str, source: bytes) -> None:
         self.path, self.source, self.found = path, source, list[Mutant]()
@@ -127,7 +127,7 @@ class _Module(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Leave formatted strings alone: positions inside them differ between versions of Python."""
+        """Skip formatted strings, because positions inside them differ between versions of Python."""
 
     def visit_Expr(self, node: ast.Expr) -> None:
         if isinstance(node.value, ast.Call):
@@ -214,7 +214,7 @@ class _Module(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        if len(node.values) == 2:  # more operands would need brackets
+        if len(node.values) == 2:  # more operands would need parentheses
             self.between(*node.values, LOGIC[type(node.op)], "operator")
         self.generic_visit(node)
 
@@ -249,7 +249,7 @@ class _Module(ast.NodeVisitor):
 
 
 def mutants_of(path: str, source: bytes) -> Iterator[Mutant]:
-    """Yield the mutants of a module, in the order of its lines."""
+    """Yield the mutants of a module in the order of its lines."""
     module = _Module(path, source)
     module.visit(ast.parse(source))
     yield from sorted(module.found, key=lambda mutant: (mutant.edits, mutant.kind))

@@ -1,8 +1,8 @@
 """Runs of the tests with a mutant, in a copy of the repository for each worker, and the choice of these tests.
 
-A first run of each test file without a fault records the tests that fail here, the seconds, and the executed lines. A
-mutant then meets the test file of its module's name, the other files of the module's folder, and further files that
-execute its line, the quickest first, as far as `seconds` allow.
+A first run of each test file without a fault records the tests that fail here, the seconds, and the executed lines. The
+tests of a mutant are the test file with its module's name, the other files of the module's folder, and further files
+that execute its line. The fastest run first, up to a time of `seconds`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Folder:
         return cls(path)
 
     def pytest(self, arguments: Iterable[str], seconds: float, **variables: str) -> tuple[int | None, str]:
-        """Run pytest: return its status, None after `seconds`, and the end of its output."""
+        """Run pytest. Return its status (None after `seconds`) and the end of its output."""
         home = str(self.path / "home")
         paths = os.pathsep.join([str(self.path), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
         own = {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "CUDA_VISIBLE_DEVICES": "", "HOME": home,
@@ -70,14 +70,14 @@ class Folder:
 
 
 def _end(child: subprocess.Popen) -> None:
-    """End a process and all that it started."""
+    """End a process and all processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()
 
 
 def test_files(root: Path, glob: str) -> list[str]:
-    """Return the test files whose results depend on the package's behavior, from the repository's root."""
+    """Return the test files whose results depend on the package's behavior, as paths from the repository's root."""
     files = [file.relative_to(root) for file in sorted((root / "tests").rglob("test_*.py"))]
     return [str(file) for file in files
             if file.parts[1] not in BESIDE and "scripts" not in file.parts
@@ -96,10 +96,9 @@ def baseline_of(folder: Folder, file: str) -> dict[str, Any]:
 
 
 def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
-    """Return the test files for a mutant, those of its own module first.
+    """Return the test files for a mutant. Those of its own module come first.
 
-    If no test executes its line, perhaps because only child processes do, these are the files of its folder, or of its
-    room.
+    If no test executes its line, for example because only child processes do, return the files of its folder or room.
     """
     *folders, name = mutant.path.removesuffix(".py").split("/")[1:]
     folder = "/".join(["tests", *folders])
@@ -129,7 +128,7 @@ def _folder(file: str) -> str:
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of a mutant: `outcome` is killed, survived, untested or "not run"."""
+    """The result of a mutant. `outcome` is killed, survived, untested or "not run"."""
 
     mutant: Mutant
     outcome: str

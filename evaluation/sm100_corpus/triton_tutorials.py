@@ -1,7 +1,7 @@
-"""Run the correctness checks of Triton's tutorials 06 and 09, as they are, with sizes up to 512.
+"""Run the unchanged correctness checks of Triton's tutorials 06 and 09, with sizes up to 512.
 
-Give the folder ``python/tutorials`` of a checkout of Triton. A check is a call of the tutorial's own function, which
-compares with torch: `validate` of tutorial 09, `test_op` of tutorial 06.
+The argument is the folder ``python/tutorials`` of a checkout of Triton. A check is a call of a function of the
+tutorial, which compares with torch: `validate` of tutorial 09, `test_op` of tutorial 06.
 
     cuda-tma sanitize --compute-capability 10.0 -- python triton_tutorials.py ../triton/python/tutorials 09/fp16
 """
@@ -27,7 +27,7 @@ FLOAT8 = torch.float8_e4m3fn
 
 
 def checks() -> dict[str, Callable[[ModuleType], None]]:
-    """Return each check by name, a function of the tutorial's module."""
+    """Return the checks by name. Each is a function of the tutorial's module."""
     found: dict[str, Callable[[ModuleType], None]] = {
         "09/fp16": lambda tutorial: validated(tutorial, torch.float16),
         "09/fp8": lambda tutorial: validated(tutorial, FLOAT8),
@@ -35,7 +35,7 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
     for length, mode, provider, causal, specialized in itertools.product(
         (128, 512), ("fwd", "bwd"), ("fp16", "fp8"), (False, True), (False, True)
     ):
-        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # the tutorial's test skips the others
+        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # the test of the tutorial skips the other cases
             name = f"06/{mode}-{provider}-{length}{'-causal' * causal}{'-specialized' * specialized}"
             arguments = (1, 2, length, 64, causal, specialized, mode, f"triton-{provider}")
             found[name] = lambda tutorial, arguments=arguments: tutorial.test_op(*arguments)
@@ -43,7 +43,7 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
 
 
 def validated(tutorial: ModuleType, dtype: torch.dtype) -> None:
-    """Run tutorial 09's `validate`, which prints a sign for each kernel, and fail if one differs."""
+    """Run the function `validate` of tutorial 09, which prints a mark for each kernel, and fail if a kernel differs."""
     torch.manual_seed(0)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

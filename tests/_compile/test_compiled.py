@@ -13,7 +13,8 @@ class Kernel:
 
 @pytest.fixture
 def held(monkeypatch):
-    """Whether the lock was held at each access to the kept compilations: an access is several steps of a thread."""
+    """Return a list of whether the lock was held at each access to the kept compilations. A thread accesses them in
+    several steps."""
     found = []
 
     class Guarded(WeakKeyDictionary):

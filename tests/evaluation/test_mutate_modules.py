@@ -1,4 +1,4 @@
-"""Faults that ``evaluation/mutation`` plants in modules, and the choice of their tests."""
+"""Tests of the faults that ``evaluation/mutation`` inserts into modules, and of the choice of their tests."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def measured(seconds, *lines, tests=2):
 
 
 def test_the_tests_of_a_mutant():
-    """The module's own come first, then its folder's, then the quickest; files that execute other lines do not run."""
+    """The tests of the module itself come first, then those of its folder, then the fastest. Files that do not execute
+    the line are not run."""
     known = {
         "tests/test_slow.py": measured(60, 8),
         "tests/test_quick.py": measured(1, 8),

@@ -1,7 +1,8 @@
 """The outcome of a launch on a GPU, compared with that of the simulator.
 
-The comparison is byte for byte. If the PTX has instructions whose result PTX leaves open, elements may differ within a
-bound: the difference, divided by the larger of the two magnitudes and the root mean square of the written elements.
+The comparison is byte for byte. If PTX leaves the result of an instruction undefined, elements may differ within a
+bound. The bound limits the difference, divided by the larger of two values: the magnitude of the element, and the root
+mean square of the written elements.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ _REMEDY = (
     "run the kernel under more schedules (--schedules): a race gives several results; without a race, record the "
     "launch (--record) and report it as an error of the simulator"
 )
-# Instructions whose result PTX does not fix to the bit: a text with each of the patterns has them.
+# Instructions whose result PTX does not define to the bit. A text contains such an instruction if it has each of the
+# patterns.
 _FLOAT = r"(?:f16x2|bf16x2|f16|bf16|f32x2|f32|f64)\b"
 _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     "approximate functions": (re.compile(r"\b(?:div|rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)\.(?:approx|full)\b"),),
@@ -40,7 +42,7 @@ _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
 }
 BOUNDS: Mapping[str, float] = {"bf16": 2.0**-6, "f16": 2.0**-8, "f32": 2.0**-10, "f64": 2.0**-20}
 _BESIDE_NARROW = 2.0**-14  # of f32, if the PTX has narrower types: two of those are read as one f32
-_LEAST = 2.0**-126  # the least normal f32: a smaller scale is that of integers
+_LEAST = 2.0**-126  # the least normal f32; a smaller scale is that of integers
 _NARROW = {"bf16": re.compile(r"\.bf16"), "f16": re.compile(r"\.f16")}
 _WIDE = {"f64": re.compile(r"\.f64")}
 
@@ -71,7 +73,8 @@ class Comparison:
 
 
 def open_results(ptx: str) -> tuple[str, ...]:
-    """Return the reasons why a GPU may give other bits than the simulator; none if PTX fixes each bit."""
+    """Return the reasons why the bits of a GPU may differ from the simulator's. The result is empty if PTX defines each
+    bit."""
     return tuple(name for name, patterns in _OPEN.items() if all(each.search(ptx) for each in patterns))
 
 
@@ -116,7 +119,7 @@ def _after(
 def _closeness(
     gpu: np.ndarray, ours: np.ndarray, before: MemorySegment, unequal: np.ndarray, ptx: str
 ) -> tuple[float, str] | None:
-    """Return the largest relative difference, and the type of elements in which all are within its bound."""
+    """Return the largest relative difference, and the type for which all elements are within its bound."""
     narrow = [name for name, pattern in _NARROW.items() if pattern.search(ptx)]
     types = [*narrow, "f32", *(name for name, pattern in _WIDE.items() if pattern.search(ptx))]
     old = np.frombuffer(before.data, np.uint8)

@@ -1,1 +1,2 @@
-"""Launches that run on a GPU: a library before the driver captures them, and a process judges them meanwhile."""
+"""The launches of a program on a GPU: a library in front of the driver captures them, and another process checks
+them."""

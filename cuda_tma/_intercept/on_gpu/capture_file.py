@@ -1,7 +1,7 @@
 """The two files of a captured launch: the launch with the memory before it, and the memory that the GPU has changed.
 
 ``library/captures.c`` writes them. Each is a sequence of parts: a tag and a size of 8 bytes each, then the bytes. A
-program may write anything into the folder of its session: the reader checks every size, and the total.
+program may write arbitrary bytes into the folder of its session, so the reader checks every size, and the total.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Capture:
     config : Config
     arguments : tuple of bytes
     stack : tuple of (str, int, str)
-        File, line and function of each frame of Python, the innermost first.
+        The file, line and function of each Python frame, the innermost first.
     variables : mapping of str to (int, int)
         The address and the size of each variable of the module.
     memory : tuple of MemorySegment
-        By ascending address.
+        The segments by ascending address.
     """
 
     function: int
@@ -76,9 +76,9 @@ def read_capture(path: Path) -> Capture:
     Raises
     ------
     OSError
-        If it cannot be read.
+        If the file cannot be read.
     ValueError
-        If it is broken.
+        If the file is damaged.
     """
     fixed, block, places, stack = b"", b"", b"", b"[]"
     variables: dict[str, tuple[int, int]] = {}
@@ -108,7 +108,7 @@ def read_outcome(path: Path) -> Outcome:
     Raises
     ------
     OSError, ValueError
-        As :func:`read_capture`.
+        As for :func:`read_capture`.
     """
     result, nanoseconds, changed = None, 0, []
     for tag, data in _parts(path):

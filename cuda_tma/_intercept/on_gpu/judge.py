@@ -1,4 +1,4 @@
-"""Captured launches of one program, each judged on a simulated GPU."""
+"""The check of the captured launches of one program, each on a simulated GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .recording import RUNTIME, launched_at, recorded_launch
 
 __all__ = ["CAPTURES", "Judge"]
 
-CAPTURES = "captures"  # a folder of the session; library/captures.c has the same
+CAPTURES = "captures"  # a folder of the session; library/captures.c has the same name
 _WRONG = (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError, OverflowError)
 
 
 class Judge:
-    """Judges launches, and reports them to a sink.
+    """A checker of launches, which reports them to a sink.
 
     Parameters
     ----------
@@ -40,20 +40,20 @@ class Judge:
         self._number = self._matched = 0
 
     def wants(self, kernel: GpuKernel) -> bool:
-        """Whether the filters of the command take the launches of a kernel."""
+        """Return whether the filters of the command include the launches of a kernel."""
         return self._pattern.search(kernel.name) is not None
 
     def is_complete(self) -> bool:
-        """Whether the command judges no further launch."""
+        """Return whether the command checks no further launch."""
         count = self._options.launch_count
         return count is not None and self._matched - self._options.launch_skip >= count
 
     def skip(self, kernel: GpuKernel) -> None:
-        """Report a kernel whose launches are not judged."""
+        """Report a kernel whose launches are not checked."""
         self._sink.ended(Launched(self._next(), kernel.name, RUNTIME, skipped=kernel.reason))
 
     def judge(self, kernel: GpuKernel, before: Path, after: Path | None) -> None:
-        """Judge a launch, and remove its files."""
+        """Check a launch, and remove its files."""
         is_chosen = self._matched >= self._options.launch_skip and not self.is_complete()
         self._matched += 1
         try:

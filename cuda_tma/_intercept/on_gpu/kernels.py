@@ -1,4 +1,4 @@
-"""The kernels of a program: their PTX, if their image has it or a compiler handed it over, and their variables."""
+"""The kernels of a program: their PTX, from the image or from a compiler, and their variables."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class GpuKernel:
     Attributes
     ----------
     entry : str
-        Its name in the PTX.
+        The name of the kernel in the PTX.
     ptx : str
-        Empty if it is not known.
+        The text, or an empty string if it is not known.
     reason : str
-        Why its launches are not judged; empty if they are.
+        The reason why its launches are not checked, or an empty string if they are.
     counts : Counts
     source : str
-        The C++ that NVRTC compiled; empty if it is not known.
+        The C++ that NVRTC compiled, or an empty string if it is not known.
     """
 
     entry: str
@@ -44,12 +44,12 @@ class GpuKernel:
 
     @property
     def name(self) -> str:
-        """Its name in the source of the program."""
+        """Return the kernel's name in the source of the program."""
         return kernel_name(self.entry)
 
     @property
     def variables(self) -> list[str]:
-        """The names of the variables that need memory."""
+        """Return the names of the variables that need memory."""
         found = self.module.variables.values() if self.module is not None else ()
         return [each.name for each in found if each.space in ("global", "const")]
 
@@ -70,11 +70,12 @@ class Images:
         self._sources: dict[str, str] = {}
 
     def add(self, number: int, image: bytes) -> None:
-        """Take an image."""
+        """Add an image."""
         self._images[number] = image
 
     def add_code(self, data: bytes) -> None:
-        """Take machine code with its PTX and its C++: the size of the code, the code, the PTX, NUL, the C++."""
+        """Add machine code with its PTX and its C++. The data is the size of the code, the code, the PTX, NUL, and the
+        C++."""
         (size,) = struct.unpack_from("<Q", data)
         text, _, source = data[8 + size :].partition(b"\0")
         ptx = text.decode("utf-8", "replace")
@@ -82,7 +83,7 @@ class Images:
         self._sources[ptx] = source.decode("utf-8", "replace")
 
     def kernel(self, number: int, entry: str) -> GpuKernel:
-        """Return a kernel of an image, or why it is not judged."""
+        """Return a kernel of an image, or the reason why it is not checked."""
         try:
             ptx = self._text(number)
             if not _has_entry(ptx, entry):

@@ -1,4 +1,4 @@
-"""Requests of the library in C as values; ``library/on_gpu.h`` has the same layouts."""
+"""The requests of the C library as values. ``library/on_gpu.h`` has the same layouts."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class Counts(NamedTuple):
     ----------
     launches, judged : int
     alike : int
-        Launches of a configuration that was judged before.
+        The launches of a configuration that was checked before.
     in_graphs : int
-        Those that a stream captured into a graph.
+        The launches that a stream captured into a graph.
     other_configurations : int
-        Those of configurations beyond the most that are judged.
+        The launches of configurations beyond the limit on checked ones.
     not_captured : int
-        Those that reach too much memory.
+        The launches that can access too much memory.
     nanoseconds : int
-        The time by which the judged launches took longer.
+        The time by which the checked launches took longer.
     """
 
     launches: int = 0
@@ -76,7 +76,7 @@ def gpu_of(data: bytes) -> Gpu:
     Raises
     ------
     ValueError
-        If the request is broken.
+        If the request is damaged.
     """
     major, minor, multiprocessors, version, name = _unpacked(_GPU, data)
     text = name.partition(b"\0")[0].decode("utf-8", "replace")
@@ -89,18 +89,18 @@ def limits_reply(most_bytes: int, every: int, most_configurations: int) -> bytes
 
 
 def function_reply(is_judged: bool, variables: Sequence[str]) -> bytes:
-    """Return whether a kernel is judged, and the names of its module's variables."""
+    """Return the reply whether a kernel is checked, and with the names of its module's variables."""
     names = b"".join(name.encode() + b"\0" for name in variables)
     return struct.pack("<II", is_judged, len(variables)) + names
 
 
 def counts_of(data: bytes) -> Counts:
-    """Return the counts of a request, whose kernel precedes them."""
+    """Return the counts of a request. The kernel's number precedes them."""
     return Counts(*_unpacked(_COUNTS, data))
 
 
 def numbers_of(data: bytes, count: int) -> tuple[int, ...]:
-    """Return the numbers at the beginning of a request."""
+    """Return the integers at the beginning of a request."""
     return _unpacked(struct.Struct(f"<{count}Q"), data[: 8 * count])
 
 

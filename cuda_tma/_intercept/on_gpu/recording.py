@@ -1,4 +1,4 @@
-"""From a captured launch to a recorded one, which a simulated GPU can run."""
+"""The conversion of a captured launch to a recorded one, which a simulated GPU can run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _ALIGNMENT, _UNIT, _GUARD_BYTES = 16, 512, 1 << 16
 
 
 def launched_at(capture: Capture) -> Place | None:
-    """Return the statement of the program that launched."""
+    """Return the statement of the program that launched the kernel."""
     return innermost(Place(file, line, 0, name) for file, line, name in capture.stack)
 
 
 def recorded_launch(capture: Capture, kernel: GpuKernel, gpu: Gpu, outcome: Outcome | None) -> RecordedLaunch:
-    """Return a launch as a value, with the outcome on the GPU if that is known.
+    """Return a launch as a value, with the outcome on the GPU if it is known.
 
     Raises
     ------
@@ -69,7 +69,8 @@ def _named(capture: Capture) -> tuple[MemorySegment, ...]:
 
 
 def _aligned(memory: tuple[MemorySegment, ...]) -> tuple[MemorySegment, ...]:
-    """Return the memory in segments that begin at multiples of 16 bytes, as typed accesses need; variables may not."""
+    """Return the memory in segments that begin at multiples of 16 bytes, as typed accesses require. Variables may begin
+    elsewhere."""
     found: list[MemorySegment] = []
     for each in memory:
         start = each.address // _ALIGNMENT * _ALIGNMENT
@@ -85,7 +86,7 @@ def _aligned(memory: tuple[MemorySegment, ...]) -> tuple[MemorySegment, ...]:
 def _with_variables(
     known: Mapping[str, tuple[int, int]], memory: tuple[MemorySegment, ...], module: Module
 ) -> tuple[tuple[MemorySegment, ...], Mapping[str, int]]:
-    """Return the memory and the address of each variable: the driver finds no variable of internal linkage."""
+    """Return the memory and the address of each variable. The driver does not find a variable of internal linkage."""
     needed = [each for each in module.variables.values() if each.space in ("global", "const")]
     placed = {each.name: known[each.name][0] for each in needed if each.name in known}
     others = [each for each in needed if each.name not in placed]

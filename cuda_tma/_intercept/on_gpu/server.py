@@ -1,7 +1,7 @@
-"""The process of a session that serves one program on a GPU: it answers the library, and judges the captured launches.
+"""The process of a session for one program on a GPU. It answers the library, and checks the captured launches.
 
-``library/channel.c`` is the other side. A thread answers requests at once; launches are judged one after another, while
-the program goes on. The program waits only if too many launches wait for their judgement.
+``library/channel.c`` is the client. One thread answers requests at once. Launches are checked in sequence while the
+program continues. The program waits only if too many launches are waiting for their check.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .table import write_table
 
 __all__ = ["Server", "main"]
 
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # library/channel.c has the same
-_MOST_BYTES = 1 << 30  # of a request
-_MOST_WAITING = 64  # launches
-_PATIENCE_SECONDS = 10.0  # for the end of a launch on the GPU, which may hang
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # library/channel.c has the same value
+_MOST_BYTES = 1 << 30  # the bytes of a request
+_MOST_WAITING = 64  # the number of launches
+_PATIENCE_SECONDS = 10.0  # seconds until the end of a launch on the GPU, which may hang
 
 
 def main(handle: int) -> None:
-    """Serve the program at the other end of a socket, until it ends; then judge the rest."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program
+    """Serve the program at the other end of a socket until the program ends. Then check the remaining launches."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a signal for the program
     folder = Path(os.environ[ON_GPU])
     with open(folder / ALIVE, "a") as alive:
         fcntl.flock(alive.fileno(), fcntl.LOCK_SH)
@@ -60,9 +60,9 @@ class Server:
     Parameters
     ----------
     folder : Path
-        Of the session.
+        The folder of the session.
     process : int
-        The program's number.
+        The number of the program's process.
     """
 
     def __init__(self, folder: Path, process: int):
@@ -106,7 +106,7 @@ class Server:
         """Return the reply to a request."""
         try:
             return self._answers[Request(kind)](data)
-        except Exception as error:  # a program may send anything
+        except Exception as error:  # a program may send arbitrary bytes
             self._journal.noted(f"a request of the program cannot be read: {type(error).__name__}: {error}")
             return b""
 
@@ -153,10 +153,10 @@ class Server:
         self._kernels[numbers_of(data, 1)[0]].counts = counts_of(data[8:])
         return b""
 
-    # ---- judgement ----
+    # ---- checks ----
 
     def judge_all(self) -> None:
-        """Judge launches until the program has ended and none is left."""
+        """Check launches until the program has ended and no launch is left."""
         while (item := self._next()) is not None:
             number, launch, has_ended = item
             before, after = (self._folder / CAPTURES / f"{self._process}-{launch}.{end}" for end in ("before", "after"))
@@ -175,7 +175,7 @@ class Server:
             return item
 
     def _take_hanging(self) -> None:
-        """Judge a launch whose end on the GPU does not come."""
+        """Check a launch that does not end on the GPU."""
         for launch, (number, since) in [*self._running.items()]:
             if not self._is_open or time.monotonic() - since > _PATIENCE_SECONDS:
                 del self._running[launch]

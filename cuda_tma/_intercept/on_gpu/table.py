@@ -1,4 +1,5 @@
-"""The table of the kernels that a program has launched on a GPU: a file for each process, which the command reads."""
+"""The table of the kernels that a program has launched on a GPU. Each process writes a file, which the command
+reads."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class KernelCounts:
     ----------
     name : str
     reason : str
-        Why they are not judged; empty if they are.
+        The reason why they are not checked, or an empty string if they are.
     counts : Counts
     """
 

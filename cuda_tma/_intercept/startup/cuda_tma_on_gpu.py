@@ -1,6 +1,6 @@
-"""The part of ``cuda-tma sanitize --on-gpu`` in a Python process: it describes launches to the library in C.
+"""The part of ``cuda-tma sanitize --on-gpu`` in a Python process, which describes launches to the C library.
 
-As ``cuda_tma_startup``, this module has only the standard library.
+As ``cuda_tma_startup``, this module imports only the standard library.
 """
 
 import array
@@ -14,11 +14,11 @@ from cuda_tma_startup import after_import
 
 _MOST_FRAMES = 64
 _Describe = ctypes.CFUNCTYPE(None)
-_kept = []  # the registered function, as long as the library may call it
+_kept = []  # the registered function, which must exist while the library may call it
 
 
 def begin():
-    """Register with the library that LD_PRELOAD has put into this process."""
+    """Register with the library that LD_PRELOAD has loaded into this process."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "cuda_tma_on_gpu_describe"):
         return
@@ -30,15 +30,15 @@ def begin():
 
 
 def _describe():
-    """Hand over the stack of the launching thread, and the blocks of torch's allocator."""
-    with contextlib.suppress(Exception):  # the launch goes on
+    """Pass the stack of the launching thread, and the blocks of torch's allocator, to the library."""
+    with contextlib.suppress(Exception):  # the launch continues
         stack, blocks = json.dumps(_frames()).encode(), _blocks()
         pairs = (ctypes.c_uint64 * len(blocks)).from_buffer(blocks) if blocks else None
         _kept[0].cuda_tma_on_gpu_described(stack, ctypes.c_uint64(len(stack)), pairs, ctypes.c_uint64(len(blocks) // 2))
 
 
 def _frames():
-    """Return file, line and function of each frame, the innermost first."""
+    """Return the file, line and function of each frame, the innermost first."""
     frames, frame = [], sys._getframe(1)
     while frame is not None and len(frames) < _MOST_FRAMES:
         code = frame.f_code
@@ -49,7 +49,7 @@ def _frames():
 
 
 def _blocks():
-    """Return the address and the size of each block that torch's allocator has handed out, by ascending address."""
+    """Return the address and the size of each block that torch's allocator has allocated, by ascending address."""
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
     if cuda is None or not cuda.is_initialized():
@@ -65,7 +65,7 @@ def _blocks():
 
 
 def _keep_ptx_of_triton():
-    """Hand over the PTX of each kernel of Triton with its machine code."""
+    """Pass the PTX of each kernel of Triton with its machine code to the library."""
     from triton.compiler.compiler import CompiledKernel
 
     own = CompiledKernel.__init__

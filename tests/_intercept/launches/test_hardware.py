@@ -1,4 +1,4 @@
-"""Launches with the outcome of a GPU: a replay compares the memory, byte for byte or within a bound."""
+"""Tests of launches with the outcome of a GPU: a replay compares the memory, byte for byte or within a bound."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXACT, APPROXIMATE = "mul.rn.f32 %f2, %f1, 0f40000000;", "ex2.approx.f32 %f2, %f
 
 
 def launch_with(operation: str, change=lambda values: values, **outcome):
-    """Return a launch that a GPU ran, whose results are those of the simulator after a change."""
+    """Return a launch as a GPU would have run it. Its results are those of the simulator after a change."""
     gpu = simulate.Device()
     values = np.linspace(0.5, 4, 64, dtype=np.float32)
     kernel, config = gpu.load(SCALE.replace("OPERATION", operation), "scale"), simulate.Config(1, 64)
@@ -53,7 +53,7 @@ def launch_with(operation: str, change=lambda values: values, **outcome):
 
 
 def one_more(values: np.ndarray, at: int = 3, bits: int = 1) -> np.ndarray:
-    """Return values of which one has other low bits."""
+    """Return values of which one has different low bits."""
     changed = values.copy()
     changed.view(np.uint32)[at] += bits
     return changed

@@ -1,4 +1,5 @@
-"""Files of captured launches: what the library writes is read, and anything else ends in a sentence."""
+"""Tests of files of captured launches: the reader accepts the library's files, and refuses any other with a
+sentence."""
 
 from __future__ import annotations
 

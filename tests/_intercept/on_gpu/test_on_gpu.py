@@ -1,4 +1,5 @@
-"""``--on-gpu`` with the driver library of the command as the GPU: judged, compared, skipped and recorded launches."""
+"""Tests of ``--on-gpu`` with the command's driver library as the GPU: checked, compared, skipped and recorded
+launches."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ launch(function, 64, third)
 
 
 def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
-    """Run a script on the stand-in for a GPU; return the document."""
+    """Run a script on the replacement of a GPU, and return the document."""
     (folder / "script.py").write_text(BEGINNING + text, "utf-8")
     command = [sys.executable, "-m", "cuda_tma", "sanitize"]
     gpu = [*command, "--schedules", "1", "--", "python", "script.py"]
@@ -71,7 +72,7 @@ def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory):
-    """The folder, and the document of the first script."""
+    """Return the folder and the document of the first script."""
     folder = tmp_path_factory.mktemp("on_gpu")
     return folder, run_on_gpu(folder, SCRIPT, "--record", "launches", "--every", "2")
 

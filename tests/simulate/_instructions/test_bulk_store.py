@@ -1,4 +1,4 @@
-"""``st.bulk``: zeros in shared memory, as a write of the generic proxy."""
+"""Tests of ``st.bulk``: it writes zeros to shared memory through the generic proxy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of ``alloca``: alignment, and memory of its own for each."""
+"""Tests of ``alloca``: the alignment, and separate memory for each call."""
 
 import numpy as np
 import pytest

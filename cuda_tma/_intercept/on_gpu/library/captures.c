@@ -1,8 +1,9 @@
-/* The memory that a kernel may reach: copied before a launch, and the changed pages after it.
+/* The capture of the memory that a kernel may access: it is copied before a launch, and the changed pages after the
+   launch.
 
-   A kernel reaches the allocations that its parameters point to, those that words in such memory point to, and the
-   variables of its module. The driver states the extent of the allocation of an address. Each file is a sequence of
-   parts: a tag, a size, the bytes (on_gpu/capture_file.py). */
+   A kernel may access the allocations to which its parameters point, those to which words in such memory point, and the
+   variables of its module. The driver reports the extent of the allocation of an address. Each file is a sequence of
+   parts: a tag, a size, and the bytes (on_gpu/capture_file.py). */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -14,10 +15,10 @@
 enum {
     PART_LAUNCH = 1,   /* struct fixed */
     PART_BLOCK = 2,    /* the parameters */
-    PART_PLACES = 3,   /* struct parameter of each */
+    PART_PLACES = 3,   /* struct parameter for each parameter */
     PART_STACK = 4,    /* JSON */
     PART_VARIABLE = 5, /* address, size, name */
-    PART_MEMORY = 6,   /* address, whether it is a block of torch's, bytes */
+    PART_MEMORY = 6,   /* address, whether it is a block of torch's allocator, bytes */
     PART_RESULT = 7,   /* the result of the driver, nanoseconds */
     PART_CHANGED = 8   /* address, bytes */
 };
@@ -78,7 +79,7 @@ static CUresult copied(unsigned char *target, uint64_t address, size_t size) {
     return CALL(cuMemcpyDtoH_v2, target, address, size);
 }
 
-/* Drop the ranges within a new one; return whether one overlaps it otherwise. */
+/* Remove the ranges inside a new one. Return whether another range overlaps it partly. */
 static int overlaps(uint64_t address, uint64_t size) {
     for (size_t i = 0; i < count; ++i) {
         uint64_t first = ranges[i].address, last = first + ranges[i].size;
@@ -95,7 +96,7 @@ static int overlaps(uint64_t address, uint64_t size) {
     return 0;
 }
 
-/* Copy a range; 0 if there is no room for it. */
+/* Copy a range. Return 0 if there is not enough space. */
 static int add(uint64_t address, uint64_t size, int is_torch) {
     if (size == 0 || has(address) || overlaps(address, size))
         return 1;
@@ -134,7 +135,7 @@ static int has_block(const struct description *known, uint64_t address, size_t s
     return 0;
 }
 
-/* Add the allocation that a word may point to; 0 if there is no room for it. */
+/* Add the allocation to which a word may point. Return 0 if there is not enough space. */
 static int follow(uint64_t word, const struct description *known) {
     CUdeviceptr base;
     size_t size;
@@ -145,7 +146,7 @@ static int follow(uint64_t word, const struct description *known) {
         return add(block[0], block[1], 1);
     ++lookups;
     if (CALL(cuMemGetAddressRange_v2, &base, &size, word) != SUCCESS || has_block(known, base, size))
-        return 1; /* no memory of the GPU, or a free part of torch's */
+        return 1; /* this is not memory of the GPU, or is a free part of torch's */
     return add(base, size, 0);
 }
 
@@ -167,7 +168,7 @@ static int add_variables(FILE *file, const struct target *target) {
         uint64_t place[2];
         size_t size;
         if (CALL(cuModuleGetGlobal_v2, &place[0], &size, module, name) != SUCCESS)
-            continue; /* of internal linkage: the session gives it a place */
+            continue; /* a variable of internal linkage, to which the session assigns an address */
         place[1] = size;
         put(file, PART_VARIABLE, place, sizeof place, name, strlen(name));
         if (!add(place[0], size, 0))
@@ -202,7 +203,8 @@ static void put_launch(FILE *file, const struct target *target, const struct sta
         put(file, PART_STACK, NULL, 0, known->stack, known->stack_size);
 }
 
-/* Write the first file of a launch; 0 if its memory is too large, or the session wants no more of this kernel. */
+/* Write the first file of a launch. Return 0 if its memory is too large, or the session needs no more of this
+   kernel. */
 int is_captured(struct target *target, const struct stated *stated, uint64_t launch, struct description *known) {
     uint64_t numbers[2] = {target->number, launch};
     struct bytes reply;
@@ -241,7 +243,7 @@ static void put_changed(FILE *file, const struct range *range, const unsigned ch
     }
 }
 
-/* Write the second file of a launch: the pages that it has changed. */
+/* Write the second file of a launch, with the pages that it has changed. */
 void write_after(uint64_t launch, CUresult result, uint64_t nanoseconds) {
     FILE *file = file_of(launch, "after");
     uint64_t head[2] = {result, nanoseconds};

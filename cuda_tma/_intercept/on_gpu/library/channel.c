@@ -1,4 +1,5 @@
-/* The way to the session: a socket in its folder, where the command starts a process for each program that connects. */
+/* The connection to the session: a socket in its folder, where the command starts a process for each program that
+   connects. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -12,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* on_gpu/server.py has the same. */
+/* on_gpu/server.py has the same values. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;
@@ -20,7 +21,7 @@ struct request {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1;
-static pid_t owner; /* the process that has connected; 0 before */
+static pid_t owner; /* the process that has connected; 0 before the connection */
 static struct limits limits;
 
 const struct limits *the_limits(void) {
@@ -69,7 +70,7 @@ static int exchange(uint32_t kind, const void *data, size_t size, const void *mo
     return 1;
 }
 
-/* The path of a socket has at most 107 bytes, and that of a folder may have more. */
+/* The path of a socket has at most 107 bytes, and the path of a folder may have more. */
 static int open_channel(const char *folder) {
     int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -106,7 +107,7 @@ static void greet(void) {
 static void connect_once(void) {
     if (owner == getpid())
         return;
-    channel = -1; /* after a fork, the parent's */
+    channel = -1; /* after a fork, this is the parent's connection */
     owner = getpid();
     const char *folder = session_folder();
     channel = folder != NULL ? open_channel(folder) : -1;
@@ -122,7 +123,7 @@ int is_connected(void) {
     return found;
 }
 
-/* Send a request, and wait for its reply; 0 if there is no session. */
+/* Send a request, and wait for its reply. Return 0 without a session. */
 int say(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size, struct bytes *reply) {
     if (reply != NULL)
         *reply = (struct bytes){NULL, 0};
@@ -133,7 +134,7 @@ int say(uint32_t kind, const void *data, size_t size, const void *more, size_t m
     return is_said;
 }
 
-/* At the end of the process: how often each kernel was launched. */
+/* At the end of the process, send the number of launches of each kernel. */
 __attribute__((destructor)) static void say_all_counts(void) {
     if (owner == getpid() && channel >= 0)
         each_target(say_counts);

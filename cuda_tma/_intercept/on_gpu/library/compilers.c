@@ -1,4 +1,4 @@
-/* NVRTC: a program asks for machine code, and the session receives the PTX that belongs to it. */
+/* The replacement of NVRTC: a program requests machine code, and the session receives the PTX of that code. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -58,7 +58,7 @@ int nvrtcDestroyProgram(void **handle) {
     return COMPILER(nvrtcDestroyProgram, handle);
 }
 
-/* Compile with lines of the source, which change no instruction. */
+/* Compile with line information of the source, which changes no instruction. */
 int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
     static const char *const lines[] = {"-lineinfo", "--generate-line-info", "-G", "--device-debug"};
     const char **given = count >= 0 && (count == 0 || options != NULL) ? calloc(count + 1, sizeof *given) : NULL;

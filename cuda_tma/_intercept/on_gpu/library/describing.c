@@ -10,7 +10,7 @@ typedef void (*describing)(void);
 static describing describer;
 static __thread struct description *described;
 
-/* Set the function of Python that describes a launch; NULL at the end of Python. */
+/* Set the Python function that describes a launch. It is NULL at the end of Python. */
 void cuda_tma_on_gpu_describe(describing function) {
     describer = function;
 }
@@ -22,7 +22,8 @@ static void *copy_of(const void *data, size_t size) {
     return copy;
 }
 
-/* Take the description of the launch of this thread: JSON, and pairs of an address and a size, by ascending address. */
+/* Store the description of the launch of this thread: JSON, and pairs of an address and a size, by ascending
+   address. */
 void cuda_tma_on_gpu_described(const char *stack, uint64_t size, const uint64_t *blocks, uint64_t blocks_count) {
     if (described == NULL)
         return;
@@ -41,7 +42,7 @@ void describe(struct description *known) {
     described = NULL;
 }
 
-/* Hand over machine code with its PTX, of a compiler of Python. */
+/* Pass machine code with its PTX, from a compiler in Python, to the session. */
 void cuda_tma_on_gpu_code(const void *code, uint64_t size, const char *ptx, uint64_t ptx_size) {
     unsigned char *data = malloc(sizeof size + size);
     if (data == NULL)

@@ -1,4 +1,4 @@
-/* Launches: each goes to the GPU; one of each configuration is captured before and after. */
+/* Launches: each runs on the GPU. One launch of each configuration is captured before and after it. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -11,7 +11,7 @@ enum { MOST_PARAMETER_BYTES = 32764, MOST_ATTRIBUTES = 64, CAPTURE_IMPLICIT = 90
 
 typedef CUresult (*launching)(void *data);
 
-static pthread_rwlock_t running = PTHREAD_RWLOCK_INITIALIZER; /* no other launch runs while one is captured */
+static pthread_rwlock_t running = PTHREAD_RWLOCK_INITIALIZER; /* no other launch runs during a capture */
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_launch;
 
@@ -21,7 +21,7 @@ static uint64_t now(void) {
     return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
-/* ---- which launches are judged ---- */
+/* ---- the selection of launches for a check ---- */
 
 static uint64_t mixed(uint64_t hash, const void *data, size_t size) {
     for (size_t i = 0; i < size; ++i)
@@ -29,7 +29,8 @@ static uint64_t mixed(uint64_t hash, const void *data, size_t size) {
     return hash;
 }
 
-/* A number of a configuration: of pointers, and numbers that look like them, only the alignment counts. */
+/* Compute a number of a configuration. Of pointers, and of numbers that look like pointers, it contains only the
+   alignment. */
 static uint64_t configuration_of(const struct target *target, const struct stated *stated) {
     enum { POINTER_BITS = 32, ALIGNMENT = 16 };
     uint64_t hash = mixed(0xCBF29CE484222325u, stated, offsetof(struct stated, stream));
@@ -46,7 +47,7 @@ static uint64_t configuration_of(const struct target *target, const struct state
     return hash;
 }
 
-/* Count a launch; return whether it is one that is judged. */
+/* Count a launch, and return whether it is checked. */
 static int is_chosen(struct target *target, const struct stated *stated) {
     const struct limits *limits = the_limits();
     uint64_t configuration = configuration_of(target, stated), most = limits->most_configurations;
@@ -103,7 +104,7 @@ static CUresult captured(struct target *target, const struct stated *stated, str
     return result;
 }
 
-/* Launch on the GPU, and hand the launch to the session. */
+/* Launch on the GPU, and pass the launch to the session. */
 static CUresult judged(struct target *target, const struct stated *stated, launching go, void *data) {
     struct description known = {NULL, 0, NULL, 0};
     describe(&known);
@@ -122,7 +123,7 @@ static CUresult unjudged(launching go, void *data) {
     return result;
 }
 
-/* Copy the parameters of a launch into one block; NULL if the driver does not state their places. */
+/* Copy the parameters of a launch into one block. Return NULL if the driver does not report their offsets. */
 static unsigned char *block_of(const struct target *target, void **values, void **extra, size_t *size) {
     enum { END = 0, POINTER = 1, SIZE = 2 };
     *size = 0;
@@ -242,7 +243,7 @@ struct extended {
 LAUNCH_ENTRIES()
 LAUNCH_ENTRIES(_ptsz)
 
-/* A graph launches kernels that this library does not see: the session counts the graphs. */
+/* A graph launches kernels that this library does not capture. The session counts the graphs. */
 static uint64_t graphs;
 
 uint64_t launched_graphs(void) {

@@ -1,4 +1,5 @@
-/* Modules and libraries that the program loads: their images, which a session reads at the first launch of a kernel. */
+/* Modules and libraries that the program loads, with their images, which a session reads at the first launch of a
+   kernel. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -10,9 +11,9 @@ enum { WRAPPER = 0x466243B1 };
 
 struct image {
     void *owner; /* the module or library */
-    const void *lasting; /* of the program's own code, which stays where it is; else NULL */
+    const void *lasting; /* an image in the program's own code, which is not freed; otherwise NULL */
     struct bytes bytes;
-    uint64_t number; /* 0 until the session has it */
+    uint64_t number; /* 0 until the session has received it */
     struct image *next;
 };
 
@@ -23,7 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_wrapped(const void *image) {
     uint32_t magic = 0;
     if (image != NULL)
-        memcpy(&magic, image, sizeof magic); /* the driver reads it, too */
+        memcpy(&magic, image, sizeof magic); /* the driver also reads it */
     return magic == WRAPPER;
 }
 
@@ -70,7 +71,7 @@ static void forget(void *owner) {
     keep_target(NULL, owner, NULL, 0);
 }
 
-/* The number of the image of a module or library, which the session has then; 0 if it is not known. */
+/* Return the number of the image of a module or library after the session has received it, or 0 if it is not known. */
 uint64_t number_of_image(void *owner) {
     pthread_mutex_lock(&lock);
     struct image *image = images;

@@ -1,4 +1,5 @@
-/* Images that are linked of several files (nvcc -rdc=true) are not read here: the session has no PTX of their kernels. */
+/* Images that are linked from several files (nvcc -rdc=true) are not read here, so the session has no PTX of their
+   kernels. */
 #include "on_gpu.h"
 
 #include "../../libcuda/compilers/linking.h"

@@ -1,8 +1,9 @@
 /* The declarations of a library between a program and the driver of a GPU (LD_PRELOAD).
 
-   Launches go to the GPU. Before a launch that is judged, the library copies the memory that the kernel may reach, and
-   after it the pages that have changed, into files of the session. A process of the session reads these files and runs
-   the launch on the simulator, while the program goes on. The program's own calls return the results of the driver. */
+   Launches run on the GPU. Before a launch that is checked, the library copies the memory that the kernel may access,
+   and after the launch the pages that have changed, into files of the session. A process of the session reads these
+   files, and runs the launch on the simulator while the program continues. The program's own calls return the results
+   of the driver. */
 #ifndef CUDA_TMA_ON_GPU_H
 #define CUDA_TMA_ON_GPU_H
 
@@ -10,14 +11,14 @@
 
 #include "../../libcuda/images.h"
 
-/* Kinds of requests; on_gpu/messages.py has the same. */
+/* The kinds of requests. on_gpu/messages.py has the same values. */
 enum {
     SAY_HELLO = 1,    /* struct hello -> struct limits */
-    SAY_IMAGE = 2,    /* its number, its bytes */
+    SAY_IMAGE = 2,    /* the number of the image, its bytes */
     SAY_FUNCTION = 3, /* its number, that of its image, its name -> whether it is judged, the names of its variables */
     SAY_CODE = 4,     /* the size of machine code, the code, its PTX, NUL, its C++ */
-    SAY_BEFORE = 5,   /* the number of a function and of a launch, whose first file is there -> whether to go on */
-    SAY_AFTER = 6,    /* the number of a launch, whose second file is there */
+    SAY_BEFORE = 5,   /* the number of a function and of a launch with a first file -> whether to continue */
+    SAY_AFTER = 6,    /* the number of a launch with a second file */
     SAY_COUNTS = 7    /* the number of a function, struct counts */
 };
 
@@ -29,22 +30,22 @@ struct hello {
 struct limits {
     uint64_t most_bytes; /* that a launch may reach */
     uint32_t every;      /* of a configuration, each launch of this number is judged; 0 for the first alone */
-    uint32_t most_configurations; /* of a kernel */
+    uint32_t most_configurations; /* the limit for a kernel */
 };
 
 struct counts {
     uint64_t launches, judged;
     uint64_t alike, in_graphs, other_configurations, not_captured; /* launches that were not judged, by the reason */
-    uint64_t nanoseconds; /* that the judged launches took longer */
+    uint64_t nanoseconds; /* the additional time of the checked launches */
 };
 
 enum { MOST_ALIKE = 64 };
 
-/* A kernel or function that the program has, by its handle. */
+/* A kernel or function of the program, by its handle. */
 struct target {
-    void *handle, *owner; /* its module or library */
+    void *handle, *owner; /* the module or library that contains it */
     char *name;
-    uint64_t number; /* 0 until the session has been asked */
+    uint64_t number; /* 0 until the session has answered */
     int is_kernel, is_judged;
     uint32_t parameters_count, variables_count;
     struct parameter *parameters;
@@ -55,7 +56,7 @@ struct target {
     struct target *next;
 };
 
-/* A launch as the program states it. */
+/* A launch in the form of the driver's interface. */
 struct stated {
     uint32_t grid[3], block[3], cluster[3], shared_bytes, flags;
     void *stream;
@@ -125,7 +126,7 @@ CUresult cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuModuleGetGlobal_v2(CUde
 CUresult cuStreamIsCapturing(void *, int *), cuThreadExchangeStreamCaptureMode(int *);
 CUresult cuPointerGetAttribute(void *, int, CUdeviceptr);
 
-/* Those that it replaces and also calls. */
+/* Entries that this library both replaces and calls. */
 CUresult cuKernelGetFunction(void **, void *);
 
 #endif

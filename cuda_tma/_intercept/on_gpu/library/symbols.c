@@ -1,7 +1,7 @@
-/* Names: which entries this library replaces, and where those of the driver are.
+/* The names of the entries that this library replaces, and the addresses of the driver's entries.
 
-   Programs find the driver's entries by linking, by dlsym and by cuGetProcAddress. The loader gives a linked program the
-   symbols of this library first; the other two are replaced here. */
+   Programs find the driver's entries by a link, by dlsym and by cuGetProcAddress. The loader gives a linked program the
+   symbols of this library first, and this file replaces the other two functions. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -28,7 +28,7 @@ void *driver_entry(const char *name) {
     return driver != NULL ? own_lookup()(driver, name) : NULL;
 }
 
-/* An entry of the NVRTC that a library of the program is linked with. */
+/* Find an entry of the NVRTC with which a library of the program is linked. */
 static void *loaded_nvrtc(const char *name) {
     static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
     void *found = NULL;
@@ -67,7 +67,8 @@ static void *replaced(const char *name) {
     return NULL;
 }
 
-/* The NVRTC whose entries are replaced. A process may have several versions, whose handles differ: the first counts. */
+/* The NVRTC whose entries are replaced. A process may have several versions with different handles; the first version
+   is used. */
 static const char *nvrtc_file;
 
 static const char *file_of(void *entry) {
@@ -75,7 +76,7 @@ static const char *file_of(void *entry) {
     return entry != NULL && dladdr(entry, &info) != 0 ? info.dli_fname : NULL;
 }
 
-/* Whether an entry is of that NVRTC. */
+/* Return whether an entry belongs to that NVRTC. */
 static int is_first_nvrtc(void *entry) {
     const char *file = file_of(entry);
     if (nvrtc_file == NULL && file != NULL)
@@ -92,14 +93,14 @@ void *nvrtc_entry(const char *name) {
     return library != NULL ? own_lookup()(library, name) : NULL;
 }
 
-/* The own lookup takes the caller's place from the return address: it must be a tail call. */
+/* The real function finds the caller by the return address, so this must be a tail call. */
 __attribute__((optimize("O2"))) void *dlsym(void *restrict handle, const char *restrict name) {
     lookup find = own_lookup();
     void *own = handle == RTLD_NEXT ? NULL : replaced(name);
     if (own == NULL)
         return find(handle, name);
     void *found = find(handle, name);
-    if (found == own) /* the first global one: is there another? */
+    if (found == own) /* after the first global entry, search for another one */
         found = find(RTLD_NEXT, name);
     return found == NULL || (*name == 'n' && !is_first_nvrtc(found)) ? found : own;
 }

@@ -1,4 +1,4 @@
-/* Kernels by their handles: their names, parameters and variables, and how often they were launched. */
+/* Kernels by their handles: their names, parameters and variables, and the numbers of their launches. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -23,7 +23,7 @@ static struct target *found(void *handle) {
     return target;
 }
 
-/* Its handle may come again for another kernel: the counts stay, under no handle. */
+/* Another kernel may get this handle later, so the counts are kept without a handle. */
 static void retire_all_of(void *owner) {
     for (size_t i = 0; i < BUCKETS; ++i)
         for (struct target *target = buckets[i]; target != NULL; target = target->next)
@@ -31,7 +31,7 @@ static void retire_all_of(void *owner) {
                 target->handle = target->owner = NULL;
 }
 
-/* Keep a kernel of a module or library; without a handle, the kernels of the owner are gone. */
+/* Store a kernel of a module or library. Without a handle, the kernels of the owner no longer exist. */
 void keep_target(void *handle, void *owner, const char *name, int is_kernel) {
     pthread_mutex_lock(&lock);
     struct target *known = handle != NULL ? found(handle) : NULL;
@@ -53,7 +53,7 @@ void keep_target(void *handle, void *owner, const char *name, int is_kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* A kernel that came another way than by the replaced entries. */
+/* A kernel that the program did not get from a replaced entry. */
 static void keep_unknown(void *handle) {
     void *owner = NULL;
     const char *name = NULL;
@@ -81,7 +81,7 @@ static void take_parameters(struct target *target) {
     target->parameters_count = count;
 }
 
-/* Ask the session whether the kernel is judged, and for the names of its module's variables. */
+/* Request from the session whether the kernel is checked, and the names of its module's variables. */
 static void ask_session(struct target *target) {
     uint64_t numbers[2] = {target->number, target->owner != NULL ? number_of_image(target->owner) : 0};
     uint32_t head[2];
@@ -127,7 +127,7 @@ void begin_target(struct target *target) {
     pthread_mutex_unlock(&first);
 }
 
-/* The module in which the driver finds the variables of a kernel. */
+/* Find the module in which the driver finds the variables of a kernel. */
 void *module_of(const struct target *target) {
     void *module = NULL, *function = target->handle;
     if (target->is_kernel && CALL(cuKernelGetFunction, &function, target->handle) != SUCCESS)
