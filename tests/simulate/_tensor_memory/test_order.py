@@ -94,7 +94,7 @@ WRONG = {
     ),
     "an operand overwritten in flight": (
         SUMS + "left[t] = 0; // HERE\nWAIT(bar, 0);",
-        "writes 256 bytes at `left`",
+        "write 256 bytes at `left`",
         SUMS + "WAIT(bar, 0); left[t] = 0;",
     ),
     "a source of a copy overwritten in flight": (
@@ -187,3 +187,32 @@ def test_columns_that_were_freed_are_unwritten_again():
     body = f"ST(d + 48 + quarter(), 7); WAIT_ST(); {again} {UNWRITTEN}"
     (finding,) = launched(SOURCE.replace("BODY", body), np.zeros(128, np.uint32)).errors
     assert "nothing has been written" in finding.message
+
+
+COMMITTED = f"{ONE} {{ PRODUCT(false); COMMIT(bar); // HERE\n}} WAIT(bar, 0); {READ}"
+
+
+def test_a_commit_without_a_fence_after_the_init_of_its_mbarrier_is_advice():
+    source = SOURCE.replace("BODY", COMMITTED)
+    assert launched(source, np.zeros(128, np.uint32)).findings == ()
+    early = source.replace("if (t == 0) { INIT(bar, 1); INIT(bar + 1, 128); INIT(bar + 2, 1); }", "")
+    late = early.replace("const u32 d = base;", "if (t == 0) INIT(bar, 1); __syncthreads(); const u32 d = base;")
+    (finding,) = launched(late, np.zeros(128, np.uint32)).findings
+    assert (finding.kind, finding.severity) == ("missing-proxy-fence", "advice")
+    assert finding.source[-1].line == line_of(late, "HERE")
+    assert (
+        "tcgen05.commit that thread 0 (warp 0) issued signals `bar` in block (0, 0, 0) through the async"
+        in finding.message
+    )
+
+
+def test_a_commit_to_an_mbarrier_that_another_warp_initializes_needs_a_barrier():
+    commit = COMMITTED.replace(ONE, "if (warp == 1 && first())").replace("COMMIT(bar)", "COMMIT(bar + 2)")
+    commit = commit.replace("WAIT(bar, 0)", "__syncthreads(); WAIT(bar + 2, 0)")
+    plain = SOURCE.replace(" INIT(bar + 2, 1);", "")
+    source = plain.replace("BODY", f"if (t == 0) INIT(bar + 2, 1); {commit}")
+    (finding,) = launched(source, np.zeros(128, np.uint32)).errors
+    assert (finding.kind, finding.source[-1].line) == ("barrier-use", line_of(source, "HERE"))
+    assert "nothing orders that after its mbarrier.init" in finding.message
+    fixed = plain.replace("BODY", f"if (t == 0) INIT(bar + 2, 1); __syncthreads(); {commit}")
+    assert launched(fixed, np.zeros(128, np.uint32)).errors == ()

@@ -205,6 +205,10 @@ class TensorMemoryUses:
 
     def _commit(self, event: OperationCommitted) -> None:
         lane, clocks = event.lanes.start, self._clocks
+        mark = self._operations.issue(event.lanes, event.instruction, None)
+        mark.after = tuple(self._history.before(lane))
+        for position in event.positions:
+            self._inits.check(position, mark)
         clock = clocks.released(event.lanes).copy()
         for _, groups in self._operations.owned(OPERATION, slice(lane, lane + 1, 1)):
             groups.committed += 1
