@@ -22,7 +22,7 @@ _MOST = 100_000  # CTAs or pixels: a larger picture takes all memory
 # The explanation of time in a picture; the numbers are those of the recorder.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
-    "wgmma of N columns N / 2. Warps run in parallel, and wait only for synchronization in the kernel."
+    "product of N columns N / 2. Warps run in parallel, and wait only for synchronization in the kernel."
 )
 
 

@@ -27,6 +27,7 @@ _KEY = {  # the legend of colors, by class
     "wait": "waits",
     "vain": "never completes",
     "wgmma": "wgmma",
+    "tcgen05": "tcgen05",
     "load": "load",
     "copy": "copy",
     "store": "store",
@@ -48,7 +49,7 @@ _LIGHT = {
     ".wait": "fill:#eef0f3",
     ".hatch": "stroke:#aab2bd",
     ".vain": "fill:#f7b4a8",
-    ".wgmma": "fill:#8655b5",
+    ".wgmma,.tcgen05": "fill:#8655b5",
     ".load,.copy": "fill:#5bb98c",
     ".store,.reduce": "fill:#e8a33d",
     ".phase": "fill:#e3e7ec",
@@ -66,7 +67,7 @@ _DARK = {
     ".wait": "fill:#20262e",
     ".hatch": "stroke:#4a5563",
     ".vain": "fill:#8c3022",
-    ".wgmma": "fill:#a67ed1",
+    ".wgmma,.tcgen05": "fill:#a67ed1",
     ".load,.copy": "fill:#2c7a55",
     ".store,.reduce": "fill:#9a6412",
     ".phase": "fill:#2a323c",
@@ -207,12 +208,12 @@ def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
 
 
 def _warps(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield rows of warps, which run between their waits; a strip below shows wgmma."""
+    """Yield rows of warps, which run between their waits; a strip below shows products."""
     life = element("rect", **scale.place(track.begin, track.end), y=3, height=17, rx=2, class_="run")
     parts = [life]
     for span in track.spans:
-        if span.kind == "wgmma":
-            parts.append(_bar(span, scale, y=22, height=5, class_="wgmma rim", stroke_width=0.5))
+        if span.kind in ("wgmma", "tcgen05"):
+            parts.append(_bar(span, scale, y=22, height=5, class_=f"{span.kind} rim", stroke_width=0.5))
         else:
             fill = {"class_": "vain"} if span.in_vain else {"fill": "url(#waits)"}
             parts.append(_bar(span, scale, y=3, height=17, label=15, **fill))

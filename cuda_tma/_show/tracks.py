@@ -14,8 +14,8 @@ class Span:
     Attributes
     ----------
     kind : str
-        ``"wait"``; ``"wgmma"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` for asynchronous copies; ``"phase"``
-        of an mbarrier.
+        ``"wait"``; ``"wgmma"``, ``"tcgen05"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` for asynchronous
+        copies; ``"phase"`` of an mbarrier.
     begin, end : int
         In steps. A wait that never completes ends with the launch.
     label : str
@@ -54,7 +54,7 @@ class Track:
     begin, end : int
         Its lifetime, in steps.
     spans : tuple of Span
-        In the order of their begin. Copies overlap; the others do not, except that wgmma overlaps a warpgroup's waits.
+        In the order of their begin. Copies overlap; the others do not, except that products overlap waits.
     levels : tuple of (int, int, int)
         For an mbarrier: a step, and the arrivals and bytes that its phase needs from then on.
     """

@@ -22,3 +22,15 @@ def test_a_product_of_fp8_may_have_any_shape(shape, beta):
     d = torch.empty(m, n, dtype=torch.float16)
     CublasLt(None).gemm(a, b, c, d, 1.0, beta)
     assert torch.equal(d.double(), a.double() @ b.double().T + beta * c.double())
+
+
+def test_sums_of_fp8_have_the_bits_of_the_device():
+    """One part in 2**14 of a sum is lost on compute capability 9.0, and is not on 10.0."""
+    from cuda_tma._intercept.triton.products import CublasLt, WideCublasLt
+
+    a = torch.zeros(1, 32)
+    a[0, 0], a[0, 1] = 128.0, 2.0**-7
+    one, d = torch.ones(1, 32).to(torch.float8_e4m3fn), torch.empty(1, 1)
+    for library, expected in ((CublasLt, 128.0), (WideCublasLt, 128.0 + 2.0**-7)):
+        library(None).matmul(a.to(torch.float8_e4m3fn), one, d)
+        assert d.item() == expected

@@ -34,7 +34,7 @@ def install(session: Any) -> Patches:
     compiler.install(patches, backends["nvidia"].compiler)
     patches.replace(backends["nvidia"].driver, "is_active", staticmethod(lambda: True))
     tuning.install(patches, session)
-    products.install(patches)
+    products.install(patches, session.device.compute_capability)
     if os.environ.get("TRITON_INTERPRET", "0").lower() in _TRUE:
         session.note(
             "TRITON_INTERPRET is set: Triton's interpreter runs the kernels, and no launch is judged; unset it"

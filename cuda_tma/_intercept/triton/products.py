@@ -1,7 +1,8 @@
 """The matrix products of cuBLAS that Triton offers to scripts as a reference, computed on the CPU.
 
 torch computes them, except for 8-bit floating-point types. For these Triton requests fast accumulation, in which tensor
-cores keep fewer bits of each sum than float32 has. The reference therefore does the same.
+cores keep fewer bits of each sum than float32 has. The reference therefore does the same. Tensor cores of compute
+capability 10.x are simulated with the bits of f16 (``simulate/_tensor_memory/product.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _M, _N, _K = 64, 256, 32  # the elements of 8 bits in K of one wgmma
 class CublasLt:
     """The products that replace those of ``triton._C.libtriton.nvidia.cublas.CublasLt``."""
 
+    adds_narrow = True  # whether 8-bit floating-point types have fewer bits
+
     def __init__(self, workspace: Any):
         pass
 
@@ -33,14 +36,20 @@ class CublasLt:
 
     def gemm(self, a: Any, b: Any, c: Any, d: Any, alpha: float, beta: float) -> None:
         """Write ``alpha * a @ b.T + beta * c`` to `d`."""
-        product = alpha * _product(a, b)
+        product = alpha * _product(a, b, self.adds_narrow)
         d.copy_(product + beta * c.float() if beta else product)
 
     def __getattr__(self, name: str) -> Any:
         raise NotSimulated(f"CublasLt.{name}", "the library has machine code alone", "compare with torch's operators")
 
 
-def _product(a: Any, b: Any) -> Any:
+class WideCublasLt(CublasLt):
+    """The products of compute capability 10.x."""
+
+    adds_narrow = False
+
+
+def _product(a: Any, b: Any, adds_narrow: bool) -> Any:
     """Return ``a @ b.T`` in float32, with sums of e4m3 and e5m2 as on tensor cores."""
     import torch
 
@@ -48,7 +57,7 @@ def _product(a: Any, b: Any) -> Any:
     if a.dtype not in names or b.dtype not in names:
         return a.float() @ b.float().T
     left, right = (each.cpu().float().double().numpy() for each in (a, b))
-    names_of_both = names[a.dtype], names[b.dtype]
+    names_of_both = (names[a.dtype], names[b.dtype]) if adds_narrow else ("f16", "f16")
     product = np.empty((len(left), len(right)), np.float64)
     for i in range(0, len(left), _M):
         for j in range(0, len(right), _N):
@@ -65,10 +74,10 @@ def _tile(left: FloatArray, right: FloatArray, names: tuple[str, str]) -> FloatA
     return cast(FloatArray, sums[0])
 
 
-def install(patches: Patches) -> None:
+def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
     """Replace the class, if this Triton has it."""
     from triton._C.libtriton import nvidia
 
     library = getattr(nvidia, "cublas", None)
     if library is not None:
-        patches.replace(library, "CublasLt", CublasLt)
+        patches.replace(library, "CublasLt", WideCublasLt if compute_capability[0] == 10 else CublasLt)

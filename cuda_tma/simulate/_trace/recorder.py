@@ -52,9 +52,10 @@ from .._warps.group import Group
 from .._warps.lanes import WARP, WARPGROUP, Lanes, as_array
 from .._warps.observe import Access
 from .._warps.spaces import PARAM_WINDOW
-from .._warps.tensor_events import CommitArrived, TensorEvent
+from .._warps.tensor_events import CommitArrived, OperationCommitted, OperationIssued, TensorEvent
 from .copies import Copy, Groups, Product
 from .mbarriers import Phase, Recorded
+from .tensor_pipes import TensorOperation, TensorPipes
 from .thread_barriers import ThreadBarriers
 
 __all__ = ["Life", "Recorder", "Wait"]
@@ -86,8 +87,8 @@ class Life:
     begin: int
     end: int | None = None
     waits: list[Wait] = field(default_factory=list)
-    products: list[Product] = field(default_factory=list)
-    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", in order of occurrence
+    products: list[Product | TensorOperation] = field(default_factory=list)
+    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", "tcgen05", in order of occurrence
 
 
 class Recorder:
@@ -111,6 +112,7 @@ class Recorder:
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
         self._slot_free: dict[int, int] = {}
+        self._pipes = TensorPipes()
         self._barriers: dict[int, Recorded] = {}  # those that exist now
         self.mbarriers: list[Recorded] = []
         self._copies: dict[object, Copy] = {}  # by statement, warp and step
@@ -203,9 +205,17 @@ class Recorder:
                 assert_never(event)
 
     def _tensor(self, event: TensorEvent) -> None:
-        """Record an arrival of ``tcgen05.commit``."""
-        if isinstance(event, CommitArrived) and (barrier := self._barriers.get(event.position)) is not None:
-            barrier.change(self._now(event.commit.lanes.start), 1, 0)
+        """Record an operation, or an arrival of ``tcgen05.commit``."""
+        if isinstance(event, CommitArrived):
+            if (barrier := self._barriers.get(event.position)) is not None:
+                barrier.change(self._pipes.end_of(event.commit), 1, 0)
+        elif isinstance(event, OperationIssued | OperationCommitted):
+            cta, now = int(self.parts.geometry.cta_of_lane[lane := event.lanes.start]), self._now(lane)
+            if isinstance(event, OperationCommitted):
+                self._pipes.commit(cta, event, now)
+            elif (life := self._living[lane // WARP]) is not None:
+                life.products.append(self._pipes.issue(cta, event, now))
+                life.does["tcgen05"] = None
 
     def _start(self, event: Start) -> None:
         lanes = as_array(event.lanes)

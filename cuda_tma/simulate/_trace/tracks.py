@@ -16,6 +16,7 @@ from .._sync.rings import own_place, ring_places
 from .copies import COPY_STEPS, Copy, Product
 from .mbarriers import Recorded
 from .recorder import Life, Recorder, Wait
+from .tensor_pipes import TensorOperation
 
 __all__ = ["timeline_of"]
 
@@ -112,10 +113,11 @@ def _wait(wait: Wait, who: str, words: _Words) -> Span:
     return Span("wait", wait.begin, wait.end, awaits, detail, words.where(wait.instruction), in_vain=wait.in_vain)
 
 
-def _product(product: Product, words: _Words) -> Span:
-    shape = "m{}n{}k{}".format(*product.shape)
-    detail = _lines(f"wgmma {shape}: {_steps(product)}", words.statement(product.instruction))
-    return Span("wgmma", product.begin, product.end, shape, detail, words.where(product.instruction))
+def _product(product: Product | TensorOperation, words: _Words) -> Span:
+    kind = product.instruction.opcode[0]
+    name = product.name if isinstance(product, TensorOperation) else "m{}n{}k{}".format(*product.shape)
+    detail = _lines(f"{kind} {name}: {_steps(product)}", words.statement(product.instruction))
+    return Span(kind, product.begin, product.end, name, detail, words.where(product.instruction))
 
 
 # ---- copies ----
@@ -176,7 +178,7 @@ def _phases(barrier: Recorded, words: _Words, end: int) -> Iterator[Span]:
         yield Span("phase", phase.begin, last, str(number), detail, size_bytes=came, in_vain=phase.end is None)
 
 
-def _steps(span: Wait | Product) -> str:
+def _steps(span: Wait | Product | TensorOperation) -> str:
     return f"{span.begin:,} to {span.end:,}"
 
 

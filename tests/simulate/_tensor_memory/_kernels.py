@@ -64,9 +64,11 @@ def kernel(source: str, sanitize: bool = True) -> simulate.Kernel:
     return device(sanitize=sanitize).compile(PRELUDE + source, "k")
 
 
-def launched(source: str, *arguments: object, threads: int = 128, sanitize: bool = True) -> simulate.Report:
+def launched(
+    source: str, *arguments: object, threads: int = 128, sanitize: bool = True, trace: bool = False
+) -> simulate.Report:
     config = simulate.Config(1, threads)
-    return device(sanitize=sanitize).launch(config, kernel(source, sanitize), *arguments)
+    return device(sanitize=sanitize).launch(config, kernel(source, sanitize), *arguments, trace=trace)
 
 
 def line_of(source: str, mark: str) -> int:

@@ -216,3 +216,16 @@ def test_a_commit_to_an_mbarrier_that_another_warp_initializes_needs_a_barrier()
     assert "nothing orders that after its mbarrier.init" in finding.message
     fixed = plain.replace("BODY", f"if (t == 0) INIT(bar + 2, 1); __syncthreads(); {commit}")
     assert launched(fixed, np.zeros(128, np.uint32)).errors == ()
+
+
+def test_the_timeline_has_products_and_the_wait_for_their_commit():
+    body = f"{ONE} {{ PRODUCT(false); PRODUCT(true); // HERE\nCOMMIT(bar); }} WAIT(bar, 0); {READ}"
+    source = SOURCE.replace("BODY", body)
+    tracks = launched(source, np.zeros(128, np.uint32), trace=True).timeline().tracks
+    multiplying = next(track for track in tracks if "tcgen05" in track.name)
+    assert multiplying.name == "warp 0: tcgen05"
+    first, second = (span for span in multiplying.spans if span.kind == "tcgen05")
+    assert (first.label, first.end - first.begin, second.begin) == ("mma n8", 4, first.end)
+    assert first.source == f"k.cu:{line_of(source, 'HERE')}"
+    (phase, *_) = next(track for track in tracks if (track.kind, track.name) == ("mbarrier", "bar")).spans
+    assert phase.end == second.end
