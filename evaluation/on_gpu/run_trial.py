@@ -1,4 +1,4 @@
-"""Do the GPU and the simulator give the same memory? Programs of Triton, CuPy and C++ below ``sanitize --on-gpu``.
+"""Do the GPU and the simulator give the same memory? Programs run below ``sanitize --on-gpu``: Triton, CuPy, C++, ours.
 
 Each program runs once by itself and once below the command, which records the judged launches; the recordings are
 replayed, and their reports compared. The script prints a table, and writes it with the documents into a folder.
@@ -25,6 +25,7 @@ COMMAND = [sys.executable, "-m", "cuda_tma", "sanitize"]
 COLUMNS = ("program", "launches", "judged", "equal", "within", "differs", "not compared", "skipped", "errors",
            "replayed", "ms a launch", "s judging", "s alone", "s judged")  # fmt: skip
 MOST_SECONDS = 500
+TESTS = [f"tests/gpu/test_{name}.py" for name in ("header_bulk", "header_cluster", "wgmma", "products", "tiles")]
 
 
 class Program(NamedTuple):
@@ -42,7 +43,8 @@ class Program(NamedTuple):
 
 def programs(folder: Path) -> list[Program]:
     """Return the programs, those of C++ compiled."""
-    found = [Program(name, [sys.executable, str(HERE / f"{name}_kernels.py")]) for name in ("triton", "cupy")]
+    found = [Program(name, [sys.executable, str(HERE / f"{name}_kernels.py")]) for name in ("triton", "cupy", "own")]
+    found.append(Program("tests_gpu", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]))
     if shutil.which("nvcc"):
         target = "arch=compute_90a,code=[compute_90a,sm_90a]"
         for runtime in ("static", "shared"):

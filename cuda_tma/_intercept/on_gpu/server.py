@@ -35,13 +35,13 @@ _PATIENCE_SECONDS = 10.0  # seconds until the end of a launch on the GPU, which 
 
 def main(handle: int) -> None:
     """Serve the program at the other end of a socket until the program ends. Then check the remaining launches."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is a signal for the program
     folder = Path(os.environ[ON_GPU])
     with open(folder / ALIVE, "a") as alive:
         fcntl.flock(alive.fileno(), fcntl.LOCK_SH)
         alive.write(".")
         alive.flush()
         server = Server(folder, _peer(handle))
+        signal.signal(signal.SIGINT, lambda *_: server.interrupt())
         reader = Thread(target=server.serve, args=(socket.socket(fileno=handle),), daemon=True)
         reader.start()
         server.judge_all()
@@ -74,7 +74,7 @@ class Server:
         self._running: dict[int, tuple[int, float]] = {}  # launches on the GPU: kernel, and since when
         self._waiting: deque[tuple[int, int, bool]] = deque()  # kernel, launch, whether the GPU has ended it
         self._changed = Condition()
-        self._is_open = True
+        self._is_open, self._is_interrupted = True, False
         self._answers = {
             Request.HELLO: self._hello,
             Request.IMAGE: self._image,
@@ -155,6 +155,10 @@ class Server:
 
     # ---- checks ----
 
+    def interrupt(self) -> None:
+        """Check no further launch once the program has ended: Ctrl-C is a signal for the program, which may go on."""
+        self._is_interrupted = True
+
     def judge_all(self) -> None:
         """Check launches until the program has ended and no launch is left."""
         while (item := self._next()) is not None:
@@ -164,6 +168,7 @@ class Server:
 
     def _next(self) -> tuple[int, int, bool] | None:
         with self._changed:
+            self._drop_waiting()
             while not self._waiting:
                 if not self._is_open and not self._running:
                     return None
@@ -173,6 +178,13 @@ class Server:
             item = self._waiting.popleft()
             self._changed.notify_all()
             return item
+
+    def _drop_waiting(self) -> None:
+        if self._is_interrupted and not self._is_open and (self._waiting or self._running):
+            count = len(self._waiting) + len(self._running)
+            self._journal.noted(f"captured launches that are not checked, because of an interrupt: {count}")
+            self._waiting.clear()
+            self._running.clear()
 
     def _take_hanging(self) -> None:
         """Check a launch that does not end on the GPU."""

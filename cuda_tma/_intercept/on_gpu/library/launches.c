@@ -163,7 +163,7 @@ static void take_attributes(const struct config *config, struct stated *stated) 
 
 static CUresult launched_with(const struct config *config, uint32_t flags, void *handle, void **values, void **extra,
                               launching go, void *data) {
-    struct target *target = config != NULL && handle != NULL && is_connected() ? target_of(handle) : NULL;
+    struct target *target = config != NULL && handle != NULL && is_connected() ? target_of(handle, 0) : NULL;
     struct stated stated;
     if (target == NULL)
         return go(data);

@@ -176,7 +176,7 @@ CUresult cuLibraryEnumerateKernels(void **kernels, unsigned count, void *library
 
 CUresult cuKernelGetFunction(void **function, void *kernel) {
     CUresult result = CALL(cuKernelGetFunction, function, kernel);
-    struct target *known = result == SUCCESS ? target_of(kernel) : NULL;
+    struct target *known = result == SUCCESS ? target_of(kernel, 1) : NULL;
     if (known != NULL && *function != kernel)
         keep_target(*function, known->owner, known->name, 0);
     return result;

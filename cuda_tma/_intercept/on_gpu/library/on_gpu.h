@@ -89,7 +89,7 @@ const char *session_folder(void);
 
 /* targets.c */
 void keep_target(void *handle, void *owner, const char *name, int is_kernel);
-struct target *target_of(void *handle);
+struct target *target_of(void *handle, int is_kernel);
 void begin_target(struct target *target);
 void *module_of(const struct target *target);
 void each_target(void (*visit)(struct target *));

@@ -53,11 +53,11 @@ void keep_target(void *handle, void *owner, const char *name, int is_kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* A kernel that the program did not get from a replaced entry. */
-static void keep_unknown(void *handle) {
+/* Keep a kernel that the program did not get from a replaced entry. */
+static void keep_unknown(void *handle, int is_kernel) {
     void *owner = NULL;
     const char *name = NULL;
-    int is_kernel = CALL(cuFuncGetModule, &owner, handle) != SUCCESS;
+    is_kernel = is_kernel || CALL(cuFuncGetModule, &owner, handle) != SUCCESS;
     if (is_kernel && CALL(cuKernelGetLibrary, &owner, handle) != SUCCESS)
         owner = NULL;
     CUresult result = is_kernel ? CALL(cuKernelGetName, &name, handle) : CALL(cuFuncGetName, &name, handle);
@@ -101,12 +101,12 @@ static void ask_session(struct target *target) {
     free(reply.data);
 }
 
-struct target *target_of(void *handle) {
+struct target *target_of(void *handle, int is_kernel) {
     pthread_mutex_lock(&lock);
     struct target *target = found(handle);
     pthread_mutex_unlock(&lock);
     if (target == NULL) {
-        keep_unknown(handle);
+        keep_unknown(handle, is_kernel);
         pthread_mutex_lock(&lock);
         target = found(handle);
         pthread_mutex_unlock(&lock);
