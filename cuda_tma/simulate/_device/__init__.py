@@ -1,1 +1,1 @@
-"""A simulated GPU: arguments, settings and modules, and one launch under several schedules."""
+"""A simulated GPU: its arguments, settings and modules, and the launch of a kernel under several schedules."""

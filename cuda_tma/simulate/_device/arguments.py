@@ -1,4 +1,4 @@
-"""The block of a kernel's parameters from its arguments, with the errors of a launch on a GPU."""
+"""The conversion of arguments to the block of a kernel's parameters, with the errors of a launch on a GPU."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
     ----------
     kernel : Kernel
     arguments : sequence
-        One for each parameter.
+        The arguments, one for each parameter.
     address : callable
         Returns the simulated address of an array.
     make_map : callable
@@ -72,7 +72,7 @@ def _packed(signature: Signature, index: int, argument: Any, make_map: MakeMap) 
 
 
 def _map_of_array(signature: Signature, index: int, array: Any, make_map: MakeMap) -> TensorMap:
-    """Return the map of an array, whose elements must be the numbers that the kernel reads."""
+    """Return the tensor map of an array, whose elements must have the type that the kernel reads."""
     of_type = (signature.types or ())[index]
     assert isinstance(of_type, MapType)
     try:

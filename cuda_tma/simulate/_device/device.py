@@ -1,4 +1,4 @@
-"""A simulated GPU: it compiles kernels for a GPU, and runs their PTX on this machine."""
+"""A simulated GPU, which compiles kernels for a GPU and runs their PTX on the host."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from .schedules import Schedule, begin_early, explored, rows, schedules_of, unti
 
 __all__ = ["Device"]
 
-_MOST_NAMES = 64  # of kernels, in a message
+_MOST_NAMES = 64  # the most names of kernels in a message
 
 
 class Device:
@@ -54,27 +54,28 @@ class Device:
     Parameters
     ----------
     compute_capability : (int, int) or str
-        The target of kernels, and the device for checks of tensor maps: from (9, 0) on, where TMA begins.
+        The target of kernels, and the device for checks of tensor maps; at least (9, 0), the first with TMA.
     multiprocessor_count : int
-        The number of multiprocessors, which limits how many CTAs run at the same time.
+        The number of multiprocessors, which limits the number of CTAs that run at the same time.
     sanitize : bool
-        Whether to search launches for missing synchronization: races, missing proxy fences. It takes time.
+        Whether to search launches for races and missing proxy fences, which takes time.
     strict : bool
-        Whether disputed findings are errors, not advice.
+        Whether disputed findings are errors instead of advice.
     schedules : int
-        The number of orders of asynchronous operations, and of threads, under which each launch runs: early, late, and
-        then random ones, always the same. The first determines the memory after the launch; findings are those of all.
+        The number of orders of asynchronous operations and of threads under which each launch runs: early, late, and
+        random orders with fixed seeds. The first order determines the memory after the launch. The report contains the
+        findings of all orders.
     suppressions : sequence of Suppression or str
         Findings that are not reported, with reasons; a text is ``kind:place:reason``.
     time_limit : float, optional
-        The seconds for a launch under all its schedules, and for the loading of PTX. A launch that reaches the limit
-        returns a report that is :attr:`Report.unfinished`; the loading raises :class:`TimeLimitReached`. None for no
-        limit. NVRTC's own time is not limited.
+        The limit in seconds for a launch under all its schedules, and for the loading of PTX; None for no limit. A
+        launch that reaches the limit returns a report that is :attr:`Report.unfinished`; the loading raises
+        :class:`TimeLimitReached`. The time of NVRTC is not limited.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument has another type, or exceeds its limits.
+        If an argument has a wrong type, or exceeds its limits.
 
     Examples
     --------
@@ -125,15 +126,15 @@ class Device:
         Parameters
         ----------
         source : str or path
-            CUDA C++, or the file that contains it.
+            The CUDA C++ source, or the file that contains it.
         name : str
-            The kernel's name in C++.
+            The name of the kernel in C++.
         defines : mapping, optional
-            Macros.
+            Macros and their values.
         options : sequence of str, optional
-            NVRTC's.
+            Options of NVRTC.
         constants : mapping of str to str, optional
-            C++ expressions of integers, for the kernel's `parameters`.
+            C++ expressions with integer values, which the kernel's `parameters` then contain.
 
         Returns
         -------
@@ -142,9 +143,9 @@ class Device:
         Raises
         ------
         CompileError
-            If NVRTC or a header of cuda_tma refuses it.
+            If NVRTC or a header of cuda_tma refuses the source.
         UnsupportedInstruction
-            If its PTX has an unsupported instruction.
+            If the PTX contains an unsupported instruction.
         """
         asked = request(source, name, target=self.target, defines=defines, options=options, constants=constants)
         compiled = run_compiler(asked)
@@ -160,7 +161,7 @@ class Device:
         ptx : str or path
             The text, or the file that contains it.
         name : str
-            The kernel's name in it; or its name in C++, if that is unambiguous.
+            The name of the kernel in the PTX, or its name in C++ if that is unambiguous.
 
         Returns
         -------
@@ -169,18 +170,18 @@ class Device:
         Raises
         ------
         ParseError, UnsupportedInstruction, TimeLimitReached
-            If the text is not PTX, or has an unsupported instruction.
+            If the text is not PTX, contains an unsupported instruction, or takes too long to load.
         CompileError
-            If a header of cuda_tma refuses the kernel, which an assembler would refuse too.
+            If a header of cuda_tma refuses the kernel; an assembler would also refuse it.
         ValueError
-            If it has no kernel of that name.
+            If the PTX does not contain a kernel with this name.
         """
         text = text_of(ptx)
         check_headers(text, "", "", name, self.target)
         return self._kernel(text, name, "")
 
     def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
-        """Return a kernel that owns its variables; `table` is the variable with the types of its parameters."""
+        """Return a kernel with its own variables; `table` is the variable that contains the types of its parameters."""
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
         module = read(ptx, check)
         entry = _entry(module, name)
@@ -195,7 +196,7 @@ class Device:
         return kernel
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
-        """Return a tensor map of a NumPy array or CPU tensor; map the array if it is not mapped.
+        """Return a tensor map of a NumPy array or CPU tensor, and map the array to a simulated address if necessary.
 
         Parameters
         ----------
@@ -215,19 +216,18 @@ class Device:
         return tensor_map_of(tensor, self.address, self.compute_capability, options, keywords)
 
     def address(self, array: Any) -> int:
-        """Return the simulated address of an array's first element, for pointers in structs, or with an offset.
+        """Return the simulated address of the first element of an array, for example for a pointer in a struct.
 
         Parameters
         ----------
         array : array
-            A NumPy array, or a CPU tensor. It is mapped in place, with the whole memory of which it is a view.
-            The address is valid until the array ends (for a view, the array that owns the memory), or a resize moves
-            the memory.
+            A NumPy array or a CPU tensor. It is mapped without a copy, together with the whole memory of which it is a
+            view. The address is valid as long as the array that owns the memory exists, and no resize moves the memory.
 
         Returns
         -------
         int
-            A multiple of 512 for an array that owns its memory.
+            The address, a multiple of 512 for an array that owns its memory.
         """
         return self._memory.address(array)
 
@@ -237,19 +237,19 @@ class Device:
         Parameters
         ----------
         kernel : Kernel
-            Each kernel has variables of its own.
+            The kernel; each kernel has its own variables.
         name : str
-            The name in C++ or in PTX.
+            The name of the variable in C++ or in PTX.
 
         Returns
         -------
         numpy.ndarray of uint8
-            The variable itself, readable and writable.
+            A view of the variable, readable and writeable.
 
         Raises
         ------
         KeyError
-            If it does not exist; the compiler omits variables that no kernel uses.
+            If the variable does not exist; the compiler omits variables that no kernel uses.
 
         Examples
         --------
@@ -276,26 +276,26 @@ class Device:
         max_steps: int = MAX_STEPS,
         trace: bool = False,
     ) -> Report:
-        """Run a kernel to its end, and return even if the kernel would not end.
+        """Run a kernel to its end; return a finding for a kernel that would never end.
 
-        Launches from several threads run one after another.
+        Launches from several threads of the host run one after another.
 
         Parameters
         ----------
         config : Config or cuda.core's LaunchConfig
         kernel : Kernel
         *arguments
-            One for each parameter, as for :func:`cuda_tma.launch`: arrays, read and written in place; tensor maps, or
-            arrays if the parameter is a typed map; numbers; an int for a pointer is an address; bytes for a struct.
+            One argument for each parameter, as for :func:`cuda_tma.launch`: an array, which the kernel uses in place, a
+            tensor map (or an array for a typed map), a number, an address as an int, or bytes for a struct.
         order : {"early", "late", "random"}
-            When asynchronous copies take effect: all three are legal, and a kernel must be right for each.
+            The time at which asynchronous copies take effect; all three are legal for every kernel.
         seed : int
-            Seed of the random order: the same seed gives the same run.
+            The seed of the random order; the same seed leads to the same run.
         max_steps : int
-            The number of steps, of groups of threads, after which the kernel counts as endless: a finding of kind
-            ``"no-progress"``. A loop that no longer changes anything is found long before.
+            The number of steps of groups of threads after which the kernel counts as endless, with a finding of kind
+            ``"no-progress"``. A loop that no longer changes anything is found earlier.
         trace : bool
-            Whether the report has a timeline of warps, copies and mbarriers: see :meth:`Report.timeline`.
+            Whether the report has a timeline of warps, copies and mbarriers, see :meth:`Report.timeline`.
 
         Returns
         -------
@@ -332,7 +332,7 @@ class Device:
         return parameter_block(kernel, arguments, address, typed_map)
 
     def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
-        """Return reports for the user; the report of every launch passes here once."""
+        """Return the reports of launches after the suppressions; each launch calls this method once."""
         return tuple(suppressed(report, self.suppressions) for report in reports)
 
     def launch_all(
@@ -340,11 +340,11 @@ class Device:
     ) -> tuple[Report, ...]:
         """Run kernels in sequence, as on one stream.
 
-        Each begins after the preceding one has ended. With ``programmatic_stream_serialization`` in its configuration
-        it may begin earlier. It does so in the order ``"late"``, and by chance in ``"random"``, when every CTA of the
-        preceding kernel has executed ``griddepcontrol.launch_dependents`` or ended. It then runs to its
-        ``griddepcontrol.wait``. Before that wait, in every order, it is a race if it accesses memory that the preceding
-        kernel has written, or writes memory that it reads.
+        Each kernel begins after the end of the preceding kernel. With ``programmatic_stream_serialization`` in its
+        configuration, a kernel may begin when every CTA of the preceding kernel has executed
+        ``griddepcontrol.launch_dependents`` or ended. It does so in the order ``"late"``, and sometimes in
+        ``"random"``, and runs to its ``griddepcontrol.wait``. In every order, accesses before this wait are compared
+        with those of the preceding kernel, and conflicts are races.
 
         Parameters
         ----------
@@ -355,7 +355,7 @@ class Device:
         Returns
         -------
         tuple of Report
-            One for each launch; launches after an error, or after the time limit, are not run.
+            One report for each launch; launches after an error, or after the time limit, do not run.
         """
         check_settings(order, seed, max_steps)
         reports: list[Report] = []
@@ -369,7 +369,7 @@ class Device:
         return tuple(reports)
 
     def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
-        """Run launches each of which may begin before the preceding one has ended."""
+        """Run launches of which each may begin before the end of the preceding launch."""
         deadline = Deadline(self.time_limit)
         with self._memory.launch() as address:
             blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]
@@ -388,7 +388,7 @@ class Device:
 
 
 def _entry(module: Module, name: str) -> str:
-    """Return the kernel of a name, or of that name in C++."""
+    """Return the name in PTX of the kernel with a name in PTX or in C++."""
     entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
     found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
     if len(found) == 1:

@@ -1,4 +1,4 @@
-"""A PTX module on a device: its variables get memory each time it is loaded."""
+"""A PTX module on a device, whose variables receive new memory at each loading."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["fill_variables", "load_variables"]
 def load_variables(
     module: Module, memory: GlobalMemory, placed: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, int]:
-    """Allocate a module's global and constant variables, fill in their initial values, and return their addresses.
+    """Allocate and initialize the global and constant variables of a module, and return their addresses.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def fill_variables(
     module : Module
     variables : iterable of Variable
     memory : mapping of str to numpy.ndarray of uint8
-        The memory, by the variable's name.
+        The memory of each variable, by its name.
     addresses : mapping of str to int
         The addresses of all variables of the module.
     """
@@ -58,7 +58,7 @@ def fill_variables(
 
 
 def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, int]) -> None:
-    """Write the addresses of variables and functions that an initializer names."""
+    """Write the addresses of variables and functions to which an initializer refers."""
     for reference in variable.references:
         value = (addresses[reference.symbol] + reference.addend) % (1 << 64)
         if reference.mask is None:

@@ -1,4 +1,4 @@
-"""Work on several cores, in forked processes whose results return through pipes."""
+"""Work on several cores by forked processes, which return their results through pipes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Worker(NamedTuple):
 
 
 def cores() -> int:
-    """Return the number of cores for forked processes: 1 where a fork may stop, as with other threads."""
+    """Return the number of cores for forked processes; 1 if a fork may deadlock, as with several threads."""
     others = [each for each in threading.enumerate() if each.name != THREAD_NAME]
     if sys.platform != "linux" or len(others) > 1:
         return 1
@@ -37,10 +37,10 @@ def cores() -> int:
 def results_of(
     work: Callable[[Given], Result], given: Sequence[Given], processes: int
 ) -> Generator[Result, None, None]:
-    """Yield ``work(each)`` in order, computed by forked processes, or by this one if their number is 0.
+    """Yield ``work(each)`` in order, computed by forked processes, or by this process if `processes` is 0.
 
-    A process has its own copy of all memory, so that work has no effect but its result. If a process fails, its work
-    is repeated here.
+    A forked process has a copy of all memory, so its work has no effect except its result. If such a process fails,
+    this process repeats its work.
     """
     workers: list[_Worker] = []
     try:
@@ -54,7 +54,7 @@ def results_of(
 
 
 def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | None) -> Result:
-    """Return the next result of a worker, or compute it."""
+    """Return the next result of a worker; compute it in this process without a worker or after a failure."""
     if worker is not None:
         with suppress(EOFError, pickle.PickleError):
             found: Result = pickle.load(worker.results)
@@ -64,7 +64,7 @@ def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | Non
 
 def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     reader, writer = os.pipe()
-    with warnings.catch_warnings():  # Python 3.12 counts the threads of NumPy's BLAS, which survives a fork
+    with warnings.catch_warnings():  # Python 3.12 warns of the threads of NumPy's BLAS, for which a fork is safe
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:

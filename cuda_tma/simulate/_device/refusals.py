@@ -1,4 +1,4 @@
-"""Checks of a Device's own settings, of a launch's settings and of a kernel, before anything runs."""
+"""The checks of settings of a Device, of settings of a launch, and of a kernel before a launch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def since_tma(given: Any) -> tuple[int, int]:
-    """Return the compute capability; refuse one before TMA."""
+    """Return the compute capability; refuse one without TMA."""
     found = parse_compute_capability(given)
     if found < TMA_SINCE:
         raise ValueError(f"compute_capability={shown(given)}: TMA needs {TMA_SINCE} or a later one")
@@ -38,7 +38,7 @@ def since_tma(given: Any) -> tuple[int, int]:
 
 
 def count(name: str, given: Any, least: int = 1) -> int:
-    """Return an integer; refuse anything else, and less than `least`."""
+    """Return an integer argument; refuse other types, and values less than `least`."""
     try:
         found = operator.index(given)
     except TypeError:
@@ -49,7 +49,7 @@ def count(name: str, given: Any, least: int = 1) -> int:
 
 
 def schedule_count(given: Any) -> int:
-    """Return the number of schedules, checked."""
+    """Return the number of schedules; refuse invalid values."""
     found = count("schedules", given, -MOST_SCHEDULES)
     if not 1 <= found <= MOST_SCHEDULES:
         raise ValueError(f"schedules={found}; give 1 to {MOST_SCHEDULES}")
@@ -57,14 +57,14 @@ def schedule_count(given: Any) -> int:
 
 
 def flag(name: str, given: Any) -> bool:
-    """Return a bool; refuse other values, such as a text, which counts as true."""
+    """Return a bool argument; refuse other values, such as a text, which would count as true."""
     if not isinstance(given, (bool, np.bool_)):
         raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
 
 
 def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
-    """Return suppressions, which may be passed as text."""
+    """Return suppressions, which the user may pass as text."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"suppressions is {shown(given)}; give a sequence of Suppression, or of text")
     found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)

@@ -1,8 +1,8 @@
-"""Replays of a launch that decide whether the value of a racing read has an effect.
+"""Replays of a launch, which decide whether the value of a racing read has an effect.
 
-A racing read returns the value before the write or the value after it. If other values in its place leave the same
-memory, the same output and the same number of executed instructions, the value has no effect. Compilers emit such
-reads: all threads load a scalar, and one of them stores it.
+A racing read returns the value before or after the write. A replay returns other values in its place. If the memory,
+the output and the number of executed instructions are the same, the value has no effect. Compilers emit such reads: all
+threads load a scalar, but only one of them uses it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 
-_MOST_REPLAYS = 8  # of a launch
+_MOST_REPLAYS = 8  # the most replays of a launch
 _OTHER_BYTES = 0xFF, 0x55
-_SPARE_STEPS = 10_000  # a replay may take twice the steps of the launch, and these
+_SPARE_STEPS = 10_000  # a replay may take twice the steps of the launch, plus these
 _Bytes = dict[Segment, bytes]
 
 
 class _Outcome(NamedTuple):
-    """The effect of a launch."""
+    """The effect of a launch, by which replays are compared."""
 
     memory: _Bytes
     output: str
@@ -61,12 +61,12 @@ class Replay:
     settings: Settings
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
-        """Return the pairs whose reads have no effect, each with the reason; restore memory.
+        """Return the pairs whose reads have no effect, each with the reason, and restore memory.
 
         Parameters
         ----------
         pairs : collection of Pair
-            Loads, each with a write that races with it.
+            Pairs of a load and a write that race.
         launched : Launched
             The observer of the launch, which has just ended without a fault.
         """
@@ -82,7 +82,7 @@ class Replay:
             _write(expected.memory)
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of reads of undefined values that have an effect; restore memory."""
+        """Return the keys of reads of undefined values that have an effect, and restore memory."""
         before = self._lasting(launched) if reads else None
         if before is None:
             return set()
@@ -103,7 +103,7 @@ class Replay:
             _write(expected.memory)
 
     def _lasting(self, observer: Launched) -> _Bytes | None:
-        """Return the bytes before a launch of the arrays that outlive it; None if it accesses an unwatched array."""
+        """Return the initial bytes of arrays that outlive the launch; None if one has no shadow."""
         before = observer.before()
         if before is None:
             return None
@@ -137,7 +137,7 @@ class Replay:
         altered: AlteredReads | None = None,
         undefined: Undefined | None = None,
     ) -> _Outcome | None:
-        """Run the launch once more, and restore memory; return None if it ends in a fault."""
+        """Run the launch again, and restore memory; return None if it ends in a fault."""
         settings = replace(self.settings, max_steps=most_steps, altered=altered, undefined=undefined)
         running = Running(self.kernel, self.config, self.block, self.memory, settings, observer)
         running.go()

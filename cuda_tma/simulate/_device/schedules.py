@@ -1,4 +1,4 @@
-"""One launch under several schedules: a correct kernel is correct under each, and luck under one is found."""
+"""One launch under several schedules, each of which is legal: an error may appear under only some of them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from .processes import cores, results_of
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
-_OVERLAPS = 0.5  # of the random schedules
-_WORTH_SECONDS = 0.1  # a fork takes a tenth of it
+_OVERLAPS = 0.5  # the probability, in random schedules, that a grid begins early
+_WORTH_SECONDS = 0.1  # a fork takes a tenth of this time
 Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
 
 
 def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
-    """Return the schedules: the given one, then early, late, and random ones with ascending seeds."""
+    """Return the schedules: the given schedule, then early, late, and random schedules with ascending seeds."""
     others = chain([("early", 0), ("late", 0)], (("random", each) for each in count(seed)))
     first = (order, seed if order == "random" else 0)
     return [first, *islice((each for each in others if each != first), number - 1)]
 
 
 def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """Yield launches in groups within which each may begin before the preceding one has ended."""
+    """Yield groups of launches; within a group, each may begin before the end of the preceding launch."""
     together: list[Sequence[Any]] = []
     for each in launches:
         if together and not Config.of(each[0]).programmatic_stream_serialization:
@@ -45,7 +45,7 @@ def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
 
 
 def begin_early(number: int, schedule: Schedule) -> list[bool]:
-    """Return for `number` launches in sequence which begin before the preceding one has ended."""
+    """Return, for each of `number` launches in sequence, whether it begins before the end of the preceding launch."""
     order, seed = schedule
     chances = np.random.default_rng(seed).random(number - 1)
     return [False, *(order == "late" or (order == "random" and bool(chance < _OVERLAPS)) for chance in chances)]
@@ -54,12 +54,12 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 def explored(
     run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each schedule on the present memory, which then has the content that the first leaves.
+    """Run each schedule on the present memory; the first schedule determines the memory afterwards.
 
     Parameters
     ----------
     run : callable
-        Returns the reports of launches in sequence under a schedule, up to the first with an error.
+        A function that returns the reports of launches under a schedule, up to the first report with an error.
     """
     if len(schedules) == 1:
         return tuple(replace(report, findings=_merged([report.findings])) for report in run(schedules[0]))
@@ -81,17 +81,17 @@ def explored(
 
 
 def _processes(schedules: int, seconds: float) -> int:
-    """Return the number of processes for schedules of which one took some seconds; 0 for this process."""
+    """Return the number of processes for schedules if one took `seconds` seconds; 0 means this process only."""
     most = cores()
     if most == 1 or seconds < _WORTH_SECONDS:
         return 0
-    return schedules if schedules <= 2 * most else most  # a few share the cores evenly
+    return schedules if schedules <= 2 * most else most  # a few processes share the cores evenly
 
 
 def _up_to_unfinished(
     reports: Generator[tuple[Report, ...], None, None], schedules: int
 ) -> Iterator[tuple[Report, ...]]:
-    """Yield the reports of schedules up to one that the time limit ended, and show the progress."""
+    """Yield the reports of schedules, up to the first that the time limit ended, and show the progress."""
     progress = Progress()
     try:
         for number in range(1, schedules):
@@ -107,7 +107,7 @@ def _up_to_unfinished(
 
 
 def until_error(reports: Iterable[Report]) -> Iterator[Report]:
-    """Yield reports up to the first with an error; later launches are not run, or not reported."""
+    """Yield reports up to the first report with an error."""
     for report in reports:
         yield report
         if report.errors or report.unfinished:
@@ -115,7 +115,7 @@ def until_error(reports: Iterable[Report]) -> Iterator[Report]:
 
 
 def _together(reports: tuple[Report | None, ...], schedules: list[Schedule]) -> Report:
-    """Merge the reports of one launch."""
+    """Merge the reports of one launch under several schedules."""
     given = [report for report in reports if report is not None]
     return replace(
         given[0],
@@ -137,7 +137,7 @@ def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
 
 
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Return each cause once, as the first schedule reported it; an error replaces advice of the same cause."""
+    """Return the first finding of each cause; an error replaces advice of the same cause."""
     known: dict[object, Finding] = {}
     for finding in chain.from_iterable(found):
         held = known.setdefault(_cause(finding), finding)
@@ -147,7 +147,7 @@ def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 
 
 def _cause(finding: Finding) -> object:
-    """Return the statements of a finding in any order, or their PTX lines if the PTX has no source places."""
+    """Return a key with the statements of a finding, or with their PTX lines if the PTX has no source places."""
     here = finding.source or finding.ptx_line
     other = finding.other or finding.other_ptx_line
     return finding.kind, frozenset({here, other} if other else {here})

@@ -1,1 +1,1 @@
-"""A launch while it runs: decoding, the state of all resident threads, and the loop that drives them."""
+"""The execution of a launch: decoding, the state of all resident threads, and the loop that runs them."""

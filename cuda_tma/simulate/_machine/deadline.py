@@ -1,7 +1,7 @@
-"""The time that a launch, or the loading of its PTX, may take.
+"""The time limit of a launch, or of the loading of its PTX.
 
-One thread of this process interrupts launches whose time is over: a launch itself never looks at the clock. The thread
-starts with the first launch that has a limit, and it ends when there has been none for some time.
+One thread of the process interrupts each launch at its time limit, because a launch itself never reads the clock. The
+thread starts with the first launch that has a limit, and ends after some time without such launches.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["NEVER", "THREAD_NAME", "Deadline", "seconds_of"]
 
 THREAD_NAME = "cuda_tma time limits"
 
-_TICK_SECONDS = 0.05  # between two looks of the thread
+_TICK_SECONDS = 0.05  # the interval at which the thread checks the limits
 _IDLE_SECONDS = 5.0
 _MOST_SECONDS = 10_000_000  # four months
 
 
 class Deadline:
-    """The end of some work.
+    """The time at which some work must end.
 
     Parameters
     ----------
     limit_seconds : float or None
-        From now on; None for no limit.
+        The seconds from now on; None for no limit.
     """
 
     def __init__(self, limit_seconds: float | None):
@@ -43,7 +43,7 @@ class Deadline:
         return time.monotonic() >= self._end
 
     def check(self, work: str = "the launch") -> None:
-        """Raise at the end of the time.
+        """Raise an exception if the time limit is reached.
 
         Raises
         ------
@@ -54,7 +54,7 @@ class Deadline:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Call a function from another thread, again and again, from the end of the time to the end of the block."""
+        """Call a function repeatedly from another thread, from the time limit to the end of the ``with`` block."""
         if self.limit_seconds is None:
             yield
             return
@@ -69,7 +69,7 @@ NEVER = Deadline(None)
 
 
 def seconds_of(given: float | None) -> float | None:
-    """Return a time limit, or None for no limit; refuse other values."""
+    """Return a time limit in seconds, or None for no limit; refuse other values."""
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, (int, float)):
@@ -80,7 +80,7 @@ def seconds_of(given: float | None) -> float | None:
 
 
 class _Watch:
-    """The thread, and the work that it ends in time."""
+    """The thread that interrupts work at its time limit, and this work."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -92,7 +92,7 @@ class _Watch:
         with self._lock:
             key = next(self._keys)
             self._watched[key] = deadline, interrupt
-            if self._thread is None or not self._thread.is_alive():  # a process that was forked has none
+            if self._thread is None or not self._thread.is_alive():  # a forked process does not have the thread
                 self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()
         return key
@@ -120,4 +120,4 @@ class _Watch:
 _watch = _Watch()
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_watch.__init__)  # type: ignore[misc]  # the thread may have held the lock
+    os.register_at_fork(after_in_child=_watch.__init__)  # type: ignore[misc]  # the thread may hold the lock

@@ -1,9 +1,8 @@
-"""From a module's instructions to bound callables, once for each kernel.
+"""The conversion of a module's instructions to callables, once for each kernel.
 
-Each becomes a closure over NumPy operations on whole rows of registers. Measured on 2 cores of an EPYC: an addition
-takes 2.4 µs and 0.3 ns more for each lane, which is 100 million instructions of threads in a second at 256 lanes, and
-2000 million at 16384. That is enough for CI, so code is neither generated for basic blocks nor compiled by
-Cython.
+An instruction becomes a closure with NumPy operations on whole rows of registers. On 2 cores of an EPYC, an addition
+takes 2.4 µs plus 0.3 ns for each lane (measured): 100 million instructions of threads per second with 256 lanes, and
+2000 million with 16384. This is enough for CI, so no code is generated for basic blocks or compiled by Cython.
 """
 
 from __future__ import annotations
@@ -25,25 +24,25 @@ from .._warps.program import Program
 
 __all__ = ["decode"]
 
-_EVERY = 64  # instructions, between two looks at the clock
+_EVERY = 64  # instructions between two checks of the clock
 
 
 def decode(module: Module, entry: str, addresses: dict[str, int], check: Callable[[], None] | None = None) -> Program:
-    """A kernel and all that it may call, ready to run.
+    """Return a kernel and all functions that it may call, ready to run.
 
     Parameters
     ----------
     module : Module
     entry : str
     addresses : dict
-        Of the module's global and constant variables.
+        The addresses of the global and constant variables of the module.
     check : callable, optional
-        Called now and then; it may raise to end the work.
+        A function that is called at intervals, and may raise an exception to end the work.
 
     Raises
     ------
     UnsupportedInstruction
-        For the first instruction that is not known, whether it would be executed or not.
+        For the first unsupported instruction, even if no thread would execute it.
     """
     program = Program(module, entry, addresses)
     for code in program.codes.values():
@@ -61,7 +60,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
     binder = Binder(program, code, instruction, pc)
     entry = _entry(instruction)
     try:
-        with np.errstate(all="ignore"):  # of a number that its type has no room for
+        with np.errstate(all="ignore"):  # for a number that is too large for its type
             step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
     except (
         ValueError,
@@ -70,7 +69,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
         AttributeError,
         TypeError,
         OverflowError,
-    ) as error:  # a spelling that is read as another
+    ) as error:  # an unsupported spelling that looks like another instruction
         raise binder.unsupported("of this form") from error
     step = watched(step, code, pc)
     if instruction.guard is None:
@@ -80,7 +79,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
 
 
 def _entry(instruction: Instruction) -> Entry | None:
-    """By the longest part of the opcode that is in the table."""
+    """Return the entry of the table for the longest part of an opcode; None if no part is in the table."""
     parts = instruction.opcode
     for length in range(len(parts), 0, -1):
         entry = TABLE.get(".".join(parts[:length]))
@@ -95,7 +94,7 @@ def _mask(binder: Binder, guard: Guard) -> Read:
 
 
 def _guarded(step: Step, mask: Read) -> Step:
-    """For those lanes whose guard holds."""
+    """Return a step that executes only the lanes whose guard is true."""
 
     def guarded(group: Group, lanes: Lanes) -> None:
         chosen = mask(group, lanes)
@@ -108,7 +107,7 @@ def _guarded(step: Step, mask: Read) -> Step:
 
 
 def _guarded_move(step: Step, mask: Read, pc: int) -> Step:
-    """Execute a step that may move its threads; lanes whose guard does not hold go on."""
+    """Return a guarded step for an instruction that may move its threads; lanes with a false guard continue."""
 
     def guarded(group: Group, lanes: Lanes) -> Outcome:
         chosen = mask(group, lanes)

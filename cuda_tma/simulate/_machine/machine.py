@@ -1,4 +1,4 @@
-"""A launch while it runs: the state of all resident threads, and the loop that drives them to their end."""
+"""The machine of a launch: the state of all resident threads, and the loop that runs them to their end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from .repetition import Repetition
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_MOST_STALLS = 20  # steps of time while no thread can run; the last one takes half an hour
+_MOST_STALLS = 20  # the most advances of the clock while no thread can run; the last is half an hour
 _STALL_NANOSECONDS = 1 << 20
 
 
@@ -54,17 +54,17 @@ class Settings:
     ----------
     multiprocessor_count : int
     order : str
-        When asynchronous copies take effect: ``"early"``, ``"late"`` or ``"random"``.
+        The time at which asynchronous copies take effect: ``"early"``, ``"late"`` or ``"random"``.
     seed : int
-        Of ``"random"``.
+        The seed of the order ``"random"``.
     max_steps : int
-        After which a kernel is taken not to end.
+        The number of steps after which a kernel counts as endless.
     altered : AlteredReads, optional
         The loads of a replay that return other values.
     undefined : Undefined, optional
         The undefined values of a replay.
     deadline : Deadline, optional
-        The end of the launch's time.
+        The time limit of the launch.
     """
 
     multiprocessor_count: int = 8
@@ -77,7 +77,7 @@ class Settings:
 
 
 class Machine:
-    """One launch.
+    """The execution of one launch.
 
     Parameters
     ----------
@@ -105,18 +105,21 @@ class Machine:
         self._entry = Context(program.entry, None, 0, parts.frames.registers_at(program.entry, 0))
 
     def close(self) -> None:
-        """End: the observer and the parts refer to each other, and the observer has notes on all memory."""
+        """Release the observer, which contains records of all memory and refers to the parts of this machine."""
         self.observer = self.parts.events.observer = None
 
     @property
     def stalled(self) -> list[Waiting]:
-        """The threads that waited when no thread could go on last, if nothing has happened since."""
+        """Return the threads that waited when no thread could last continue, if no event has happened since."""
         return [] if self.parts.scheduler.has_progressed else self._stalled
 
     # ---- the loop ----
 
     def run(self, until: Callable[[], bool] | None = None) -> None:
-        """Until every thread of the grid has ended, or waits for grids before it; or a fault; or `until` holds."""
+        """Run until all threads of the grid have ended or wait for preceding grids, or until `until` returns true.
+
+        A fault ends the run with an exception.
+        """
         if not self.parts.clusters.first:
             self.parts.memory.reserve_stack(self._entry.local_end)
             if self.observer is not None:
@@ -136,13 +139,13 @@ class Machine:
                 self.parts.engine.complete_all()
 
     def lets_begin(self) -> bool:
-        """Return whether every CTA of the grid has let the next grid begin, or has ended."""
+        """Return whether every CTA of the grid has signaled that the next grid may begin, or has ended."""
         return not self.parts.clusters.left and self.parts.dependents.have_signalled()
 
     def _advance(self) -> bool:
-        """One step of the whole; False at the end."""
+        """Advance the machine by one turn; return False at the end."""
         if self.parts.scheduler:
-            if self.parts.scheduler.turn(self.parts):  # time passes for threads that only poll
+            if self.parts.scheduler.turn(self.parts):  # threads that only poll need the time to advance
                 changed = self._place_clusters()
                 if not (self.parts.engine.complete_one() or changed):
                     self._check_repetition()
@@ -153,10 +156,10 @@ class Machine:
         return self._place_clusters() or self.parts.engine.complete_one() or self._wait_in_vain()
 
     def _check_repetition(self) -> None:
-        """Grids before this one, which could still change memory, stand still while it runs."""
+        """Raise the fault of an endless loop if the state repeats; preceding grids do not run meanwhile."""
         if self.parts.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        if self.parts.mbarriers.looked_at and not self._goes_round:  # once more, to see the threads that only poll
+        if self.parts.mbarriers.looked_at and not self._goes_round:  # run again, to find the threads that only poll
             self._goes_round = True
             self.parts.mbarriers.forget_looks()
         elif self.parts.mbarriers.park_who_look():
@@ -172,7 +175,7 @@ class Machine:
         raise Stuck([*self.parts.waiting()])
 
     def _time_passes(self) -> bool:
-        """Let threads that wait for an mbarrier go on; False without such threads, and after many repetitions."""
+        """Let waits for mbarriers time out; return False without such waits, or after many repetitions."""
         if self.parts.scheduler.has_progressed:
             self._stalls = 0
         if self._stalls >= _MOST_STALLS:
@@ -185,7 +188,7 @@ class Machine:
         self._stalls += 1
         return True
 
-    # ---- clusters come and go ----
+    # ---- the start and the end of clusters ----
 
     def _how_far(self) -> str:
         done = f"{self._ended_clusters()} of {self.parts.geometry.clusters} clusters"
@@ -195,14 +198,14 @@ class Machine:
         return self.parts.clusters.first - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)
 
     def _many_have_ended(self) -> bool:
-        """Whether half of the places are free. Clusters that begin together run together, so one waits for others."""
+        """Return whether half of the slots are free; new clusters start together, because they then run together."""
         return (
             self.parts.clusters.left > 0
             and 2 * self.parts.geometry.cluster_of_slot.count(-1) >= self.parts.geometry.slots
         )
 
     def _place_clusters(self) -> bool:
-        """Start what fits where clusters have ended; False if nothing did."""
+        """Start clusters in the free slots; return False if none started."""
         started = False
         for slot, cluster in enumerate(self.parts.geometry.cluster_of_slot):
             if cluster < 0 and self.parts.clusters.left:
@@ -238,7 +241,7 @@ class Machine:
 def _parts(
     program: Program, plan: LaunchPlan, memory: GlobalMemory, settings: Settings, observer: Observer | None
 ) -> Parts:
-    """Make all parts of a machine, each after those that it uses."""
+    """Create all parts of a machine, each after the parts that it uses."""
     geometry, special = plan.geometry, _special_values(program, plan, settings)
     alive, random = np.zeros(geometry.lanes, bool), _generator(settings)
     events, engine = Events(observer), Engine(settings.order, random)

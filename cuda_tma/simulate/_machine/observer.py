@@ -1,4 +1,4 @@
-"""An observer of a launch: it sees all events and accesses, and reports findings."""
+"""An observer of a launch, which receives all events and accesses and returns findings."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ __all__ = ["Both", "Observer"]
 
 
 class Observer(Listener, Protocol):
-    """A checker, or a recorder."""
+    """The interface of an observer, such as the sanitizer or the recorder of a timeline."""
 
     def begin(self, parts: Parts) -> None:
-        """Called before anything runs."""
+        """Begin the observation, before the launch runs."""
 
     def findings(self) -> tuple[Finding, ...]:
-        """Called at the end; return the findings."""
+        """Return the findings at the end of the launch."""
 
     def follows(self, before: Any) -> None:
-        """Called where the grid of another observer may not have ended when this one begins."""
+        """Connect this observer with that of the preceding grid, which may still run when this grid begins."""
 
     def explained(
         self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
     ) -> Sequence[tuple[str, Instruction | None]]:
-        """Called at a fault of some lanes, while some wait: statements that explain it, and what each is."""
+        """Return statements that explain a fault of some lanes while other lanes wait, each with its relation."""
 
 
 class Both:
@@ -51,7 +51,7 @@ class Both:
         self._second.begin(parts)
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Each has its own mark of the operation."""
+        """Return the records of both observers for an operation."""
         return self._first.issue(lane, instruction, kind), self._second.issue(lane, instruction, kind)
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:

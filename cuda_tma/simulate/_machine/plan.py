@@ -1,4 +1,4 @@
-"""The plan of a launch: all that is decided before its machine is made."""
+"""The plan of a launch, which contains all decisions before the creation of its machine."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class LaunchPlan:
     ----------
     geometry : Geometry
     parameters : Segment
-        The kernel's parameters.
+        The parameters of the kernel.
     dynamic_shared_bytes : int
     has_explicit_cluster : bool
-        Whether the launch or the kernel gives a cluster, which may be one CTA.
+        Whether the launch or the kernel specifies a cluster, which may be one CTA.
     grid_workspace : int
-        The address of the workspace of a cooperative launch, else 0.
+        The address of the workspace of a cooperative launch; otherwise 0.
     is_held : bool
-        Whether the launch begins before the launches before it have ended.
+        Whether the launch begins before the end of the preceding launches.
     """
 
     geometry: Geometry

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 __all__ = ["Progress", "hide_progress", "progress_of_run"]
 
-_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # a shorter run shows nothing
+_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # the time to the first line, and between lines
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
 _first_due: ContextVar[float | None] = ContextVar("first_due", default=None)
 
@@ -26,7 +26,7 @@ class Progress:
 
     @property
     def is_due(self) -> bool:
-        """Whether standard error is a terminal, and the line is old enough."""
+        """Return whether standard error is a terminal and the line is due for an update."""
         return self._is_seen and time.monotonic() >= self._due
 
     def show(self, text: str) -> None:
@@ -51,14 +51,14 @@ def hide_progress() -> None:
 
 @contextmanager
 def progress_of_run(launch: str, begun: float) -> Iterator[None]:
-    """Name the launch of a longer run in its progress line; the first line is due by the time of the run.
+    """Show the name of a launch in the progress line of a longer run, whose start determines the first line.
 
     Parameters
     ----------
     launch : str
-        Such as ``"launch 12, matmul"``.
+        The name of the launch, such as ``"launch 12, matmul"``.
     begun : float
-        ``time.monotonic()`` at the beginning of the run.
+        The value of ``time.monotonic()`` at the start of the run.
     """
     prefix = _prefix.set(f"{launch}: ")
     due = _first_due.set(begun + _FIRST_SECONDS)

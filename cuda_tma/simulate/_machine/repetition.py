@@ -1,7 +1,7 @@
-"""Loops that do not end: a launch that reaches a state twice repeats it endlessly.
+"""The detection of endless loops: a launch that reaches a state twice repeats it endlessly.
 
-A state is the places of threads, their registers, and memory, on which the rest of the launch depends. The time is not
-a part of it: a loop that reads the clock has another value in a register each time.
+A state consists of the places of threads, their registers, and memory, which determine the rest of the launch. It does
+not contain the time, because a loop that reads the clock has a new value in a register in each iteration.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .._warps.scheduler import Scheduler
 
 __all__ = ["Repetition"]
 
-_BYTES_A_LOOK = 1 << 21  # of a state: twice as large, and it is looked at half as often
+_BYTES_A_LOOK = 1 << 21  # the larger the state in bytes, the fewer comparisons
 
 
 class Repetition:
-    """Looks at the state of a launch, now and then.
+    """The comparison of the present state of a launch with an earlier state at intervals.
 
-    One state is kept, and replaced by the present one when twice the time has passed (R. P. Brent's way to find
-    cycles): so a cycle of any length is found.
+    One earlier state is kept. The present state replaces it at intervals that double, as in R. P. Brent's algorithm,
+    which finds a cycle of any length.
     """
 
     def __init__(self, alive: np.ndarray, runtime: RuntimeState, scheduler: Scheduler, memory: Memory, frames: Frames):
@@ -37,9 +37,9 @@ class Repetition:
         self._kept_at = self._next = 1
 
     def found(self) -> bool:
-        """Whether the launch has come back to a state; asked each time that the oldest group has been let run.
+        """Return whether the launch has returned to an earlier state; call this after each run of the oldest group.
 
-        Since then all must have been let run who can: as many times as there are groups.
+        All groups that can run must have run since that state, which takes one call for each group.
         """
         self._looks += 1
         size = sum(part.nbytes for part in self._parts())

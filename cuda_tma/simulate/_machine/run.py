@@ -1,4 +1,4 @@
-"""One launch, from its arguments to its report."""
+"""The run of one launch, from its arguments to its report."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from .plan import LaunchPlan
 
 __all__ = ["Running", "run", "run_overlapping"]
 
-_MOST_SHARED_BYTES = 227 << 10  # of a CTA, compute capability 9.0
+_MOST_SHARED_BYTES = 227 << 10  # per CTA, compute capability 9.0
 _DEVICE_ID = 0
 
 
 class Running:
-    """A launch that goes on piece by piece.
+    """A launch that runs in several parts.
 
     Parameters
     ----------
     kernel : Kernel
     config : Config
     block : numpy.ndarray of uint8
-        The parameters.
+        The block of parameters.
     memory : GlobalMemory
     settings : Settings
     observer : Observer, optional
     begins_early : bool
-        Whether it begins before the launch before it has ended.
+        Whether the launch begins before the end of the preceding launch.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Running:
             self._segments.append(Segment(plan.grid_workspace, np.zeros(8, np.uint8), "the grid's workspace"))
 
     def go(self, until: Callable[[], bool] | None = None) -> None:
-        """Run the machine; a fault is kept, and ends the launch."""
+        """Run the machine; a fault ends the launch, and is kept for the report."""
         if self.has_faulted:
             return
         deadline, interrupt = self.machine.deadline, self.machine.parts.scheduler.interrupt
@@ -84,7 +84,7 @@ class Running:
                 self._unfinished = self._cut(reached)
 
     def _cut(self, reached: TimeLimitReached) -> str:
-        """The sentence of a launch that was ended, with the place where it was."""
+        """Return the sentence for a launch that the time limit ended, with the place of its threads."""
         scheduler = self.machine.parts.scheduler
         at = next((each for each in scheduler.standing()[-1:]), None)
         instruction = at[0].code.instruction(at[1]) if at else None
@@ -95,7 +95,7 @@ class Running:
         )
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
-        """Return the deadlock that led to a trap: a wait with a deadline traps when the deadline passes."""
+        """Return the deadlock that led to a trap: a wait with a deadline traps after the deadline."""
         stalled, at = self.machine.stalled, self.machine.parts.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
         is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
@@ -115,11 +115,11 @@ class Running:
 
     @property
     def has_faulted(self) -> bool:
-        """Whether a fault, or the end of its time, ended the launch."""
+        """Return whether a fault or the time limit ended the launch."""
         return bool(self._faults or self._unfinished)
 
     def report(self) -> Report:
-        """Return the report."""
+        """Return the report of the launch."""
         machine, observer, parts = self.machine, self.machine.observer, self.machine.parts
         kept = [replace(_finding(each.fault, machine, []), count=each.count) for each in parts.faults]
         observed = observer.findings() if observer is not None else ()
@@ -136,7 +136,7 @@ def run(
     settings: Settings,
     observer: Observer | None = None,
 ) -> Report:
-    """Run a kernel to its end, or to a fault: as :class:`Running`."""
+    """Run a kernel to its end or to a fault, and return the report; the arguments are those of :class:`Running`."""
     running = Running(kernel, config, block, memory, settings, observer)
     running.go()
     report = running.report()
@@ -145,7 +145,7 @@ def run(
 
 
 def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
-    """Run launches in a row; one that begins early goes as far as it can before the launch before it goes on."""
+    """Run launches in sequence; a launch that begins early runs as far as it can, then the preceding one continues."""
     before = None
     for running in launches:
         if before is not None:
@@ -225,7 +225,7 @@ def _place(instruction: Instruction) -> str:
 def _explained(
     fault: Fault, lanes: np.ndarray | None, machine: Machine, waiting: list[Waiting]
 ) -> Sequence[tuple[str, Instruction | None]]:
-    """Return the statements that the observer adds."""
+    """Return the statements by which the observer explains a fault."""
     if machine.observer is None or lanes is None:
         return ()
     return machine.observer.explained(fault, lanes, [each.parked.lanes for each in waiting])
