@@ -72,7 +72,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Work:
-    """A work to time.
+    """A piece of work whose time is measured.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows of works that do the same.
+    """A comparison of works with the same task.
 
     Attributes
     ----------

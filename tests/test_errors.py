@@ -57,7 +57,7 @@ def load(column):
     return emulate.load(replace(LEGAL, global_address=0), np.zeros(1 << 19, np.uint8), (column, 0, 0)).tx_bytes
 
 
-def test_a_process_pool_hands_a_fault_on():
+def test_a_process_pool_passes_a_fault_to_its_caller():
     """If a pool cannot read a worker's error, it waits forever or breaks."""
     with ProcessPoolExecutor(1) as pool:
         assert pool.submit(load, 4).result(timeout=60) == 4096

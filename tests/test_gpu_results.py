@@ -66,7 +66,7 @@ FILES = {path.name for path in results.FOLDER.glob("test_*.py")}
         ((FILES, 5, 5, 0, ["tests/gpu", "tests/gpu/test_tiles.py::test_one"]), False),
     ],
 )
-def test_a_part_is_not_the_whole(run, whole):
+def test_a_part_of_the_files_is_not_a_complete_record(run, whole):
     assert (results.missing(results.Part([], results.ended_files(*run), {})) == []) is whole
 
 

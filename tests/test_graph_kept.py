@@ -51,7 +51,7 @@ def test_released_objects_wait_for_the_gil(driver, definition):
 
 
 def test_objects_that_wait_because_the_queue_is_full_go_at_the_next_use(driver, definition):
-    """Only the main thread runs pending calls; during this test it waits for another thread."""
+    """Only the main thread runs pending calls. During this test it waits for another thread."""
     thing, results = Thing(), []
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)

@@ -305,7 +305,7 @@ def test_a_word_that_is_equal_to_all_others_is_read():
     assert [each.swizzle.short_name for each in options] == ["64B", "32B"]
 
 
-def test_only_plain_integers_are_remembered():
+def test_only_plain_integers_are_cached():
     """Equal values are not always equally legal, and a mutable value cannot be a key."""
 
     class Extent:

@@ -239,7 +239,7 @@ def test_params_are_copied_and_pickled(params):
 
 
 @pytest.mark.parametrize("params", ALL_MODES)
-def test_a_subclass_is_judged_as_its_mode(params):
+def test_the_rules_of_a_subclass_are_those_of_its_mode(params):
     kind = dataclasses.make_dataclass("Named", [("label", str, "none")], bases=(type(params),), frozen=True)
     named = kind(**fields_of(params) | {"global_strides": (8, *params.global_strides[1:])}, label="mine")
     plain = dataclasses.replace(params, global_strides=named.global_strides)
@@ -280,7 +280,7 @@ def test_the_repr_of_unreadably_long_numbers(sign, bits):
     assert f"box_dim=({1 - 2**128},)" in repr(replaced(LEGAL, "box_dim", (1 - 2**128,)))
 
 
-def test_numbers_of_128_bits_are_judged():
+def test_numbers_of_128_bits_are_checked():
     (broken,) = check(replaced(LEGAL, "global_address", 2**128 - 32))
     assert broken.rule == "global_address_range" and str(2**128 - 32) in broken.message
     (broken,) = check(dataclasses.replace(LEGAL, l2_promotion=-(2**128) + 1))

@@ -102,7 +102,7 @@ def test_without_the_option_nothing_is_intercepted(suite):
     assert suite(text)[0] == 0
 
 
-def test_an_unjudged_launch_fails_if_all_must_be_judged(suite):
+def test_an_unchecked_launch_fails_if_all_must_be_checked(suite):
     text = "from cuda_tma._intercept.session import current\ndef test_it(): current().skip('k', 'no PTX is known')\n"
     status, output, _ = suite(text, "--cuda-tma")
     assert status == 0 and "0 launches judged, 1 skipped (no PTX is known); " in output

@@ -128,7 +128,7 @@ def test_memory_that_the_device_cannot_read(driver, device_tensor):
         TensorMapDescriptor.from_bytes(made)
 
 
-def test_an_adopted_map_is_judged_by_its_device(driver, device_tensor):
+def test_the_rules_of_an_adopted_map_are_those_of_its_device(driver, device_tensor):
     """The mode 128B_ATOM_32B is legal from compute capability 10.0 on."""
     driver.context, driver.device, driver.compute_capability = 0xD2, 2, (10, 0)
     made = cuda_tma.create_tensor_map(

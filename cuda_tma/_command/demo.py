@@ -193,7 +193,7 @@ def _decoded(path: Path) -> np.ndarray:
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return two pictures side by side in 8-bit RGB, on the scale of the first picture."""
     low, high = float(before.min()), float(before.max())
-    gap = np.full((before.shape[0], before.shape[1], 8), high)  # float64: high - low may be too large for float32
+    gap = np.full((before.shape[0], before.shape[1], 8), high)  # float32 may not represent high - low
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
     rgb = both[:3] if len(both) >= 3 else both[[0, 0, 0]]
     return np.round(np.clip(np.nan_to_num(rgb), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)

@@ -1,4 +1,5 @@
-"""Launches of CuPy in several sizes, for ``run_trial.py``: raw, elementwise and reduction kernels, and CuPy's own."""
+"""Launches of CuPy in several sizes, for ``run_trial.py``: raw, elementwise and reduction kernels, and CuPy's own
+kernels."""
 
 import sys
 
@@ -60,7 +61,7 @@ def run_own(n):
 
 
 def attempt(run, *arguments):
-    """Run a group; a failure of CuPy itself does not end the trial."""
+    """Run a group. An error of CuPy itself does not end the trial."""
     try:
         run(*arguments)
     except Exception as error:

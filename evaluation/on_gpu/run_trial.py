@@ -1,7 +1,8 @@
-"""Do the GPU and the simulator give the same memory? Programs run below ``sanitize --on-gpu``: Triton, CuPy, C++, ours.
+"""Compare memory after launches on the GPU and on the simulator, for programs of Triton, CuPy, C++ and this package.
 
-Each program runs once by itself and once below the command, which records the judged launches; the recordings are
-replayed, and their reports compared. The script prints a table, and writes it with the documents into a folder.
+Each program runs once by itself and once below ``cuda-tma sanitize --on-gpu``, which records the checked launches. Then
+the recordings are replayed, and the reports are compared. The script prints a table, and writes it with the documents
+into a folder.
 
     python evaluation/on_gpu/run_trial.py --output build/on_gpu
 """
@@ -42,7 +43,7 @@ class Program(NamedTuple):
 
 
 def programs(folder: Path) -> list[Program]:
-    """Return the programs, those of C++ compiled."""
+    """Return the programs, of which those of C++ are compiled."""
     found = [Program(name, [sys.executable, str(HERE / f"{name}_kernels.py")]) for name in ("triton", "cupy", "own")]
     found.append(Program("tests_gpu", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]))
     if shutil.which("nvcc"):
@@ -56,7 +57,7 @@ def programs(folder: Path) -> list[Program]:
 
 
 def run(command: Sequence[str], log: Path) -> float:
-    """Run a command; return the seconds, and append its output to a log."""
+    """Run a command, append its output to a log, and return the seconds."""
     begun = time.perf_counter()
     with open(log, "a") as file:
         print("$", *command, file=file, flush=True)
@@ -69,7 +70,7 @@ def run(command: Sequence[str], log: Path) -> float:
 
 
 def tried(program: Program, folder: Path, schedules: int) -> dict[str, Any]:
-    """Run a program alone, below the command, and its recording; return a row of the table."""
+    """Run a program by itself, below the command, and from its recording. Return a row of the table."""
     path, log = folder / program.name, folder / f"{program.name}.log"
     alone = run(program.command, log)
     document, recording, again = (path.with_suffix(end) for end in (".json", ".launches", ".replayed.json"))
@@ -103,7 +104,7 @@ def _row(document: Path, again: Path) -> dict[str, Any]:
 
 
 def _same(launches: list[dict[str, Any]], again: Path) -> str:
-    """Return how many launches have the same report again, apart from its time."""
+    """Return the number of launches whose second report is equal, apart from its time."""
     if not again.exists():
         return "no"
     replayed = json.loads(again.read_text("utf-8"))["launches"]

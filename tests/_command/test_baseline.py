@@ -42,7 +42,7 @@ def kinds_and_lines(path):
 
 
 @pytest.mark.parametrize("form", ["--sarif", "--json"])
-def test_a_known_finding_is_left_out_and_counted(sanitize, form):
+def test_a_known_finding_is_omitted_and_counted(sanitize, form):
     sanitize(KNOWN, form, "base", expected=1)
     out = sanitize(KNOWN, "--baseline", "base", "--json", "out", expected=0)
     assert kinds_and_lines("out") == []

@@ -127,7 +127,7 @@ def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
 
 
 @pytest.mark.parametrize(("count", "most"), [(16, 16), (32, 8), (64, 4), (128, 2)])
-def test_the_longest_word_shows_that_the_others_are_whole(count, most):
+def test_the_longest_word_shows_that_no_digits_are_missing(count, most):
     """Numbers of half this length could come from half of a dump."""
     size = 128 // count
     for digits in range(most // 2 + 1, most + 1):

@@ -164,7 +164,7 @@ def test_an_unknown_instruction_is_skipped(program):
 
 
 @pytest.mark.parametrize(("options", "expected"), [([], 0), (["--require-judged"], 3)])
-def test_a_skipped_launch_is_an_error_only_where_all_must_be_judged(program, options, expected):
+def test_a_skipped_launch_is_an_error_only_where_all_must_be_checked(program, options, expected):
     status, answer, out, _ = program("right()\ncurrent().skip('other', 'its PTX is not known')", *options)
     assert (status, [launch["skipped"] for launch in answer["launches"]]) == (expected, [None, "its PTX is not known"])
     assert "1 launch judged under 2 schedules, no errors, 1 skipped (its PTX is not known); " in out

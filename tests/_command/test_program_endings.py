@@ -71,20 +71,20 @@ def test_a_fork_continues_in_the_same_session(tmp_path):
     assert (found.status, sorted(found.kinds)) == (1, [[], [], ["race"]])
 
 
-def test_a_fork_that_outlives_the_program_is_judged(tmp_path):
+def test_a_fork_that_outlives_the_program_is_checked(tmp_path):
     text = "x = right()\nif os.fork() == 0:\n    time.sleep(0.5); wrong(); right(); os._exit(0)\nos._exit(0)"
     found = sanitize(tmp_path, text)
     assert (found.status, sorted(found.kinds)) == (1, [[], [], ["race"]])
 
 
-def test_a_program_that_closes_every_file_is_judged(tmp_path):
+def test_a_program_that_closes_every_file_is_checked(tmp_path):
     text = "right(); os.closerange(3, 100); file = open('mine', 'w'); wrong(); file.write('mine'); file.close()"
     found = sanitize(tmp_path, text)
     assert (found.status, found.kinds) == (1, [[], ["race"]])
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_processes_that_are_spawned_are_judged(tmp_path):
+def test_spawned_processes_are_checked(tmp_path):
     text = (
         "import subprocess, multiprocessing\n"
         "if __name__ == '__main__':\n"

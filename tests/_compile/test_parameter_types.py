@@ -180,7 +180,7 @@ def test_unreadable_text_is_not_guessed(name):
 
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
-def test_no_name_breaks_the_reader(name, data):
+def test_the_parser_accepts_damaged_names(name, data):
     """For names that are cut short, or in which one letter differs, the parser returns kinds or None."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
@@ -388,7 +388,7 @@ def test_an_invalid_table(text):
 
 @given(st.binary(max_size=200) | st.integers(0, 99).flatmap(
     lambda at: st.binary(max_size=8).map(lambda new: TABLE[:at] + new + TABLE[at + len(new) :])))  # fmt: skip
-def test_no_table_breaks_the_reader(content):
+def test_the_parser_accepts_damaged_tables(content):
     found = types_in_table(content)
     assert found is None or isinstance(found, tuple)
     assert types_in_table(TABLE) == ("integer",)

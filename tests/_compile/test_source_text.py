@@ -50,6 +50,6 @@ def test_ambiguous_names_are_unknown():
 
 
 @given(st.text("kab(){}<>,*&=[] \n/\"'") | st.text())
-def test_no_text_breaks_the_reader(text):
+def test_the_parser_accepts_damaged_texts(text):
     assert isinstance(kernels_of(text + "__global__ void k(" + text), list)
     assert isinstance(parameter_names("__global__ void k(" + text + ") {}", text + "k"), tuple)

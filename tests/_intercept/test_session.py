@@ -32,7 +32,7 @@ class Events(list[tuple[str, int]]):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_the_progress_line_counts_launches_on_a_terminal_alone(capsys, monkeypatch, terminal):
+def test_the_progress_line_appears_only_on_a_terminal(capsys, monkeypatch, terminal):
     """Each launch of the test is short, but the whole run is long enough for the progress line."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     events = Events()

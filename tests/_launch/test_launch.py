@@ -89,7 +89,7 @@ def test_the_first_contexts_function_is_launched(driver):
 
     assert launched(ForeignStream()) == handle
     first = core.Stream.from_handle(0x1000)
-    assert launched(first) == launched(core.Stream.from_handle(0x2000)) == handle | 0xE  # 0xC0DE's
+    assert launched(first) == launched(core.Stream.from_handle(0x2000)) == handle | 0xE  # of 0xC0DE
     driver.stream_context = 0xBEE5
     elsewhere = core.Stream.from_handle(0x3000)
     assert launched(elsewhere) == handle

@@ -197,7 +197,7 @@ def test_the_gil_is_free_while_a_kernel_is_loaded(driver, kernel, stream):
     assert len(driver.called("cuKernelGetFunction")) == 1
 
 
-def test_a_prepared_launch_forgets_a_default_stream(driver, kernel, device_tensor):
+def test_a_prepared_launch_does_not_keep_a_default_stream(driver, kernel, device_tensor):
     """The current context may change before the next launch."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(8, 8))
     prepared = cuda_tma.prepare(kernel([128]), CONFIG, descriptor)

@@ -85,7 +85,7 @@ def test_no_device_at_all(driver):
     assert bytes(cuda_tma.create_tensor_maps([], OPTIONS)) == b""
 
 
-def test_a_map_of_an_address_claims_no_tensor(driver, device_tensor):
+def test_a_map_of_an_address_has_no_tensor(driver, device_tensor):
     """A map of addresses does not keep a tensor, even if a tensor has this address and geometry."""
     for count in (1, 2):
         array = cuda_tma.create_tensor_maps(device_tensor((64, 128)), OPTIONS, addresses=[1 << 20] * count)

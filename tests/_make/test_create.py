@@ -113,7 +113,7 @@ def test_mutable_values_are_read_at_every_call(door, device_tensor):
     assert door(tensor, box_dim=fixed, element_strides=steps).params.element_strides == (1, 4)
 
 
-def test_wrong_keywords_are_not_remembered(door, device_tensor):
+def test_wrong_keywords_are_not_cached(door, device_tensor):
     tensor, box_dim, wrong = device_tensor((64, 64)), (8, 16), "12B"
     for _ in range(2):
         with pytest.raises(ValueError, match="swizzle") as caught:

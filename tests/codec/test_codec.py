@@ -132,7 +132,7 @@ def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
     assert decode(raw) == params and decode(raw).unexplained == () and encode(decode(raw)) == raw
 
 
-def test_bits_unknown_to_the_table_are_kept_by_word():
+def test_bits_that_the_table_lacks_are_kept_by_word():
     raw = bytearray(encode(LEGAL))
     raw[8] |= 0x02  # the bit that CuTe DSL sets, with unknown meaning
     raw[64:68] = bytes(4)  # the transfer size that CuTe DSL writes

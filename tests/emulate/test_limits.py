@@ -81,7 +81,7 @@ def test_maps_of_compute_capability_10_are_emulated():
 
 
 @pytest.mark.parametrize("align", [16, 32])
-def test_an_address_is_judged_as_itself(align):
+def test_each_address_is_checked_separately(align):
     """The cache has one result for all addresses that are equal modulo 32. Another address needs its own check."""
     params = MATRIX if align == 16 else PACKED
     memory = np.zeros(1 << 12, np.uint8)

@@ -33,7 +33,7 @@ def test_kernel_compiles(source, target):
     assert code and all(code.values())
 
 
-def test_warps_are_whole_where_a_cluster_meets():
+def test_warps_are_converged_at_cluster_barriers():
     """The instruction barrier.cluster is .aligned, so the statement before it makes divergent threads converge."""
     sources = {script.stem: str(constants(script).get("SOURCE", "")) for script in SCRIPTS}
     sources |= {header.stem: header.read_text() for header in HEADERS.glob("*.cuh")}
@@ -47,7 +47,7 @@ def test_warps_are_whole_where_a_cluster_meets():
     assert {statement for _, statement in before} <= {"__syncwarp();", "__syncthreads();"}, before
 
 
-def test_no_kernel_is_overlooked():
+def test_every_script_with_a_kernel_is_tested():
     """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above finds them."""
     with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
     assert {"tiled_load", "replace_address", "fp8_tiles", "demo"} <= with_kernel

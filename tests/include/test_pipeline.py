@@ -71,7 +71,7 @@ def test_parts_for_clusters_and_several_producers_compile(target):
     assert cubin(PIPELINE.format(stages=3, statements=CLUSTER_STATEMENTS), target).startswith(b"\x7fELF")
 
 
-def test_pipeline_is_compiled_whole():
+def test_every_function_of_the_pipeline_is_compiled():
     """The kernels above call each member function of pipeline.cuh, because the compiler skips a template without an
     instance."""
     defined = defined_in("pipeline.cuh") - {"together"}

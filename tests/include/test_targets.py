@@ -17,7 +17,7 @@ from tests.include._targets import kernel, statements
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
-WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # have all features
+WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # with all features
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
 # For each feature: its instruction (which only PTX has), and the header's function that needs it.
@@ -136,7 +136,7 @@ def test_message_names_targets_that_have_it(name):
     assert {target for target in TARGETS if ptxas_takes(instruction, target)} == named_by(targets) != set()
 
 
-def test_table_is_whole():
+def test_the_table_is_complete():
     """The statements above use each feature of the table, and each function of sm100.cuh needs one."""
     rows = re.findall(r"^CUDA_TMA_FEATURE\((\w+),", (FOLDER / "target.cuh").read_text(), re.M)
     assert rows == list(FEATURES)

@@ -50,7 +50,7 @@ GUARD = 0xAB
 
 
 def buffer_of(capacity: int) -> np.ndarray:
-    """Return memory for some records, and one more record of guard bytes."""
+    """Return memory for several records, and one more record of guard bytes."""
     memory = np.full(HEAD.itemsize + (capacity + 1) * RECORD.itemsize, GUARD, np.uint8)
     memory[: -RECORD.itemsize] = 0
     memory[: HEAD.itemsize].view(HEAD)["capacity"] = capacity

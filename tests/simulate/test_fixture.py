@@ -55,7 +55,7 @@ def run(pytester):
     return run
 
 
-def test_every_way_to_launch_is_judged(run):
+def test_launches_by_every_function_are_checked(run):
     """A sequence of launches that may overlap is one of the ways."""
     result = run(
         """
@@ -98,7 +98,7 @@ def test_expected(simulated_gpu):
     result.stdout.re_match_lines([r".*fill.cu:1: error: a write of 4 bytes .*\[out-of-bounds\]"])
 
 
-def test_launches_in_the_teardown_of_another_fixture_are_judged(run):
+def test_launches_in_the_teardown_of_another_fixture_are_checked(run):
     """A launch in a teardown makes the teardown an error, and the test passes. The fixture checks the launches of a
     test once."""
     result = run("""

@@ -39,7 +39,7 @@ def is_known(form: str) -> bool:
 
 
 @pytest.mark.parametrize("family", sorted({opcode(form).split(".")[0] for form in FORMS}))
-def test_the_page_lists_what_the_simulator_does_not_know(family):
+def test_the_page_lists_unsupported_instructions(family):
     forms = [form for form in FORMS if opcode(form).split(".")[0] == family]
     assert {opcode(form) for form in forms if not is_known(form)} == {
         name for name in LISTED if name.split(".")[0] == family

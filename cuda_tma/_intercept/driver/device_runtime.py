@@ -1,6 +1,6 @@
-"""Functions of the CUDA device runtime that programs link: those for the barrier of a grid.
+"""The functions of the CUDA device runtime for the barrier of a grid, which programs link.
 
-``libcudadevrt.a`` has them as machine code. numba-cuda calls them for ``cuda.cg.this_grid().sync()``.
+``libcudadevrt.a`` contains the functions as machine code. numba-cuda calls them for ``cuda.cg.this_grid().sync()``.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from .linking import joined
 
 __all__ = ["with_device_runtime"]
 
-# The driver gives a cooperative launch 8 bytes of memory: the second 4 count arrivals, and the first block's arrival
-# flips the highest bit (cooperative_groups/details/helpers.h describes both).
+# The driver allocates 8 bytes for a cooperative launch. The second 4 bytes count arrivals, and the first block's
+# arrival flips the highest bit (described in cooperative_groups/details/helpers.h).
 _GRID_BARRIER = """
 .visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)
 {

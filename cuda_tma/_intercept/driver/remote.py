@@ -38,7 +38,7 @@ _PEER = struct.Struct("3i")
 
 def main(handle: int) -> None:
     """Serve the program at the other end of a socket, until the program ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program; its end is the end of this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, and this process ends with it
     connection = socket.socket(fileno=handle)
     Thread(target=_end_with, args=(connection,), daemon=True).start()
     session = current()

@@ -41,7 +41,7 @@ _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     ),
 }
 BOUNDS: Mapping[str, float] = {"bf16": 2.0**-6, "f16": 2.0**-8, "f32": 2.0**-10, "f64": 2.0**-20}
-_BESIDE_NARROW = 2.0**-14  # of f32, if the PTX has narrower types: two of those are read as one f32
+_BESIDE_NARROW = 2.0**-14  # for f32 next to narrower types, of which one f32 contains two
 _LEAST = 2.0**-126  # the least normal f32; a smaller scale is that of integers
 _NARROW = {"bf16": re.compile(r"\.bf16"), "f16": re.compile(r"\.f16")}
 _WIDE = {"f64": re.compile(r"\.f64")}

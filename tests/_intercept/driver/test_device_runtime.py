@@ -1,4 +1,4 @@
-"""Functions of the CUDA device runtime: a text that declares them, and no other, gets their definitions."""
+"""Tests of functions of the CUDA device runtime: only a text that declares them receives their definitions."""
 
 from __future__ import annotations
 

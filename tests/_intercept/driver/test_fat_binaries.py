@@ -20,7 +20,7 @@ def fat_binary(mode: str) -> bytes:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_the_entries_are_those_that_nvcc_was_asked_for(mode):
+def test_the_entries_are_those_of_the_options_of_nvcc(mode):
     found = [each.described() for each in entries_of(fat_binary(mode))]
     assert found == ["machine code for sm_80", "PTX for sm_80", "PTX for sm_90", "PTX for sm_90", "PTX for sm_100"]
 
@@ -43,7 +43,7 @@ def test_no_text_fits_an_older_device():
         ptx_of(fat_binary("none"), (7, 5))
 
 
-def test_a_program_with_machine_code_alone_is_refused_with_the_option():
+def test_a_program_with_only_machine_code_is_refused_with_the_option():
     with pytest.raises(NoPTX, match=r"contains machine code for sm_90, no PTX .* Remedy: compile with -gencode"):
         ptx_of((DATA / "machine_code.fatbin").read_bytes(), (9, 0))
 
@@ -82,7 +82,7 @@ def test_an_entry_of_no_bytes_does_not_repeat_for_ever():
         entries_of(image)
 
 
-def test_an_entry_that_claims_gigabytes_is_not_decompressed():
+def test_an_entry_that_declares_gigabytes_is_not_decompressed():
     payload = b"\x00" * 16
     entry = struct.pack("<HHIQI4xHHIIIQ8xQ", 1, 0x101, 64, 16, 16, 0, 9, 90, 0, 0, 0x2011, 1 << 40)
     image = struct.pack("<IHHQ", 0xBA55ED50, 1, 16, 80) + entry + payload

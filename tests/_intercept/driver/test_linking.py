@@ -73,7 +73,7 @@ def test_a_declared_function_is_the_one_of_another_input(order):
     assert linked.count(".version") == 1 and linked.count(".file") == 1
 
 
-def test_an_archive_of_the_host_is_left_out():
+def test_an_archive_of_the_host_is_ignored():
     assert linked_ptx(inputs(b"!<arch>\nobjects", CALLEE), (9, 0)) == CALLEE
 
 

@@ -109,7 +109,7 @@ def test_a_lost_store_is_beyond_the_bound():
     assert comparison.result == "differs"
 
 
-def test_an_error_of_the_gpu_alone_is_a_difference():
+def test_an_error_on_only_the_gpu_is_a_difference():
     report, comparison = compared_replay(launch_with(EXACT, result=700))
     assert comparison is not None
     assert comparison.result == "differs"

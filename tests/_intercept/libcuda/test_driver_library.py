@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def test_a_launch_changes_memory_and_is_judged(run):
+def test_a_launch_changes_memory_and_is_checked(run):
     ran = run("""
 begin()
 _, function = loaded()
@@ -142,7 +142,7 @@ assert (read(address, np.zeros_like(values)) == values).all()
     assert (ran.status, ran.kinds) == (0, [])
 
 
-def test_memory_that_is_released_after_pythons_end_is_no_error(run):
+def test_memory_released_after_the_end_of_python_is_right(run):
     ran = run("""
 begin()
 address = array(np.zeros(4, np.uint32))

@@ -196,7 +196,7 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
     assert any("of a fat binary" in why for _, why in ran.skipped), ran.skipped
 
 
-def test_an_image_that_is_no_fat_binary_ends_with_a_sentence(run):
+def test_an_image_that_is_not_a_fat_binary_gives_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
     image[12:16] = b"\xff" * 4  # the size of all entries is wrong
     ran = run(
@@ -226,7 +226,7 @@ def test_attributes_of_a_launch(run):
     assert ran.launches[0]["cluster"] == [2, 1, 1] and ran.launches[0]["grid"] == [2, 1, 1], ran
 
 
-def test_what_a_program_asks_before_its_first_launch(run):
+def test_queries_of_a_program_before_its_first_launch(run):
     ran = run(QUESTIONS)
     assert ran.printed == "all\n", ran
     assert any("cudaCreateTextureObject" in note for note in ran.notes)

@@ -85,7 +85,7 @@ def row_of(document: dict, kernel: str) -> dict:
     return next(each for each in document["gpu"][0]["kernels"] if each["kernel"] == kernel)
 
 
-def test_each_configuration_is_judged_first_and_at_intervals(judged):
+def test_each_configuration_is_checked_first_and_at_intervals(judged):
     _, document = judged
     assert [(each["block"], each["hardware"]) for each in of(document, "scale")] == [
         ([64, 1, 1], "equal"),
@@ -124,7 +124,7 @@ def test_a_gpu_that_disagrees_is_found(judged):
     assert launch["hardware"].startswith("differs: ")
 
 
-def test_a_kernel_of_machine_code_alone_is_counted(judged):
+def test_a_kernel_of_only_machine_code_is_counted(judged):
     _, document = judged
     row = row_of(document, "unknown")
     assert (row["launches"], row["judged"]) == (4, 0)

@@ -61,7 +61,7 @@ def test_the_session_has_the_findings_that_the_program_has(ended: Ended) -> None
     assert launch.launched_at.file == __file__
 
 
-def test_a_device_without_sanitizer_has_launches_that_are_not_judged(ended: Ended) -> None:
+def test_launches_of_a_device_without_sanitizer_are_not_checked(ended: Ended) -> None:
     gpu = _device(ended, Options(), sanitize=False)
     gpu.launch(RACE, _kernel(gpu), np.zeros(1, np.uint32))
     assert [(each.is_judged, each.report) for each in ended] == [(False, None)]

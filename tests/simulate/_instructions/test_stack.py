@@ -29,7 +29,7 @@ PTX = """.version 8.7
 
 
 @pytest.mark.parametrize("alignment", [8, 16, 32, 64, 256])
-def test_memory_is_aligned_as_asked_and_to_16_bytes(alignment):
+def test_memory_is_aligned_as_requested_and_to_16_bytes(alignment):
     gpu, out = simulate.Device(sanitize=False), np.zeros(4, np.uint64)
     gpu.launch(simulate.Config(1, 1), gpu.load(PTX.format(alignment=alignment), "k"), out)
     first, second, third, value = out.tolist()

@@ -132,7 +132,7 @@ def test_findings_before_the_limit_are_reported():
         report.raise_for_errors()
 
 
-def test_later_schedules_are_left_out_and_memory_is_as_the_first_leaves_it():
+def test_later_schedules_are_omitted_and_memory_is_that_of_the_first():
     gpu, out = simulate.Device(time_limit=LIMIT_SECONDS, schedules=8), np.zeros(4, np.int32)
     report = gpu.launch(Config(1, 1), gpu.load(HEAD + RACES.replace("%r1;\nL", "7;\nL"), "f"), out, max_steps=1 << 40)
     assert report.unfinished and report.schedules == (("early", 0),)

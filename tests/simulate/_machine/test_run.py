@@ -70,7 +70,7 @@ def test_one_init_by_one_thread_is_silent():
     assert report.findings == () and out.tolist() == [*range(64)]
 
 
-def test_a_suppressed_init_leaves_a_launch_that_is_judged():
+def test_a_launch_with_a_suppressed_init_is_checked():
     report, out = launched("by a warp", Suppression("barrier-use", "k", "every lane writes the same state"))
     assert report.findings == () and len(report.suppressed) == 1 and out.tolist() == [*range(64)]
     report.raise_for_errors()

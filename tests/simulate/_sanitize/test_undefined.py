@@ -94,7 +94,7 @@ def test_shared_memory_before_any_write_without_an_effect_is_advice(name, strict
     assert kinds(launched(UNUSED[name], strict=strict)) == {("uninitialized-read", "advice")}
 
 
-def test_each_read_is_judged_by_itself():
+def test_each_read_is_checked_separately():
     body = "__shared__ int more[64];\n v += shared[t] & (n - 20);\n v += more[t] & 1;  // here"
     gpu = simulate.Device()
     kernel = gpu.compile(SOURCE.replace("BODY", body), "k")

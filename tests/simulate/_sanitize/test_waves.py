@@ -1,4 +1,4 @@
-"""Tests of races between CTAs of which one takes the place of the other: the machine has one place."""
+"""Tests of races between CTAs that run one after another, on a machine that runs one CTA at a time."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def kernel():
 @pytest.mark.parametrize("by_copy", [0, 1])
 @pytest.mark.parametrize(("shift", "kinds"), [(0, ["race"]), (32, []), (64, [])])
 def test_a_write_of_the_earlier_cta_in_its_place(kernel, by_copy, shift, kinds):
-    """Nothing orders two CTAs of a grid, also if one begins after the end of the other."""
+    """Nothing orders two CTAs of a grid, even if one begins after the end of the other."""
     gpu, data, out = simulate.Device(multiprocessor_count=1), np.zeros(96, np.int32), np.zeros(1, np.int32)
     report = gpu.launch(simulate.Config(2, 32, shmem_size=200_000), kernel, data, out, by_copy, shift)
     assert [finding.kind for finding in report.findings] == kinds and out[0] == (0 if shift == 64 else 3)

@@ -78,7 +78,7 @@ def test_a_kernel_without_a_wait_reads_old_data(chain):
 
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])
-def test_to_forget_the_wait_is_a_race(chain, order):
+def test_a_missing_wait_is_a_race(chain, order):
     gpu, kernels = chain
     a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
     reports = gpu.launch_all([(PLAIN, kernels["first"], a), (EARLY, kernels["forgets"], a, b)], order=order)

@@ -1,4 +1,4 @@
-"""A sum by shared memory whose last steps have no barrier, by cuda.bindings: driver and NVRTC."""
+"""A sum through shared memory whose last steps have no barrier, with the driver and NVRTC of cuda.bindings."""
 
 import numpy as np
 from cuda.bindings import driver, nvrtc

@@ -1,4 +1,4 @@
-"""A wait for a phase that never completes: the copy of an empty tile signals no barrier. By cuda.core."""
+"""A wait, by cuda.core, for a phase that never completes, because the copy of an empty tile signals no barrier."""
 
 from cuda.core import Device, LaunchConfig, Program, ProgramOptions, launch
 

@@ -1,4 +1,4 @@
-"""The barrier of a grid, which numba-cuda links from the device runtime, and a function of C++ in the same link."""
+"""The barrier of a grid, which numba-cuda links from the device runtime, and a C++ function in the same link."""
 
 import numpy as np
 from numba import cuda, int32
