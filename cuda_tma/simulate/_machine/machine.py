@@ -244,7 +244,7 @@ def _parts(
     """Create all parts of a machine, each after the parts that it uses."""
     geometry, special = plan.geometry, _special_values(program, plan, settings)
     alive, random = np.zeros(geometry.lanes, bool), _generator(settings)
-    events, engine = Events(observer), Engine(settings.order, random)
+    events, engine = Events(observer), Engine(settings.order, random, geometry.cluster_ctas)
     scheduler = Scheduler(settings.max_steps, random, engine, events)
     faults, clock = FaultLog(scheduler), Clock(scheduler)
     reached = Memory(memory, geometry, special.shared_bytes, program.shared_first)
