@@ -1,4 +1,4 @@
-"""Compiled kernels on disk, shared by all processes of a user: a file for each, written whole or not at all.
+"""Compiled kernels and parsed modules on disk, shared by all processes of a user: a file for each, written whole.
 
 The name of a file is its key, the digest of everything that its kernel depends on. The file contains this key, and
 begins with the digest of its own content. A file that was cut short, changed or renamed is not an entry, and is written
@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 
 from .compiled import Compiled
 
-__all__ = ["MOST_BYTES", "DiskCache", "cache_folder"]
+__all__ = ["MODULE_SUFFIX", "MOST_BYTES", "DiskCache", "cache_folder"]
 
 MAGIC = b"cuda_tma kernel 3\n"
-SUFFIX, UNFINISHED = ".kernel", ".part"
-_OURS = rf"[0-9a-f]{{64}}\{SUFFIX}|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
+SUFFIX, MODULE_SUFFIX, UNFINISHED = ".kernel", ".module", ".part"
+_OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
 MOST_BYTES = 256 << 20  # of all entries: some thousands of kernels
 ABANDONED_SECONDS = 3600  # a temporary file this old belongs to a process that did not finish
 _DIGEST_BYTES = 32
@@ -67,16 +67,25 @@ class DiskCache(NamedTuple):
 
     def get(self, key: str) -> Compiled | None:
         """Return the kernel under a key; None if it is absent or broken."""
-        path = self.folder / f"{key}{SUFFIX}"
+        name = f"{key}{SUFFIX}"
         try:
-            compiled = unpacked(self.read(path.name), key)
+            compiled = unpacked(self.read(name), key)
         except (OSError, ValueError):
             return None
-        with suppress(OSError):  # on a read-only disk
-            os.utime(path, follow_symlinks=False)  # used now
+        self._used(name)
         return compiled
 
-    def read(self, name: str) -> bytes:
+    def content(self, name: str, most_bytes: int) -> bytes:
+        """Return the content of an entry, up to a number of bytes; raise OSError as :meth:`read`."""
+        found = self.read(name, most_bytes)
+        self._used(name)
+        return found
+
+    def _used(self, name: str) -> None:
+        with suppress(OSError):  # on a read-only disk
+            os.utime(self.folder / name, follow_symlinks=False)
+
+    def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
         """Read a regular file that only this user, or root, may write.
 
         Raises
@@ -91,7 +100,7 @@ class DiskCache(NamedTuple):
             is_own = found.st_uid in (os.geteuid(), 0) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
             if not stat.S_ISREG(found.st_mode) or not is_own:
                 raise PermissionError(f"{name} is not a regular file that only its user may write")
-            return file.read(MOST_BYTES)
+            return file.read(most_bytes)
 
     def put(self, key: str, compiled: Compiled) -> None:
         """Keep a value under a key, in place of any other.
@@ -101,7 +110,11 @@ class DiskCache(NamedTuple):
         OSError
             If it cannot be written; the cache is then unchanged.
         """
-        self.write(f"{key}{SUFFIX}", packed(compiled, key))
+        self.keep(f"{key}{SUFFIX}", packed(compiled, key))
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Write an entry, and remove the least recently used ones if there are too many; raise OSError as `put`."""
+        self.write(name, content)
         self._evict()
 
     def write(self, name: str, content: bytes) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from ..._compile.nvrtc import request
 from ..._compile.nvrtc import run as run_compiler
 from ..._compile.parameter_types import described_types
-from ..._compile.plain_names import plain_name
 from ..._map_type import MapType
 from .._config import Config
 from .._kernel import Kernel, kernel_of
@@ -21,7 +20,7 @@ from .._machine.decode import decode
 from .._machine.machine import MAX_STEPS, Settings
 from .._machine.run import Running, run, run_overlapping
 from .._memory.array_memory import ArrayMemory
-from .._ptx import Module, read
+from .._ptx import read
 from .._ptx.text import text_of
 from .._report import Report, suppressed
 from .._sanitize import Sanitizer
@@ -29,7 +28,8 @@ from .._suppression import Suppression
 from .._tensor_map import TensorMap, tensor_map_of
 from .._trace import traced
 from .arguments import parameter_block
-from .module import load_variables
+from .kept_modules import keep, kept
+from .module import entry_of, load_variables
 from .refusals import (
     check_headers,
     check_kernel,
@@ -44,8 +44,6 @@ from .replay import Replay
 from .schedules import Schedule, begin_early, explored, rows, schedules_of, until_error
 
 __all__ = ["Device"]
-
-_MOST_NAMES = 64  # the most names of kernels in a message
 
 
 class Device:
@@ -183,11 +181,14 @@ class Device:
     def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
         """Return a kernel with its own variables; `table` is the variable that contains the types of its parameters."""
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
-        module = read(ptx, check)
-        entry = _entry(module, name)
+        found = kept(ptx, name, check)
+        module = read(ptx, check) if found is None else found[0]
+        entry = entry_of(module, name) if found is None else found[1]
         variables = load_variables(module, self._memory)
         try:
             program = decode(module, entry, variables, check)
+            if found is None:
+                keep(ptx, name, module, entry, program.codes)
             kernel = kernel_of(ptx, program, described_types(ptx, entry, table), *known)
         except BaseException:
             self._memory.unload(variables.values())
@@ -385,16 +386,3 @@ class Device:
     def _running(self, config: Any, kernel: Kernel, block: np.ndarray, settings: Settings, early: bool) -> Running:
         observer = Sanitizer(self.strict, is_in_row=True) if self.sanitize else None
         return Running(kernel, Config.of(config), block, self._memory, settings, observer, early)
-
-
-def _entry(module: Module, name: str) -> str:
-    """Return the name in PTX of the kernel with a name in PTX or in C++."""
-    entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
-    found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise ValueError(f"the PTX has {len(found)} kernels {name}: pass {' or '.join(found)}")
-    known = [f"{entry} ({plain})" if (plain := plain_name(entry)) != entry else entry for entry in entries]
-    others = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known[:_MOST_NAMES]) or 'none'}{others}")

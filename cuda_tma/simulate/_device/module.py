@@ -7,11 +7,14 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ..._compile.plain_names import plain_name
 from .._memory.global_memory import GlobalMemory
 from .._ptx import Module, Variable
 from .._warps.program import function_addresses
 
-__all__ = ["fill_variables", "load_variables"]
+__all__ = ["entry_of", "fill_variables", "load_variables"]
+
+_MOST_NAMES = 64  # the most names of kernels in a message
 
 
 def load_variables(
@@ -66,3 +69,16 @@ def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, 
         else:
             shift = (reference.mask & -reference.mask).bit_length() - 1
             data[reference.offset] = (value & reference.mask) >> shift
+
+
+def entry_of(module: Module, name: str) -> str:
+    """Return the name in PTX of the kernel with a name in PTX or in C++."""
+    entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
+    found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"the PTX has {len(found)} kernels {name}: pass {' or '.join(found)}")
+    known = [f"{entry} ({plain})" if (plain := plain_name(entry)) != entry else entry for entry in entries]
+    others = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    raise ValueError(f"the PTX has no kernel {name}; it has {', '.join(known[:_MOST_NAMES]) or 'none'}{others}")

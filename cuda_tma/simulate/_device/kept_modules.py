@@ -1,0 +1,85 @@
+"""Long PTX texts that a process of this user has read before, from the disk.
+
+An entry has the name of its key, the digest of the text, the kernel's name and this version of the reader. It begins
+with the digest of its own content. An entry that was cut short or changed is absent, and is written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+
+from ..._compile.disk_cache import MODULE_SUFFIX, DiskCache, cache_folder
+from ..._version import __version__
+from .. import _ptx
+from .._ptx import Module, read
+from .._ptx.stored import packed, unpacked
+
+__all__ = ["LEAST_CHARACTERS", "keep", "kept"]
+
+LEAST_CHARACTERS = 1 << 18  # a shorter text takes less than 50 ms
+_MOST_BYTES = 16 << 20  # of an entry: the values of 16 MB take two seconds
+_MAGIC = b"cuda_tma module 1\n"
+_DIGEST_BYTES = 32
+
+
+def kept(text: str, name: str, check: Callable[[], None]) -> tuple[Module, str] | None:
+    """Return the module of a text and the entry of a name; None if the text is short, or was not kept."""
+    disk = _disk(text)
+    if disk is None:
+        return None
+    key = _key(text, name)
+    try:
+        return _module(disk.content(f"{key}{MODULE_SUFFIX}", _MOST_BYTES), key, text, check)
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return None
+
+
+def keep(text: str, name: str, module: Module, entry: str, bodies: Iterable[str]) -> None:
+    """Keep a module with the bodies of some functions, if the text is long and the disk takes it."""
+    disk = _disk(text)
+    if disk is None:
+        return
+    key = _key(text, name)
+    body = json.dumps({"key": key, "module": packed(module, entry, bodies)}, separators=(",", ":")).encode()
+    if len(body) < _MOST_BYTES - len(_MAGIC) - _DIGEST_BYTES:
+        with suppress(OSError):  # the next process reads the text again
+            disk.keep(f"{key}{MODULE_SUFFIX}", _MAGIC + hashlib.sha256(body).digest() + body)
+
+
+def _module(content: bytes, key: str, text: str, check: Callable[[], None]) -> tuple[Module, str]:
+    start = len(_MAGIC) + _DIGEST_BYTES
+    body = content[start:]
+    if content[:start] != _MAGIC + hashlib.sha256(body).digest():
+        raise ValueError("not an entry, or a broken one")
+    check()
+    found = json.loads(body)
+    if type(found) is not dict or found["key"] != key:
+        raise ValueError("not an entry of this key")
+    return unpacked(found["module"], lambda: read(text, check), check)
+
+
+def _disk(text: str) -> DiskCache | None:
+    if len(text) < LEAST_CHARACTERS:
+        return None
+    with suppress(RuntimeError):  # no home folder
+        return DiskCache(cache_folder())
+    return None
+
+
+def _key(text: str, name: str) -> str:
+    digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+    return hashlib.sha256(json.dumps([__version__, _reader(), name, digest]).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _reader() -> str:
+    """Return the digest of the modules that read PTX, which change between two versions of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(str(_ptx.__file__)).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
