@@ -45,6 +45,7 @@ class Program(NamedTuple):
 def programs(folder: Path) -> list[Program]:
     """Return the programs, of which those of C++ are compiled."""
     found = [Program(name, [sys.executable, str(HERE / f"{name}_kernels.py")]) for name in ("triton", "cupy", "own")]
+    found.append(Program("compiled", [sys.executable, str(HERE / "torch_compiled.py")]))
     found.append(Program("tests_gpu", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]))
     if shutil.which("nvcc"):
         target = "arch=compute_90a,code=[compute_90a,sm_90a]"

@@ -68,15 +68,15 @@ def compared_replay(
     if launch.hardware is None:
         return report, None
     comparison = _comparison(launch, launch.hardware, report, device)
-    found = comparison.finding(launch.hardware.name)
+    found = comparison.finding(launch.hardware.name) if not report.errors else None  # a race has several results
     return (report if found is None else replace(report, findings=(*report.findings, found))), comparison
 
 
 def _comparison(launch: RecordedLaunch, hardware: Hardware, report: Report, device: Device) -> Comparison:
     if report.unfinished:
         return Comparison(NOT_COMPARED, "the simulation reached the time limit")
-    if report.errors:
-        return Comparison(NOT_COMPARED, "the launch has errors")
+    if any(error.ends_launch for error in report.errors):
+        return Comparison(NOT_COMPARED, "an error ends the simulated launch")
     return compared(launch, hardware, device._memory)
 
 

@@ -65,7 +65,7 @@ class Images:
     def __init__(self, compute_capability: tuple[int, int]):
         self._compute_capability = compute_capability
         self._images: dict[int, bytes] = {}
-        self._texts: dict[int, str] = {}
+        self._texts: dict[int, str | NoPTX] = {}
         self._modules: dict[str, Module] = {}
         self._sources: dict[str, str] = {}
 
@@ -97,11 +97,15 @@ class Images:
         return GpuKernel(entry, ptx, source=self._sources.get(ptx, ""), module=self._modules[ptx])
 
     def _text(self, number: int) -> str:
-        if number not in self._texts:
-            if number not in self._images:
-                raise NoPTX("its image is not known")
-            self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
-        return self._texts[number]
+        if number in self._images:
+            try:
+                self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
+            except NoPTX as error:
+                self._texts[number] = error
+        text = self._texts.get(number, NoPTX("its image is not known"))
+        if isinstance(text, NoPTX):
+            raise text
+        return text
 
 
 def _has_entry(ptx: str, entry: str) -> bool:

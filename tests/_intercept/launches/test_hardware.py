@@ -121,7 +121,15 @@ def test_a_launch_with_errors_is_not_compared():
     report, comparison = compared_replay(replace(launch, config=simulate.Config(1, 128)))
     assert comparison is not None
     assert report.errors[0].kind == "out-of-bounds"
-    assert str(comparison) == "not compared: the launch has errors"
+    assert str(comparison) == "not compared: an error ends the simulated launch"
+
+
+def test_a_difference_of_a_launch_with_errors_is_no_finding():
+    racing = EXACT + " st.global.f32 [%rd1], %f1;"
+    report, comparison = compared_replay(launch_with(racing, one_more))
+    assert comparison is not None
+    assert comparison.result == "differs"
+    assert {each.kind for each in report.findings} == {"race"}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_each_configuration_is_checked_first_and_at_intervals(judged):
         ([64, 1, 1], "equal"),
         ([64, 1, 1], "equal"),
         ([32, 1, 1], "equal"),
-        ([96, 1, 1], "not compared: the launch has errors"),
+        ([96, 1, 1], "not compared: an error ends the simulated launch"),
     ]
     row = row_of(document, "scale")
     assert (row["launches"], row["judged"], row["alike"]) == (5, 4, 1)
