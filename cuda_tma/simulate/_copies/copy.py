@@ -1,4 +1,4 @@
-"""The common parts of asynchronous copies: their thread, their target, and the operations that a wait completes."""
+"""The common parts of asynchronous copies: the issuing thread, the target, and the submission to the engine."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BULK = "bulk"  # the kind of groups of cp.async.bulk.commit_group
 
 @dataclass(slots=True, eq=False)
 class Issue:
-    """One thread's asynchronous operation.
+    """The asynchronous operation of one thread.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class Issue:
     proxy : str
         ``"async"``, or ``"generic"`` for ``cp.async``.
     mark : object
-        The observer's value for the moment at which it was issued.
+        The record of the issue by the observer.
     sharers : tuple of int
-        Other lanes that execute the same instruction with the same operands, if that is one operation.
+        The other lanes that issue the same operation by the same instruction.
     """
 
     parts: Parts
@@ -50,12 +50,12 @@ class Issue:
 
     @property
     def lanes(self) -> slice:
-        """The lane, as a slice."""
+        """The issuing lane as a slice."""
         return slice(self.lane, self.lane + 1, 1)
 
     @property
     def name(self) -> str:
-        """The name in a report: the instruction's place in the source."""
+        """The name of the operation in a report, which is the place of the instruction in the source."""
         if not self.instruction.places:
             return f"PTX line {self.instruction.line}"
         place = self.instruction.places[-1]
@@ -75,7 +75,7 @@ class Issue:
         proxy: str | None = None,
         unchanged: Callable[[], np.ndarray] | None = None,
     ) -> None:
-        """Report the operation's accesses to the observer when they happen (default: through its own proxy)."""
+        """Report accesses of the operation to the observer at their time, by default through the operation's proxy."""
         if self.parts.events.observer is not None:
             if self.mark is None:
                 self.mark = self.parts.events.observer.issue(self.lane, self.instruction, None)
@@ -84,12 +84,12 @@ class Issue:
             self.parts.events.observer.access(Access(*what, unchanged=unchanged))
 
     def faults(self) -> _Faults:
-        """Return a context that assigns faults to this thread and this instruction."""
+        """Return a context that adds this thread and this instruction to faults."""
         return _Faults(self)
 
 
 class _Faults:
-    """The context of faults, a class because a generator takes three times as long, thousands of times."""
+    """The context that adds a thread and an instruction to faults; a generator would take three times as long."""
 
     __slots__ = ("_issue",)
 
@@ -117,7 +117,7 @@ def _kind(error: TensorMapFault | TensorMapError) -> str:
 
 
 def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -> None:
-    """Begin an operation; `kind` is the kind of groups in which the thread waits for it, if any."""
+    """Begin an operation; `kind` is the kind of the groups by which the thread waits for it, or None."""
 
     def guarded(stage: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
@@ -138,7 +138,7 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 def landings(
     issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
 ) -> list[tuple[int, int]]:
-    """Return position and mbarrier in `Memory.shared` of a copy: a pair, or one for each CTA of a multicast's mask."""
+    """Return the positions of a copy's target and mbarrier: one pair, or one for each CTA in a multicast's mask."""
     barriers = _destinations(issue, barrier, mask)
     if mask is not None and "cta_group::2" in issue.instruction.opcode:
         barriers = [_in_pair(each, barrier) for each in barriers]
@@ -149,18 +149,19 @@ def landings(
 def _in_pair(destination: int, barrier: int) -> int:
     """Return the mbarrier that a multicast of ``.cta_group::2`` signals.
 
-    It is in the CTA of the destination's pair whose rank has the parity of the named mbarrier's CTA (PTX ISA,
-    "cp.async.bulk.tensor").
+    It is in the destination's pair of CTAs, in the CTA whose rank has the same parity as that of the mbarrier operand
+    (PTX ISA, "cp.async.bulk.tensor").
     """
     parity = 1 << RANK_SHIFT
     return destination & ~parity | barrier & parity
 
 
 def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:
-    """Return the target of a copy, and the mbarrier that it signals, at the named offset in the target's CTA.
+    """Return the positions of a copy's target and of the mbarrier that it signals.
 
-    Measured on an H200, for cp.async.bulk with its mbarrier in another CTA. With .cta_group::2 the mbarrier may be in
-    the other CTA of the pair (PTX ISA, "cp.async.bulk.tensor").
+    The signaled mbarrier is in the CTA of the target, at the offset of the mbarrier operand (measured on an H200, for
+    cp.async.bulk with an mbarrier in another CTA). With .cta_group::2 it may be in the other CTA of the pair (PTX ISA,
+    "cp.async.bulk.tensor").
     """
     place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
     pitch = issue.parts.memory.shared_pitch
@@ -172,7 +173,7 @@ def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: in
 
 
 def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
-    """Return the target addresses of a copy: its own, or the same offset in each CTA of a multicast's mask."""
+    """Return the target addresses of a copy: one, or the same offset in each CTA in a multicast's mask."""
     if mask is None:
         return [address]
     ctas = issue.parts.geometry.cluster_ctas
@@ -186,10 +187,10 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
 
 
 def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
-    """Return the lanes that execute a store, by the first lane of their warp with the same operands.
+    """Return the lanes that execute a store together, by the first lane of their warp with the same operands.
 
-    Recorded on an H200: if the lanes of a warp execute a store with the same operands, one UTMASTG runs; loads and
-    reductions run once for each lane. A second store of the same bytes to the same place changes nothing.
+    If the lanes of a warp execute a store with the same operands, an H200 runs one UTMASTG, but it runs a load or a
+    reduction once for each lane (recorded). A second store of the same bytes to the same place has no effect.
     """
     here = as_array(lanes)
     if len(here) == 1:
@@ -204,7 +205,7 @@ def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, .
 def each_lane(
     group: Group[Parts], lanes: Lanes, instruction: Instruction, proxy: str = "async"
 ) -> Iterator[tuple[int, Issue]]:
-    """Yield threads one by one, each with an operation of its own."""
+    """Yield the index of each thread, with a separate operation for the thread."""
     numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
     for index, lane in enumerate(numbers):
         yield index, Issue(group.parts, lane, instruction, proxy)

@@ -1,7 +1,8 @@
-"""Asynchronous operations, which take effect in one or two stages, at moments that the order of the launch chooses.
+"""The engine of asynchronous operations, which take effect in one or two stages.
 
-Every moment between the instruction and the wait for it is legal, and a kernel must be right for all of them. ``early``
-is at once, ``late`` when no thread can continue without the operation, ``random`` any moment, by the seed.
+An operation may take effect at any time between its instruction and the wait for it, and a kernel must be correct for
+each time. The order of the launch chooses the time: ``early`` means at once, ``late`` means when no thread can continue
+without the operation, and ``random`` means a random time by the seed.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 __all__ = ["ORDERS", "Engine", "Operation"]
 
 ORDERS = ("early", "late", "random")
-_NOW = 0.3  # probability, in random order, of an effect between two turns of threads
+_NOW = 0.3  # the probability, in random order, that an operation completes between two turns of threads
 
 
 class Operation:
@@ -23,7 +24,7 @@ class Operation:
     Attributes
     ----------
     ctas : tuple of int
-        Resident CTAs whose shared memory the first stage reads.
+        The resident CTAs whose shared memory the first stage reads.
     """
 
     __slots__ = ("_done", "_stages", "ctas")
@@ -35,27 +36,27 @@ class Operation:
 
     @property
     def pending(self) -> bool:
-        """Whether a stage is left."""
+        """Return whether a stage has not been executed."""
         return self._done < len(self._stages)
 
     def advance(self, stages: int | None = None) -> None:
-        """Execute the rest of the first `stages`, or of all."""
+        """Execute the remaining stages up to number `stages`, or all remaining stages."""
         last = len(self._stages) if stages is None else stages
         while self._done < last:
-            self._done += 1  # first: a fault leaves the stage done
+            self._done += 1  # before the call: a stage with a fault counts as done
             self._stages[self._done - 1]()
 
 
 class _Group:
-    """Operations that a wait completes together.
+    """A group of operations that a wait completes together.
 
     Attributes
     ----------
     operations : list of Operation
     owners : sequence of int
-        The threads that this object represents.
+        The threads that have this group in common.
     is_closed : bool
-        Whether one of them has closed it.
+        Whether one of the owners has committed the group.
     """
 
     __slots__ = ("_done", "is_closed", "operations", "owners")
@@ -65,7 +66,7 @@ class _Group:
         self._done: list[int | None] = []
 
     def advance(self, stages: int | None) -> None:
-        """Execute the first `stages` of each operation, or all, unless that has been done."""
+        """Execute the remaining stages of each operation up to number `stages`, or all remaining stages."""
         if stages not in self._done:
             for operation in self.operations:
                 operation.advance(stages)
@@ -74,12 +75,12 @@ class _Group:
 
 
 class Engine:
-    """All pending operations, and the groups in which threads wait for theirs.
+    """All pending operations, and the groups by which threads wait for them.
 
     Attributes
     ----------
     is_early : bool
-        Whether each takes effect at once.
+        Whether each operation takes effect at once.
     """
 
     def __init__(self, order: str, generator: np.random.Generator | None, cluster_ctas: int):
@@ -89,7 +90,7 @@ class Engine:
         self._groups: dict[tuple[str, int], deque[_Group]] = defaultdict(deque)
 
     def submit(self, operation: Operation, kind: str | None = None, owners: Sequence[int] = ()) -> None:
-        """Begin an operation, in the open groups of its kind and owners if those wait for it by groups."""
+        """Begin an operation; add it to the open groups of `owners` if `kind` is given."""
         if self.is_early:
             operation.advance()
             return
@@ -109,7 +110,7 @@ class Engine:
             self._open[key] = _Group([*before, operation], key[1:])
 
     def commit(self, kind: str, owners: Iterable[int]) -> None:
-        """Close the open groups of some owners."""
+        """Commit the open groups of some owners."""
         if not self.is_early:
             for owner in owners:
                 group = self._open.pop((kind, owner), None) or _Group([], (owner,))
@@ -117,7 +118,7 @@ class Engine:
                 self._groups[kind, owner].append(group)
 
     def wait(self, kind: str, owners: Iterable[int], most: int, stages: int | None = None) -> None:
-        """Complete all but the last `most` groups of some owners, or their first `stages`."""
+        """Complete all groups of some owners except the last `most`, or only the first `stages` of their operations."""
         if self.is_early:
             return
         for owner in owners:
@@ -128,11 +129,11 @@ class Engine:
                     groups.popleft()
 
     def begun_by(self, kind: str, owner: int) -> list[Operation]:
-        """Return the operations that an owner has begun, committed or not, and not waited for."""
+        """Return the operations of an owner for which it has not waited, committed or not."""
         groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner))]
         return [operation for group in groups if group is not None for operation in group.operations]
 
-    # ---- moments ----
+    # ---- times of completion ----
 
     @property
     def is_busy(self) -> bool:
@@ -140,7 +141,7 @@ class Engine:
         return bool(self._pending)
 
     def maybe_complete(self) -> None:
-        """In random order, complete a pending operation now and then."""
+        """Complete a pending operation at random times if the order is random."""
         if self._random is not None and self._pending and self._random.random() < _NOW:
             self._pending.pop(int(self._random.integers(len(self._pending)))).advance()
 

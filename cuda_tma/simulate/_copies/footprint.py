@@ -1,4 +1,4 @@
-"""The bytes of a tensor that a box names, for an observer."""
+"""The bytes of a tensor that a box contains, for an observer."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ __all__ = ["footprint"]
 
 
 def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray, int]:
-    """Return the start of each row of a box inside the tensor, and its bytes; none for unsupported modes.
+    """Return the start of each row of a box inside the tensor, and the bytes of a row; no rows for unsupported modes.
 
     Parameters
     ----------
     params : Params
     coordinates : tuple of int
-        The start of the box, innermost first.
+        The start of the box, with the innermost dimension first.
 
     Returns
     -------
@@ -32,7 +32,7 @@ def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray,
     plain = isinstance(params, TiledParams) and not params.interleave and element_bits(params.data_type) >= 8
     if not isinstance(params, TiledParams) or not plain or any(step != 1 for step in params.element_strides):
         return np.zeros(0, np.int64), 0
-    if len(coordinates) != len(params.global_dim):  # the copy itself reports it
+    if len(coordinates) != len(params.global_dim):  # the copy itself reports the error
         return np.zeros(0, np.int64), 0
     spans = [
         (max(0, start), min(extent, start + box))

@@ -1,4 +1,4 @@
-"""The parts of a machine, which instructions and observers use."""
+"""The parts of a machine that instructions and observers use."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class Parts:
     geometry : Geometry
     special : SpecialValues
     parameters : Segment
-        The kernel's parameters.
+        The parameters of the kernel.
     check_time : callable
-        Raises an error at the end of the launch's time.
+        A function that raises an exception at the time limit of the launch.
     alive : numpy.ndarray of bool, [lane]
-        Whether a thread has begun and not ended.
+        Whether each thread has begun but not ended.
     events : Events
     faults : FaultLog
     scheduler, clock, frames
@@ -63,7 +63,7 @@ class Parts:
     warp_sync, cta_barriers, cluster_barriers, mbarriers, dependents, register_pool
     tensor_memory : TensorMemory
     engine : Engine
-        The asynchronous copies.
+        The engine of asynchronous copies.
     clusters : PendingClusters
     """
 
@@ -105,7 +105,7 @@ class Parts:
             waits.exited(lanes)
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield all threads that wait, with the reason."""
+        """Yield all waiting threads, with the objects for which they wait."""
         barriers = self.mbarriers, self.cta_barriers, self.cluster_barriers
         for waits in (*barriers, self.warp_sync, self.register_pool, self.tensor_memory):
             yield from waits.waiting()

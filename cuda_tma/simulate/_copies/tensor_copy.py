@@ -23,24 +23,24 @@ from .footprint import footprint
 __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load", "params_at", "reduce", "store"]
 
 MAP_BYTES = 128
-_SMEM_ALIGNMENT = 128  # of a box: PTX ISA, "cp.async.bulk.tensor"
-_MAP_ALIGNMENT = 64  # of a map, as the driver requires; CUDA 13 requires 128 for its type
+_SMEM_ALIGNMENT = 128  # the alignment of a box: PTX ISA, "cp.async.bulk.tensor"
+_MAP_ALIGNMENT = 64  # the alignment of a map in the driver; CUDA 13 requires 128 for its type
 _REPEAT_BYTES = 1024  # no swizzle uses higher bits of an address
-_CHUNK = np.dtype(np.complex128)  # serves as an item of 16 bytes
+_CHUNK = np.dtype(np.complex128)  # used only as an item of 16 bytes
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The operands of one instruction: a map, the place in the tensor, and the mode.
+    """The box of one instruction: the parameters of its map, its place in the tensor, and the mode.
 
     Attributes
     ----------
     params : Params
     coordinates, offsets : tuple of int
-        As in the instruction; offsets only for im2col.
+        The coordinates and offsets of the instruction; only im2col has offsets.
     rows : bool
-        Whether the coordinates name four rows (gather4, scatter4).
+        Whether the coordinates contain four rows (gather4, scatter4).
     """
 
     params: Params
@@ -58,7 +58,7 @@ def params_at(issue: Issue, address: int) -> Params:
         )
     segment = parts.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
-        if segment.writeable:  # otherwise it cannot have changed
+        if segment.writeable:  # otherwise the map cannot change
             issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
@@ -81,7 +81,7 @@ def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
 
 
 def check_box(box: Box) -> None:
-    """Refuse a box that its map does not have; move no byte."""
+    """Raise a fault for a box that does not fit its map, before the copy moves any byte."""
     if not box.rows or not isinstance(box.params, TiledParams):
         visit(box.params, box.coordinates, box.offsets)
         return
@@ -121,7 +121,7 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
 
 
 def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.ndarray | None, int]:
-    """Return a box's image at a place in shared memory, the bytes that are written, if not all, and their count."""
+    """Return the image of a box in shared memory, the mask of written bytes (None for all), and their number."""
     if (chunks := _chunks(box, segment, position)) is not None:
         found = segment.typed(_CHUNK)[chunks].view(np.uint8)
         return found, None, len(found)
@@ -131,7 +131,7 @@ def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.nd
 
 
 def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
-    """Return the segment's chunk of 16 bytes for each chunk in shared memory; None if the box is not simple."""
+    """Return, for each 16-byte chunk in shared memory, its chunk in the segment; None if the box is not simple."""
     found = None if box.rows or box.offsets else whole(box.params)
     if found is None or (origin := found.origin(box.coordinates)) is None:
         return None
@@ -194,7 +194,7 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
 
 
 def _unchanged(box: Box, segment: Segment, put: Callable[[], None]) -> np.ndarray:
-    """Return for each row of a box whether a store leaves its bytes unchanged; memory keeps its content."""
+    """Return, for each row of a box, whether a store would leave its bytes unchanged, without a change of memory."""
     rows, size = footprint(box.params, box.coordinates)
     places = rows[:, None] - segment.start + np.arange(size)
     before = segment.bytes[places]
@@ -243,7 +243,10 @@ def _check_end(issue: Issue, position: int, size: int) -> None:
 
 
 def _shifted(params: Params, position: int, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
-    """Return a box at a place that is not a multiple of the swizzle's repeat, because hardware uses address bits."""
+    """Return the image of a box at a position that is not a multiple of the swizzle's period.
+
+    Hardware computes the swizzle from the bits of the address.
+    """
     order = _order(params.swizzle, position % _REPEAT_BYTES, len(tile.smem))
     return (tile.smem, tile.written) if order is None else (tile.smem[order], tile.written[order])
 
@@ -259,7 +262,7 @@ def _unshifted(params: Params, position: int, data: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _order(swizzle: int, shift: int, size: int) -> np.ndarray | None:
-    """Return, for each byte at a shifted place, the byte of the image at an aligned one; None if they are the same."""
+    """Return, for each byte at a shifted position, its index in the aligned image; None if both are equal."""
     offsets = np.arange(size)
     linear = swizzle_offset(swizzle, offsets + shift) - shift
     order = swizzle_offset(swizzle, linear)

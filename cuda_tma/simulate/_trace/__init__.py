@@ -1,4 +1,4 @@
-"""The activity of a launch over time, for its timeline, from an observer (``simulate/_warps/observe.py``)."""
+"""The timeline of a launch, which an observer records (``simulate/_warps/observe.py``)."""
 
 from .run import traced
 

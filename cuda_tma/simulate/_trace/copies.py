@@ -1,4 +1,4 @@
-"""Asynchronous operations over time, and the groups in which threads wait for theirs."""
+"""The start and the end of asynchronous operations, and the groups by which threads wait for them."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ if TYPE_CHECKING:
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-COPY_STEPS = 512  # from issue to completion: not measured, but long compared with an instruction, as on a GPU
+COPY_STEPS = 512  # from the issue to the completion: an assumption, long compared with an instruction
 
 
 @dataclass(slots=True, eq=False)
 class Copy:
-    """One copy.
+    """One copy in the timeline.
 
     Attributes
     ----------
     warp : int
         The warp of the issuing thread.
     block : tuple of int
-        Its CTA.
+        ``blockIdx`` of the CTA.
     instruction : Instruction
     begin : int
     box : Box, optional
-        The part of a tensor that it names.
+        The part of a tensor that is copied.
     map_name : str
-        The parameter that is its map.
+        The name of the kernel's parameter that is the tensor map.
     size_bytes : int
         The bytes that it writes to, or reads from, shared memory.
     position : int or None
-        The position of the first byte there.
+        The position of the first byte in shared memory.
     mbarrier : int or None
     times : int
         The number of CTAs of a multicast, or of threads that issue the same copy together.
@@ -56,17 +56,17 @@ class Copy:
 
     @property
     def end(self) -> int:
-        """The step at which all of it has completed."""
+        """The step at which the copy is complete."""
         return self.begin + COPY_STEPS
 
     @property
     def read_by(self) -> int:
-        """The step at which a store has read shared memory: half-way."""
+        """The step at which a store has read shared memory, half-way to its end."""
         return self.begin + COPY_STEPS // 2
 
     @property
     def kind(self) -> str:
-        """``"load"``, ``"store"``, ``"reduce"``, or ``"copy"`` without a tensor."""
+        """The kind of the copy: ``"load"``, ``"store"``, ``"reduce"``, or ``"copy"`` without a tensor."""
         parts = self.instruction.opcode
         if "reduce" in parts:
             return "reduce"
@@ -91,12 +91,12 @@ class Product:
 
     @property
     def end(self) -> int:
-        """The end, by the time of tensor cores on an H100: N / 2 cycles for each 32 bytes of K."""
+        """The step at the end of the product: tensor cores of an H100 need N / 2 cycles for each 32 bytes along K."""
         return self.begin + self.shape[1] // 2
 
 
 class Groups:
-    """The groups of each owner's operations, with the steps at which shared memory was read and everything was done."""
+    """The groups of each owner's operations, with the steps at the end of their reads and of all their work."""
 
     def __init__(self) -> None:
         self._open: dict[object, list[tuple[int, int]]] = defaultdict(list)
@@ -107,16 +107,16 @@ class Groups:
         self._open[owner].append((read_by, end))
 
     def commit(self, owner: object) -> None:
-        """Close the open group."""
+        """Commit the open group."""
         begun = self._open.pop(owner, [])
         reads, ends = zip(*begun, strict=True) if begun else ((0,), (0,))
         self._closed[owner].append((max(reads), max(ends)))
 
     def done(self, owner: object, most: int, only_read: bool = False) -> int:
-        """Return the step at which all but the last `most` groups are done."""
+        """Return the step at which all groups of an owner except the last `most` are complete."""
         closed = self._closed[owner]
         return max((each[0 if only_read else 1] for each in closed[: max(0, len(closed) - most)]), default=0)
 
     def begun(self, owner: object) -> int:
-        """Return the step at which all operations of the owner are done, committed or not."""
+        """Return the step at which all operations of an owner are complete, committed or not."""
         return max((end for _, end in (*self._open[owner], *self._closed[owner])), default=0)

@@ -1,4 +1,4 @@
-"""Each mbarrier, phase by phase: its arrivals, and the step at which its phase completed."""
+"""The phases of each mbarrier: the arrivals, and the step at which the phase completed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Phase", "Recorded"]
 
 @dataclass(slots=True)
 class Phase:
-    """One phase; `changes` are steps, with the arrivals and bytes by which the missing ones decrease then."""
+    """One phase; `changes` contains steps, each with the arrivals and bytes that arrive at this step."""
 
     begin: int
     end: int | None = None
@@ -20,18 +20,18 @@ class Phase:
 
 @dataclass(slots=True)
 class Recorded:
-    """One mbarrier of one CTA, from its initialization on.
+    """The record of one mbarrier of one CTA since its initialization.
 
     Attributes
     ----------
     position : int
-        Its byte in `Memory.shared`.
+        The position of the mbarrier in `Memory.shared`.
     block : tuple of int
     count : int
-        Arrivals that a phase expects.
+        The number of arrivals that a phase expects.
     made : Instruction
     phases : list of Phase
-        The last one is not complete.
+        The phases, of which the last is not complete.
     """
 
     position: int
@@ -46,18 +46,18 @@ class Recorded:
         phase.changes.append((max(at, phase.begin), arrivals, size_bytes))
 
     def complete(self) -> None:
-        """End the phase with the last event that it needed, and begin the next."""
+        """End the present phase at the step of its last change, and begin the next phase."""
         phase = self.phases[-1]
         phase.end = max([phase.begin, *(at for at, _, _ in phase.changes)])
         self.phases.append(Phase(phase.end))
 
     @property
     def completed_at(self) -> int:
-        """The end of the last complete phase; 0 before the first one."""
+        """The step at the end of the last complete phase; 0 before the end of the first phase."""
         return self.phases[-1].begin if len(self.phases) > 1 else 0
 
     def levels(self) -> list[tuple[int, int, int]]:
-        """Return steps, and the missing arrivals and bytes of the phase from each step on."""
+        """Return each step with the arrivals and bytes that the phase still needs from this step on."""
         found = []
         for phase in self.phases:
             pending, tx = self.count, 0

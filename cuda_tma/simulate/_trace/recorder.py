@@ -1,7 +1,7 @@
 """The recorder of a launch's timeline: an observer with a clock for each warp.
 
-A clock advances by one with each instruction of its warp, and to the end of a wait. So warps run in parallel here,
-although the machine executes them in turn, and the order of its turns has no effect.
+A clock advances by one at each instruction of its warp, and to the end of a wait. The timeline therefore shows warps in
+parallel, although the machine executes them in turn, and the order of turns has no effect on it.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ _WAITING = (("mbarrier", "try_wait"), ("barrier", "cluster"))
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A warp at a waiting instruction; it did not wait if both steps are the same.
+    """The wait of a warp at an instruction; the warp did not wait if both steps are equal.
 
-    `awaits` describes the awaited event, or is the mbarrier's byte in `Memory.shared`.
+    `awaits` is a description of the awaited event, or the position of an mbarrier in `Memory.shared`.
     """
 
     begin: int
@@ -80,7 +80,7 @@ class Wait:
 
 @dataclass(slots=True)
 class Life:
-    """One warp of one CTA, from its start to its end."""
+    """The record of one warp of one CTA, from its start to its end."""
 
     block: tuple[int, int, int]
     number: int
@@ -92,7 +92,7 @@ class Life:
 
 
 class Recorder:
-    """An observer of one launch.
+    """An observer that records the timeline of one launch.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class Recorder:
         self._steps: dict[Code, list[Step]] = {}
         self._warps: Any = slice(0, 0)
         self._lanes: Lanes | None = None
-        self._looked: dict[int, int] = {}  # by warp: its first poll of an mbarrier that did not succeed
+        self._looked: dict[int, int] = {}  # for each warp: the step of its first unsuccessful poll
         self._by: Instruction | None = None  # the instruction being executed
         self._current: Copy | None = None  # the copy taking effect
         self._boxes: dict[int, tuple[Any, int]] = {}
@@ -113,13 +113,13 @@ class Recorder:
         self._last_product: dict[int, int] = {}
         self._slot_free: dict[int, int] = {}
         self._pipes = TensorPipes()
-        self._barriers: dict[int, Recorded] = {}  # those that exist now
+        self._barriers: dict[int, Recorded] = {}  # the present mbarriers
         self.mbarriers: list[Recorded] = []
         self._copies: dict[object, Copy] = {}  # by statement, warp and step
         self.lives: list[Life] = []
 
     def begin(self, parts: Parts) -> None:
-        """Initialize the clocks before anything runs."""
+        """Initialize the clocks before the launch runs."""
         self.parts = parts
         warps = parts.geometry.lanes // WARP
         self._clock = np.zeros(warps, np.int64)
@@ -132,28 +132,28 @@ class Recorder:
         return ()
 
     def explained(self, *of_fault: object) -> tuple:
-        """Return no explanation."""
+        """Return an empty explanation, because the recorder explains no faults."""
         return ()
 
     def follows(self, before: object) -> None:
-        """Ignore a preceding launch: a traced launch runs alone."""
+        """Ignore the preceding launch, because a traced launch does not overlap with others."""
 
     @property
     def copies(self) -> Iterable[Copy]:
-        """The copies, as they took effect."""
+        """The copies in the order in which they took effect."""
         return self._copies.values()
 
     # ---- time ----
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return a function's instructions, each of which advances the clocks of its warps."""
+        """Return the steps of a function, each of which also advances the clocks of its warps."""
         if code not in self._steps:
             instructions = [*code.function.instructions, None]
             self._steps[code] = [self._counted(*each) for each in zip(code.steps, instructions, strict=True)]
         return self._steps[code]
 
     def _counted(self, step: Step, by: Instruction | None) -> Step:
-        """Return a step that advances clocks; a waiting instruction takes none, because the machine may repeat it."""
+        """Return a step that also advances clocks, except for a waiting instruction, which the machine may repeat."""
         took = 0 if by is not None and by.opcode[:2] in _WAITING else 1
 
         def run(group: Group[Any], lanes: Lanes) -> Outcome:
@@ -169,7 +169,7 @@ class Recorder:
         return int(self._clock[lane // WARP])
 
     def _wait(self, lanes: Lanes, until: int, awaits: str | int) -> None:
-        """Let warps continue at a step, if it is later than their own."""
+        """Record a wait of warps until a step; a clock that is already later does not change."""
         for warp in np.unique(as_array(lanes) // WARP).tolist():
             now = int(self._clock[warp])
             self._clock[warp] = end = max(now, until)
@@ -179,7 +179,7 @@ class Recorder:
     # ---- events ----
 
     def event(self, event: Event) -> None:
-        """Take an event of the machine."""
+        """Record an event of the machine."""
         match event:
             case Start():
                 self._start(event)
@@ -291,7 +291,7 @@ class Recorder:
     # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product | None:
-        """Begin an operation; record a copy at its first access to memory, and none of tensor memory."""
+        """Begin an operation; a copy is recorded at its first access to memory, and tensor memory is ignored."""
         if instruction.opcode[0] == "tcgen05":
             return None
         if instruction.opcode[0] == "wgmma":
@@ -306,7 +306,7 @@ class Recorder:
         return copy
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
-        """Take the operations of lanes one by one."""
+        """Return None, so that the operations of lanes begin one by one."""
 
     def _product(self, lane: int, instruction: Instruction) -> Product:
         warpgroup = lane // WARPGROUP
@@ -322,7 +322,7 @@ class Recorder:
         return product
 
     def access(self, access: Access) -> None:
-        """Record the size of a copy, and when it takes effect, from its accesses."""
+        """Record the size of a copy and the step of its effect from its accesses."""
         copy = access.actor
         if not isinstance(copy, Copy) or access.proxy == "tensormap":
             return
@@ -331,7 +331,7 @@ class Recorder:
             copy.position, copy.mbarrier = int(access.positions[0]), access.signal
             copy.size_bytes = access.size_bytes * len(access.positions)
             self._add(copy)
-        elif access.space == "shared" and access.kind == "write":  # to another CTA
+        elif access.space == "shared" and access.kind == "write":  # a copy to another CTA
             self._copies[_name_of(copy)].times += 1
 
     def _add(self, copy: Copy) -> None:
@@ -371,7 +371,7 @@ class Recorder:
     # ---- the end ----
 
     def end(self) -> int:
-        """Let the remaining threads wait without end; return the last step of all."""
+        """Record endless waits of the remaining threads, and return the last step of the timeline."""
         waiting = [*self.parts.waiting()]
         begins = self._clock.copy()
         for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
@@ -386,7 +386,7 @@ class Recorder:
 
 
 def _name_of(copy: Copy) -> object:
-    """Return a key that copies share if they are reported as one."""
+    """Return a key that is equal for copies that the timeline shows as one."""
     return id(copy.instruction), copy.warp, copy.begin
 
 

@@ -1,4 +1,4 @@
-"""A launch with its timeline."""
+"""The run of a launch that also records its timeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["traced"]
 
 
 def traced(kernel: Kernel, config: Any, block: Any, memory: Any, settings: Any, observer: Observer | None) -> Report:
-    """Run as :func:`simulate._machine.run.run`; return the report with a timeline."""
+    """Run a launch like :func:`simulate._machine.run.run`, and return the report with a timeline."""
     recorder = Recorder(kernel.parameters)
     both: Observer = recorder if observer is None else Both(observer, recorder)
     report = run(kernel, config, block, memory, settings, both)

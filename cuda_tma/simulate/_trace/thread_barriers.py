@@ -32,17 +32,17 @@ class ThreadBarriers:
     clock : numpy.ndarray, [warp]
         The time of each warp.
     wait : callable
-        Makes lanes wait until a time, for an event described as text.
+        A function that records a wait of lanes until a time, for an event that a text describes.
     """
 
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):
         self._clock, self._wait, self._cta_of_lane = clock, wait, geometry.cta_of_lane
         self._size = geometry.lanes_of_cta * geometry.cluster_ctas
-        self._arrivals: dict[object, int] = {}  # the last one at each barrier of a CTA or cluster
-        self._met: dict[int, int] = {}  # by cluster's slot: when all had arrived
+        self._arrivals: dict[object, int] = {}  # the last arrival at each barrier of a CTA or cluster
+        self._met: dict[int, int] = {}  # for each slot of a cluster: the time at which all threads had arrived
 
     def event(self, event: OfBarrier) -> None:
-        """Take an event at a barrier."""
+        """Record an event at a barrier."""
         match event:
             case WholeBarrier():
                 self._whole(event)

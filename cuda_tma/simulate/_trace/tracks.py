@@ -1,4 +1,4 @@
-"""From a recording to a :class:`Timeline`: warps with the same activity are merged, with names of the source."""
+"""The conversion of a recording to a :class:`Timeline` with names of the source; equal warps are one track."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def timeline_of(recorder: Recorder, kernel: Kernel) -> Timeline:
 
 
 class _Words:
-    """The names of barriers, memory and statements."""
+    """The names of barriers, memory and statements in a timeline."""
 
     def __init__(self, recorder: Recorder, kernel: Kernel):
         self._parts = recorder.parts
@@ -46,22 +46,22 @@ class _Words:
         self._rings = ring_places(made, self._pitch)
 
     def mbarrier(self, position: int) -> str:
-        """Return ``full[2]`` for a Pipeline; otherwise the variable."""
+        """Return the name of an mbarrier: for a Pipeline, a text such as ``full[2]``, otherwise the variable."""
         if (ring := self._rings.get(position)) is not None:
             return f"{ring.side}[{ring.stage}]"
         return self.shared(position)
 
     def shared(self, position: int) -> str:
-        """Return the name of a byte of `Memory.shared`."""
+        """Return the name of a position in `Memory.shared`."""
         return self._parts.program.shared_name(position % self._pitch).replace("`", "")
 
     def where(self, instruction: Instruction | None) -> str:
-        """Return ``gemm.cu:61``."""
+        """Return the place of an instruction, such as ``gemm.cu:61``."""
         place = own_place(instruction)
         return f"{PurePath(place.file).name}:{place.line}" if place else ""
 
     def statement(self, instruction: Instruction | None) -> str:
-        """Return the place, and the line of the source if it is the kernel's own."""
+        """Return the place of an instruction, with the text of the line if it is in the source of the kernel."""
         place = own_place(instruction)
         if place is None:
             return ""
@@ -73,7 +73,7 @@ class _Words:
 
 
 def _warps(recorder: Recorder, words: _Words, end: int) -> Iterator[Track]:
-    """Yield tracks of warps: those of a CTA with the same waits are one, and warpgroups with wgmma are one each."""
+    """Yield the tracks of warps: one for all warps of a CTA with equal waits, and one for each warpgroup with wgmma."""
     alike: dict[object, list[Life]] = defaultdict(list)
     for life in recorder.lives:
         group = life.number // 4 if "wgmma" in life.does else None
@@ -94,7 +94,7 @@ def _track_of(lives: list[Life], words: _Words, end: int) -> Track:
 
 
 def _numbered(numbers: list[int]) -> str:
-    """Return ``warps 0-3, 8``."""
+    """Return a text for numbers of warps, such as ``warps 0-3, 8``."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
@@ -124,7 +124,7 @@ def _product(product: Product | TensorOperation, words: _Words) -> Span:
 
 
 def _copies(recorder: Recorder, words: _Words) -> Iterator[Track]:
-    """Yield tracks of copies to shared memory, and of copies from it."""
+    """Yield the tracks of copies to shared memory and of copies from shared memory."""
     by_way: dict[tuple[_Block, str], list[Span]] = defaultdict(list)
     for copy in sorted(recorder.copies, key=lambda copy: copy.kind in ("store", "reduce")):
         name = {"load": "TMA loads", "copy": "copies"}.get(copy.kind, "TMA stores")
@@ -168,7 +168,7 @@ def _phases(barrier: Recorded, words: _Words, end: int) -> Iterator[Span]:
     name = words.mbarrier(barrier.position)
     for number, phase in enumerate(barrier.phases):
         if phase.end is None and not phase.changes:
-            continue  # nothing has arrived in it
+            continue  # a phase without arrivals
         came = sum(size for _, _, size in phase.changes if size > 0)
         arrived = sum(arrivals for _, arrivals, _ in phase.changes)
         counts = f"{arrived} of {barrier.count} arrivals" + (f", {came:,} bytes" if came else "")
