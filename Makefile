@@ -9,7 +9,8 @@
 # `test` runs the tests of the package, in less than six minutes on two cores. `test-beside` runs the tests of
 # benchmarks/, docs/, evaluation/ and examples/. `test-environments` runs the tests that build wheels, which need the
 # package index. Some tests need torch: `make test` names them, and `make torch` installs a build without CUDA (200 MB;
-# a build with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright.
+# a build with CUDA has several GB), as .ci/run does. `check` also runs the tests of types, which need mypy and pyright,
+# and each fuzzer for six seconds.
 # WORKERS processes share the tests. Without pytest-xdist, leave it empty.
 
 PYTHON ?= python3
@@ -82,6 +83,7 @@ check: $(checked)
 	$(python) -m mypy.stubtest $(compiled) --mypy-config-file pyproject.toml \
 	    --allowlist tools/stubtest_allowed.txt --ignore-unused-allowlist
 	$(python) -m pytest tests/test_types.py
+	$(python) evaluation/fuzzing/smoke.py
 
 bench: $(tested)
 	$(python) -m benchmarks $(ARGS)

@@ -238,6 +238,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"--- {arguments.seed}:{found.index} ({found.family})\n{found.fault.rstrip()}", flush=True)
         if number % 1000 == 0:
             print(f"{number} inputs, {faults} faults, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+        if time.monotonic() - begun > arguments.seconds:
+            break
     for name, count in sorted(counts.items()):
         print(f"{count:7} {name}")
     print(f"{sum(counts.values())} inputs, {faults} faults; the slowest, {slowest.index}, {slowest.seconds} s")
@@ -259,6 +261,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no input after this time")
     parser.add_argument("--first", type=int, default=0, help="number of the first input")
     parser.add_argument("--separate", type=int, default=0, metavar="N", help="inputs that are commands of their own")
     parser.add_argument("--only", metavar="SEED:NUMBER")

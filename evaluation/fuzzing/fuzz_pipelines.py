@@ -135,8 +135,8 @@ def main() -> None:
     start, whole = time.monotonic(), Tally()
     each = -(-arguments.count // _PARTS)
     with ProcessPoolExecutor(arguments.workers) as pool:
-        numbers = [arguments.seed * _PARTS + number for number in range(_PARTS)]
-        for tally in pool.map(part, [each] * _PARTS, numbers, [arguments.fault_every] * _PARTS):
+        numbers = [arguments.seed * _PARTS + number for number in range(min(_PARTS, arguments.count))]
+        for tally in pool.map(part, [each] * len(numbers), numbers, [arguments.fault_every] * len(numbers)):
             whole.add(tally)
             for text in [
                 *(f"accused: {text}" for text in tally.accused),

@@ -99,8 +99,8 @@ def main() -> int:
     outcomes: Counter[str] = Counter()
     faults = 0
     with ProcessPoolExecutor(arguments.workers) as pool:
-        for begun in range(first, first + arguments.count, 1000):
-            numbers = range(begun, min(begun + 1000, first + arguments.count))
+        for begun in range(first, first + arguments.count, 200):
+            numbers = range(begun, min(begun + 200, first + arguments.count))
             for each in pool.map(partial(compared, schedules=arguments.schedules), numbers, chunksize=20):
                 outcomes[each.outcome] += 1
                 faults += bool(each.faults)
