@@ -122,8 +122,8 @@ def _with_watchdog(defines: Mapping[str, object] | None, watchdog_ms: object) ->
         raise ValueError(f"watchdog_ms={watchdog_ms!r}; pass milliseconds, 1 to {_LONGEST_MS}")
     if defines and _DEADLINE in defines:
         raise ValueError(
-            f"watchdog_ms={watchdog_ms} and defines[{_DEADLINE!r}]={defines[_DEADLINE]!r} are one macro; pass only "
-            "watchdog_ms"
+            f"watchdog_ms={watchdog_ms} and defines[{_DEADLINE!r}]={defines[_DEADLINE]!r} set the same macro; pass "
+            "only watchdog_ms"
         )
     return {**(defines or {}), _DEADLINE: milliseconds}
 

@@ -43,8 +43,8 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
     found = _of_text(value) if isinstance(value, str) else _of_pair(value)
     if found is None or not (1 <= found[0] <= NEWEST_MAJOR and 0 <= found[1] <= 9):
         raise TensorMapError(
-            f"compute_capability is {shown(value)}; pass (major, minor), as in (9, 0), or one of its spellings: "
-            f'"9.0", "90" or "sm_90a". Major numbers up to {NEWEST_MAJOR} are known'
+            f'compute_capability is {shown(value)}; pass (major, minor), such as (9, 0), or a str, such as "9.0", "90" '
+            f'or "sm_90a", with a major number of at most {NEWEST_MAJOR}'
         )
     return found
 

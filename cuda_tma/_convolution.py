@@ -168,7 +168,7 @@ class Convolution:
         """
         image = _integer("index", index)
         if image < 0:
-            raise TensorMapError(f"index={index} is negative; output pixels are counted from 0")
+            raise TensorMapError(f"index={index} is negative; pass 0 or more, because output pixels are counted from 0")
         pixel = []
         for extent in reversed(self.output_extents(extents)):
             image, position = divmod(image, extent)
@@ -233,10 +233,13 @@ def _spatial_dims(**arguments: Any) -> int:
     lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and _is_sequence(v)}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
-        raise TypeError(f"{given} have different lengths; pass one value for each spatial dimension, or one for all")
+        raise TypeError(
+            f"{given} have different lengths; pass one value for each spatial dimension, or a single value for all "
+            "dimensions"
+        )
     dims = next(iter(lengths.values()), 2)
     if not 1 <= dims <= 3:
-        raise TypeError(f"{next(iter(lengths))} has {dims} values; a convolution has 1 to 3 spatial dimensions")
+        raise TypeError(f"{next(iter(lengths))} has length {dims}; a convolution has 1 to 3 spatial dimensions")
     return dims
 
 
@@ -247,7 +250,7 @@ def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[
     except TypeError:
         raise TypeError(f"{name}={value!r} is neither an integer nor a sequence of integers") from None
     if len(values) != count:
-        raise TypeError(f"{name}={value!r} has {len(values)} values; it needs {count}")
+        raise TypeError(f"{name}={value!r} has length {len(values)}; it needs length {count}")
     if min(values) < least:
         raise TensorMapError(f"{name}={value!r} has a value below {least}; pass {least} or more")
     return values
@@ -257,11 +260,12 @@ def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int],
     """Return (before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
     if isinstance(value, str):
         if value not in ("valid", "same"):
-            raise TensorMapError(
-                f'padding={value!r} is neither of the two words; pass "valid", "same" or numbers of pixels'
-            )
+            raise TensorMapError(f'padding={value!r} is an unknown padding; pass "valid", "same" or numbers of pixels')
         if value == "same" and any(step != 1 for step in conv.stride):
-            raise TensorMapError(f'padding="same" needs a stride of 1, not {conv.stride}; pass the pixels')
+            raise TensorMapError(
+                f'padding="same" needs a stride of 1, but the stride is {conv.stride}; pass the padding as numbers of '
+                "pixels"
+            )
         return tuple((reach // 2, reach - reach // 2) if value == "same" else (0, 0) for reach in conv.reach)
     if _is_sequence(value) and any(map(_is_sequence, value)):
         before, after = zip(*(_each("padding", pair, 2, least=0) for pair in value), strict=True)

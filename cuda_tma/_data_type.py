@@ -237,18 +237,17 @@ def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
     """
     if dtype_name == "float4_e2m1fn_x2":
         raise TensorMapError(
-            f"a float4_e2m1fn_x2 tensor can be moved in three ways; pass {argument}= to choose one: "
-            '"UINT8" (each byte, two elements, as it is; box_dim and coordinates count bytes), '
-            '"16U4_ALIGN8B" (16 elements in 8 bytes of shared memory, no gaps; box_dim and coordinates count 4-bit '
-            "elements), "
-            '"16U4_ALIGN16B" (16 elements in 8 bytes, then a gap of 8 bytes, as the tensor cores of compute capability '
-            "10 read them alongside fp8; box_dim and coordinates count 4-bit elements)"
+            f'a float4_e2m1fn_x2 tensor can be moved in three ways; pass {argument}= to choose one: "UINT8" (each byte '
+            'with its two elements unchanged; box_dim and coordinates count bytes), "16U4_ALIGN8B" (16 elements in 8 '
+            'bytes of shared memory, no gaps; box_dim and coordinates count 4-bit elements), "16U4_ALIGN16B" (16 '
+            "elements in 8 bytes, then a gap of 8 bytes, for tensor cores of compute capability 10 that also read fp8; "
+            "box_dim and coordinates count 4-bit elements)"
         )
     if dtype_name not in _DTYPES:
         raise TensorMapError(
-            f"the elements are {dtype_name}, from which no tensor-map data type follows. TMA moves elements of 1, 2, 4 "
-            f"or 8 bytes: pass {argument}= to choose a type, or view the tensor as another dtype (complex128 as "
-            "float64 with twice the columns)"
+            f"the elements are {dtype_name}, which has no tensor-map data type. TMA moves elements of 1, 2, 4 or 8 "
+            f"bytes: pass {argument}= to choose a type, or view the tensor as another dtype (complex128 as float64 "
+            "with twice the columns)"
         )
     return _DTYPES[dtype_name][1]
 
@@ -272,7 +271,9 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
         choices = ", ".join([*DLPACK_DTYPES, *others])
         raise TensorMapError(f"{argument}={dtype_like!r} is {kind}; choose one of {choices}")
     if not dtype.isnative:
-        raise TensorMapError(f"{argument}={dtype_like!r} is not in native byte order; TMA moves native elements")
+        raise TensorMapError(
+            f"{argument}={dtype_like!r} is not in native byte order, which TMA needs; pass a dtype in native byte order"
+        )
     return dtype.name
 
 

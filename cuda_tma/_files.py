@@ -41,7 +41,7 @@ def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     """
     data = first_bytes(path, most_bytes + 1)
     if len(data) > most_bytes:
-        raise ValueError(f"{os.fspath(path)} has more than {most_bytes} bytes: it is not a file of this kind")
+        raise ValueError(f"{os.fspath(path)} has more than {most_bytes} bytes, the limit of a file of this kind")
     return data
 
 

@@ -84,9 +84,9 @@ def integers(
         return default
     if len(found) != count:
         given = f"={shown(found)}" if isinstance(values, tuple | list) else f", {shown(values)},"
-        raise TensorMapError(f"{name}{given} has {len(found)} values; it needs {count}: {meaning}")
+        raise TensorMapError(f"{name}{given} has length {len(found)}; it needs length {count}: {meaning}")
     if found and not (min(found) >= -(2**31) and max(found) < 2**31):
-        raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; an instruction takes 32 bits")
+        raise TensorMapError(f"{name}={shown(found)} has a value of more than 32 bits; pass values that fit in 32 bits")
     return found
 
 

@@ -36,13 +36,13 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
     if options is None:
         if box_dim is None:
             raise TypeError(
-                "a tensor map needs box_dim=(...), the tile's extents in tensor order, or options=; im2col maps are "
-                "made with options=TensorMapIm2colOptions(...)"
+                "neither box_dim= nor options= was passed; pass box_dim=(...), the tile's extents in tensor order, or "
+                "for an im2col map options=TensorMapIm2colOptions(...)"
             )
         return TensorMapOptions(box_dim, **given)
     extra = ", ".join(name for name, value in {"box_dim": box_dim, **given}.items() if not _is_default(name, value))
     if extra:
-        raise TypeError(f"options= and {extra} were both passed; put {extra} into the options")
+        raise TypeError(f"options= and {extra} were both passed; pass {extra} only in the options")
     if isinstance(options, get_args(Options)):
         return options
     if isinstance(options, Mapping):
@@ -50,7 +50,7 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
         unknown = [name for name in options if name not in NAMES[chosen]]
         if unknown:
             names = ", ".join(NAMES[chosen])
-            raise TypeError(f"options has no {', '.join(map(repr, unknown))}; its names are {names}")
+            raise TypeError(f"options contains unknown names, {', '.join(map(repr, unknown))}; use only {names}")
         return _make(chosen, options.get)
     kind = _kind(lambda name: hasattr(options, name))
     if kind is None:

@@ -107,7 +107,7 @@ class MapType:
     def __post_init__(self) -> None:
         """Convert values to ints and members of enums; refuse values that no kernel type can have."""
         if self.mode not in _CPP_NAMES:
-            raise TensorMapError(f'mode is {shown(self.mode)}; it is "tiled" or "im2col"')
+            raise TensorMapError(f'mode is {shown(self.mode)}; pass "tiled" or "im2col"')
         tile_dim = integers("tile_dim", self.tile_dim, len(self.tile_dim), "in tensor order")
         rank = integer("rank", self.rank) or (len(tile_dim) if self.mode == "tiled" else 0)
         if self.mode == "tiled":
@@ -159,7 +159,7 @@ class MapType:
         """
         if self.mode == "im2col":
             raise TensorMapError(
-                f"{self} does not contain the corners of the box of pixels; make the map with "
+                f"{self} does not contain the corners of the box of pixels; create the map with "
                 "TensorMapIm2colOptions(lower_corner, upper_corner, **map_type.keywords)"
             )
         return TensorMapOptions(**self.keywords)

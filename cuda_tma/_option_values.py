@@ -24,7 +24,9 @@ def _int_tuple(values: Iterable[int], name: str) -> tuple[int, ...]:
     try:
         return tuple(operator.index(value) for value in values)
     except TypeError:
-        raise TypeError(f"{name}={values!r} is not a sequence of integers, one for each dimension") from None
+        raise TypeError(
+            f"{name}={values!r} is not a sequence of integers; pass one integer for each dimension"
+        ) from None
 
 
 def _int(value: int, name: str) -> int:

@@ -136,11 +136,14 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         (1, 2, 1)
         """
         if "oob_fill" in options:
-            raise TypeError("oob_fill: a convolution's padding is zeros; leave oob_fill out")
+            raise TypeError("oob_fill was passed for a convolution, whose padding is always zeros; leave oob_fill out")
         pattern: Any = TensorMapSwizzle.parse(swizzle, "swizzle")
         if channels_per_pixel is None:
             if data_type is None:
-                raise TypeError("a convolution's options need channels_per_pixel, or data_type, from which it follows")
+                raise TypeError(
+                    "neither channels_per_pixel nor data_type was passed for a convolution; pass channels_per_pixel, "
+                    "or data_type to choose it automatically"
+                )
             channels_per_pixel = _elements_of_span(parse_data_type(data_type), pattern)
         return cls(
             geometry.pixel_box_lower_corner,

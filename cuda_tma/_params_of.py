@@ -81,7 +81,10 @@ class TensorSpec:
             _require_int64(f"shape={shown(shape)}, C-contiguous,", contiguous_strides(shape))
         strides = None if self.strides is None else _integers("strides", self.strides)
         if strides is not None and len(strides) != len(shape):
-            raise TensorMapError(f"strides={strides} has {len(strides)} values, and shape={shape} has {len(shape)}")
+            raise TensorMapError(
+                f"strides={strides} has length {len(strides)}, but shape={shape} has length {len(shape)}; pass one "
+                "stride for each dimension"
+            )
         address = integer("address", self.address)
         if not 0 <= address < 2**64:
             raise TensorMapError(f"address={shown(address)} is not a 64-bit address; pass 0 to 2^64 - 1")
@@ -178,7 +181,9 @@ def _integers(name: str, values: Any) -> tuple[int, ...]:
     try:
         found = tuple(map(operator.index, values))
     except TypeError:
-        raise TensorMapError(f"{name}={shown(values)} is not a sequence of integers, one for each dimension") from None
+        raise TensorMapError(
+            f"{name}={shown(values)} is not a sequence of integers; pass one integer for each dimension"
+        ) from None
     _require_int64(f"{name}={shown(found)}", found)
     return found
 
@@ -187,4 +192,4 @@ def _require_int64(given: str, values: Sequence[int]) -> None:
     """Require the range of DLPack's extents and strides."""
     beyond = [value for value in values if not -(2**63) <= value < 2**63]
     if beyond:
-        raise TensorMapError(f"{given} needs {shown(beyond[0])}, which does not fit 64 bits; no memory is so large")
+        raise TensorMapError(f"{given} gives {shown(beyond[0])}, which does not fit in 64 bits; pass smaller values")

@@ -126,7 +126,7 @@ def _extents(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
     except TypeError:
         raise TensorMapError(f"shape is {shown(shape)}; pass 1 to 5 integers, one for each dimension") from None
     if not 1 <= len(extents) <= 5 or min(extents) < 1:
-        raise TensorMapError(f"shape={shown(extents)} is not a tile: pass 1 to 5 extents, all of them 1 or more")
+        raise TensorMapError(f"shape={shown(extents)} is not a tile; pass 1 to 5 extents, each of them 1 or more")
     return extents
 
 
@@ -218,7 +218,7 @@ def _why_swizzle(best: _Plan, plans: Sequence[_Plan], access: str) -> str:
     found = "are free of bank conflicts" if best.ways == 1 else f"conflict {best.ways} ways, the fewest possible"
     count = math.prod(best.loads)
     loads = f"{count} load{'s' * (count > 1)}"
-    return f"swizzle={best.swizzle.short_name!r}: {access} reads {found} (ways: {ways}), in {loads}"
+    return f"swizzle={best.swizzle.short_name!r}: {access} reads with {found} (ways: {ways}), in {loads}"
 
 
 def _why_box(best: _Plan, shape: Sequence[int]) -> Iterator[str]:
@@ -232,9 +232,9 @@ def _why_box(best: _Plan, shape: Sequence[int]) -> Iterator[str]:
 
 def _limit(best: _Plan, dimension: int, extent: int) -> str:
     if dimension == len(best.loads) - 1 and best.swizzle:
-        return f"a row is at most the span of the swizzle, {pattern(best.swizzle).span_bytes} bytes"
+        return f"a row has at most the span of the swizzle, {pattern(best.swizzle).span_bytes} bytes"
     if best.loads[dimension] == -(-extent // _LARGEST_BOX_DIM):
-        return f"a box is at most {_LARGEST_BOX_DIM} long"
+        return f"each dimension of a box has at most {_LARGEST_BOX_DIM} elements"
     return "a longer box does not fit into shared memory"
 
 

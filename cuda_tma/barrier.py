@@ -133,14 +133,14 @@ def _as_bits(word: Any) -> int:
     if isinstance(word, bytes | bytearray | memoryview) or getattr(word, "dtype", None) == "uint8":
         raw = bytes(word)
         if len(raw) != _BITS // 8:
-            raise ValueError(f"an mbarrier is 8 bytes, not {len(raw)}")
+            raise ValueError(f"word has {len(raw)} bytes, but an mbarrier has 8; pass 8 bytes")
         return int.from_bytes(raw, "little")
     try:
         bits = operator.index(word)
     except TypeError:
         raise TypeError(f"word={shown(word)} must be the mbarrier's 64 bits: an integer, or 8 bytes") from None
     if not 0 <= bits < 1 << _BITS:
-        raise ValueError(f"word={shown(bits)} has no place in 64 bits; pass it as an unsigned integer: word % 2**64")
+        raise ValueError(f"word={shown(bits)} is not an unsigned integer of 64 bits; pass word % 2**64")
     return bits
 
 
@@ -167,6 +167,6 @@ def encode_barrier(barrier: Barrier) -> int:
     '0xfffff000001ffffc'
     """
     if not isinstance(barrier, Barrier):
-        raise TypeError(f"barrier={shown(barrier)} must be a Barrier; decode_barrier returns one for a word")
+        raise TypeError(f"barrier={shown(barrier)} is not a Barrier; pass the result of decode_barrier(word)")
     counts = zip(BARRIER_FIELDS, astuple(barrier), strict=False)
     return sum(field.bits_of(value) for field, value in counts) | barrier.unexplained & _UNEXPLAINED

@@ -84,7 +84,7 @@ def add_kernel_node(
     """
     if not isinstance(prepared, PreparedLaunch):
         raise TypeError(
-            f"prepared is a {type(prepared).__name__}; pass cuda_tma.prepare(kernel, config, *args), which checks them"
+            f"prepared is a {type(prepared).__name__}; pass the result of cuda_tma.prepare(kernel, config, *args)"
         )
     graph = _definition_handle(definition)
     if graph is None:

@@ -100,7 +100,7 @@ class KernelParameters:
             if parameter.name == key != "":
                 return parameter
         names = ", ".join(parameter.name or "?" for parameter in self.parameters)
-        raise KeyError(f"kernel {self.kernel} has no parameter {key!r}; its parameters are {names or 'none'}")
+        raise KeyError(f"kernel {self.kernel} has no parameter {key!r}; use one of {names or 'none'}")
 
 
 def parameters_of(kernel: Kernel) -> KernelParameters:

@@ -200,7 +200,7 @@ def _pairs(name: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
             return pairs
     except (TypeError, ValueError):  # ValueError: not a pair
         pass
-    raise TensorMapError(f"{name} is {shown(values)}; pass pairs of a word, 0 to 31, and a mask of its 32 bits")
+    raise TensorMapError(f"{name} is {shown(values)}; pass pairs of a word's index, 0 to 31, and a mask of its 32 bits")
 
 
 _PLAIN: dict[Any, Callable[[str, Any], Any]] = {_INTEGER: integer, _INTEGERS: _integers, _PAIRS: _pairs}

@@ -76,7 +76,9 @@ def assert_tile_equal(
     found = _bytes_of(actual)
     size = expected.smem.size
     if found.size < size:
-        raise AssertionError(f"actual has {found.size} bytes; the box takes {size} bytes of shared memory")
+        raise AssertionError(
+            f"actual has {found.size} bytes, but the box takes {size} bytes of shared memory; pass all of them"
+        )
     different = np.flatnonzero((found[:size] != expected.smem) & expected.written)
     if different.size == 0:
         return
@@ -100,13 +102,16 @@ def _check_map(params: Params, expected: Tile) -> None:
     if made is None:
         return
     if type(made) is not type(params):
-        raise TensorMapError(f"expected has {type(made).__name__}, and params is {type(params).__name__}")
+        raise TensorMapError(
+            f"expected has params of type {type(made).__name__}, but params is {type(params).__name__}; pass the "
+            "parameters of the load"
+        )
     for field in fields(params):
         given, other = getattr(params, field.name), getattr(made, field.name)
         if field.name not in _NOT_READ and given != other:
             raise TensorMapError(
-                f"expected comes from another map than params: its {field.name} is {shown(other)}, and that of params "
-                f"{shown(given)} (driver order). Pass the parameters of the load that made it"
+                f"expected belongs to another map than params: its {field.name} is {shown(other)}, but that of params "
+                f"is {shown(given)} (driver order). Pass the parameters of the load that returned expected"
             )
 
 
@@ -156,7 +161,7 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise TensorMapError(f"array is {shown(array)}; pass a numpy.ndarray")
     if not array.flags.c_contiguous:
-        raise TensorMapError("array is not contiguous in memory; pass the array of which it is a view")
+        raise TensorMapError("array is not contiguous in memory; pass the contiguous array from which it is a view")
     return array.reshape(-1).view(np.uint8)
 
 

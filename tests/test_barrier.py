@@ -65,13 +65,13 @@ def test_bytes_of_an_array_are_a_word():
     assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
     with pytest.raises(ValueError, match="8 bytes, not 4"):
         decode_barrier(np.zeros(4, np.uint8))
-    with pytest.raises(ValueError, match=r"unsigned integer: word % 2\*\*64"):
+    with pytest.raises(ValueError, match=r"word % 2\*\*64"):
         decode_barrier(np.int64(-1))
 
 
 @pytest.mark.parametrize("barrier", [5, None, (0, 1, 1, 0)])
 def test_invalid_barrier(barrier):
-    with pytest.raises(TypeError, match=r"^barrier=.* must be a Barrier; decode_barrier returns one for a word$"):
+    with pytest.raises(TypeError, match=r"^barrier=.* is not a Barrier; pass the result of decode_barrier\(word\)$"):
         encode_barrier(barrier)
 
 

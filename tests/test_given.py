@@ -44,7 +44,7 @@ def test_no_values_are_the_default_if_there_is_one():
     for none in (None, (), [], np.zeros(0, int)):
         assert given.integers("offsets", none, 2, "W, H", default=(0, 0)) == (0, 0)
     refuses("offsets is None; pass 2 integers: W, H", given.integers, "offsets", None, 2, "W, H")
-    refuses(r"offsets=\(\) has 0 values; it needs 2: W, H", given.integers, "offsets", (), 2, "W, H")
+    refuses(r"offsets=\(\) has length 0; it needs length 2: W, H", given.integers, "offsets", (), 2, "W, H")
 
 
 @pytest.mark.parametrize("known", [(9, 0), tuple(map(np.int64, (9, 0))), [9, 0], "9.0", "sm_90a", (True * 9, 0)])
@@ -73,7 +73,7 @@ NO_CAPABILITY = [
 
 @pytest.mark.parametrize("value", NO_CAPABILITY, ids=range(len(NO_CAPABILITY)))
 def test_invalid_compute_capability(value):
-    message = r"compute_capability is .*; pass \(major, minor\), as in \(9, 0\), or one of its spellings: "
+    message = r"compute_capability is .*; pass \(major, minor\), such as \(9, 0\), or a str, such as "
     refuses(message, cuda_tma.check, LEGAL, value)
 
 
@@ -138,7 +138,7 @@ NO_MAP = [
 
 @pytest.mark.parametrize(("raw", "words"), NO_MAP)
 def test_invalid_tensor_map(raw, words):
-    refuses(f"a is {words}.*; a tensor map is 128 bytes: ", lambda: cuda_tma.diff(raw, LEGAL))
-    refuses(f"b is {words}.*; a tensor map is 128 bytes: ", lambda: cuda_tma.diff(LEGAL, raw))
+    refuses(f"a is {words}.*; pass the 128 bytes of a tensor map, ", lambda: cuda_tma.diff(raw, LEGAL))
+    refuses(f"b is {words}.*; pass the 128 bytes of a tensor map, ", lambda: cuda_tma.diff(LEGAL, raw))
     given = len(raw) if isinstance(raw, bytes) else words
-    refuses(f"a tensor map is 128 bytes, not {given}.*; pass the whole CUtensorMap", cuda_tma.decode, raw)
+    refuses(f"a tensor map has 128 bytes, but {given}.*; pass all bytes of the CUtensorMap", cuda_tma.decode, raw)

@@ -93,7 +93,7 @@ def test_the_spelling_of_cpp():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"mode": "wide"}, 'mode is \'wide\'; it is "tiled" or "im2col"'),
+        ({"mode": "wide"}, 'mode is \'wide\'; pass "tiled" or "im2col"'),
         ({"tile_dim": ()}, r"tile_dim is \(\) and rank is 0; tiled needs an extent for each of 1 to 5 dimensions"),
         ({"tile_dim": (1,) * 6}, "rank is 6; tiled needs"),
         ({"tile_dim": (4, 0)}, r"tile_dim is \(4, 0\) and rank is 2"),

@@ -90,7 +90,7 @@ def test_a_torch_dtype_is_read_by_its_name():
 def test_data_type_mistakes_are_named():
     with pytest.raises(ValueError, match="data_type='float7' is neither a dtype nor"):
         TensorMapOptions((8,), data_type="float7")
-    with pytest.raises(ValueError, match="the elements are complex128, from which no tensor-map data type follows"):
+    with pytest.raises(ValueError, match="the elements are complex128, which has no tensor-map data type"):
         TensorMapOptions((8,), data_type=np.complex128)
 
 
@@ -146,7 +146,7 @@ def test_a_default_next_to_options_has_no_effect(value):
     ],
 )  # fmt: skip
 def test_anything_else_next_to_options_is_refused(name, value):
-    with pytest.raises(TypeError, match=f"options= and {name} were both passed; put {name} into the options"):
+    with pytest.raises(TypeError, match=f"options= and {name} were both passed; pass {name} only in the options"):
         options_by_keywords(TensorMapOptions((8, 16)), keywords(**{name: value}))
 
 

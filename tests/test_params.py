@@ -184,7 +184,7 @@ def replaced(params, name, value):
         ("box_dim", ("32", 16, 2), r"box_dim is \('32', 16, 2\); pass a tuple of integers"),
         ("global_address", None, "global_address is None; pass an integer"),
         ("swizzle", "128B", "swizzle is '128B'; pass an integer"),
-        ("unexplained", 5, "unexplained is 5; pass pairs of a word, 0 to 31, and a mask of its 32 bits"),
+        ("unexplained", 5, "unexplained is 5; pass pairs of a word's index, 0 to 31, and a mask of its 32 bits"),
         ("unexplained", (5,), r"unexplained is \(5,\); pass pairs"),
         ("unexplained", ((5, 6, 7),), r"unexplained is \(\(5, 6, 7\),\); pass pairs"),
         ("unexplained", ((5, 0.5),), r"unexplained is \(\(5, 0.5\),\); pass pairs"),
@@ -261,7 +261,7 @@ def test_unreadably_long_numbers(digits):
         if name != "unexplained":
             huge = (*value[:-1], 10**digits) if isinstance(value, tuple) else 10**digits
             refuses(f"{name} is .*; pass numbers of at most 128 bits$", check, replaced(LEGAL, name, huge))
-    with pytest.raises(TensorMapError, match="^data_type=.* has no code in a tensor map"):
+    with pytest.raises(TensorMapError, match="^data_type=.* cannot be encoded in a tensor map"):
         encode(replaced(LEGAL, "data_type", 10**digits))
 
 

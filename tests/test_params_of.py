@@ -149,10 +149,10 @@ def test_a_spec_is_a_value():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((8, "float32"), "shape=8 is not a sequence of integers, one for each dimension"),
+        ((8, "float32"), "shape=8 is not a sequence of integers; pass one integer for each dimension"),
         (((8, 8.5), "float32"), r"shape=\(8, 8.5\) is not a sequence of integers"),
         (((8, float("nan")), "float32"), r"shape=\(8, nan\) is not a sequence"),
-        (((8, 8), "float32", (8,)), r"strides=\(8,\) has 1 values, and shape=\(8, 8\) has 2"),
+        (((8, 8), "float32", (8,)), r"strides=\(8,\) has length 1, but shape=\(8, 8\) has length 2"),
         (((8, 8), "float32", "ab"), "strides='ab' is not a sequence"),
         (((8, 1 << 63), "float32"), r"shape=\(8, 9223372036854775808\) needs 9223372036854775808, which does not fit"),
         (((2, 1 << 40, 1 << 40), "float32"), r"C-contiguous, needs 1208925819614629174706176, which does not fit 64"),
@@ -170,7 +170,7 @@ def test_a_spec_is_a_value():
         (((8,), "f4,("), r"dtype='f4,\(' is not a dtype"),
         (((8,), "float4_e2m1fn"), "unsupported dtype 'float4_e2m1fn'; choose one of int8, int16"),
         (((8,), "torch.qint8"), "unsupported dtype 'qint8'"),
-        (((8,), ">f4"), "dtype='>f4' is not in native byte order; TMA moves native elements"),
+        (((8,), ">f4"), "dtype='>f4' is not in native byte order, which TMA needs; pass a dtype in native byte order"),
     ],
 )
 def test_a_spec_names_its_fault(arguments, message):

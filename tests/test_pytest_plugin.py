@@ -120,7 +120,7 @@ def test_suppressions(suite, tmp_path):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (["--cuda-tma-schedules", "0"], "schedules=0; give 1 to 1000"),
+        (["--cuda-tma-schedules", "0"], "schedules=0; pass 1 to 1000"),
         (["--cuda-tma-schedules", "x"], "invalid literal"),
         (["--cuda-tma-compute-capability", "8.0"], "TMA needs"),
         (["--cuda-tma-suppressions", "absent"], "absent cannot be read"),

@@ -128,7 +128,7 @@ def test_packed_types_on_devices_that_have_them(data_type, width):
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (((), "float32"), {}, r"shape=\(\) is not a tile: pass 1 to 5 extents"),
+        (((), "float32"), {}, r"shape=\(\) is not a tile; pass 1 to 5 extents"),
         (((8, 0), "float32"), {}, r"shape=\(8, 0\) is not a tile"),
         (((8, 8), "16U4_ALIGN16B"), {}, r"no box of dtype 16U4_ALIGN16B for shape=\(8, 8\) .* capability 9\.0 "),
         (((8, 8), "float32"), {"smem_limit_bytes": 8}, "within smem_limit_bytes=8; choose .* a smaller tile"),

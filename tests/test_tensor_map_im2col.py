@@ -57,9 +57,9 @@ def _strides_of(params):
 @pytest.mark.parametrize(
     ("shape", "changes", "message"),
     [
-        ((8, 8, 64), {}, r"pixel_box_lower_corner=\(-1, -1\) has 2 values for a tensor of rank 3 .* \(H, W\) for NHWC"),
-        ((2, 8, 8, 64), {"pixel_box_upper_corner": (1,)}, r"has 2 values and .*_upper_corner=\(1,\) has 1; give"),
-        ((2, 8, 8, 64), {"element_strides": (1, 1, 1)}, r"element_strides=\(1, 1, 1\) has 3 values and pixel"),
+        ((8, 8, 64), {}, r"pixel_box_lower_corner=\(-1, -1\) has length 2 for a tensor of rank 3 .* \(H, W\) for NHWC"),
+        ((2, 8, 8, 64), {"pixel_box_upper_corner": (1,)}, r"has length 2, but .*_upper_corner=\(1,\) has length 1; give"),
+        ((2, 8, 8, 64), {"element_strides": (1, 1, 1)}, r"element_strides=\(1, 1, 1\) has length 3, but pixel"),
         ((2, 8, 8, 64), {"element_strides": (1, 1, 1, 2)}, "steps of 2 elements along the innermost dimension"),
         ((2, 8, 8, 64), {"pixel_box_upper_corner": (1, 2**31)}, r"_corner\[1\]=2147483648 does not fit .* signed 32"),
         ((2, 8, 8, 64), {"channels_per_pixel": -8}, "channels_per_pixel=-8 does not fit .*; use 1 to 256"),
@@ -148,7 +148,7 @@ def test_im2col_wide(driver, device_tensor):
     assert cuda_tma.create_tensor_map(device_tensor((2, 8, 64)), WIDE).params.rank == 3
     strided = dataclasses.replace(WIDE, element_strides=(1, 1, 2, 1))
     assert cuda_tma.create_tensor_map(tensor, strided).params.element_strides == (1, 2, 1, 1)
-    with pytest.raises(TensorMapError, match=r"element_strides=\(1, 1, 2, 1\) has 4 values for a tensor of rank 3"):
+    with pytest.raises(TensorMapError, match=r"element_strides=\(1, 1, 2, 1\) has length 4 for a tensor of rank 3"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 64)), strided)
 
 
@@ -245,7 +245,7 @@ def test_options_of_more_dimensions_than_a_tensor_can_have(driver, device_tensor
     ):
         with pytest.raises(TensorMapError, match="values for a tensor of rank 4"):
             cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), options)
-    with pytest.raises(TensorMapError, match=r"box_dim=\(1, 1, 1, 1, 1, 1, 1\) has 7 values for a tensor of rank 4"):
+    with pytest.raises(TensorMapError, match=r"box_dim=\(1, 1, 1, 1, 1, 1, 1\) has length 7 for a tensor of rank 4"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), box_dim=(1,) * 7)
     assert driver.encoded == 0
 

@@ -62,7 +62,7 @@ def test_without_coordinates_the_box_index_is_enough():
         ({"actual": TILE}, "actual is a cuda_tma.Tile; pass shared memory as an array in host memory"),
         ({"actual": None}, "actual is None; pass shared memory"),
         ({"actual": [[1, 2], [3]]}, r"actual is \[\[1, 2\], \[3\]\]; pass shared memory"),
-        ({"coordinates": (1,)}, r"coordinates=\(1,\) has 1 values; it needs 2"),
+        ({"coordinates": (1,)}, r"coordinates=\(1,\) has length 1; it needs length 2"),
         ({"coordinates": LARGE}, f"coordinates is {LARGE_SHOWN}; pass 2 integers"),
         ({"coordinates": 3}, "coordinates is 3; pass 2 integers"),
     ],
@@ -77,13 +77,13 @@ def test_a_wrong_argument_is_not_a_failure_of_the_kernel(change, message):
     [
         (
             {"box_dim": PARAMS.box_dim[::-1]},
-            r"expected comes from another map than params: its box_dim is \(.*\), and that of params \(",
+            r"expected belongs to another map than params: its box_dim is \(.*\), but that of params is \(",
         ),
-        ({"box_dim": (4, 4)}, "expected comes from another map than params: its box_dim is"),
-        ({"data_type": 2}, "expected comes from another map than params: its data_type is"),
-        ({"swizzle": 0}, "expected comes from another map than params: its swizzle is"),
-        ({"oob_fill": 1}, "expected comes from another map than params: its oob_fill is"),
-        ({"global_dim": (7, 7)}, "expected comes from another map than params: its global_dim is"),
+        ({"box_dim": (4, 4)}, "expected belongs to another map than params: its box_dim is"),
+        ({"data_type": 2}, "expected belongs to another map than params: its data_type is"),
+        ({"swizzle": 0}, "expected belongs to another map than params: its swizzle is"),
+        ({"oob_fill": 1}, "expected belongs to another map than params: its oob_fill is"),
+        ({"global_dim": (7, 7)}, "expected belongs to another map than params: its global_dim is"),
     ],
 )
 def test_a_tile_of_another_map_is_refused(change, message):
@@ -199,7 +199,7 @@ def test_the_first_difference_in_the_box_is_named():
 def test_longer_memory_and_bytes_beyond_the_box_are_not_compared():
     longer = np.concatenate([TILE.smem, np.full(16, 0xEE, np.uint8)])
     assert_tile_equal(PARAMS, longer, TILE)
-    with pytest.raises(AssertionError, match="actual has 511 bytes; the box takes 512 bytes of shared memory"):
+    with pytest.raises(AssertionError, match="actual has 511 bytes, but the box takes 512 bytes of shared memory"):
         assert_tile_equal(PARAMS, longer[:511], TILE)
 
 

@@ -295,7 +295,7 @@ def test_zero_sizes():
 
 DEFINITIONS = {
     "no name": (("scale",), {}, "'scale' is not the name of an operator"),
-    "unknown output": ((), {"outputs": {"z": like("x")}}, "outputs has 'z'; the kernel's parameters are x, y, factor"),
+    "unknown output": ((), {"outputs": {"z": like("x")}}, "outputs has 'z', which is not a parameter"),
     "unknown argument": ((), {"outputs": {"y": like("z")}}, r"outputs\['y'\] takes 'z'.* one of x, factor"),
     "no effect": ((), {"outputs": {}}, "neither outputs nor mutates_args"),
     "twice": ((), {"mutates_args": ["y"]}, "'y' is in outputs and in mutates_args"),

@@ -135,7 +135,7 @@ def test_a_view_without_an_export_describes_itself(driver, device_tensor):
 @pytest.mark.parametrize(("dtype", "shown"), [(">f4", ">f4"), (">i2", ">i2")])
 def test_a_view_of_foreign_byte_order(driver, device_tensor, dtype, shown):
     view = without_export(shown_as(dtype=np.dtype(dtype)).from_dlpack(device_tensor((64, 128)), stream_ptr=-1))
-    with pytest.raises(TensorMapError, match=f"the view's dtype {shown} is not in native byte order; TMA moves native"):
+    with pytest.raises(TensorMapError, match=f"the view's dtype {shown} is not in native byte order, which TMA needs"):
         view.as_tensor_map((8, 8))
 
 

@@ -62,7 +62,9 @@ def read_baseline(path: str) -> frozenset[str]:
     except OSError as error:
         raise Misuse(f"--baseline {path} cannot be read: {error.strerror or error}") from None
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        raise Misuse(f"--baseline {path} is not a report; write one with cuda-tma sanitize --sarif FILE") from None
+        raise Misuse(
+            f"--baseline {path} does not contain a SARIF report; write one with cuda-tma sanitize --sarif FILE"
+        ) from None
 
 
 def _fingerprints(report: Any) -> Iterator[str]:

@@ -158,7 +158,10 @@ def _decode(arguments: argparse.Namespace) -> int:
 
 def _diff(arguments: argparse.Namespace) -> int:
     if arguments.a == arguments.b == "-":
-        raise Misuse("standard input can be read only once; pass one of the maps as digits or as a file")
+        raise Misuse(
+            "both maps are to be read from standard input, which can be read only once; pass one of them as digits or "
+            "as a file"
+        )
     a, b = read_bytes(arguments.a), read_bytes(arguments.b)
     try:
         found = diff(a, b)
@@ -232,9 +235,9 @@ def _explore(arguments: argparse.Namespace) -> int:
     others = [name for name in ("output", "at", "access") if getattr(arguments, name) is not None]
     if others or arguments.picture in _PICTURES:
         extra = arguments.picture if arguments.picture in _PICTURES else f"--{others[0]}"
-        raise Misuse(f"--html writes a page on which all of this is selected: leave out {extra}")
+        raise Misuse(f"--html writes a page on which a reader selects these values; leave out {extra}")
     if Path(arguments.html).suffix != ".html":
-        raise Misuse(f"--html {arguments.html}: the output is a page; end the name in .html")
+        raise Misuse(f"--html {arguments.html} is not the name of a page; end the name in .html")
     arguments.map = arguments.map or arguments.picture
     params = given_map(arguments) if arguments.map or arguments.shape else None
     try:
@@ -249,13 +252,19 @@ def _picture(arguments: argparse.Namespace, params: Params) -> Any:
 
     if arguments.picture == "banks":
         if arguments.at is not None:
-            raise Misuse("--at is the start of a load, for tile and box; banks are the same for every start")
+            raise Misuse(
+                "--at is the start of a load and is only for tile and box; leave it out, because the banks are the "
+                "same for every start"
+            )
         return plot.banks(params, arguments.access or "column")
     if arguments.access is not None:
-        raise Misuse("--access is only for banks")
+        raise Misuse("--access applies only to banks; leave it out")
     coordinates = tuple(reversed(arguments.at or (0,) * params.rank))
     if len(coordinates) != params.rank:
-        raise Misuse(f"--at has {len(coordinates)} values and the map has rank {params.rank}")
+        raise Misuse(
+            f"--at has length {len(coordinates)}, but the map has rank {params.rank}; pass one coordinate for each "
+            "dimension"
+        )
     return getattr(plot, arguments.picture)(params, coordinates)
 
 
@@ -321,7 +330,7 @@ def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
         raise TensorMapError("\n".join([head, *lines]), violations)
     if arguments.map is None and not _is_said_by(encode(params), params):
         raise TensorMapError(
-            "the bytes of this map are unknown: those of a plain im2col map have no room for its corners"
+            "the 128 bytes of this map are unknown, because the corners do not fit in the fields of a plain im2col map"
         )
 
 

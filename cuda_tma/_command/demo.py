@@ -129,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _png_to_be(path: Path) -> Path:
     """Return the path of the PNG. Refuse a path that cannot be written before the demo runs."""
     if path.suffix.lower() != ".png":
-        raise Misuse(f"--output {path} would be a PNG, so its name must end in .png")
+        raise Misuse(f"--output {path} is not the name of a PNG file; end the name in .png")
     if path.is_dir() or not path.parent.is_dir():
         raise Misuse(f"--output {path} cannot be written: it is a folder, or {path.parent} is not a folder")
     return path

@@ -59,12 +59,12 @@ def parse_dump(text: str) -> bytes:
     matches = [_GROUP.fullmatch(group) for group in _SEPARATORS.split(_ADDRESS.sub(" ", text)) if group]
     groups = [(bool(match[1]), match[2]) for match in matches if match]
     if not groups or len(groups) < len(matches):
-        raise _unreadable("it contains more than hex digits")
+        raise _unreadable("it is not a sequence of hex digits")
     prefixes, digits = zip(*groups, strict=True)
     if all(prefixes):
         return _prefixed_words(digits)
     if any(prefixes):
-        raise _unreadable("some of its groups have 0x before them, and some do not")
+        raise _unreadable("some of its groups begin with 0x, and some do not")
     return _plain_digits(digits)
 
 
@@ -83,7 +83,7 @@ def _prefixed_words(words: tuple[str, ...]) -> bytes:
 def _plain_digits(groups: tuple[str, ...]) -> bytes:
     digits, lengths = "".join(groups), [len(group) for group in groups]
     if len(digits) != 2 * DESCRIPTOR_BYTES:
-        raise _unreadable(f"it has {len(digits)} hex digits; 128 bytes have 256")
+        raise _unreadable(f"it has {len(digits)} hex digits, but 128 bytes have 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):  # Python's hex(" ", 8), or xxd -g 8

@@ -88,7 +88,7 @@ def check_filters(arguments: argparse.Namespace, subject: str) -> None:
     """Refuse a filter that selects no launch, and options that apply only to a single kernel."""
     unfit = [name for name in ("grid", "block", "cluster") if getattr(arguments, name) is not None]
     if unfit or arguments.arg:
-        raise Misuse(f"--{(*unfit, 'arg')[0]} is only for a single kernel, not for {subject}: leave it out")
+        raise Misuse(f"--{(*unfit, 'arg')[0]} is only for a single kernel, not for {subject}; leave it out")
     if arguments.launch_skip < 0 or (arguments.launch_count is not None and arguments.launch_count < 1):
         raise Misuse("--launch-skip must be 0 or more, and --launch-count 1 or more")
     try:

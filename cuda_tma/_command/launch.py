@@ -62,7 +62,9 @@ def argument(text: str) -> Any:
     """
     if _NUMBER.fullmatch(text):
         if len(text) > _MOST_DIGITS:
-            raise argparse.ArgumentTypeError(f"{shown(text)} has {len(text)} characters; a number has at most 64 bits")
+            raise argparse.ArgumentTypeError(
+                f"{shown(text)} has {len(text)} characters; pass a number of at most 64 bits"
+            )
         return int(text, 0 if "x" in text.lower() else 10)
     if found := _BYTES.fullmatch(text):
         return bytes.fromhex(found["digits"])
@@ -87,7 +89,9 @@ def _check_options(options: dict[str, str]) -> None:
     known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
     for name in options:
         if name not in known:
-            raise argparse.ArgumentTypeError(f"{shown(name)} is not an option of a map; these are {', '.join(known)}")
+            raise argparse.ArgumentTypeError(
+                f"{shown(name)} is not an option of a map; the options are {', '.join(known)}"
+            )
 
 
 def _array(text: str) -> np.ndarray:
@@ -115,7 +119,7 @@ def _loaded(path: str) -> np.ndarray:
     except Exception as error:  # for a damaged file, NumPy raises ValueError, EOFError, TokenError and others
         raise ValueError(f"not an array: {error}") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
-        raise ValueError("not an array of numbers")
+        raise ValueError("its content is not an array of numbers")
     return found
 
 
@@ -136,7 +140,9 @@ def _dtype(name: str) -> np.dtype:
     except TypeError:
         raise argparse.ArgumentTypeError(f"{shown(name)} is not a dtype of NumPy or ml_dtypes") from None
     if dtype.kind not in _NUMBERS:
-        raise argparse.ArgumentTypeError(f"{name} is not a dtype of numbers")
+        raise argparse.ArgumentTypeError(
+            f"{name} is a dtype whose elements are not numbers; pass a dtype such as float32"
+        )
     return dtype
 
 

@@ -25,7 +25,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not given:
         return _listed(dict(NAMES), arguments.json)
     if len(given) == 1:
-        raise Misuse("pass two layouts: the one that an instruction writes, and the one that another reads")
+        raise Misuse(
+            "pass two layouts: first the layout that one instruction writes, then the layout that the next instruction "
+            "reads"
+        )
     written, read = given
     found = _compared(written, read, arguments.loaded)
     if arguments.output:
@@ -56,7 +59,7 @@ def _compared(written: str, read: str, loaded: str | None) -> Comparison:
 
 def _draw(found: Comparison, path: Path) -> None:
     if path.suffix != ".svg":
-        raise Misuse(f"--output {path}: the picture is SVG; end the name in .svg")
+        raise Misuse(f"--output {path} is not the name of an SVG file; end the name in .svg")
     try:
         write(path, found.svg())
     except OSError as error:

@@ -58,7 +58,9 @@ def given_map(arguments: argparse.Namespace) -> Params:
     given = {name: value for name in _BY_NAME if (value := getattr(arguments, name)) is not None}
     if arguments.map is not None:
         if given:
-            raise Misuse(f"the bytes of a map determine all of it; leave out {_flags(given)}, or the bytes")
+            raise Misuse(
+                f"the 128 bytes of a map already determine all of its fields; leave out {_flags(given)}, or the bytes"
+            )
         return _decoded(arguments.map)
     if "shape" not in given:
         raise Misuse(
@@ -143,7 +145,10 @@ def _for_each(values: Any, dimensions: int) -> Any:
 def _wide(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2colWideOptions:
     corners = given["lower_corner"], given["upper_corner"]
     if any(len(corner) != 1 for corner in corners):
-        raise Misuse("an im2col wide map has one value in --lower-corner and in --upper-corner, along W")
+        raise Misuse(
+            "--lower-corner and --upper-corner of an im2col-wide map have one value each, for dimension W; pass one "
+            "value"
+        )
     columns = given["channels"], given["pixels"], given.get("element_strides")
     return TensorMapIm2colWideOptions(corners[0][0], corners[1][0], *columns, mode=given["wide"], **common)
 

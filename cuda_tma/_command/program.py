@@ -69,7 +69,7 @@ def _options(arguments: argparse.Namespace) -> Options:
     if not arguments.program:
         raise Misuse("no program follows -- (see cuda-tma sanitize --help)")
     if arguments.file is not None:
-        raise Misuse(f"{arguments.file} is a FILE, and a program follows --: leave one of them out")
+        raise Misuse(f"{arguments.file} names a FILE, and a program follows --; leave one of them out")
     check_filters(arguments, "a program")
     schedules = schedules_of(arguments)
     try:

@@ -36,7 +36,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
             raise Misuse(f"--{option} {path} cannot be written: there is no such folder")
         for given in filter(None, (arguments.file, *arguments.suppressions, arguments.baseline)):
             if os.path.exists(path) and os.path.exists(given) and os.path.samefile(given, path):
-                raise Misuse(f"--{option} {path} is {given}, which this command reads; name another file")
+                raise Misuse(f"--{option} {path} is {given}, an input of this command; name another file")
 
 
 def write_outputs(
@@ -68,7 +68,7 @@ def _write_beside(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
     except OSError as error:
-        raise Misuse(f"{path.parent} cannot be made: {error.strerror or error}") from None
+        raise Misuse(f"{path.parent} cannot be created: {error.strerror or error}") from None
     _write_text("the generated source", str(path), text)
 
 

@@ -50,7 +50,7 @@ def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:
 def _check_timeline(name: str | None) -> None:
     """Refuse an unknown format before the kernel runs."""
     if name is not None and Path(name).suffix not in (".svg", ".html"):
-        raise Misuse(f"--timeline {name}: a timeline is written as .svg or as .html; end the name so")
+        raise Misuse(f"--timeline {name} is not the name of a timeline; end the name in .svg or .html")
 
 
 def _draw(report: Report, name: str) -> None:

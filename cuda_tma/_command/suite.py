@@ -213,7 +213,9 @@ def _expected(item: pytest.Item) -> Iterator[str]:
         kinds = mark.kwargs.get("expected", ())
         for kind in [kinds] if isinstance(kinds, str) else kinds:
             if kind not in KINDS:
-                raise pytest.UsageError(f"cuda_tma(expected={kind!r}): a kind is one of {', '.join(KINDS)}")
+                raise pytest.UsageError(
+                    f"cuda_tma(expected={kind!r}) names an unknown kind; use one of {', '.join(KINDS)}"
+                )
             yield kind
 
 

@@ -161,23 +161,23 @@ def unpacked(content: bytes, key: str) -> Compiled:
     """Return the value of :func:`packed`'s bytes; raise ValueError for other bytes, and for those of another key."""
     body = content[len(MAGIC) + _DIGEST_BYTES :]
     if content[: len(content) - len(body)] != MAGIC + hashlib.sha256(body).digest():
-        raise ValueError("not an entry, or a broken one")
+        raise ValueError("it is not an entry of the cache, or the entry is damaged")
     end = _LENGTH_BYTES + int.from_bytes(body[:_LENGTH_BYTES], "little")
     try:
         values: Any = json.loads(body[_LENGTH_BYTES:end])
     except RecursionError:
-        raise ValueError("not an entry: its JSON is too deep") from None
+        raise ValueError("it is not an entry of the cache: its JSON is nested too deeply") from None
     if not isinstance(values, dict) or values.pop("key", None) != key:
-        raise ValueError("not an entry of this key")
+        raise ValueError("it is an entry of another key")
     return _compiled(values, body[end:])
 
 
 def _compiled(values: dict[str, Any], rest: bytes) -> Compiled:
     """Return the value, if every field has its type."""
     if {name: type(value) for name, value in values.items()} != _TYPES:
-        raise ValueError("not an entry: a field is missing, or has another type")
+        raise ValueError("it is not an entry of the cache: a field is missing or has another type")
     size, names = values.pop("ptx_bytes"), tuple(values.pop("parameter_names"))
     constants = values["constants"].values()
     if not 0 <= size <= len(rest) or {*map(type, names)} - {str} or {*map(type, constants)} - {int}:
-        raise ValueError("not an entry: a value is not of its field")
+        raise ValueError("it is not an entry of the cache: the value of a field has the wrong type")
     return Compiled(**values, parameter_names=names, ptx=rest[:size].decode(), cubin=rest[size:])

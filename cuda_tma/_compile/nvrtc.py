@@ -175,11 +175,16 @@ def _text_of(source: Source, name: str) -> tuple[str, str]:
         words = re.findall(r"\w+", name)
         text, file = source, f"{words[0] if words else 'kernel'}.cu"
     else:
-        raise TypeError(f"source is a {type(source).__name__}; give CUDA C++ as a str, or the path of its file")
+        raise TypeError(f"source is a {type(source).__name__}; pass CUDA C++ as a str, or the path of a file")
     if re.fullmatch(r"[^\n(){};]*\.(?:cu|cuh|cc|cpp|cxx|h|hpp|txt)\s*", text):
-        raise ValueError(f"source is {text!r}, which is not CUDA C++; for a file pass the path: pathlib.Path({text!r})")
+        raise ValueError(
+            f"source is {text!r}, which is not CUDA C++; to compile a file, pass its path: pathlib.Path({text!r})"
+        )
     if "\0" in text:
-        raise ValueError(f"source has a character 0, at {text.index(chr(0))}: the compiler would read no further")
+        raise ValueError(
+            f"source has a null character at index {text.index(chr(0))}, at which the compiler would stop reading; "
+            "remove it"
+        )
     return text, file
 
 
@@ -190,25 +195,33 @@ def encoded(source: str) -> bytes:
 
 def _check_name(name: object) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"name is a {type(name).__name__}; give the kernel's C++ name as a str")
+        raise TypeError(f"name is a {type(name).__name__}; pass the kernel's C++ name as a str")
     if not name.strip() or "\n" in name:
-        raise ValueError(f'name is {name!r}; give the kernel\'s C++ name, as in "gemm" or "gemm<64>"')
+        raise ValueError(f'name is {name!r}; pass the kernel\'s C++ name, such as "gemm" or "gemm<64>"')
 
 
 def _checked_options(options: object) -> tuple[str, ...]:
     if options is None:
         return ()
     if isinstance(options, str) or not isinstance(options, Sequence) or not all(isinstance(o, str) for o in options):
-        raise TypeError(f'options are {options!r}; give NVRTC\'s options as a list of str, as in ["--use_fast_math"]')
+        raise TypeError(f'options are {options!r}; pass NVRTC\'s options as a list of str, such as ["--use_fast_math"]')
     for option, value in zip(options, [*options[1:], ""][: len(options)], strict=True):
         if option.split("=")[0] in _TARGET_OPTIONS:
-            raise ValueError(f"option {option!r}: the target is not an option; it is the device's own")
+            raise ValueError(
+                f"option {option!r} selects a target, but compile() always compiles for the device; leave it out"
+            )
         if option in _LINKER_OPTIONS or f"{option}={value}" in _LINKER_OPTIONS:
-            raise ValueError(f"option {option!r} leaves code for a linker; use cuda.core's Program and Linker for that")
+            raise ValueError(
+                f"option {option!r} produces code that still has to be linked; use Program and Linker of cuda.core "
+                "instead"
+            )
         if _OLD_LANGUAGE.fullmatch(option) or _OLD_LANGUAGE.fullmatch(f"{option}={value}"):
-            raise ValueError(f"option {option!r}: cuda_tma's headers are C++17; leave it out, or pass a later one")
+            raise ValueError(
+                f"option {option!r} selects a standard before C++17, which the headers of cuda_tma need; leave it out, "
+                "or pass a later standard"
+            )
         if option in _SYNTAX_OPTIONS:
-            raise ValueError(f"option {option!r} leaves no code to launch")
+            raise ValueError(f"option {option!r} produces no code that can be launched; leave it out")
     return tuple(options)
 
 
@@ -225,7 +238,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
 def _macros(defines: Mapping[str, object]) -> Iterator[str]:
     for name, value in defines.items():
         if not isinstance(name, str) or not name.partition("(")[0].isidentifier():
-            raise ValueError(f"defines has {name!r}; a macro's name is a C++ identifier")
+            raise ValueError(f"defines has {name!r}; pass a C++ identifier as the name of a macro")
         yield f"-D{name}" if value is None else f"-D{name}={_written(name, value)}"
 
 
@@ -234,10 +247,10 @@ def _written(name: str, value: object) -> object:
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if not isinstance(value, str | int | float):
-        raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; give a str, a number or None")
+        raise TypeError(f"defines[{name!r}] is a {type(value).__name__}; pass a str, a number or None")
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(
-            f'defines[{name!r}] is {value}, which C++ has no literal for; pass an expression, as "1.0f / 0"'
+            f'defines[{name!r}] is {value}, for which C++ has no literal; pass an expression, such as "1.0f / 0"'
         )
     return int(value) if isinstance(value, bool) else value
 
@@ -245,7 +258,7 @@ def _written(name: str, value: object) -> object:
 def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     for name, expression in constants.items():
         if not isinstance(name, str) or not isinstance(expression, str):
-            raise TypeError(f"constants has {name!r}: {expression!r}; give a name and a C++ expression, each a str")
+            raise TypeError(f"constants has {name!r}: {expression!r}; pass a name and a C++ expression, each as a str")
     return tuple(constants.items())
 
 
@@ -262,7 +275,8 @@ def load() -> Any:
         from .diagnosis import NVRTC_WHEEL
 
         raise RuntimeError(
-            f"there is no NVRTC to compile with ({str(missing).splitlines()[0]}): pip install {NVRTC_WHEEL}"
+            f"NVRTC, which compiles the kernel, is not installed ({str(missing).splitlines()[0]}): pip install "
+            f"{NVRTC_WHEEL}"
         ) from missing
     _require(nvrtc, (error,))
     return nvrtc

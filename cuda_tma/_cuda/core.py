@@ -87,7 +87,7 @@ def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
     memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
     view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))
     if not hasattr(view, "as_tensor_map"):
-        raise RuntimeError("this cuda.core has no tensor maps; install cuda-core 1.0 or later")
+        raise RuntimeError("the installed cuda.core has no tensor maps; install cuda-core 1.0 or later")
     descriptor = view.as_tensor_map(box_dim=(_ELEMENTS,))
     ctypes.memmove(core_map(descriptor), raw, len(raw))
     return descriptor
@@ -98,7 +98,10 @@ def core_map(descriptor: Any) -> int:
     holder = ParamHolder((descriptor,))
     address = ctypes.c_void_p.from_address(holder.ptr).value or 0
     if not 0 <= address - id(descriptor) < type(descriptor).__basicsize__:
-        raise RuntimeError("this cuda.core passes a copy of its descriptor to launches: its bytes cannot be reached")
+        raise RuntimeError(
+            "the bytes of the descriptor cannot be read, because the installed cuda.core passes only a copy of them to "
+            "launches"
+        )
     return address
 
 

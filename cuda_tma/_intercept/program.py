@@ -98,7 +98,7 @@ def argv_of(command: Sequence[str]) -> list[str]:
     found = shutil.which(name, path=path)
     if found is None:
         hint = f"; did you mean ./{name}?" if os.access(name, os.X_OK) else ""
-        raise FileNotFoundError(f"there is no program {name}{hint}")
+        raise FileNotFoundError(f"the program {name} does not exist{hint}")
     return [found, *rest]
 
 

@@ -48,7 +48,10 @@ class Division:
         """
         index = integers("tile", tile, len(self.counts), "one for each dimension, innermost first")
         if not all(0 <= i < n for i, n in zip(index, self.counts, strict=True)):
-            raise TensorMapError(f"tile={shown(tile)}; there are {self.counts} tiles, innermost first, counted from 0")
+            raise TensorMapError(
+                f"tile={shown(tile)} is not the index of a tile; pass one index, counted from 0, for each dimension of "
+                f"{self.counts} tiles, innermost first"
+            )
         return tuple(i * extent for i, extent in zip(index, self.box_dim, strict=True))
 
     def tile_at(self, coordinates: Sequence[int]) -> tuple[int, ...] | None:
@@ -91,7 +94,7 @@ def divided(params: Params) -> Division:
     check_params(params)
     if not isinstance(params, TiledParams) or params.interleave or set(params.element_strides) != {1}:
         raise TensorMapError(
-            f"{shown(params)}: only a tiled map without interleave and with element_strides of 1 can be divided"
+            f"{shown(params)} cannot be divided; pass a tiled map without interleave and with element_strides of 1"
         )
     counts = tuple(-(-n // extent) for n, extent in zip(params.global_dim, params.box_dim, strict=True))
     bits = ELEMENTS[params.data_type].bits

@@ -94,8 +94,8 @@ def _chosen(params: Params) -> dict[str, object]:
     several = [extent for extent in extents[1:] if extent > 1]
     if not isinstance(params, TiledParams) or params.interleave or len(several) > 1:
         raise TensorMapError(
-            f"the box delivers {extents}; the explorer shows tiled maps without interleave whose box has at most one "
-            "dimension above 1 except the innermost"
+            f"the box delivers {extents}, which the explorer cannot show; pass a tiled map without interleave, whose "
+            "box has at most one extent above 1 besides the innermost"
         )
     return {
         "type": TensorMapDataType(params.data_type).short_name,

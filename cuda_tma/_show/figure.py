@@ -29,12 +29,12 @@ def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
         from matplotlib.figure import FigureBase
     except ImportError as error:
         raise ImportError(
-            f"pictures need matplotlib ({error}): pip install matplotlib, the extra cuda-tma[plot]"
+            f"drawing needs matplotlib ({error}): pip install matplotlib, or install cuda-tma[plot]"
         ) from None
     if isinstance(figure, FigureBase):
         return figure
     if figure is not None:
-        raise TensorMapError(f"figure is {shown(figure)}; give a matplotlib figure to draw into, or None")
+        raise TensorMapError(f"figure is {shown(figure)}; pass a matplotlib figure to draw into, or None")
     return NewFigure(figsize=size, layout="constrained")
 
 

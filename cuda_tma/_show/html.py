@@ -59,7 +59,7 @@ def descriptor_html(params: Params, title: str = "tensor map") -> str:
     """
     check_params(params)
     if not isinstance(title, str):
-        raise TensorMapError(f"title is {shown(title)}; give a str")
+        raise TensorMapError(f"title is {shown(title)}; pass a str")
     violations = check(params, NEWEST_COMPUTE_CAPABILITY)
     head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
     body = "\n".join(

@@ -224,7 +224,7 @@ def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure 
     check_params(params)
     if not isinstance(params, TiledParams) or params.interleave:
         given = f"{shown(params)} with interleave={params.interleave}"
-        raise TensorMapError(f"plot.box draws tiled tensor maps without interleave, not {given}; use plot.tile")
+        raise TensorMapError(f"plot.box cannot draw {given}, only tiled tensor maps without interleave; use plot.tile")
     coordinates = load_start(params, coordinates)
     dims, extents, start = plane(params.global_dim, 1), plane(params.box_dim, 1), plane(coordinates, 0)
     step = plane(params.element_strides, 1)[1]

@@ -138,7 +138,7 @@ class Timeline:
         """
         path = Path(path)
         if path.suffix not in (".svg", ".html"):
-            raise ValueError(f"{path}: a timeline is written as .svg or as .html; end the name in one of these")
+            raise ValueError(f"{path} is not the name of a timeline; end the name in .svg or .html")
         write(path, self.svg() if path.suffix == ".svg" else self.html())
 
     def _chart(self, blocks: int) -> Chart:
@@ -150,6 +150,6 @@ class Timeline:
 def _check(name: str, value: object, least: int) -> None:
     """Refuse a number for which no picture can be drawn."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise TypeError(f"{name} is {shown(value)}; give an integer")
+        raise TypeError(f"{name} is {shown(value)}; pass an integer")
     if not least <= operator.index(value) <= _MOST:
-        raise ValueError(f"{name} is {shown(value)}; give {least} to {_MOST}")
+        raise ValueError(f"{name} is {shown(value)}; pass {least} to {_MOST}")

@@ -160,7 +160,7 @@ def _unencodable(params: Params) -> TensorMapError:
         legal = [v for v, code in enumerate(field.codes) if code is not None]
         if legal and value not in legal:
             return TensorMapError(
-                f"{field.name}={shown(value)} has no code in a tensor map; choose {legal[0]} to {legal[-1]}"
+                f"{field.name}={shown(value)} cannot be encoded in a tensor map; choose {legal[0]} to {legal[-1]}"
             )
     return TensorMapError(f"element_strides={shown(params.element_strides)} has a zero; each must be 1 to 8")
 
@@ -190,7 +190,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     except (struct.error, TypeError, ValueError, BufferError):
         given = len(raw) if isinstance(raw, bytes | bytearray) else shown(raw)
         raise TensorMapError(
-            f"a tensor map is 128 bytes, not {given}; pass the whole CUtensorMap, in one piece"
+            f"a tensor map has 128 bytes, but {given} was passed; pass all bytes of the CUtensorMap at once"
         ) from None
     head = words[2]
     rank = (head >> RANK.pieces[0].low & 7) + RANK.bias
@@ -250,7 +250,9 @@ def with_value(raw: bytes, field: Field, value: int) -> bytes:
     """
     codes, _, bias, shift, _, pieces = _step(field)
     if codes and value not in codes:
-        raise TensorMapError(f"{field.name}={value} has no code in a tensor map; choose {min(codes)} to {max(codes)}")
+        raise TensorMapError(
+            f"{field.name}={value} cannot be encoded in a tensor map; choose {min(codes)} to {max(codes)}"
+        )
     stored = codes[value] if codes else (value - bias) >> shift
     words = [*_WORDS.unpack(raw)]
     for word, low, mask, below in pieces:

@@ -135,7 +135,7 @@ def _bytes(name: str, value: Any) -> bytes:
     except (TypeError, ValueError):
         raw = b""
     if len(raw) != DESCRIPTOR_BYTES:
-        raise TensorMapError(f"{name} is {shown(value)}; a tensor map is 128 bytes: pass them, params or a descriptor")
+        raise TensorMapError(f"{name} is {shown(value)}; pass the 128 bytes of a tensor map, params or a descriptor")
     return raw
 
 

@@ -184,7 +184,7 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
         raise TensorMapError(f"params must be TiledParams, Im2colParams or Im2colWideParams, not {mode.__name__}")
     if (known, rank) not in _TABLES:
         raise TensorMapError(
-            f"rank {rank} has no place in a tensor map; {mode.__name__} has rank {_MIN_RANK[known]} to {MAX_RANK}"
+            f"rank {rank} cannot be encoded in a tensor map; {mode.__name__} has rank {_MIN_RANK[known]} to {MAX_RANK}"
         )
     return _TABLES[known, rank]
 

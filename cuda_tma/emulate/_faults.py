@@ -31,7 +31,7 @@ def check_bytes(name: str, array: object, meaning: str) -> None:
     if isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1:
         return
     raise TensorMapError(
-        f"{name} is {shown(array)}; give {meaning} as a 1-D uint8 array, e.g. array.reshape(-1).view(numpy.uint8)"
+        f"{name} is {shown(array)}; pass {meaning} as a 1-D uint8 array, e.g. array.reshape(-1).view(numpy.uint8)"
     )
 
 
@@ -57,7 +57,8 @@ def check_alignment(params: Params, innermost: int) -> None:
     below = innermost // multiple * multiple
     raise TensorMapFault(
         f"coordinates[0]={innermost} is not a multiple of {multiple} elements of {T(params.data_type).short_name}: "
-        f"without interleave the innermost coordinate must lie on 16 bytes; use {below} or {below + multiple}",
+        f"without interleave the innermost coordinate must be at a multiple of 16 bytes; use {below} or "
+        f"{below + multiple}",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION",
     )
 
@@ -71,7 +72,7 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     if lower <= start <= upper:
         return
     raise TensorMapFault(
-        f"{name}={start} starts outside the pixel box, which spans {lower} to {upper} in this dimension "
+        f"{name}={start} is outside the pixel box, which in this dimension spans {lower} to {upper} in this dimension "
         "(pixel_box_lower_corner to global_dim - 1 + pixel_box_upper_corner); start inside, and shift with offsets",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION",
     )
@@ -86,8 +87,8 @@ def check_not_negative(coordinates: Sequence[int]) -> None:
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
             raise TensorMapFault(
-                f"coordinates[{d}]={coordinate} is negative: only a load may start before the tensor; store a tile "
-                "that starts inside it (elements after its end are skipped)",
+                f"coordinates[{d}]={coordinate} is negative, but only a load may start before the tensor; start the "
+                "store inside the tensor (a store skips elements after its end)",
                 "CUDA_ERROR_ILLEGAL_INSTRUCTION",
             )
 
@@ -104,8 +105,8 @@ def check_pixel_box_inside(params: Params) -> None:
         for d, corner in enumerate(getattr(params, name)):
             if sign * corner < 0:
                 raise TensorMapFault(
-                    f"{name}[{d}]={corner} lies outside the tensor: only a load may do that; store through a tensor "
-                    "map whose lower corners are 0 or more, and upper corners 0 or less",
+                    f"{name}[{d}]={corner} is outside the tensor, where only a load may begin or end; store through a "
+                    "tensor map whose lower corners are at least 0 and whose upper corners are at most 0",
                     "CUDA_ERROR_ILLEGAL_INSTRUCTION",
                 )
 
@@ -115,8 +116,8 @@ def check_reachable(first: int, last: int, size: int) -> None:
     if first >= 0 and last <= size:
         return
     raise TensorMapFault(
-        f"the instruction reaches bytes {first} to {last - 1} of memory, which has {size} bytes: global_dim and "
-        "global_strides describe more than was passed; pass all the memory of the tensor, or the base_address at which "
-        "it starts",
+        f"the instruction accesses bytes {first} to {last - 1} of memory, which has {size} bytes, fewer than "
+        "global_dim and global_strides describe; pass all the memory of the tensor, or pass as base_address the "
+        "address at which the memory starts",
         "CUDA_ERROR_ILLEGAL_ADDRESS",
     )

@@ -50,4 +50,7 @@ def _check_size_of_fields(params: Params) -> None:
         value = getattr(params, field.name)
         values = value if isinstance(value, tuple) else (value,)
         if field.name != "unexplained" and any(abs(number) > _LARGEST_FIELD for number in values):
-            raise TensorMapError(f"{field.name}={shown(value)} has more than the 40 bits of any field of a tensor map")
+            raise TensorMapError(
+                f"{field.name}={shown(value)} has more than 40 bits, the most of any field of a tensor map; pass a "
+                "smaller value"
+            )

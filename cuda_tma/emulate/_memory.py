@@ -112,7 +112,9 @@ def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
     size = count * layout.pitch_bytes
     check_bytes("smem", smem, "shared memory from the source address on")
     if smem.size < size:
-        raise TensorMapError(f"smem has {smem.size} bytes; the box takes {size} bytes of shared memory: pass them all")
+        raise TensorMapError(
+            f"smem has {smem.size} bytes, but the box takes {size} bytes of shared memory; pass all of them"
+        )
     image = permuted(layout.swizzle, np.ascontiguousarray(smem[:size])).reshape(count, -1)
     return _data_of(layout, image).reshape(count, layout.data_bytes)
 

@@ -204,7 +204,7 @@ def _reduction(op: str, data_type: int) -> tuple[str, _Operation]:
     if data_type not in of_types:
         legal = ", ".join(t.short_name for t in of_types)
         raise TensorMapFault(
-            f"op={op!r} has no reduction for data_type {T(data_type).short_name}; use one of {legal}",
+            f"op={op!r} is not a reduction of data_type {T(data_type).short_name}; use one of {legal}",
             "CUDA_ERROR_ILLEGAL_INSTRUCTION",
         )
     return of_types[T(data_type)]

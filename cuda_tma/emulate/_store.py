@@ -134,7 +134,7 @@ def change(
     """Let `write` transfer the box from shared to global memory, a row for each run; return its size."""
     check_bytes("memory", memory, "the bytes of global memory")
     if not memory.flags.writeable:
-        raise TensorMapError("memory is a read-only array; a store changes it in place: pass a writeable copy")
+        raise TensorMapError("memory is a read-only array, but a store changes it in place; pass a writeable copy")
     count = len(traversal.addresses) * traversal.run_bytes // layout.data_bytes
     runs = from_smem(layout, smem, count).reshape(-1, traversal.run_bytes)
     start = params.global_address - integer("base_address", base_address)
@@ -179,9 +179,9 @@ def _check_storable(params: Params) -> None:
     """
     if params.data_type in _LOADED_TYPES:
         raise TensorMapError(
-            f"data_type={T(params.data_type).short_name} can only be loaded; store through a tensor map of "
+            f"data_type={T(params.data_type).short_name} can only be loaded, not stored; store through a tensor map of "
             "16U4_ALIGN8B or UINT8"
         )
     if params.swizzle in _LOADED_SWIZZLES:
         name = S(params.swizzle).short_name
-        raise TensorMapError(f"swizzle={name} can only be loaded; store with 128B_ATOM_32B, or 128B")
+        raise TensorMapError(f"swizzle={name} can only be loaded, not stored; store with 128B_ATOM_32B or 128B")

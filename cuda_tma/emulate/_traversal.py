@@ -72,8 +72,8 @@ def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int
     offsets = integers("offsets", given, count, meaning, default=(0,) * count)
     if offsets and not (min(offsets) >= 0 and max(offsets) < 1 << _OFFSET_BITS):
         raise TensorMapError(
-            f"offsets={shown(offsets)} has a value that is not 0 to {(1 << _OFFSET_BITS) - 1}: an instruction takes "
-            "16 bits without a sign; start at smaller coordinates instead"
+            f"offsets={shown(offsets)} has a value outside 0 to {(1 << _OFFSET_BITS) - 1}, the range of an unsigned "
+            "16-bit operand; start at smaller coordinates instead"
         )
     return offsets
 
@@ -137,8 +137,8 @@ def check_is_row(params: Params) -> None:
     check_params(params)
     if not isinstance(params, TiledParams) or params.box_dim[1:] != (1,) or params.interleave:
         raise TensorMapError(
-            "gather4 and scatter4 need a tiled tensor map of rank 2 whose box is one row, box_dim=(columns, 1), "
-            f"without interleave; params is {shown(params)} of rank {params.rank} with "
+            "gather4 and scatter4 need a tiled tensor map of rank 2 without interleave, whose box is one row, "
+            f"box_dim=(columns, 1); params is {shown(params)} of rank {params.rank} with "
             f"box_dim={shown(getattr(params, 'box_dim', None))} and interleave={shown(params.interleave)}"
         )
 
@@ -266,7 +266,10 @@ def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int
     start may be left of the pixel box.
     """
     if params.interleave:
-        raise TensorMapError(f"interleave={params.interleave}: im2col-wide has no interleaved layouts; use NONE")
+        raise TensorMapError(
+            f"interleave={params.interleave} was passed for an im2col-wide map, which has no interleaved layouts; pass "
+            "NONE"
+        )
     start, step = coordinates[1], params.element_strides[1]
     lower = params.pixel_box_lower_corner_width
     upper = params.global_dim[1] - 1 + params.pixel_box_upper_corner_width

@@ -129,8 +129,12 @@ class Comparison:
 
     def _apart(self) -> str:
         if self.written.space != self.read.space:
-            return f"are not in the same space: {self.written.space}, {self.read.space}; compare two of one"
-        return f"have elements of {self.written.bits} and {self.read.bits} bits; compare two of one width"
+            return (
+                f"are in different spaces, {self.written.space} and {self.read.space}; compare two layouts of one space"
+            )
+        return (
+            f"have elements of {self.written.bits} and {self.read.bits} bits; compare two layouts of one element width"
+        )
 
     def _in_tensor_memory(self) -> Iterator[str]:
         if self.read.space == "tensor memory":
@@ -215,7 +219,7 @@ def _layout(name: str, given: object, shape: tuple[int, int] | None) -> ElementL
     if isinstance(given, str):
         return layout(given, shape)
     if not isinstance(given, ElementLayout):
-        raise TypeError(f"{name} is {shown(given)}; pass a layout, or its name as 'wgmma.d:f32:64x32'")
+        raise TypeError(f"{name} is {shown(given)}; pass a layout or its name, such as 'wgmma.d:f32:64x32'")
     return given
 
 

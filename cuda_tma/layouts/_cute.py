@@ -56,12 +56,14 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
     count, modes = shape[0] * shape[1], str(layout).count(",") // 2 + 1
     check_size(name, max(threads * values, count), modes)
     if threads * values < count:
-        raise ValueError(f"{name} holds {threads * values} values; the matrix of {shape[0]} x {shape[1]} has {count}")
+        raise ValueError(
+            f"{name} contains {threads * values} values, but the matrix of {shape[0]} x {shape[1]} has {count}"
+        )
     reached = np.array([[int(layout(thread, value)) for value in range(values)] for thread in range(threads)])
     if reached.max() >= count or len(np.unique(reached)) != count:
         raise ValueError(
-            f"{name} reaches {len(np.unique(reached))} elements, up to number {reached.max()}; the matrix of "
-            f"{shape[0]} x {shape[1]} has {count}: pass its own shape, as ...@16x8"
+            f"{name} reaches {len(np.unique(reached))} elements, up to number {reached.max()}, but the matrix of "
+            f"{shape[0]} x {shape[1]} has {count}; pass the shape of the layout, such as ...@16x8"
         )
     _, first = np.unique(reached.ravel(), return_index=True)
     places = np.stack(np.divmod(first, values), axis=-1).reshape(shape[1], shape[0], 2).swapaxes(0, 1)
@@ -83,7 +85,7 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
 
     atom: Any = getattr(atoms_nv, name, None)
     if operand not in ("a", "b", "c") or not hasattr(atom, f"{operand}_layout"):
-        raise ValueError(f"atom:{name}.{operand}: tensor_layouts.atoms_nv has no such operand of an atom")
+        raise ValueError(f"atom:{name}.{operand} is not an operand of an atom in tensor_layouts.atoms_nv")
     m, n, k = atom.shape_mnk
     shape = {"a": (m, k), "b": (n, k), "c": (m, n)}[operand]
     return thread_value_layout(getattr(atom, f"{operand}_layout"), shape, f"{name}.{operand}")
@@ -91,14 +93,18 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
 
 def _parsed(library: Any, text: str) -> Any:
     if not _TEXT.fullmatch(text) or _depth(text) > NESTING:
-        raise ValueError(f"{shown(text)} is not a layout: pass shape and strides, as ((4,8),(2,2)):((32,1),(16,8))")
+        raise ValueError(
+            f"{shown(text)} is not a layout; pass shape and strides, such as ((4,8),(2,2)):((32,1),(16,8))"
+        )
     try:
         shape, stride = map(ast.literal_eval, text.split(":"))
     except (SyntaxError, ValueError):
-        raise ValueError(f"{shown(text)} is not a layout: its parentheses do not match") from None
+        raise ValueError(f"{shown(text)} is not a layout, because its parentheses do not match") from None
     found = library.Layout(shape, stride)
     if not isinstance(shape, tuple) or len(shape) != 2:
-        raise ValueError(f"{shown(text)} does not have two modes: threads, and the values of each")
+        raise ValueError(
+            f"{shown(text)} does not have two modes; pass a mode of threads and a mode of the values of each thread"
+        )
     return found
 
 
@@ -112,6 +118,6 @@ def _library() -> Any:
         import tensor_layouts
     except ImportError as error:
         raise ImportError(
-            f"layouts of CuTe need tensor-layouts ({error}): pip install tensor-layouts, the extra cuda-tma[layout]"
+            f"layouts of CuTe need tensor-layouts ({error}): pip install tensor-layouts, or install cuda-tma[layout]"
         ) from None
     return tensor_layouts

@@ -72,6 +72,6 @@ def check_size(name: str, elements: int, modes: int = 1) -> None:
     """Refuse a layout of too many elements before any is computed."""
     if elements * modes > LAYOUT_STEPS:
         raise ValueError(
-            f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the limit of a comparison: pass the "
+            f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the limit of a comparison; pass the "
             "layout of one tile"
         )

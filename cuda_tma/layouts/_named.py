@@ -134,7 +134,9 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
         return found.elements()
     if name.startswith("cute:"):
         if not (cute := _CUTE.fullmatch(name)):
-            raise ValueError(f"{name}: add the shape after the layout, as cute:((4,8),(2,2)):((32,1),(16,8))@16x8")
+            raise ValueError(
+                f"{name} has no shape; append the shape to the layout, as in cute:((4,8),(2,2)):((32,1),(16,8))@16x8"
+            )
         return thread_value_layout(cute["layout"], (int(cute["rows"]), int(cute["columns"])), name)
     kind, type_, stated, swizzle = _parts(name)
     shape = stated or shape
@@ -164,7 +166,9 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
     kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # whose registers are the same
     if not found or kind not in NAMES:
-        raise ValueError(f"{name}: no such layout; there are {', '.join(NAMES)}, as wgmma.a:e4m3:64x32")
+        raise ValueError(
+            f"{name} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"
+        )
     default = (
         "f32"
         if kind.endswith(".d")
@@ -178,7 +182,7 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     if type_ not in _BITS:
         raise ValueError(f"{name}: {type_} is not one of {', '.join(_BITS)}")
     if found["swizzle"] and kind != "tile":
-        raise ValueError(f"{name}: only tiles in shared memory have a swizzle")
+        raise ValueError(f"{name} has a swizzle, which is only for tiles in shared memory; leave it out")
     shape = (int(found["rows"]), int(found["columns"])) if found["rows"] else None
     return kind, type_, shape, found["swizzle"] or "NONE"
 
@@ -207,7 +211,7 @@ def _fragment(name: str, kind: str, type_: str, shape: tuple[int, int] | None) -
     step = found.step(bits)
     rows, columns = shape or step
     if rows % step[0] or columns % step[1] or not 0 < rows <= found.most_rows or not columns:
-        raise ValueError(f"{name}: {rows} x {columns}; {kind} of {type_} is made of pieces of {step[0]} x {step[1]}")
+        raise ValueError(f"{name}: {rows} x {columns}; {kind} of {type_} consists of pieces of {step[0]} x {step[1]}")
     row, column = np.indices((rows, columns))
     at = np.stack(found.places(row, column, bits), axis=-1).astype(np.int64)
     source = _TENSOR_MEMORY if kind.startswith(("tmem", "tcgen05")) else _FRAGMENTS
@@ -220,8 +224,8 @@ def _tile(type_: str, shape: tuple[int, int] | None, swizzle: str) -> ElementLay
     rows, columns = shape or (8, 8 * span // bits)
     if mode and columns * bits > 8 * span:
         raise ValueError(
-            f"tile:{type_}:{rows}x{columns}:{swizzle}: a row has {columns * bits // 8} bytes, and with this swizzle at "
-            f"most {span}: use {8 * span // bits} columns or less"
+            f"tile:{type_}:{rows}x{columns}:{swizzle} has rows of {columns * bits // 8} bytes, but with this swizzle a "
+            f"row has at most {span}; use {8 * span // bits} columns or less"
         )
     params = TiledParams(
         data_type=_TILE_TYPES[bits],

@@ -71,18 +71,22 @@ def parse(text: str) -> CuteLayout:
     """
     found = _TEXT.fullmatch(text.strip())
     if not found or found["layout"].count(":") != 1 or _depth(text) > NESTING:
-        raise ValueError(f"{shown(text)} is not a layout: give shape and strides, as ((128,16),1,4):((64,1),0,16)+32")
+        raise ValueError(
+            f"{shown(text)} is not a layout; pass shape and strides, such as ((128,16),1,4):((64,1),0,16)+32"
+        )
     given = [int(value) for value in (found["values"] or "").split(",") if value]
     tokens = [*_tokens(text, found["layout"])]
     unknown = [token for token in tokens if token[0] == "?"]
     if len(unknown) != len(given):
         raise ValueError(
-            f"{shown(text)} has {len(unknown)} unknown values and {len(given)} are given: append one for each ?, in "
-            "their order, as ?=64,32"
+            f"{shown(text)} has {len(unknown)} unknown values, but {len(given)} were given; append one value for each "
+            "?, in the same order, as in ?=64,32"
         )
     shape, stride = _trees(text, _known(text, tokens, given))
     if _profile(shape) != _profile(stride):
-        raise ValueError(f"{shown(text)}: shape and strides are nested differently; give one stride for each extent")
+        raise ValueError(
+            f"{shown(text)} has a shape and strides that are nested differently; pass one stride for each extent"
+        )
     extents, strides = (each if isinstance(each, tuple) else (each,) for each in (shape, stride))
     return CuteLayout(extents, strides, int(found["base"] or 0))
 
@@ -109,7 +113,9 @@ def _known(text: str, tokens: list[tuple[str, int]], given: list[int]) -> list[t
             continue
         value = next(values)
         if value % number:
-            raise ValueError(f"{shown(text)}: the value {value} of ?{{div={number}}} is not a multiple of {number}")
+            raise ValueError(
+                f"{shown(text)} has the value {value} for ?{{div={number}}}, which is not a multiple of {number}"
+            )
         known.append(("number", value))
     return known
 
@@ -120,7 +126,7 @@ def _trees(text: str, tokens: list[tuple[str, int]]) -> tuple[Tree, Tree]:
     try:
         return _tree(tokens[:at]), _tree(tokens[at + 1 :])
     except IndexError:
-        raise ValueError(f"{shown(text)}: parentheses or commas do not match") from None
+        raise ValueError(f"{shown(text)} has parentheses or commas that do not match") from None
 
 
 def _tree(tokens: list[tuple[str, int]]) -> Tree:

@@ -46,8 +46,8 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     flat = [n for n in extents[1:] if n > 1]
     if not isinstance(params, TiledParams) or params.interleave or len(flat) > 1 or rows_of(params).group:
         raise TensorMapError(
-            f"the box delivers {extents}; pass a tiled map without interleave and of whole bytes, of which one "
-            "dimension other than the innermost is more than 1"
+            f"the box delivers {extents}; pass a tiled map of whole bytes without interleave, whose box has one extent "
+            "above 1 besides the innermost"
         )
     columns, count = extents[0], flat[0] if flat else 1
     unit = unit_bytes(params)

@@ -108,7 +108,7 @@ class Fragment(NamedTuple):
     def _of_a_operand(self, offset: Grid) -> np.ndarray:
         """Return lane, column and part of each element: row m is in lane m, and offsets along K count elements."""
         if len(offset) != LANES:
-            raise ValueError(f"{self.name}: an A operand has {LANES} rows here, not {len(offset)}")
+            raise ValueError(f"{self.name} has {len(offset)} rows, but an A operand in tensor memory has {LANES}")
         lanes = np.arange(LANES)[:, None] + np.zeros_like(offset)
         each = 32 // self.bits
         return np.stack([lanes, self.layout.base + offset // each, offset % each], axis=-1)
@@ -149,13 +149,13 @@ def fragment(name: str) -> Fragment | None:
     packed = int(parts.get("packed") or 1)
     if type_ not in _BITS:
         raise ValueError(
-            f"{shown(name)}: {type_} is not one of {', '.join(_BITS)}, or several of it in 32 bits, as bf16x2"
+            f"{shown(name)}: {type_} is not one of {', '.join(_BITS)}, or several elements in 32 bits, such as bf16x2"
         )
     if packed > 1 and packed * _BITS[type_] != 32:
-        raise ValueError(f"{shown(name)}: {packed} of {type_} have {packed * _BITS[type_]} bits, a column has 32")
+        raise ValueError(f"{shown(name)}: {packed} of {type_} have {packed * _BITS[type_]} bits, but a column has 32")
     layout = parse(parts["layout"] + parts.get("rest", "") if "rest" in parts else parts["layout"])
     if len(layout.shape) < 2:
-        raise ValueError(f"{shown(name)} has one mode: give rows and columns, as (128,64):(65536,1)")
+        raise ValueError(f"{shown(name)} has one mode; pass rows and columns, such as (128,64):(65536,1)")
     return Fragment(parts["role"], type_, _BITS[type_], packed, layout)
 
 
@@ -171,8 +171,8 @@ def _check(name: str, places: np.ndarray) -> None:
     lane, column = int(places[..., 0].max()), int(places[..., 1].max())
     if lane >= LANES or column >= COLUMNS:
         raise ValueError(
-            f"{name} reaches lane {lane}, column {column}; tensor memory has {LANES} lanes and {COLUMNS} columns of 32 "
-            "bits. CuTe's stride of a lane is 65536 for 32 bits, 131072 for 16 bits"
+            f"{name} reaches lane {lane}, column {column}, but tensor memory has {LANES} lanes and {COLUMNS} columns "
+            "of 32 bits. Use CuTe's stride of a lane: 65536 for elements of 32 bits, 131072 for elements of 16 bits"
         )
 
 

@@ -122,7 +122,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
             raise TypeError(f"the configuration has no field {shown(name)}; its fields are {', '.join(FIELDS)}")
     for name in ("grid", "block"):
         if name not in given:
-            raise TypeError(f"the configuration has no {name}; a launch needs a grid and a block")
+            raise TypeError(f"the configuration has no {name}; pass both a grid and a block")
     found = dict(given)
     for name in ("grid", "block", "cluster"):
         if found.get(name) is not None:
@@ -171,7 +171,7 @@ def three_extents(name: str, given: Any) -> Extents:
     except TypeError:
         found = ()
     if len(found) != 3 or min(found) < 1 or max(found) >= 1 << 31:
-        raise ValueError(f"the configuration's {name} is {given}; a launch needs three integers from 1 to {2**31 - 1}")
+        raise ValueError(f"the configuration's {name} is {given}; pass three integers from 1 to {2**31 - 1}")
     return _padded(found)
 
 
@@ -195,11 +195,13 @@ def shared_bytes(given: Any) -> int:
 def check_extents(grid: Extents, block: Extents, cluster: Extents | None) -> None:
     """Refuse extents that no GPU accepts for any kernel."""
     if prod(block) > _MOST_THREADS:
-        raise ValueError(f"block={block} has {prod(block)} threads; a CTA has at most {_MOST_THREADS}")
+        raise ValueError(f"block={block} has {prod(block)} threads; pass a block of at most {_MOST_THREADS} threads")
     _check_most("block", block, _MOST_EXTENTS)
     _check_most("grid", grid, _MOST_CTAS)
     if cluster and prod(cluster) > _MOST_CTAS_OF_CLUSTER:
-        raise ValueError(f"cluster={cluster} has {prod(cluster)} CTAs; a cluster has at most {_MOST_CTAS_OF_CLUSTER}")
+        raise ValueError(
+            f"cluster={cluster} has {prod(cluster)} CTAs; pass a cluster of at most {_MOST_CTAS_OF_CLUSTER} CTAs"
+        )
 
 
 def shape(
@@ -232,7 +234,7 @@ def shape(
     if any(g % c for g, c in zip(grid, of_launch, strict=True)):
         raise ValueError(
             f"grid={grid} is not a multiple of the clusters of {of_launch} that kernel {kernel} was compiled for "
-            "(__cluster_dims__, .reqnctapercluster): make each cluster whole"
+            "(__cluster_dims__, .reqnctapercluster): pass a multiple of the clusters as the grid"
         )
     return grid, of_launch
 
@@ -240,12 +242,12 @@ def shape(
 def _check_block(kernel: str, directives: Directives, block: Extents) -> None:
     if directives.reqntid and block != directives.reqntid:
         raise ValueError(
-            f"block={block}, and kernel {kernel} was compiled only for blocks of {directives.reqntid} "
+            f"block={block} was passed, but kernel {kernel} was compiled only for blocks of {directives.reqntid} "
             f"(__block_size__, .reqntid): launch it with block={directives.reqntid}"
         )
     if prod(block) > directives.most_threads:
         raise ValueError(
-            f"block={block} has {prod(block)} threads, and kernel {kernel} was compiled for at most "
+            f"block={block} has {prod(block)} threads, but kernel {kernel} was compiled for at most "
             f"{directives.most_threads} (__launch_bounds__, .maxntid)"
         )
 
@@ -255,23 +257,23 @@ def _check_cluster(kernel: str, directives: Directives, cluster: Extents | None)
     if cluster is None:
         if directives.is_cluster_explicit and compiled is None:
             raise ValueError(
-                f"the configuration has no cluster, and kernel {kernel} was compiled for launches that specify one "
+                f"the configuration has no cluster, but kernel {kernel} was compiled for launches that specify one "
                 "(__cluster_dims__() without extents, .explicitcluster): pass cluster"
             )
         return
     if compiled and cluster != compiled:
         raise ValueError(
-            f"cluster={cluster}, and kernel {kernel} was compiled for clusters of {compiled} "
-            "(__cluster_dims__, .reqnctapercluster): leave cluster out, or pass that"
+            f"cluster={cluster} was passed, but kernel {kernel} was compiled for clusters of {compiled} "
+            "(__cluster_dims__, .reqnctapercluster): leave cluster out, or pass the compiled cluster"
         )
     if directives.counts_clusters and prod(cluster) > 1:
         raise ValueError(
-            f"cluster={cluster}, and the grid of kernel {kernel} counts clusters of {compiled} already "
+            f"cluster={cluster} was passed, but the grid of kernel {kernel} already counts clusters of {compiled} "
             "(__block_size__ with two tuples, .blocksareclusters): leave cluster out"
         )
     if prod(cluster) > directives.most_ctas_of_cluster:
         raise ValueError(
-            f"cluster={cluster} has {prod(cluster)} CTAs, and kernel {kernel} was compiled for at most "
+            f"cluster={cluster} has {prod(cluster)} CTAs, but kernel {kernel} was compiled for at most "
             f"{directives.most_ctas_of_cluster} (__launch_bounds__, .maxclusterrank)"
         )
 
@@ -283,4 +285,4 @@ def _padded(values: Sequence[int]) -> Extents:
 
 def _check_most(name: str, given: Extents, most: Extents) -> None:
     if any(extent > limit for extent, limit in zip(given, most, strict=True)):
-        raise ValueError(f"{name}={given}; the most is {most}")
+        raise ValueError(f"{name}={given} is too large; pass at most {most}")

@@ -153,7 +153,7 @@ def lengths(m: TensorMap) -> Findings:
         **dict.fromkeys(corners, max(rank - 2, 0)),
     }
     return [
-        Finding(None, rank, f"matched by {name}, which has {length} values and needs {need}")
+        Finding(None, rank, f"matched by {name}, which has length {length} and needs {need}")
         for name, need in needs.items()
         if (length := len(getattr(m.p, name))) != need
     ]

@@ -154,8 +154,8 @@ def option_lengths(options: Any) -> TensorMapError:
     name = next(name for name in _GIVE if hasattr(options, name))
     values, element_strides = getattr(options, name), options.element_strides
     return TensorMapError(
-        f"element_strides={element_strides} has {len(element_strides)} values and {name}={values} has {len(values)}; "
-        f"{_GIVE[name]}, and element_strides one for each dimension, in tensor order"
+        f"element_strides={element_strides} has length {len(element_strides)}, but {name}={values} has length "
+        f"{len(values)}; {_GIVE[name]}, and element_strides one for each dimension, in tensor order"
     )
 
 
@@ -164,7 +164,7 @@ def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
     name = next(name for name in _GIVE if hasattr(options, name))
     values = getattr(options, name)
     return TensorMapError(
-        f"{name}={values} has {len(values)} values for a tensor of rank {len(shape)} (shape {shape}); "
+        f"{name}={values} has length {len(values)} for a tensor of rank {len(shape)} (shape {shape}); "
         f"{_GIVE[name]}, in tensor order"
     )
 
@@ -172,8 +172,8 @@ def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
 def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapError:
     """Refuse corners without ``rank - 2`` values each (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
     return TensorMapError(
-        f"pixel_box_lower_corner={lower} has {len(lower)} values and pixel_box_upper_corner={upper} has {len(upper)}; "
-        + _GIVE["pixel_box_lower_corner"]
+        f"pixel_box_lower_corner={lower} has length {len(lower)}, but pixel_box_upper_corner={upper} has length "
+        f"{len(upper)}; " + _GIVE["pixel_box_lower_corner"]
     )
 
 

@@ -63,8 +63,8 @@ class Kernel:
     def __reduce__(self) -> NoReturn:
         """Refuse to pickle the kernel, because its program consists of functions of this process."""
         raise TypeError(
-            "a kernel of the simulator cannot be pickled or copied: pass its ptx and its name to the other process, "
-            "and load them there: gpu.load(kernel.ptx, kernel.name)"
+            "a kernel of the simulator cannot be pickled or copied; pass its ptx and its name, and load them in the "
+            "other process with gpu.load(kernel.ptx, kernel.name)"
         )
 
 

@@ -88,7 +88,7 @@ class Report:
             If the launch was not traced.
         """
         if self.traced is None:
-            raise ValueError("this launch was not traced: gpu.launch(..., trace=True)")
+            raise ValueError("this launch was not traced; pass trace=True to gpu.launch")
         return self.traced
 
     @property

@@ -55,9 +55,12 @@ class Suppression:
     def __post_init__(self) -> None:
         """Check that the kind exists and that there is a reason."""
         if self.kind not in KINDS:
-            raise ValueError(f"kind={shown(self.kind)}; it is one of {', '.join(KINDS)}")
+            raise ValueError(f"kind={shown(self.kind)}; pass one of {', '.join(KINDS)}")
         if not self.reason.strip():
-            raise ValueError(f"the suppression of {self.kind} at {self.place} needs a reason: add why it is acceptable")
+            raise ValueError(
+                f"the suppression of {self.kind} at {self.place} has no reason; add the reason why the finding is "
+                "acceptable"
+            )
 
     @classmethod
     def parse(cls, text: str) -> Suppression:
@@ -75,7 +78,10 @@ class Suppression:
         """
         kind, place, reason = _parts(text)
         if not kind or not place:
-            raise ValueError(f"{shown(text)} is not kind:place:reason, such as race:gemm.cu:41:the sum is an estimate")
+            raise ValueError(
+                f"{shown(text)} does not have the form kind:place:reason; write for example race:gemm.cu:41:the sum is "
+                "an estimate"
+            )
         return cls(kind, place, reason)
 
     def covers(self, finding: Finding) -> bool:

@@ -211,11 +211,11 @@ class _Watcher:
     def _source(self, stream: Any, kernel: Kernel) -> _Source:
         """Return the PTX of a kernel, or raise the reason why this launch is not watched."""
         if is_capturing(stream):
-            raise _NotWatched("it is captured into a graph")
+            raise _NotWatched("the launch is captured into a graph")
         source = self._known(kernel)
         self._counts[source] += 1
         if self._launches_of_each is not None and self._counts[source] > self._launches_of_each:
-            raise _NotWatched(f"enough of its launches were watched: launches_of_each={self._launches_of_each}")
+            raise _NotWatched(f"the limit of watched launches is reached: launches_of_each={self._launches_of_each}")
         return source
 
     def _known(self, kernel: Kernel) -> _Source:
@@ -225,7 +225,9 @@ class _Watcher:
         name = lowered_name_of(kernel) or name_of(kernel)
         found = {text for text in map(_text, self._ptx) if name in _parsed(text).functions}
         if not found:
-            raise _NotWatched("its PTX is unknown: compile it with cuda_tma.compile, or pass its PTX to watch()")
+            raise _NotWatched(
+                "the PTX of the kernel is unknown; compile it with cuda_tma.compile, or pass its PTX to watch()"
+            )
         if len(found) > 1:
             raise _NotWatched(f"{len(found)} of the PTX texts passed to watch() have a kernel of this name")
         return _Source(found.pop(), name, 0)

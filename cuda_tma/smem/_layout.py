@@ -77,7 +77,9 @@ def group_bytes(params: Params) -> tuple[int, int] | None:
 def pixels(params: Im2colParams | Im2colWideParams) -> int:
     """Return the number of pixels of one im2col load, without a halo."""
     if not isinstance(params, Im2colParams | Im2colWideParams):
-        raise TensorMapError(f"params is {shown(params)}; give Im2colParams or Im2colWideParams: a box has no pixels")
+        raise TensorMapError(
+            f"params is {shown(params)}; pass Im2colParams or Im2colWideParams, whose box contains pixels"
+        )
     if isinstance(params, Im2colWideParams) and params.mode == TensorMapIm2ColWideMode.W128:
         return _W128_PIXELS
     return params.pixels_per_column
@@ -171,7 +173,7 @@ def rows(params: Params) -> Rows:
     group = group_bytes(params)
     if group and data % group[0]:
         raise TensorMapError(
-            f"a row of the box has {extents[0]} elements of {T(params.data_type).short_name}; give whole groups of "
+            f"a row of the box has {extents[0]} elements of {T(params.data_type).short_name}; pass a multiple of "
             f"{GROUP_ELEMENTS}"
         )
     taken = data // group[0] * group[1] if group else data
@@ -182,8 +184,8 @@ def check_fits(size_bytes: int) -> None:
     """Refuse a box larger than the shared memory of a thread block, before allocating anything of its size."""
     if size_bytes > MAX_SMEM_BYTES:
         raise TensorMapError(
-            f"the box takes {size_bytes} bytes of shared memory, and a thread block has at most {MAX_SMEM_BYTES}; "
-            "divide it among several loads"
+            f"the box takes {size_bytes} bytes of shared memory, but a thread block has at most {MAX_SMEM_BYTES}; "
+            "divide the box among several loads"
         )
 
 
@@ -233,8 +235,8 @@ def linear_offset(params: Params, index: Sequence[int]) -> int:
     index = box_index(extents, index)
     if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
         raise TensorMapError(
-            f"index={shown(index)} is outside the box: shared memory holds {extents} elements, innermost first; "
-            "give one index for each, from 0 on"
+            f"index={shown(index)} is outside the box: shared memory holds {extents} elements, innermost first; pass "
+            "one index for each dimension, counted from 0"
         )
     row = 0
     for i, n in zip(reversed(index[1:]), reversed(extents[1:]), strict=True):
@@ -292,7 +294,7 @@ def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
     """
     if not 0 <= (offset := integer("offset", offset)) < smem_bytes(params):
         raise TensorMapError(
-            f"offset={shown(offset)} is outside shared memory: this box takes bytes 0 to {smem_bytes(params) - 1}"
+            f"offset={shown(offset)} is outside the box in shared memory; pass 0 to {smem_bytes(params) - 1}"
         )
     row, byte = divmod(swizzle_offset(params.swizzle, offset), rows(params).pitch_bytes)
     element = _element_at(params, byte)
@@ -350,7 +352,7 @@ def smem_layout(params: Params) -> Any:
         from tensor_layouts import Layout, Swizzle, compose
     except ImportError as error:
         raise ImportError(
-            f"smem_layout needs tensor-layouts ({error}): pip install tensor-layouts, the extra cuda-tma[layout]"
+            f"smem_layout needs tensor-layouts ({error}): pip install tensor-layouts, or install cuda-tma[layout]"
         ) from None
     if group_bytes(params) is not None:
         raise TensorMapError(

@@ -51,5 +51,5 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
         for from_bit, to_bit, bits in xors:
             moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
     except (TypeError, NotImplementedError):  # torch raises the latter
-        raise TensorMapError(f"offset is {shown(offset)}; give an integer, or an array of integers") from None
+        raise TensorMapError(f"offset is {shown(offset)}; pass an integer, or an array of integers") from None
     return moved

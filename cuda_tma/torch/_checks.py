@@ -68,7 +68,7 @@ def check(operator: str, parameters: Iterable[KernelParameter], arguments: Seque
 def _check_device(place: str, tensor: torch.Tensor, name: str, device: torch.device) -> None:
     if tensor.device != device:
         raise RuntimeError(
-            f"{place} is on {tensor.device}, and {name!r} on {device}; all tensors of a call must be on one device. "
+            f"{place} is on {tensor.device}, but {name!r} is on {device}; all tensors of a call must be on one device. "
             f"Remedy: pass tensor.to({str(device)!r})"
         )
 
@@ -84,13 +84,14 @@ def _check_pointer(place: str, tensor: torch.Tensor) -> None:
 def _check_map(place: str, map_type: MapType, argument: torch.Tensor) -> None:
     if map_type.mode != "tiled":
         raise RuntimeError(
-            f"{place} is a tensor, and {map_type} needs the corners of a box of pixels, which no tensor has. "
-            "Remedy: pass a descriptor, in an operator that is a function of `launch`"
+            f"{place} is a tensor, but {map_type} needs the corners of a box of pixels, which a tensor does not "
+            "contain. Remedy: define the operator by a function of `launch`, and pass a descriptor"
         )
     _check_dtype(place, map_type, argument)
     if argument.dim() != map_type.rank:
         raise RuntimeError(
-            f"{place} has {argument.dim()} dimensions, {map_type} has {map_type.rank}. Remedy: pass a view of that rank"
+            f"{place} has {argument.dim()} dimensions, but {map_type} has {map_type.rank}. Remedy: pass a view with "
+            f"{map_type.rank} dimensions"
         )
     _check_layout(place, map_type, argument)
 
@@ -104,7 +105,7 @@ def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
     floats = float_dtype(map_type.data_type)
     rule = f"{map_type} takes {floats or f'elements of {wanted_bits} bits'}; no element is converted, not by autocast"
     remedy = f"tensor.to(torch.{floats})" if floats else "a tensor of such a dtype"
-    raise RuntimeError(f"{place} has dtype {tensor.dtype}, and {rule}. Remedy: pass {remedy}")
+    raise RuntimeError(f"{place} has dtype {tensor.dtype}, but {rule}. Remedy: pass {remedy}")
 
 
 def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:

@@ -52,7 +52,8 @@ def define(definition: Definition) -> Any:
     namespace, _, short = definition.name.partition("::")
     if not (namespace.isidentifier() and short.isidentifier()):
         raise ValueError(
-            f'{definition.name!r} is not the name of an operator. Remedy: pass a namespace and a name, "mylib::scale"'
+            f"{definition.name!r} is not the name of an operator. Remedy: pass a namespace and a name, such as "
+            '"mylib::scale"'
         )
     schema = torch.library.infer_schema(
         _without_launch(definition), mutates_args=tuple(definition.mutates_args), op_name=short
@@ -104,6 +105,6 @@ def _bump_versions(overload: Any, mutated: Sequence[int], keyset: Any, *argument
 
 def _refuse_vmap(name: str, *_: Any, **__: Any) -> NoReturn:
     raise RuntimeError(
-        f"{name} was called under vmap, and a kernel has no rule for another dimension. Remedy: call the operator "
-        "for each element, or write a kernel whose tensors have the batch as a dimension"
+        f"{name} was called under vmap, but a kernel has no rule for an additional dimension. Remedy: call the "
+        "operator for each element, or write a kernel whose tensors have the batch as a dimension"
     )

@@ -89,16 +89,21 @@ def _check_names(name: str, parameters: KernelParameters, given: Mapping[str, It
     names = [each.name for each in parameters]
     if not all(names):
         raise TypeError(
-            f"{name}: the names of the parameters of kernel {parameters.kernel} are unknown. Remedy: compile it with "
+            f"{name}: the parameter names of kernel {parameters.kernel} are unknown. Remedy: compile the kernel with "
             "cuda_tma.compile, or decorate a function of `launch`"
         )
     seen: dict[str, str] = {}
     for kind, each in given.items():
         for one in each:
             if one not in names:
-                raise ValueError(f"{name}: {kind} has {one!r}; the kernel's parameters are {', '.join(names)}")
+                raise ValueError(
+                    f"{name}: {kind} has {one!r}, which is not a parameter of the kernel. Remedy: use one of "
+                    f"{', '.join(names)}"
+                )
             if one in seen:
-                raise ValueError(f"{name}: {one!r} is in {seen[one]} and in {kind}. Remedy: keep one of them")
+                raise ValueError(
+                    f"{name}: {one!r} is both in {seen[one]} and in {kind}. Remedy: remove it from one of them"
+                )
             seen[one] = kind
     if not given["outputs"] and not given["mutates_args"]:
         raise ValueError(f"{name} has neither outputs nor mutates_args, so it has no effect. Remedy: pass one of them")

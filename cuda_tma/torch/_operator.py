@@ -80,5 +80,5 @@ def operator(
     given = {"config": config, "outputs": outputs, "workspace": workspace, "values": values}
     for each, value in given.items():
         if value is not None:
-            raise TypeError(f"{name}: {each} was given without a kernel. Remedy: pass the kernel, or leave {each} out")
+            raise TypeError(f"{name}: {each} was passed without a kernel. Remedy: pass the kernel, or leave {each} out")
     return lambda function: define(Definition(name, function, function, *registered))

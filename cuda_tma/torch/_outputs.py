@@ -65,6 +65,7 @@ def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
     for name in found.names:
         if name not in known:
             raise ValueError(
-                f"{place} takes {name!r}, which is not an argument here. Remedy: take one of {', '.join(known)}"
+                f"{place} uses {name!r}, which is not an argument of the operator. Remedy: use one of "
+                f"{', '.join(known)}"
             )
     return found

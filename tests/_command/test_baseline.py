@@ -74,12 +74,15 @@ def test_a_fixed_kernel_needs_no_baseline(sanitize):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "--baseline base is not a report; write one with cuda-tma sanitize --sarif FILE"),
-        ("[]", "--baseline base is not a report"),
-        ("{}", "--baseline base is not a report"),
-        ('{"runs": [{"results": [{}]}]}', "--baseline base is not a report"),
-        ('{"runs": [{"results": [{"partialFingerprints": {"cudaTma/v1": 7}}]}]}', "--baseline base is not a report"),
-        ("[" * 100_000, "--baseline base is not a report"),
+        ("", "--baseline base does not contain a SARIF report; write one with cuda-tma sanitize --sarif FILE"),
+        ("[]", "--baseline base does not contain a SARIF report"),
+        ("{}", "--baseline base does not contain a SARIF report"),
+        ('{"runs": [{"results": [{}]}]}', "--baseline base does not contain a SARIF report"),
+        (
+            '{"runs": [{"results": [{"partialFingerprints": {"cudaTma/v1": 7}}]}]}',
+            "--baseline base does not contain a SARIF report",
+        ),
+        ("[" * 100_000, "--baseline base does not contain a SARIF report"),
         (None, "--baseline base cannot be read: No such file or directory"),
     ],
 )
@@ -95,5 +98,5 @@ def test_the_baseline_is_not_overwritten(sanitize, capsys):
     sanitize(KNOWN, "--sarif", "base", expected=1)
     before = Path("base").read_bytes()
     assert cli.main(["sanitize", "shift.cu", "--baseline", "base", "--sarif", "base"]) == 2
-    assert "--sarif base is base, which this command reads; name another file" in capsys.readouterr().err
+    assert "--sarif base is base, an input of this command; name another file" in capsys.readouterr().err
     assert Path("base").read_bytes() == before

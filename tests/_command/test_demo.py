@@ -167,8 +167,8 @@ def test_the_output_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "blur_by_emulator", lambda _: pytest.fail("it was done"))
     (tmp_path / "folder.png").mkdir()
     for name, message in {
-        "o.jpg": "would be a PNG, so its name must end in .png",
-        "": "would be a PNG",
+        "o.jpg": "is not the name of a PNG file; end the name in .png",
+        "": "is not the name of a PNG",
         "folder.png": "cannot be written: it is a folder, or ",
         "none/o.png": f"or {tmp_path / 'none'} is not a folder",
     }.items():

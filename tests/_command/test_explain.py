@@ -160,7 +160,7 @@ def test_a_file_of_bytes(capsys, tmp_path):
     assert "The map is legal on compute capability 9.0" in explain(capsys, str(path))[1]
     path.write_bytes(bytes([255]) * 128)
     status, out, _ = explain(capsys, str(path))
-    assert status == 1 and "rank 8 has no place in a tensor map" in out
+    assert status == 1 and "rank 8 cannot be encoded in a tensor map" in out
 
 
 # ---- maps in several spellings ----
@@ -355,7 +355,7 @@ def test_nonsense_in_fields_has_no_nonsense_as_its_remedy(capsys):
     assert "to 0 elements" not in out
     assert "TMA needs a multiple of 16. Copy the tensor: a fresh allocation has positive strides. [driver:" in out
     _, out, _ = explain(capsys, "dim 2 " + fields.format("64,64,64", "1"))
-    assert "rank is 2; it must be matched by element_strides, which has 1 values and needs 2. [driver:" in out
+    assert "rank is 2; it must be matched by element_strides, which has length 1 and needs 2. [driver:" in out
 
 
 def test_unfinished_digits_are_not_a_map():

@@ -247,14 +247,14 @@ def test_the_users_sitecustomize_still_runs(program, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--", "absent-program"], "there is no program absent-program"),
+        (["--", "absent-program"], "the program absent-program does not exist"),
         (["--"], "no program follows --"),
         ([], "name a FILE, or a program after --"),
-        (["kernel.cu", "--", "python"], "kernel.cu is a FILE, and a program follows --"),
+        (["kernel.cu", "--", "python"], "kernel.cu names a FILE, and a program follows --"),
         (["--grid", "1", "--", "python"], "--grid is only for a single kernel"),
         (["--kernel", "(", "--", "python"], "--kernel ( is not a regular expression: "),
         (["--launch-count", "0", "--", "python"], "--launch-count 1 or more"),
-        (["--schedules", "0", "--", "python"], "schedules=0; give 1 to 1000"),
+        (["--schedules", "0", "--", "python"], "schedules=0; pass 1 to 1000"),
         (["--json", "absent/out.json", "--", "python"], "--json absent/out.json cannot be written: there is no such"),
         (["kernel.cu"], "the following arguments are required: --kernel, --grid, --block"),
         (["a.py"], "a.py is a program: write cuda-tma sanitize -- python a.py"),

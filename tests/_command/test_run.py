@@ -70,15 +70,15 @@ def test_the_fault_is_reported(run):
         (["--arg", "what"], "cannot parse 'what'; pass a number, an array"),
         (["--arg", "nothing[3]"], "'nothing' is not a dtype"),
         (["--arg", "2_000"], "cannot parse '2_000'"),
-        (["--arg", "9" * 5000], "...9999999999999' has 5000 characters; a number has at most 64 bits"),
+        (["--arg", "9" * 5000], "...9999999999999' has 5000 characters; pass a number of at most 64 bits"),
         (["--arg", f"int8[{'9' * 5000}]"], "cannot parse 'int8["),
         (["--arg", f"int8[8]@{'9' * 5000}"], "cannot parse 'int8["),
         (
             ["--arg", "float32[4x8]@4x8,bogus=3"],
-            "'bogus' is not an option of a map; these are element_strides, data_type",
+            "'bogus' is not an option of a map; the options are element_strides, data_type",
         ),
         (["--arg", "absent.npy"], "absent.npy cannot be read"),
-        (["--cluster", "99"], "a cluster has at most 16"),
+        (["--cluster", "99"], "pass a cluster of at most 16"),
         (["-D", "Window=3"], "does not compile"),
     ],
 )
@@ -93,6 +93,6 @@ def test_a_timeline_is_written(run, tmp_path):
     assert status == 0 and "traced" not in out
     assert "scale: 1 CTA" in (tmp_path / "scale.svg").read_text()
     status, _, err = run(*arguments, "--timeline", "scale.pdf")
-    assert status == 2 and "--timeline scale.pdf: a timeline is written as .svg or as .html" in err
+    assert status == 2 and "--timeline scale.pdf is not the name of a timeline; end the name in .svg or .html" in err
     status, _, err = run(*arguments, "--timeline", tmp_path / "no" / "scale.svg")
     assert status == 2 and "cannot be written" in err

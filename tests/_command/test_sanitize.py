@@ -287,7 +287,7 @@ def test_a_suppression_is_read(written, place, reason):
     ],
 )
 def test_invalid_suppression_is_refused(text):
-    with pytest.raises(ValueError, match=r"is not kind:place:reason|needs a reason"):
+    with pytest.raises(ValueError, match=r"does not have the form kind:place:reason|has no reason"):
         simulate.Suppression.parse(text)
 
 
@@ -313,7 +313,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
     (folder / "link.cu").symlink_to(folder / "kernel.cu")
     before = (folder / "kernel.cu").read_bytes()
     status, _, err = sanitize(*WRONG, "--suppressions", "known", "--sarif", name)
-    assert status == 2 and "which this command reads; name another file" in err
+    assert status == 2 and "an input of this command; name another file" in err
     assert (folder / "kernel.cu").read_bytes() == before
     assert (folder / "known").read_text() == "race:*:why\n"
 
@@ -324,19 +324,19 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--suppress", "rase:*:why"], "kind='rase'; it is one of race, "),
+        (["--suppress", "rase:*:why"], "kind='rase'; pass one of race, "),
         (["--suppress", "race:*"], "is not kind:place:reason"),
         (["--suppressions", "absent"], "--suppressions absent cannot be read: No such file"),
-        (["--suppressions", "known"], "known:2: kind='rase'; it is one of"),
-        (["--schedules", "0"], "schedules=0; give 1 to 1000"),
-        (["--max-steps", "0"], "max_steps=0; give 1 or more"),
-        (["--seed", "-1"], "seed=-1; give 0 or more"),
+        (["--suppressions", "known"], "known:2: kind='rase'; pass one of"),
+        (["--schedules", "0"], "schedules=0; pass 1 to 1000"),
+        (["--max-steps", "0"], "max_steps=0; pass 1 or more"),
+        (["--seed", "-1"], "seed=-1; pass 0 or more"),
         (["--sarif", "absent/out.sarif"], "--sarif absent/out.sarif cannot be written: there is no such folder"),
         (["--sarif", "."], "--sarif . cannot be written: Is a directory"),
         (["--arg", "int32[256]@512"], "the map of --arg 3"),
         (["--arg", "int32[256]@256,swizzle=9B"], "the map of --arg 3"),
-        (["--arg", "int32[256]@256,colour=red"], "option of a map; these are element_strides, "),
-        (["--arg", "object[3]"], "object is not a dtype of numbers"),
+        (["--arg", "int32[256]@256,colour=red"], "option of a map; the options are element_strides, "),
+        (["--arg", "object[3]"], "object is a dtype whose elements are not numbers; pass a dtype such as float32"),
         (["--arg", "int8[9999999x9999999999]"], "int8[9999999x9999999999] "),
         (["--arg", "hex:123"], "or bytes (hex:0100)"),
         (["--arg", "known.npy"], "known.npy is not a .npy file of numbers"),

@@ -67,5 +67,5 @@ def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
     elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
     holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})
     monkeypatch.setattr(_core, "ParamHolder", holder)
-    with pytest.raises(RuntimeError, match="passes a copy of its descriptor"):
+    with pytest.raises(RuntimeError, match="passes only a copy of them to launches"):
         ours.to_cuda_core()

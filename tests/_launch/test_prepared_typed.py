@@ -79,7 +79,7 @@ def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_te
     [
         (DeviceTensor((64, 128), address=(1 << 33) + 4), "the tensor begins at address 0x200000004; TMA needs"),
         (DeviceTensor((64, 128), device_id=1), "the tensor is on device 1"),
-        (DeviceTensor((64, 128, 2)), r"box_dim=\(16, 32\) has 2 values for a tensor of rank 3"),
+        (DeviceTensor((64, 128, 2)), r"box_dim=\(16, 32\) has length 2 for a tensor of rank 3"),
         (DeviceTensor((64, 128), dtype="bfloat16"), "data_type=FLOAT32 has 32-bit elements"),
         ("text", "is not a tensor"),
     ],

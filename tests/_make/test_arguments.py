@@ -92,9 +92,9 @@ def test_tensors_that_cannot_be_described(shape, strides, message):
 
 
 def test_options_that_do_not_fit_the_tensor():
-    with pytest.raises(TensorMapError, match=r"box_dim=\(4,\) has 1 values for a tensor of rank 2"):
+    with pytest.raises(TensorMapError, match=r"box_dim=\(4,\) has length 1 for a tensor of rank 2"):
         params_of((8, 8), box_dim=(4,))
-    with pytest.raises(TensorMapError, match=r"element_strides=\(1,\) has 1 values and box_dim"):
+    with pytest.raises(TensorMapError, match=r"element_strides=\(1,\) has length 1, but box_dim"):
         params_of((8, 8), box_dim=(4, 4), element_strides=(1,))
     with pytest.raises(TensorMapError, match=r"box_dim\[1\]=-4 does not fit"):
         params_of((8, 8), box_dim=(4, -4))
@@ -216,7 +216,7 @@ def _of_dtype(shape, code, bits, lanes):
 def test_options_of_another_rank(rank):
     """If no options are valid for the tensor, the error names the tensor's rank."""
     for values in {1, 2, 4, 5, 6} - {rank}:
-        of_options = rf"box_dim=.* has {values} values? for a tensor of rank {rank}"
+        of_options = rf"box_dim=.* has length {values} for a tensor of rank {rank}"
         with pytest.raises(TensorMapError, match=of_options if 1 <= rank <= 5 else f"rank {rank}") as caught:
             params_of((16,) * rank, box_dim=(1,) * values)
         assert ("box_dim" in str(caught.value)) == (1 <= rank <= 5)

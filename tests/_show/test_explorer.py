@@ -142,7 +142,7 @@ def test_the_page_is_self_contained_and_begins_with_the_map():
 
 
 def test_a_map_that_the_page_does_not_show_is_refused():
-    with pytest.raises(TensorMapError, match="whose box has at most one dimension above 1 except the innermost"):
+    with pytest.raises(TensorMapError, match="whose box has at most one extent above 1 besides the innermost"):
         plot.explorer(params_of(TensorSpec((8, 8, 8), "float32"), box_dim=(4, 4, 8)))
     with pytest.raises(TensorMapError, match="box_dim"):
         plot.explorer(params_of(TensorSpec((8, 64), "float32"), box_dim=(8, 64), swizzle="128B"))

@@ -90,7 +90,7 @@ def test_a_wrong_argument_is_named():
     for params in (None, 3, Params):
         with pytest.raises(TensorMapError, match="pass TiledParams, Im2colParams or Im2colWideParams"):
             descriptor_html(params)
-    with pytest.raises(TensorMapError, match="title is None; give a str"):
+    with pytest.raises(TensorMapError, match="title is None; pass a str"):
         descriptor_html(TILED, None)
 
 

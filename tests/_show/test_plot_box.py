@@ -117,7 +117,7 @@ def test_box_of_a_vector():
 def test_interleaved_and_im2col_maps_have_no_box_picture():
     for params, given in ((INTERLEAVED, "TiledParams with interleave=2"), (IM2COL, "Im2colParams with interleave=0")):
         refuses(
-            rf"plot\.box draws tiled tensor maps without interleave, not a cuda_tma\.{given}; use plot\.tile",
+            rf"plot\.box cannot draw a cuda_tma\.{given}; use plot\.tile",
             plot.box,
             params,
         )

@@ -174,10 +174,10 @@ def test_the_stored_transfer_size_rounds_down():
     [
         ({"global_dim": (1,) * 6}, "rank 6 has no place"),
         ({"global_dim": ()}, "rank 0 has no place"),
-        ({"data_type": 16}, "data_type=16 has no code in a tensor map; choose 0 to 15"),
+        ({"data_type": 16}, "data_type=16 cannot be encoded in a tensor map; choose 0 to 15"),
         ({"interleave": 3}, "interleave=3 has no code"),
         ({"swizzle": -1}, "swizzle=-1 has no code"),
-        ({"allocation_class": 0}, "allocation_class=0 has no code in a tensor map; choose 1 to 2"),
+        ({"allocation_class": 0}, "allocation_class=0 cannot be encoded in a tensor map; choose 1 to 2"),
         ({"box_dim": (32,)}, "box_dim=(32,) has too few values for rank 3"),
         ({"element_strides": (1, 0, 1)}, "element_strides=(1, 0, 1) has a zero; each must be 1 to 8"),
         ({"element_strides": (1, 0) * 999}, "element_strides=(1, 0, 1, 0, 1, 0, ...) has a zero; each must be 1 to 8"),

@@ -145,5 +145,5 @@ def test_every_byte_that_differs_is_reported_and_no_other(bits, seed):
 
 @pytest.mark.parametrize("wrong", [0, "00" * 128, [0] * 128, None, object(), {}, {300}, bytes(129)])
 def test_invalid_tensor_map_is_refused(wrong):
-    with pytest.raises(TensorMapError, match="^b is .*; a tensor map is 128 bytes: pass them, params or a descriptor"):
+    with pytest.raises(TensorMapError, match="^b is .*; pass the 128 bytes of a tensor map, params or a descriptor"):
         diff(LEGAL, wrong)

@@ -30,5 +30,5 @@ def test_a_parameter_without_a_table_is_refused():
         TensorMapError, match="params must be TiledParams, Im2colParams or Im2colWideParams, not Params"
     ):
         fields(Params, 3)
-    with pytest.raises(TensorMapError, match="rank 2 has no place in a tensor map; Im2colParams has rank 3 to 5"):
+    with pytest.raises(TensorMapError, match="rank 2 cannot be encoded in a tensor map; Im2colParams has rank 3 to 5"):
         fields(Im2colParams, 2)

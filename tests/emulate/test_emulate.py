@@ -148,7 +148,7 @@ def test_an_unaligned_start_faults(coordinate):
 
 def test_an_im2col_start_outside_its_box_faults():
     params = im2col()
-    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 starts outside the pixel box, which spans -1 to 6"):
+    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 is outside the pixel box, .* spans -1 to 6"):
         emulate.load(params, np.zeros(4096, np.uint8), (0, 7, 0, 0))
 
 
@@ -162,8 +162,8 @@ def test_memory_that_is_too_short_faults():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((MEMORY, (0,)), r"coordinates=\(0,\) has 1 values; it needs 2"),
-        ((MEMORY, (0, 0), (0,)), r"offsets=\(0,\) has 1 values; it needs 0: a tiled access has none"),
+        ((MEMORY, (0,)), r"coordinates=\(0,\) has length 1; it needs length 2"),
+        ((MEMORY, (0, 0), (0,)), r"offsets=\(0,\) has length 1; it needs length 0: a tiled access has none"),
         ((MEMORY.view(np.uint16), (0, 0)), r"memory is a numpy.ndarray of shape \(144,\) and dtype uint16; give"),
         ((b"", (0, 0)), "memory is a bytes"),
         ((MEMORY, MEMORY), r"coordinates, a numpy.ndarray of shape \(288,\) and dtype uint8, has .* needs 2"),
@@ -171,7 +171,7 @@ def test_memory_that_is_too_short_faults():
             (MEMORY, MEMORY.reshape(2, 144)),
             r"coordinates is a numpy.ndarray of shape \(2, 144\) and .*; pass 2 integers",
         ),
-        ((MEMORY, MEMORY.tolist()), r"coordinates=\(0, 0, 1, 0, 2, 0, \.\.\.\) has 288 values; it needs 2"),
+        ((MEMORY, MEMORY.tolist()), r"coordinates=\(0, 0, 1, 0, 2, 0, \.\.\.\) has length 288; it needs length 2"),
         ((MEMORY, (0.5, 0)), r"coordinates is \(0.5, 0\); pass 2 integers: one for each dimension, innermost first"),
         ((MEMORY, None), "coordinates is None; pass 2 integers"),
         ((MEMORY, (0, 0), MEMORY), r"offsets, a numpy.ndarray of shape \(288,\) .* needs 0: a tiled access has none"),
@@ -210,7 +210,7 @@ def test_coordinates_have_32_bits(arguments, message):
 
 @pytest.mark.parametrize("base_address", [10**30, -(10**30), 2**63, 2**62])
 def test_a_base_address_far_away_faults(base_address):
-    with pytest.raises(TensorMapFault, match="the instruction reaches bytes .* of memory, which has 288 bytes"):
+    with pytest.raises(TensorMapFault, match="the instruction accesses bytes .* of memory, which has 288 bytes"):
         emulate.load(MATRIX, MEMORY, (0, 0), base_address=base_address)
 
 
@@ -233,9 +233,11 @@ def test_coordinates_may_be_an_array(dtype):
 
 
 def test_an_index_has_a_value_for_each_extent():
-    with pytest.raises(TensorMapError, match=r"index=\(0,\) has 1 values; it needs 2: one for each of box_extents"):
+    with pytest.raises(
+        TensorMapError, match=r"index=\(0,\) has length 1; it needs length 2: one for each of box_extents"
+    ):
         emulate.tensor_index(MATRIX, (0,), (0, 0))
-    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0, 0\) has 3 values; it needs 2"):
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0, 0\) has length 3; it needs length 2"):
         emulate.tensor_index(MATRIX, (0, 0), (0, 0, 0))
 
 
@@ -337,14 +339,14 @@ def test_im2col_wide_may_start_left_of_its_box():
     inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
     row = 1 + 2 * 8
     assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]
-    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 starts outside the pixel box, which spans 4 to 6"):
+    with pytest.raises(TensorMapFault, match=r"coordinates\[1\]=7 is outside the pixel box, .* spans 4 to 6"):
         emulate.load(inner, pixel_memory(), (0, 7, 2, 0))
 
 
 def test_im2col_wide_w128_has_a_halo_after_every_32_pixels():
     tile = emulate.load(wide(mode=1), pixel_memory(), (0, 0, 0, 0), (3, 0))
     assert tile.tx_bytes == 4 * (32 + 3) * 16
-    with pytest.raises(TensorMapError, match="interleave=1: im2col-wide has no interleaved layouts"):
+    with pytest.raises(TensorMapError, match="interleave=1 was passed for an im2col-wide map"):
         emulate.load(wide(interleave=1), pixel_memory(), (0, 0, 0, 0))
 
 
@@ -378,7 +380,7 @@ def test_gather4_takes_any_four_rows():
             emulate.scatter4(wrong, MEMORY.copy(), MEMORY, (0, 0, 1, 2, 3))
     with pytest.raises(TensorMapFault, match=r"coordinates\[0\]=4 is not a multiple of 8 elements"):
         emulate.gather4(params, MEMORY, (4, 0, 1, 2, 3))
-    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0\) has 2 values; it needs 5: \(column, row,"):
+    with pytest.raises(TensorMapError, match=r"coordinates=\(0, 0\) has length 2; it needs length 5: \(column, row,"):
         emulate.gather4(params, MEMORY, (0, 0))
 
 

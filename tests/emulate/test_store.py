@@ -186,15 +186,15 @@ def test_scatter4_takes_any_four_rows():
 @pytest.mark.parametrize(
     ("params", "coordinates", "message"),
     [
-        (MATRIX, (-8, 0), r"coordinates\[0\]=-8 is negative: only a load may"),
+        (MATRIX, (-8, 0), r"coordinates\[0\]=-8 is negative, but only a load may"),
         (MATRIX, (0, -1), r"coordinates\[1\]=-1 is negative"),
         (MATRIX, (4, 0), r"coordinates\[0\]=4 is not a multiple of 8"),
         (IM2COL, (0, 1, -1), r"coordinates\[2\]=-1 is negative"),
-        (IM2COL, (0, 3, 0), r"coordinates\[1\]=3 starts outside the pixel box, which spans 1 to 2"),
+        (IM2COL, (0, 3, 0), r"coordinates\[1\]=3 is outside the pixel box, which in this dimension spans 1 to 2"),
         (
             dataclasses.replace(IM2COL, pixel_box_lower_corner=(-1,)),
             (0, 1, 0),
-            r"pixel_box_lower_corner\[0\]=-1 lies outside the tensor: .* lower corners are 0 or more",
+            r"pixel_box_lower_corner\[0\]=-1 is outside the tensor, .* lower corners are at least 0",
         ),
         (
             dataclasses.replace(IM2COL, pixel_box_upper_corner=(2,)),
@@ -224,7 +224,7 @@ def test_faults_that_end_a_context(params, coordinates, message):
 )
 def test_reductions_that_kill_a_context(op, data_type, legal):
     params, memory = vector(data_type, np.uint8, [0] * 16)
-    message = f"op='{op}' has no reduction for data_type {data_type.short_name}; use one of {legal}"
+    message = f"op='{op}' is not a reduction of data_type {data_type.short_name}; use one of {legal}"
     with pytest.raises(TensorMapFault, match=message) as fault:
         emulate.reduce(params, memory, memory, (0,), op)
     assert fault.value.cuda_error == FAULT
@@ -286,7 +286,7 @@ def test_store_refuses_short_sources_and_read_only_memory():
     with pytest.raises(TensorMapError, match=r"smem is a numpy.ndarray of shape \(4, 16\) and dtype uint8; give"):
         emulate.store(MATRIX, memory, smem.reshape(4, 16), (0, 0))
     memory.flags.writeable = False
-    with pytest.raises(TensorMapError, match=r"memory is a read-only array; .* pass a writeable copy"):
+    with pytest.raises(TensorMapError, match=r"memory is a read-only array, but .* pass a writeable copy"):
         emulate.store(MATRIX, memory, smem, (0, 0))
 
 

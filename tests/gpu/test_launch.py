@@ -184,7 +184,7 @@ def test_every_launch_config_field(kernel, stream):
         config = core.LaunchConfig(grid=1, block=32, programmatic_stream_serialization=True)
         cuda_tma.launch(stream, config, kernel("nothing"))
     stream.sync()
-    with pytest.raises(ValueError, match=r"block=\(2048, 1, 1\) has 2048 threads; a CTA has at most 1024"):
+    with pytest.raises(ValueError, match=r"block=\(2048, 1, 1\) has 2048 threads; pass a block of at most 1024"):
         cuda_tma.launch(stream, core.LaunchConfig(grid=1, block=2048), kernel("nothing"))
     resident = core.LaunchConfig(grid=1 << 20, block=1024, is_cooperative=True)
     with pytest.raises(Exception, match=r"CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: the driver refused to launch not"):

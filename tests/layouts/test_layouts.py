@@ -190,8 +190,8 @@ def test_elements_in_two_spaces_cannot_be_equal():
     found = compared("tile:bf16:8x8", "ldmatrix.x1")
     assert not found.is_comparable and not found.equal
     assert str(found) == (
-        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are not in the same space: shared memory, registers; "
-        "compare two of one\n"
+        "tile:bf16:8x8:NONE and ldmatrix.x1:b16:8x8 are in different spaces, shared memory and registers; "
+        "compare two layouts of one space\n"
         "element (0, 0): byte 0; thread 0, value 0"
     )
 
@@ -202,17 +202,17 @@ def test_elements_in_two_spaces_cannot_be_equal():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("wgmma.x", "wgmma.x: no such layout; there are wgmma.d, wgmma.a"),
+        ("wgmma.x", "wgmma.x is not the name of a layout; use one of wgmma.d, wgmma.a"),
         ("wgmma.a:f64", "wgmma.a:f64: f64 is not one of f32, tf32"),
         ("wgmma.d:e4m3", "wgmma.d:e4m3: wgmma.d has elements of 32 or 16 bits, not 8"),
         ("wgmma.a:e4m3:64x16", "64 x 16; wgmma.a of e4m3 is made of pieces of 64 x 32"),
         ("mma.b:f16:16x16", "16 x 16; mma.b of f16 is made of pieces of 8 x 8"),
-        ("mma.a:f16:16x16:128B", "only tiles in shared memory have a swizzle"),
-        ("tile:bf16:8x64:64B", "a row has 128 bytes, and with this swizzle at most 64: use 32 columns or less"),
-        ("cute:(4,8):(1,4)", "add the shape after the layout"),
+        ("mma.a:f16:16x16:128B", "only for tiles in shared memory; leave it out"),
+        ("tile:bf16:8x64:64B", "has rows of 128 bytes, but with this swizzle a row has at most 64; use 32 columns"),
+        ("cute:(4,8):(1,4)", "has no shape; append the shape to the layout"),
         ("cute:(4,8):(1,4)@3x3", "reaches 32 elements, up to number 31; the matrix of 3 x 3 has 9"),
         ("cute:((4,8):(1,4)@4x8", "its parentheses do not match"),
-        ("atom:SM80_NONE.a", "tensor_layouts.atoms_nv has no such operand"),
+        ("atom:SM80_NONE.a", "is not an operand of an atom"),
     ],
 )
 def test_missing_features_are_refused_with_a_reason(name, words):
@@ -229,7 +229,7 @@ def test_missing_features_are_refused_with_a_reason(name, words):
         ("cute:(9999999,99999999):(1,1)@16x8", "has more than 1,048,576 elements"),
         ("cute:(4,8):(1,4)@99999x99999", "has more than 1,048,576 elements"),
         (f"cute:((1024,{'1,' * 2000}),1024):((1,{'1,' * 2000}),1024)@16x8", "elements, the limit of a comparison"),
-        ("cute:(4,8):(1,4)@8x8", "holds 32 values; the matrix of 8 x 8 has 64"),
+        ("cute:(4,8):(1,4)@8x8", "contains 32 values, but the matrix of 8 x 8 has 64"),
         ("cute:(4,8):(1,4)@8x" + "9" * 5000, "add the shape"),
         ("wgmma.d:f32:64x99999992", "has more than 2,097,152 elements"),
         ("tile:f32:256x99999999", "has more than 2,097,152 elements"),
@@ -249,7 +249,7 @@ def test_refusals_of_values(monkeypatch):
     with pytest.raises(ValueError, match="is 64 x 8, and wgmma.d:f32:64x16 64 x 16: use one shape for both"):
         compared(f"{C}:64x8", f"{C}:64x16")
     packed = params_of(TensorSpec((4, 4, 8), "float32"), box_dim=(2, 4, 8))
-    with pytest.raises(TensorMapError, match="of which one dimension other than the innermost is more than 1"):
+    with pytest.raises(TensorMapError, match="whose box has one extent above 1 besides the innermost"):
         layouts.tile(packed)
     monkeypatch.setitem(sys.modules, "tensor_layouts", None)
     with pytest.raises(ImportError, match=r"need tensor-layouts \(.*\): pip install tensor-layouts"):
@@ -260,7 +260,7 @@ def test_names_are_compared_as_layouts_are():
     by_value = compared(C, "wgmma.a:e4m3")
     for names in ((C, "wgmma.a:e4m3"), (by_value.written, "wgmma.a:e4m3"), (C, by_value.read)):
         assert str(layouts.compare(*names)) == str(by_value)
-    with pytest.raises(TypeError, match=r"read is 3; pass a layout, or its name as 'wgmma.d:f32:64x32'"):
+    with pytest.raises(TypeError, match=r"read is 3; pass a layout or its name, such as 'wgmma.d:f32:64x32'"):
         layouts.compare(C, 3)
 
 

@@ -41,7 +41,7 @@ def test_notation(text, shape, stride, base):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("(128,?):(65536,1)", "1 unknown values and 0 are given: append one for each ?"),
+        ("(128,?):(65536,1)", "1 unknown values, but 0 were given; append one value for each ?"),
         ("(128,?):(65536,1)?=64,2", "1 unknown values and 2 are given"),
         ("(128,?{div=16}):(65536,1)?=40", "the value 40 of ?{div=16} is not a multiple of 16"),
         ("(128,64):(65536,1,2)", "nested differently"),
@@ -153,7 +153,7 @@ def test_elements_in_another_order_have_no_base():
 
 
 def test_elements_of_two_widths_are_not_compared():
-    assert "elements of 32 and 16 bits; compare two of one width" in str(layouts.compare(SUMS, FACTOR))
+    assert "elements of 32 and 16 bits; compare two layouts of one element width" in str(layouts.compare(SUMS, FACTOR))
 
 
 @pytest.mark.parametrize(

@@ -409,13 +409,13 @@ CASES = [
         ]),
     ]),
     (LEGAL_IM2COL, (9, 0), "pixel_box_lower_corner", [], [
-        ((0,), ["rank=4 must be matched by pixel_box_lower_corner, which has 1 values and needs 2."]),
-        ((1, 2, 3), ["rank=4 must be matched by pixel_box_lower_corner, which has 3 values and needs 2."]),
-        ((), ["rank=4 must be matched by pixel_box_lower_corner, which has 0 values and needs 2."]),
+        ((0,), ["rank=4 must be matched by pixel_box_lower_corner, which has length 1 and needs 2."]),
+        ((1, 2, 3), ["rank=4 must be matched by pixel_box_lower_corner, which has length 3 and needs 2."]),
+        ((), ["rank=4 must be matched by pixel_box_lower_corner, which has length 0 and needs 2."]),
     ]),
     (LEGAL_IM2COL, (9, 0), "pixel_box_upper_corner", [], [
-        ((1,), ["rank=4 must be matched by pixel_box_upper_corner, which has 1 values and needs 2."]),
-        ((1, 2, 3), ["rank=4 must be matched by pixel_box_upper_corner, which has 3 values and needs 2."]),
+        ((1,), ["rank=4 must be matched by pixel_box_upper_corner, which has length 1 and needs 2."]),
+        ((1, 2, 3), ["rank=4 must be matched by pixel_box_upper_corner, which has length 3 and needs 2."]),
     ]),
     (PLAIN, (9, 0), "element_strides", [(8, 8, 8)], [
         ((0, 1, 1), ["element_strides[0]=0 must be 1 to 8. Use 1."]),
@@ -423,30 +423,30 @@ CASES = [
     ]),
     (LEGAL_IM2COL, (9, 0), "element_strides", [(1, 8, 8, 8)], [
         ((1, 1, 1, 9), ["element_strides[3]=9 must be 1 to 8. Use 8."]),
-        ((1, 1, 1), ["rank=4 must be matched by element_strides, which has 3 values and needs 4."]),
+        ((1, 1, 1), ["rank=4 must be matched by element_strides, which has length 3 and needs 4."]),
     ]),
     (LEGAL_WIDE, (10, 0), "element_strides", [(1, 8, 1)], [
         ((1, 1, 0), ["element_strides[2]=0 must be 1 to 8. Use 1."]),
-        ((1, 1), ["rank=3 must be matched by element_strides, which has 2 values and needs 3."]),
-        ((1, 1, 1, 1), ["rank=3 must be matched by element_strides, which has 4 values and needs 3."]),
+        ((1, 1), ["rank=3 must be matched by element_strides, which has length 2 and needs 3."]),
+        ((1, 1, 1, 1), ["rank=3 must be matched by element_strides, which has length 4 and needs 3."]),
     ]),
     (PLAIN, (9, 0), "box_dim", [], [
-        ((32, 16), ["rank=3 must be matched by box_dim, which has 2 values and needs 3."]),
-        ((32, 16, 2, 1), ["rank=3 must be matched by box_dim, which has 4 values and needs 3."]),
+        ((32, 16), ["rank=3 must be matched by box_dim, which has length 2 and needs 3."]),
+        ((32, 16, 2, 1), ["rank=3 must be matched by box_dim, which has length 4 and needs 3."]),
     ]),
     (PLAIN, (9, 0), "element_strides", [], [
-        ((1, 1), ["rank=3 must be matched by element_strides, which has 2 values and needs 3."]),
-        ((1, 1, 1, 1), ["rank=3 must be matched by element_strides, which has 4 values and needs 3."]),
+        ((1, 1), ["rank=3 must be matched by element_strides, which has length 2 and needs 3."]),
+        ((1, 1, 1, 1), ["rank=3 must be matched by element_strides, which has length 4 and needs 3."]),
     ]),
     (PLAIN, (9, 0), "global_strides", [], [
-        ((256,), ["rank=3 must be matched by global_strides, which has 1 values and needs 2."]),
-        ((256, 12288, 12288), ["rank=3 must be matched by global_strides, which has 3 values and needs 2."]),
+        ((256,), ["rank=3 must be matched by global_strides, which has length 1 and needs 2."]),
+        ((256, 12288, 12288), ["rank=3 must be matched by global_strides, which has length 3 and needs 2."]),
     ]),
     (LEGAL_IM2COL, (9, 0), "global_strides", [], [
-        ((128, 6144), ["rank=4 must be matched by global_strides, which has 2 values and needs 3."]),
+        ((128, 6144), ["rank=4 must be matched by global_strides, which has length 2 and needs 3."]),
     ]),
     (LEGAL_WIDE, (10, 0), "global_strides", [], [
-        ((128,), ["rank=3 must be matched by global_strides, which has 1 values and needs 2."]),
+        ((128,), ["rank=3 must be matched by global_strides, which has length 1 and needs 2."]),
     ]),
 ]
 # fmt: on

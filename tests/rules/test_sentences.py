@@ -195,7 +195,7 @@ SENTENCES = [
      "The dilated kernel does not fit into the padded extent: pad more, or use a smaller kernel_size or "
      "dilation. [driver: pixel_box_upper_corner[1]=-50]"),
     (LEGAL_IM2COL, (9, 0), {"pixel_box_lower_corner": (0,)},
-     "rank is 4; it must be matched by pixel_box_lower_corner, which has 1 values and needs 2. [driver: rank=4]"),
+     "rank is 4; it must be matched by pixel_box_lower_corner, which has length 1 and needs 2. [driver: rank=4]"),
     (PLAIN, (9, 0), {"element_strides": (0, 1, 1)},
      "element_strides[2] is 0; TMA needs 1 to 8. Use element_strides[2]=1. [driver: element_strides[0]=0]"),
     (LEGAL_IM2COL, (9, 0), {"element_strides": (1, 1, 1, 9)},
@@ -203,9 +203,9 @@ SENTENCES = [
     (LEGAL_WIDE, (10, 0), {"element_strides": (1, 1, 0)},
      "element_strides[0] is 0; TMA needs 1 to 8. Use element_strides[0]=1. [driver: element_strides[2]=0]"),
     (LEGAL_WIDE, (10, 0), {"element_strides": (1, 1)},
-     "rank is 3; it must be matched by element_strides, which has 2 values and needs 3. [driver: rank=3]"),
+     "rank is 3; it must be matched by element_strides, which has length 2 and needs 3. [driver: rank=3]"),
     (PLAIN, (9, 0), {"box_dim": (32, 16)},
-     "rank is 3; it must be matched by box_dim, which has 2 values and needs 3. [driver: rank=3]"),
+     "rank is 3; it must be matched by box_dim, which has length 2 and needs 3. [driver: rank=3]"),
     (replace(IM3, global_dim=(64, 2**31, 8)), (9, 0), {"pixel_box_upper_corner": (0,)},
      "pixel_box_upper_corner[0] is 0 (padding - (kernel_size - 1) * dilation along dimension 1, W); TMA needs at most "
      "-1, or the pixel box is empty (global_dim[1] 2147483648 + upper 0, in 32 bits, - lower -1 is not above 0). Use "

@@ -229,7 +229,7 @@ def test_suppressions_are_a_sequence(run):
 def test_text(simulated_gpu): pass
 """)
     result.assert_outcomes(errors=1)
-    result.stdout.re_match_lines([r".*suppressions is 'race:f.cu:1:fine'; give a sequence of Suppression, or of text"])
+    result.stdout.re_match_lines([r".*suppressions is 'race:f.cu:1:fine'; pass a sequence of Suppression or of text"])
 
 
 def test_suppressions_need_a_reason_and_something_to_cover(run):
@@ -248,7 +248,7 @@ def test_no_reason(simulated_gpu):
 """)
     result.assert_outcomes(passed=2, errors=1, warnings=1)
     result.stdout.re_match_lines(
-        [".*the suppression of race at .* needs a reason", ".*unused suppression: Suppression.kind='uninit.*"]
+        [".*the suppression of race at .* has no reason", ".*unused suppression: Suppression.kind='uninit.*"]
     )
 
 
@@ -276,4 +276,4 @@ def test_two(simulated_gpu):
 def test_a_file_of_suppressions_that_is_wrong_is_named(run, pytester):
     pytester.path.joinpath("known.txt").write_text("rase:*:why\n")
     result = run("def test_one(simulated_gpu): pass", ini="simulated_gpu_suppressions = known.txt")
-    assert "known.txt:1: kind='rase'; it is one of" in result.stdout.str()
+    assert "known.txt:1: kind='rase'; pass one of" in result.stdout.str()

@@ -91,8 +91,8 @@ DEFECTS = {
     "recurses": ((64, 1024), (np.zeros(1, np.int32),), "fault", "stack overflow: calls are "),
     "larger_locals": ((1, 32), (np.zeros(1, np.int32),), "fault", "a thread needs 3000"),
     "wild_local": ((1, 1), (np.zeros(1, np.int32), 10**6), "out-of-bounds", "byte 4000000 of local memory"),
-    "barrier": ((1, 64), (17,), "barrier-use", "barrier 17; a CTA has barriers 0 to 15"),
-    "whole_barrier": ((1, 64), (16,), "barrier-use", "barrier 16; a CTA has barriers 0 to 15"),
+    "barrier": ((1, 64), (17,), "barrier-use", "barrier 17 does not exist; use one of the barriers 0 to 15"),
+    "whole_barrier": ((1, 64), (16,), "barrier-use", "barrier 16 does not exist; use one of the barriers 0 to 15"),
 }
 
 
@@ -214,7 +214,7 @@ def warps():
 def test_a_warp_that_parts_at_a_barrier(warps, name, order):
     report, _ = warps(name, 64, order=order)
     (finding,) = report.findings
-    assert finding.kind == "barrier-divergence" and "threads of one warp meet at barrier 0" in finding.message
+    assert finding.kind == "barrier-divergence" and "execute different instructions for barrier 0" in finding.message
     assert finding.source and ".cu:" in finding.message
 
 
@@ -223,7 +223,7 @@ def test_a_mask_without_the_thread_that_names_it(warps, which):
     report, _ = warps("masks", 32, 0x0000FFFE, which)
     (finding,) = report.findings
     assert finding.kind == "barrier-divergence", finding
-    assert "lane 0 of its warp names the mask 0x0000fffe, which does not have that lane" in finding.message
+    assert "lane 0 of its warp names the mask 0x0000fffe, which does not contain that lane" in finding.message
     assert finding.threads == (0, *range(16, 32))
 
 
@@ -252,7 +252,7 @@ def test_a_stride_that_no_map_holds():
     before = map_.copy()
     (finding,) = gpu.launch(simulate.Config(1, 1), gpu.compile(source, "k"), map_).errors
     assert (finding.kind, finding.source[0].line) == ("misaligned", 3)
-    assert "global_stride 0 by 100 bytes, but the map stores multiples of 16: 96" in finding.message
+    assert "global_stride 0 by 100 bytes, but the map can store only a multiple of 16, such as 96" in finding.message
     np.testing.assert_array_equal(map_, before)
 
 

@@ -192,7 +192,7 @@ def test_ptx_is_taken_from_its_owner(gpu, twice):
             cuda_tma.launch(*arguments)
             texts[:] = [given]
             cuda_tma.launch(*arguments)
-        assert "its PTX is unknown: compile it with cuda_tma.compile, or pass its PTX to watch()" in found[0].skipped
+        assert "the PTX of the kernel is unknown; compile it with cuda_tma.compile" in found[0].skipped
         assert (found[1].kernel, found[1].skipped, found[1].differences) == ("twice", "", ())
     program = core.Program(SOURCE, "c++", OPTIONS)
     with simulate.watch(ptx=[program]) as found:
@@ -251,8 +251,8 @@ def test_an_unwatched_launch_gives_the_reason_and_runs(gpu, twice):
     assert len(gpu.driver.launches) == 4 and [each.report is None for each in more] == [True, False, True]
     reasons = [watched.skipped for watched in (*found, *more)]
     assert reasons[0] in {f"it reaches {size} bytes, more than most_bytes=100" for size in (128, 256)}
-    assert reasons[1:3] == ["it is captured into a graph", ""]
-    assert reasons[3] == "enough of its launches were watched: launches_of_each=1"
+    assert reasons[1:3] == ["the launch is captured into a graph", ""]
+    assert reasons[3] == "the limit of watched launches is reached: launches_of_each=1"
 
 
 def test_errors_of_a_launch_are_its_own(gpu, twice):
@@ -260,7 +260,7 @@ def test_errors_of_a_launch_are_its_own(gpu, twice):
     with simulate.watch() as found:
         with pytest.raises(TypeError, match="takes 2 arguments, and 3 were given"):
             cuda_tma.launch(STREAM, ONE_WARP, kernel, tensor_map, out.ctypes.data, 3)
-        with pytest.raises(ValueError, match="has 2048 threads; a CTA has at most 1024"):
+        with pytest.raises(ValueError, match="has 2048 threads; pass a block of at most 1024"):
             cuda_tma.launch(STREAM, {"grid": 1, "block": 2048}, kernel, tensor_map, out.ctypes.data)
         gpu.driver.errors["cuLaunchKernelEx"] = 1
         with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE: the driver refused to launch twice"):

@@ -171,7 +171,7 @@ def test_refusals_name_the_box():
         shared.smem_offset(matrix((8, 4)), (8, 0))
     with pytest.raises(TensorMapError, match=r"offset=64 is outside .* 0 to 63"):
         shared.smem_index(matrix((8, 4)), 64)
-    with pytest.raises(TensorMapError, match=r"offset=-1 is outside shared memory: this box takes bytes 0 to 63"):
+    with pytest.raises(TensorMapError, match=r"offset=-1 is outside the box in shared memory; pass 0 to 63"):
         shared.smem_index(matrix((8, 4)), -1)
     assert shared.smem_index(matrix((8, 4)), 0) == (0, 0) and shared.smem_index(matrix((8, 4)), 63) == (7, 3)
     with pytest.raises(
@@ -181,15 +181,18 @@ def test_refusals_name_the_box():
 
 
 def test_a_box_has_no_pixels():
-    refuses("params is a cuda_tma.TiledParams; give Im2colParams or Im2colWideParams", _layout.pixels, matrix((8, 4)))
+    refuses("params is a cuda_tma.TiledParams; pass Im2colParams or Im2colWideParams", _layout.pixels, matrix((8, 4)))
 
 
 @pytest.mark.parametrize(
     ("index", "message"),
     [
         (LARGE, f"index is {LARGE_SHOWN}; pass 2 integers: one for each of box_extents, innermost first"),
-        (LARGE.ravel(), r"index, a numpy.ndarray of shape \(70000,\) and dtype int64, has 70000 values; it needs 2"),
-        (LARGE.ravel().tolist(), r"index=\(0, 0, 0, 0, 0, 0, \.\.\.\) has 70000 values; it needs 2"),
+        (
+            LARGE.ravel(),
+            r"index, a numpy.ndarray of shape \(70000,\) and dtype int64, has length 70000; it needs length 2",
+        ),
+        (LARGE.ravel().tolist(), r"index=\(0, 0, 0, 0, 0, 0, \.\.\.\) has length 70000; it needs length 2"),
         ((0, 0.5), r"index is \(0, 0.5\); pass 2 integers"),
         ((0, 10**400), r"index=\(0, 1000.*\.\.\..*\) has a value of more than 32 bits"),
         ((0, -1), r"index=\(0, -1\) is outside the box"),
@@ -226,7 +229,7 @@ def test_invalid_offset(offset):
     ],
 )
 def test_offsets_are_integers_in_every_mode(mode, offset, given):
-    refuses(f"offset is {given}; give an integer, or an array of integers$", shared.swizzle_offset, mode, offset)
+    refuses(f"offset is {given}; pass an integer, or an array of integers$", shared.swizzle_offset, mode, offset)
 
 
 @pytest.mark.parametrize(
@@ -316,7 +319,7 @@ def test_boxes_that_do_not_fit_are_compared_up_to_64_times_shared_memory(monkeyp
     """The test omits reads of such a box, because they take seconds."""
     monkeypatch.setitem(_banks._ACCESSES, "row", lambda params: [np.arange(3)])
     assert shared.worst_read(matrix((1024, 64 * 227), T.UINT8), "row").tolist() == [0, 1, 2]
-    with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, and a thread block has"):
+    with pytest.raises(TensorMapError, match="the box takes 14877696 bytes of shared memory, but a thread block has"):
         shared.worst_read(matrix((1024, 64 * 227 + 1), T.UINT8), "row")
 
 

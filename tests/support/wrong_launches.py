@@ -145,12 +145,12 @@ CONFIGURATIONS = [
     Wrong("four extents", "", (), "grid=(1, 1, 1, 1); pass one to three", {"grid": (1, 1, 1, 1), "block": 32}),
     Wrong("a fraction", "", (), "block=1.5; pass one to three integers", {"grid": 1, "block": 1.5}),
     Wrong("text", "", (), "block='32'; pass one to three integers", {"grid": 1, "block": "32"}),
-    Wrong("too many threads", "", (), "has 2048 threads; a CTA has at most 1024", {"grid": 1, "block": 2048}),
+    Wrong("too many threads", "", (), "has 2048 threads; pass a block of at most 1024", {"grid": 1, "block": 2048}),
     Wrong("too many layers", "", (), "block=(1, 1, 65); the most is", {"grid": 1, "block": (1, 1, 65)}),
     Wrong("too high a grid", "", (), "grid=(1, 65536, 1); the most is", {"grid": (1, 65536), "block": 32}),
     Wrong("assigned threads", "", (), "has 2048 threads", configured(block=(2048, 1, 1))),
     Wrong("two assigned extents", "", (), "the configuration's grid is (2, 1)", configured(grid=(2, 1))),
-    Wrong("too large a cluster", "", (), "has 17 CTAs; a cluster has at most 16", configured(cluster=(17, 1, 1))),
+    Wrong("too large a cluster", "", (), "has 17 CTAs; pass a cluster of at most 16", configured(cluster=(17, 1, 1))),
     Wrong(
         "too wide a grid of clusters", "", (), "grid times cluster", configured(grid=(1, 40000, 1), cluster=(1, 2, 1))
     ),

@@ -26,7 +26,7 @@ def lz4_block(data: bytes, size: int) -> bytes:
             literals = data[at : at + count]
             at += count
             if len(literals) < count or len(result) + count > size:
-                raise ValueError("an LZ4 block has more or fewer literals than bytes")
+                raise ValueError("the number of literals of an LZ4 block does not match its size")
             result += literals
             if at == len(data):
                 break
@@ -34,9 +34,9 @@ def lz4_block(data: bytes, size: int) -> bytes:
             count, at = _length(data, at + 2, token & 15)
             _copy(result, offset, count + 4, size)
     except IndexError:
-        raise ValueError("an LZ4 block ends within a sequence") from None
+        raise ValueError("an LZ4 block is truncated within a sequence") from None
     if len(result) != size:
-        raise ValueError(f"an LZ4 block has {len(result)} bytes where its header has {size}")
+        raise ValueError(f"an LZ4 block has {len(result)} bytes, but its header states {size}")
     return bytes(result)
 
 
@@ -55,7 +55,7 @@ def _copy(result: bytearray, offset: int, count: int, size: int) -> None:
     """Append a copy of earlier bytes at a distance from the end. The copy may include bytes that it has written
     itself."""
     if not 0 < offset <= len(result) or len(result) + count > size:
-        raise ValueError("an LZ4 block copies from outside of its bytes")
+        raise ValueError("an LZ4 block copies bytes from outside the block")
     piece = bytes(result[-offset:])
     result += (piece * (count // offset + 1))[:count]
 
@@ -102,7 +102,7 @@ def _of_module(module: Any, decompress: Callable[[bytes, int], bytes]) -> Callab
         try:
             return _checked(decompress(data, size + 1), size)
         except module.ZstdError as error:
-            raise ValueError(f"a zstd frame is broken: {error}") from None
+            raise ValueError(f"a zstd frame is damaged: {error}") from None
 
     return decode
 
@@ -122,7 +122,7 @@ def _of_system() -> Callable[[bytes, int], bytes] | None:
             target = ctypes.create_string_buffer(max(size, 1))
             written = function(target, size, data, len(data))
             if written > size:  # this is an error number
-                raise ValueError("a zstd frame is broken, or longer than its header has it")
+                raise ValueError("a zstd frame is damaged, or longer than its header states")
             return _checked(target.raw[:written], size)
 
         return decode
@@ -131,5 +131,5 @@ def _of_system() -> Callable[[bytes, int], bytes] | None:
 
 def _checked(data: bytes, size: int) -> bytes:
     if len(data) != size:
-        raise ValueError(f"a zstd frame has {len(data)} bytes where its header has {size}")
+        raise ValueError(f"a zstd frame has {len(data)} bytes, but its header states {size}")
     return data

@@ -59,7 +59,7 @@ class Entry(NamedTuple):
         """
         if self.size > KERNEL_BYTES:
             raise ValueError(
-                f"an entry for sm_{self.architecture} has {self.size} bytes; at most {KERNEL_BYTES} are read"
+                f"an entry for sm_{self.architecture} has {self.size} bytes, more than the limit of {KERNEL_BYTES}"
             )
         if self.flags & _ZSTD:
             return zstd_frame(self.payload, self.size)
@@ -89,7 +89,7 @@ def entries_of(image: bytes) -> list[Entry]:
     _, _, at, size = _HEADER.unpack_from(image)
     stop = at + size
     if at < _HEADER.size or stop > len(image):
-        raise ValueError(f"a fat binary has {len(image)} bytes, and its header has {stop}")
+        raise ValueError(f"a fat binary has {len(image)} bytes, but its header states {stop}")
     entries: list[Entry] = []
     while at < stop:
         if len(entries) == _MOST_ENTRIES:
@@ -102,14 +102,19 @@ def entries_of(image: bytes) -> list[Entry]:
 def _entry(image: bytes, at: int, stop: int) -> tuple[Entry, int]:
     """Return the entry at a position, and the position after it."""
     if stop - at < _ENTRY.size:
-        raise ValueError(f"a fat binary ends within the header of an entry, at byte {at}")
+        raise ValueError(f"a fat binary is truncated within the header of the entry at byte {at}")
     kind, _, header, size, compressed, _, _, architecture, _, _, flags, plain = _ENTRY.unpack_from(image, at)
     first = at + header
     if header < _ENTRY.size or first + size > stop:
-        raise ValueError(f"an entry at byte {at} of a fat binary ends at byte {first + size} of {stop}")
+        raise ValueError(
+            f"the entry at byte {at} of a fat binary ends at byte {first + size}, after the end of the fat binary at "
+            f"byte {stop}"
+        )
     is_compressed = bool(flags & (_LZ4 | _ZSTD))
     if is_compressed and compressed > size:
-        raise ValueError(f"an entry at byte {at} of a fat binary has {compressed} compressed bytes in {size}")
+        raise ValueError(
+            f"the entry at byte {at} of a fat binary states {compressed} compressed bytes, but has only {size} bytes"
+        )
     payload = image[first : first + (compressed if is_compressed else size)]
     return Entry(kind, architecture, flags, payload, plain if is_compressed else size), first + size
 

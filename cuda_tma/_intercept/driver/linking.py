@@ -35,7 +35,7 @@ def linked_ptx(data: bytes, compute_capability: tuple[int, int]) -> str:
     """
     texts = [ptx_of(image, compute_capability) for image in _inputs(data) if not image.startswith(_ARCHIVE)]
     if not texts:
-        raise ValueError("a link has no input")
+        raise ValueError("the linker was given no input")
     return texts[0] if len(texts) == 1 else joined(texts)
 
 

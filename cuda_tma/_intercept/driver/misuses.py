@@ -81,5 +81,5 @@ def _described(address: int, memory: GlobalMemory) -> str:
     if former is not None:
         return f"{address:#x}, byte {address - former.start:,} of {former.name}, which the program has freed"
     if segment is not None and address - segment.stop < _NEAR_BYTES:
-        return f"{address:#x}, {address - segment.stop:,} bytes behind {segment.name}"
-    return f"{address:#x}, where no memory of the GPU lies"
+        return f"{address:#x}, {address - segment.stop:,} bytes after the end of {segment.name}"
+    return f"{address:#x}, which is not an address of the GPU's memory"

@@ -89,7 +89,7 @@ def _memory(handle: int) -> BytesAt:
     def bytes_at(address: int, size: int) -> np.ndarray[Any, Any]:
         first = address - _ARENA
         if first < 0 or size > _ARENA_BYTES - first:
-            raise ValueError(f"address {address:#x} lies outside of the simulated GPU's memory")
+            raise ValueError(f"address {address:#x} is outside the simulated GPU's memory")
         return arena[first : first + max(size, 1)]
 
     return bytes_at

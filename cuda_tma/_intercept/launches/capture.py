@@ -44,7 +44,7 @@ def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence
         block = device._block(loaded, arguments, address)
         total = sum(len(segment.bytes) for segment in memory)
         if total > RECORDED_BYTES:
-            raise MemoryTooLarge(f"its memory has {total} bytes, and a recording takes {RECORDED_BYTES}")
+            raise MemoryTooLarge(f"its memory has {total} bytes, more than the {RECORDED_BYTES} bytes of a recording")
         segments = tuple(
             MemorySegment(segment.start, segment.bytes.tobytes(), segment.name, not segment.writeable)
             for segment in memory

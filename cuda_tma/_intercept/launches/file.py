@@ -136,12 +136,15 @@ def _check_whole(path: str, file: BinaryIO) -> None:
     head = file.read(_HEAD_BYTES)
     if not head.startswith(_HEAD):
         what = f"of another version, and this cuda_tma reads {VERSION}" if head.startswith(_NAME) else "none"
-        raise LaunchesError(f"{path} is no file of recorded launches: its first line is {what}")
+        raise LaunchesError(f"{path} is not a file of recorded launches: its first line is {what}")
     digest = hashlib.sha256()
     while data := file.read(_CHUNK):
         digest.update(data)
     if head[len(_HEAD) :] != digest.hexdigest().encode() + b"\n":
-        raise LaunchesError(f"{path} is damaged: its bytes do not have the SHA-256 of its first line. Record it again")
+        raise LaunchesError(
+            f"{path} is damaged, because its content does not have the SHA-256 that its first line states. Record the "
+            "launches again"
+        )
 
 
 @contextmanager
@@ -153,7 +156,7 @@ def _explained(path: str) -> Iterator[None]:
         raise
     except _BROKEN as error:
         text = f"{error}".splitlines()[0] if f"{error}" else type(error).__name__
-        raise LaunchesError(f"{path} has recorded launches that cannot be read: {text[:200]}") from None
+        raise LaunchesError(f"{path} contains a recorded launch that cannot be read: {text[:200]}") from None
 
 
 def _member(key: str) -> str:
@@ -163,7 +166,7 @@ def _member(key: str) -> str:
 def _blob(archive: zipfile.ZipFile, key: str) -> bytes:
     data = _read(archive, _member(key))
     if hashlib.sha256(data).hexdigest() != key:
-        raise ValueError(f"the content of blob {key[:12]} does not have that SHA-256")
+        raise ValueError(f"the content of blob {key[:12]} does not match the SHA-256 in its name")
     return data
 
 

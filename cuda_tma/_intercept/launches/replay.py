@@ -88,8 +88,8 @@ def _kernel(
     module, placed = read(ptx), dict(variables)
     function = module.functions.get(entry)
     if function is None or function.kind != "entry":
-        raise ValueError(f"the recorded PTX has no kernel {entry}")
+        raise ValueError(f"the recorded PTX does not contain the kernel {entry}")
     for variable in module.variables.values():
         if variable.space in ("global", "const") and variable.name not in placed:
-            raise ValueError(f"the recording has no address of the variable {variable.name}")
+            raise ValueError(f"the recording does not contain the address of the variable {variable.name}")
     return kernel_of(ptx, decode(module, entry, placed), described_types(ptx, entry), names, source=source)

@@ -145,7 +145,7 @@ def _ascending(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[tup
     for each in values:
         data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)
         if start < end:
-            raise ValueError(f"its memory at 0x{start:x} lies before 0x{end:x}, where the memory before it ends")
+            raise ValueError(f"its memory at 0x{start:x} begins before 0x{end:x}, the end of the preceding memory")
         end = start + len(data)
         yield start, data, each
 
@@ -182,7 +182,7 @@ def _numbers(values: Any, limit: int) -> list[int]:
 
 def _number(value: Any, limit: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < limit:
-        raise ValueError(f"{str(value)[:40]} is no integer from 0 to {limit - 1}")
+        raise ValueError(f"{str(value)[:40]} is not an integer from 0 to {limit - 1}")
     return value
 
 

@@ -65,6 +65,6 @@ def _as_tensor_map(launches: Launches) -> Any:
 
 def _refused(feature: str) -> Any:
     def refuse(*_: Any, **__: Any) -> None:
-        raise NotSimulated(feature, _GRAPH, "call cuda_tma.launch on a stream")
+        raise NotSimulated(feature, _GRAPH, "call cuda_tma.launch with a stream")
 
     return refuse

@@ -72,7 +72,7 @@ class _Device:
 
     def __init__(self, device_id: int | None = None):
         if device_id:
-            raise ValueError(f"device_id={device_id}; cuda-tma simulates one GPU, 0")
+            raise ValueError(f"device_id={device_id}, but cuda-tma simulates only one GPU; pass device_id=0")
 
     @classmethod
     def get_all_devices(cls) -> tuple[Any, ...]:

@@ -48,7 +48,8 @@ class Launches:
         """Run a launch, as :func:`cuda_tma.launch` does."""
         if not isinstance(kernel, Kernel):
             raise TypeError(
-                f"the kernel is a {type(kernel).__name__}; below cuda-tma sanitize, cuda_tma.compile makes it"
+                f"the kernel is a {type(kernel).__name__}; in a program under cuda-tma sanitize, pass the result of "
+                "cuda_tma.compile"
             )
         config = Config.of(config)
         self._session.launch(kernel.name, kernel.ptx, kernel.name, config, arguments, runtime="cuda_tma")

@@ -50,7 +50,9 @@ def _chosen(own: Callable[..., Any]) -> Callable[..., Any]:
         if target.kind.name != "cuda":
             return own(module, requested, target)
         if str(requested).lower() == "cutedsl":
-            raise NotSimulated("execution_backend='cutedsl'", "it makes no CUDA C++", "use execution_backend='auto'")
+            raise NotSimulated(
+                "execution_backend='cutedsl'", ("it does not generate CUDA C++"), "use execution_backend='auto'"
+            )
         return own(module, "nvrtc", target)
 
     return resolve

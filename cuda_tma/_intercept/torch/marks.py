@@ -37,7 +37,9 @@ def is_cuda_device(device: Any) -> bool:
     else:
         return False
     if kind == "cuda" and (index or 0) > 0:
-        raise RuntimeError(f"CUDA error: invalid device ordinal: cuda:{index}; cuda-tma simulates one GPU, cuda:0")
+        raise RuntimeError(
+            f"CUDA error: invalid device ordinal: cuda:{index}, because cuda-tma simulates only one GPU; use cuda:0"
+        )
     return kind == "cuda"
 
 

@@ -40,7 +40,9 @@ class CublasLt:
         d.copy_(product + beta * c.float() if beta else product)
 
     def __getattr__(self, name: str) -> Any:
-        raise NotSimulated(f"CublasLt.{name}", "the library has machine code alone", "compare with torch's operators")
+        raise NotSimulated(
+            f"CublasLt.{name}", ("the library contains only machine code"), "compare with torch's operators"
+        )
 
 
 class WideCublasLt(CublasLt):

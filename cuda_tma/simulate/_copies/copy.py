@@ -181,7 +181,7 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
     if not ranks or ranks[-1] >= ctas:
         what = "a CTA that it does not have" if ranks else "no CTA"
         raise Fault(
-            "cluster", f"the multicast's mask 0x{mask:x} names {what}: the cluster has {ctas} CTAs", issue.lanes
+            "cluster", f"the multicast mask 0x{mask:x} selects {what}, but the cluster has {ctas} CTAs", issue.lanes
         )
     return [rank << RANK_SHIFT | address & OFFSET_MASK for rank in ranks]
 

@@ -66,8 +66,8 @@ def params_at(issue: Issue, address: int) -> Params:
     if space != "global":
         raise Fault(
             "map-mismatch",
-            f"the tensor map is in {space} memory: it must be a const __grid_constant__ parameter, or in constant or "
-            "global memory",
+            f"the tensor map is in {space} memory; pass it as a const __grid_constant__ parameter, or put it in "
+            "constant or global memory",
             lanes,
         )
     start = int(positions[0])

@@ -61,8 +61,8 @@ def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, 
 def _packed(signature: Signature, index: int, argument: Any, make_map: MakeMap) -> bytes:
     if isinstance(argument, TensorMapDescriptor):
         raise TypeError(
-            f"{place_of(signature, index)} is a tensor map of a GPU's memory, which the simulator cannot reach: pass "
-            "one of simulate.Device.create_tensor_map"
+            f"{place_of(signature, index)} is a tensor map of a GPU's memory, which the simulator cannot access; pass "
+            "a map from simulate.Device.create_tensor_map"
         )
     if not isinstance(argument, TensorMap):
         if not wants_map_of(signature, index, argument):

@@ -264,7 +264,7 @@ class Device:
         address, size = kernel.program.variable(name)
         segment = self._memory.find(address)
         if segment is None:
-            raise KeyError(f"{kernel.name} is a kernel of another Device")
+            raise KeyError(f"{kernel.name} is a kernel of another Device; load it with this Device")
         return segment.bytes[address - segment.start :][:size]
 
     def launch(

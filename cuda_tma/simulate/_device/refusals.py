@@ -33,7 +33,9 @@ def since_tma(given: Any) -> tuple[int, int]:
     """Return the compute capability; refuse one without TMA."""
     found = parse_compute_capability(given)
     if found < TMA_SINCE:
-        raise ValueError(f"compute_capability={shown(given)}: TMA needs {TMA_SINCE} or a later one")
+        raise ValueError(
+            f"compute_capability={shown(given)} has no TMA; pass {TMA_SINCE} or a later compute capability"
+        )
     return found
 
 
@@ -42,9 +44,9 @@ def count(name: str, given: Any, least: int = 1) -> int:
     try:
         found = operator.index(given)
     except TypeError:
-        raise TypeError(f"{name} is {shown(given)}; give an integer") from None
+        raise TypeError(f"{name} is {shown(given)}; pass an integer") from None
     if found < least:
-        raise ValueError(f"{name}={shown(found)}; give {least} or more")
+        raise ValueError(f"{name}={shown(found)}; pass {least} or more")
     return found
 
 
@@ -52,7 +54,7 @@ def schedule_count(given: Any) -> int:
     """Return the number of schedules; refuse invalid values."""
     found = count("schedules", given, -MOST_SCHEDULES)
     if not 1 <= found <= MOST_SCHEDULES:
-        raise ValueError(f"schedules={found}; give 1 to {MOST_SCHEDULES}")
+        raise ValueError(f"schedules={found}; pass 1 to {MOST_SCHEDULES}")
     return found
 
 
@@ -66,18 +68,20 @@ def flag(name: str, given: Any) -> bool:
 def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
     """Return suppressions, which the user may pass as text."""
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise TypeError(f"suppressions is {shown(given)}; give a sequence of Suppression, or of text")
+        raise TypeError(f"suppressions is {shown(given)}; pass a sequence of Suppression or of text")
     found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)
     for each in found:
         if not isinstance(each, Suppression):
-            raise TypeError(f"suppressions has {shown(each)}; give a Suppression, or text: kind:place:reason")
+            raise TypeError(
+                f"suppressions has {shown(each)}; pass a Suppression, or text of the form kind:place:reason"
+            )
     return found
 
 
 def check_settings(order: str, seed: int, max_steps: int) -> None:
     """Refuse invalid settings of a launch."""
     if not isinstance(order, str) or order not in ORDERS:
-        raise ValueError(f"order={shown(order)}; it is one of {', '.join(map(repr, ORDERS))}")
+        raise ValueError(f"order={shown(order)}; pass one of {', '.join(map(repr, ORDERS))}")
     count("seed", seed, 0)
     count("max_steps", max_steps)
 

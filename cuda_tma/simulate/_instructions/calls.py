@@ -163,11 +163,15 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
         for address in np.unique(addresses):
             name = program.function_at(int(address))
             if name not in codes:
-                raise Fault("fault", f"a call of 0x{int(address):x}, which is not the address of a function", lanes)
+                raise Fault(
+                    "fault", (f"a call of address 0x{int(address):x}, which is not the address of a function"), lanes
+                )
             try:
                 site.copies(codes[name])
             except (ValueError, LookupError, TypeError):
-                raise Fault("fault", f"a call of {name} passes other parameters than the function has", lanes) from None
+                raise Fault(
+                    "fault", (f"a call of {name} passes parameters that do not match those of the function"), lanes
+                ) from None
             site.enter(group, as_array(lanes)[addresses == address], codes[name])
         return YIELD
 

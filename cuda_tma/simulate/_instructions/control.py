@@ -36,7 +36,7 @@ def brx(binder: Binder) -> Step:
     def step(group: Group, lanes: Lanes) -> Outcome:
         chosen = np.broadcast_to(read(group, lanes), (len(as_array(lanes)),))
         if int(chosen.max()) >= len(targets):
-            raise Fault("fault", f"brx.idx with index {int(chosen.max())} of {len(targets)} targets", lanes)
+            raise Fault("fault", f"brx.idx with index {int(chosen.max())}, outside its {len(targets)} targets", lanes)
         if (chosen == chosen[0]).all():
             return targets[int(chosen[0])]
         for number in np.unique(chosen):

@@ -100,7 +100,9 @@ def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writ
 
 def _check_inside(binder: Binder, start: int, size_bytes: int, total_bytes: int) -> None:
     if not 0 <= start <= total_bytes - size_bytes:
-        raise binder.unsupported(f"of bytes {start} to {start + size_bytes} of {total_bytes} bytes of parameters")
+        raise binder.unsupported(
+            f"of bytes {start} to {start + size_bytes}, outside the {total_bytes} bytes of parameters"
+        )
 
 
 @instruction("st", section=SECTION.format("st"))

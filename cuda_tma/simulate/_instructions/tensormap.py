@@ -106,8 +106,9 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
     if field == "global_stride" and value % _STRIDE_BYTES:
         raise Fault(
             "misaligned",
-            f"tensormap.replace of global_stride {dimension} by {value} bytes, but the map stores multiples of "
-            f"{_STRIDE_BYTES}: {value // _STRIDE_BYTES * _STRIDE_BYTES} (CUDA driver API, cuTensorMapEncodeTiled)",
+            f"tensormap.replace of global_stride {dimension} by {value} bytes, but the map can store only a multiple "
+            f"of {_STRIDE_BYTES}, such as {value // _STRIDE_BYTES * _STRIDE_BYTES} (CUDA driver API, "
+            "cuTensorMapEncodeTiled)",
         )
 
 
@@ -115,11 +116,15 @@ def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
     """Return the entry of a field in the table of fields of a mode, for a map of the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
-        raise Fault("map-mismatch", f"tensormap.replace.tile of {field}, but the tensor map is an im2col map ({_RULE})")
+        raise Fault(
+            "map-mismatch",
+            (f"tensormap.replace.tile of {field}, but the map is an im2col map, which has no such field ({_RULE})"),
+        )
     if dimension not in rows:
         raise Fault(
             "map-mismatch",
-            f"tensormap.replace of {field} {dimension}; a tensor map has {field} 0 to {len(rows) - 1} ({_RULE})",
+            f"tensormap.replace of {field} {dimension}, but a tensor map has only {field} 0 to {len(rows) - 1} "
+            f"({_RULE})",
         )
     return rows[dimension]
 

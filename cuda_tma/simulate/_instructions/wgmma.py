@@ -101,7 +101,7 @@ class Product:
             raise Fault(
                 "out-of-bounds",
                 f"wgmma reads shared memory from byte {first - SHARED_START} to {last - SHARED_START}, but the CTA has "
-                f"{stop - SHARED_START}: check the descriptor",
+                f"{stop - SHARED_START} bytes: check the descriptor",
                 firsts,
                 self._binder.instruction,
             )

@@ -73,9 +73,9 @@ def seconds_of(given: float | None) -> float | None:
     if given is None:
         return None
     if isinstance(given, bool) or not isinstance(given, (int, float)):
-        raise TypeError(f"time_limit={shown(given)}; give seconds, or None")
+        raise TypeError(f"time_limit={shown(given)}; pass seconds, or None")
     if not 0 < given <= _MOST_SECONDS:
-        raise ValueError(f"time_limit={given}; give more than 0 seconds, at most {_MOST_SECONDS}")
+        raise ValueError(f"time_limit={given}; pass more than 0 seconds, and at most {_MOST_SECONDS}")
     return float(given)
 
 

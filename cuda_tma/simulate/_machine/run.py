@@ -90,8 +90,8 @@ class Running:
         instruction = at[0].code.instruction(at[1]) if at else None
         where = f", at {_place(instruction)}" if instruction else ""
         return (
-            f"{reached} after {scheduler.steps} steps{where}: its end is not judged. Remedy: a larger time limit, a "
-            "smaller grid, or fewer schedules"
+            f"{reached} after {scheduler.steps} steps{where}: the rest of the launch is not checked. Remedy: raise the "
+            "time limit, or launch a smaller grid or fewer schedules"
         )
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
@@ -190,8 +190,9 @@ def _check_resident(geometry: Geometry, settings: Settings) -> None:
     if geometry.slots < geometry.clusters:
         ctas, most = geometry.clusters * geometry.cluster_ctas, geometry.resident_ctas
         raise ValueError(
-            f"is_cooperative=True: all {ctas} CTAs must run at the same time, and {settings.multiprocessor_count} "
-            f"multiprocessors run {most} of them: a smaller grid, or a larger Device(multiprocessor_count=...)"
+            f"is_cooperative=True: all {ctas} CTAs must run at the same time, but {settings.multiprocessor_count} "
+            f"multiprocessors run at most {most} of them; launch a smaller grid, or pass a larger "
+            "Device(multiprocessor_count=...)"
         )
 
 

@@ -50,4 +50,4 @@ def variable_address(kernel: Any, name: str) -> int | None:
 
 def _require(result: tuple) -> None:
     if result[0] != driver.CUresult.CUDA_SUCCESS:
-        raise RuntimeError(f"the driver says {result[0].name}: an earlier launch may have failed")
+        raise RuntimeError(f"the driver returned {result[0].name}; check whether an earlier launch failed")

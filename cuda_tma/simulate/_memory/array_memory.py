@@ -194,8 +194,8 @@ class ArrayMemory(GlobalMemory):
         segment, hull = overlapping[0], _hull([overlapping[0].extent, extent])
         if len(overlapping) > 1 or not (segment.room.contains(hull) or segment.extent == hull):
             raise ValueError(
-                f"the array's memory (0x{extent.begin:x}, {extent.size} bytes) overlaps an array that is mapped, "
-                "and reaches beyond it: give the larger one to Device.address first"
+                f"the array's memory (0x{extent.begin:x}, {extent.size} bytes) overlaps a mapped array and extends "
+                "beyond it; pass the larger array to Device.address first"
             )
         return self._replace(segment, segment.over(hull, [*segment.owners, owner]))
 

@@ -68,7 +68,7 @@ class CopiedMemory(GlobalMemory):
         base, size = there
         total = size + sum(len(each.bytes) for each in self._copies)
         if total > self._most_bytes:
-            raise ValueError(f"it reaches {total} bytes, more than most_bytes={self._most_bytes}")
+            raise ValueError(f"it can access {total} bytes, more than most_bytes={self._most_bytes}")
         found = Segment(base, _allocations.copied(base, size), f"the allocation at 0x{base:x}")
         self.add(found)
         self._copies.append(found)

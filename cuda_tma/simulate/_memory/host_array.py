@@ -115,7 +115,7 @@ def host_array(array: Any) -> HostArray:
     if not whole.begin <= found.address <= whole.end:
         raise ValueError(
             f"the array begins at 0x{found.address:x}, outside {found.owner.name} at 0x{whole.begin:x}, which has been "
-            "resized since: take a new view of it"
+            "resized; create the view again"
         )
     return found
 
@@ -158,7 +158,10 @@ def _buffer(exporter: Any) -> Extent | None:
 def _of_torch(tensor: Any) -> HostArray:
     storage = tensor.untyped_storage()  # its device is the true one, even if an adapter lets the tensor report another
     if storage.device.type != "cpu":
-        raise TypeError(f"the simulator reaches this machine's memory alone, not {storage.device}; pass tensor.cpu()")
+        raise TypeError(
+            f"the tensor is on {storage.device}, but the simulator accesses only the memory of the CPU; pass "
+            "tensor.cpu()"
+        )
     owner = _storage_owner(tensor)
     is_own = storage.resizable()  # memory of another object, such as a read-only file, is not resizable
     address = storage.data_ptr() + tensor.storage_offset() * tensor.element_size()

@@ -121,7 +121,9 @@ class Memory:
         if space == "":
             addresses, space = addresses - WINDOWS["shared"], "shared"
             if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():
-                raise Fault("fault", "the address is not in the CTA's shared memory; pass one that is", lanes)
+                raise Fault(
+                    "fault", ("the address is not in the CTA's shared memory; pass an address in that memory"), lanes
+                )
         self.check_aligned(lanes, addresses, alignment)
         return self.shared_positions(lanes, addresses, size_bytes, space)
 
@@ -132,7 +134,9 @@ class Memory:
         if wrong.any():
             address = int(addresses[wrong][0])
             raise Fault(
-                "misaligned", f"0x{address:x} is not a multiple of {alignment}, as it must be", as_array(lanes)[wrong]
+                "misaligned",
+                (f"the address 0x{address:x} must be a multiple of {alignment}, but is not"),
+                as_array(lanes)[wrong],
             )
 
     def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
@@ -172,7 +176,7 @@ class Memory:
     def _local_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
         end = int(addresses.max()) + size_bytes
         if (addresses < 0).any():
-            raise Fault("out-of-bounds", "an access to local memory before the thread's stack", lanes)
+            raise Fault("out-of-bounds", "an access to local memory at an address below the thread's stack", lanes)
         if end > STACK_BYTES:
             text = f"an access to byte {end - size_bytes} of local memory, of which a thread has {STACK_BYTES}"
             raise Fault(
@@ -197,8 +201,8 @@ class Memory:
         if size_bytes > STACK_BYTES:
             raise Fault(
                 "fault",
-                f"stack overflow: a thread needs {size_bytes} bytes of local memory, and has {STACK_BYTES}: "
-                "the recursion is too deep, or does not end",
+                f"stack overflow: a thread needs {size_bytes} bytes of local memory, but has {STACK_BYTES}: the "
+                "recursion is too deep, or does not end",
             )
         if size_bytes <= self._stack_bytes:
             return
@@ -207,9 +211,9 @@ class Memory:
         if (whole := self._stack_bytes * self._geometry.lanes) > LOCAL_BYTES:
             raise Fault(
                 "fault",
-                f"{self._geometry.lanes} threads at the same time need {whole} bytes of local memory, and the "
-                f"simulator gives them {LOCAL_BYTES}: end the recursion, or make a Device of a smaller "
-                "multiprocessor_count, which runs fewer of them at a time",
+                f"{self._geometry.lanes} threads at the same time need {whole} bytes of local memory, but the "
+                f"simulator has {LOCAL_BYTES}: end the recursion, or create a Device with a smaller "
+                "multiprocessor_count, which runs fewer threads at the same time",
             )
         grown = np.zeros((self._geometry.lanes, self._stack_bytes), np.uint8)
         grown[:, :before] = old.reshape(-1, before)
@@ -268,7 +272,7 @@ class Memory:
         if writes and not segment.writeable:
             raise Fault(
                 "out-of-bounds",
-                f"a write to 0x{int(addresses[0]):x}, which lies in {segment.name}, and that is read-only",
+                f"a write to 0x{int(addresses[0]):x} in {segment.name}, which is read-only",
                 lanes,
             )
 

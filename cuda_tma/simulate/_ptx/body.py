@@ -96,7 +96,7 @@ class _Body:
         """Count registers before their declaration."""
         self._registers_left -= count
         if not 0 <= count <= count + self._registers_left:
-            raise ParseError(f"{count} registers here; a module declares at most {REGISTERS}", line)
+            raise ParseError(f"{count} registers are declared here, but a module may declare at most {REGISTERS}", line)
 
     def unique(self, name: str, taken: Collection[str]) -> str:
         """Return the name itself, or if another scope has declared it, one with a number."""

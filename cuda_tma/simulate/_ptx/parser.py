@@ -94,7 +94,8 @@ class _Reader:
         for name, line in self._named:
             if name not in self._functions and not self._has_address(name):
                 raise ParseError(
-                    f"an initializer names {shown(name)}; it may name functions and variables of .global and .const",
+                    f"an initializer names {shown(name)}, but it may name only functions and variables in .global and "
+                    ".const",
                     line,
                 )
         return Module(self._version, self._target, self._address_size, self._functions, self._variables)
@@ -120,7 +121,8 @@ class _Reader:
             raise ParseError(f"a module may declare at most {VARIABLES} variables", self._cursor.line)
         if self._left_bytes < 0:
             raise ParseError(
-                f"the variables take more than the {MODULE_BYTES} bytes of a module here", self._cursor.line
+                f"the variables take more than {MODULE_BYTES} bytes, the limit of a module in the simulator",
+                self._cursor.line,
             )
         self._variables[variable.name] = variable
         self._known.setdefault(variable.name, len(self._known))
@@ -197,7 +199,7 @@ class _Reader:
                 cursor.expect(";")
             elif word in _COUNTS and not _are_counts(values, _COUNTS[word]):
                 most = "one to three integers" if _COUNTS[word] == 3 else "one integer"
-                raise ParseError(f".{word} {shown(values)}; give {most} from 1 on", cursor.line)
+                raise ParseError(f".{word} has {shown(values)}; write {most}, each at least 1", cursor.line)
             found[word] = tuple(values)
         return found
 

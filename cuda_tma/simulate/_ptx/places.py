@@ -42,7 +42,7 @@ class Names:
         text = self._strings[start : end if end >= 0 else None]
         self._left_bytes -= len(text)
         if start < 0 or self._left_bytes < 0:
-            raise ParseError(f"the names of functions have no place, or more than {NAME_BYTES} bytes", line)
+            raise ParseError(f"the names of inlined functions are missing, or longer than {NAME_BYTES} bytes", line)
         return text.decode(errors="replace") or None
 
     def _read_strings(self, cursor: Cursor) -> None:

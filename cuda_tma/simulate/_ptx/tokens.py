@@ -63,7 +63,7 @@ def tokens(text: str, check: Check, line: int = 1) -> list[Token]:
             if not len(found) % _EVERY:
                 check()
                 if len(found) > TOKENS:
-                    raise ParseError(f"the text has more than {TOKENS} words and marks", line)
+                    raise ParseError(f"the text has more than {TOKENS} tokens", line)
     found.append(Token("end", "", line))
     return found
 

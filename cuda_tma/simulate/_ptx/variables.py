@@ -49,7 +49,9 @@ def parameters(cursor: Cursor) -> tuple[Variable, ...]:
             cursor.take(",")
     placed = tuple(_at_offsets(found))
     if placed and (end := placed[-1].offset + placed[-1].size_bytes) > PARAMETER_BYTES:
-        raise ParseError(f"the parameters take {end} bytes; a function has {PARAMETER_BYTES}", cursor.line)
+        raise ParseError(
+            (f"the parameters take {end} bytes, but those of a function have at most {PARAMETER_BYTES}"), cursor.line
+        )
     return placed
 
 
@@ -103,7 +105,9 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
         dims.append(0 if cursor.text == "]" else _extent(cursor, name))
         size_bytes *= dims[-1]
         if size_bytes > MODULE_BYTES:
-            raise ParseError(f"{shown(name)} takes {size_bytes} bytes; the most is {MODULE_BYTES}", cursor.line)
+            raise ParseError(
+                (f"{shown(name)} takes {size_bytes} bytes, but a module has at most {MODULE_BYTES}"), cursor.line
+            )
         cursor.expect("]")
     found = replace(declared, name=name, align=declared.align or item_bytes, size_bytes=size_bytes)
     if not cursor.take("="):
@@ -121,7 +125,7 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
 def _extent(cursor: Cursor, name: str) -> int:
     extent = integer(cursor)
     if not 0 <= extent <= MODULE_BYTES:
-        raise ParseError(f"{shown(name)}[{extent}]; give an extent of 0 to {MODULE_BYTES}", cursor.line)
+        raise ParseError(f"{shown(name)}[{extent}] has an invalid extent; write 0 to {MODULE_BYTES}", cursor.line)
     return extent
 
 
@@ -129,7 +133,7 @@ def _alignment(cursor: Cursor) -> int:
     """Read an alignment: a power of two (PTX ISA 9.0, "Alignment")."""
     align = integer(cursor)
     if not 0 < align <= ALIGNMENT_BYTES or align & (align - 1):
-        raise ParseError(f".align {align}; give a power of two, at most {ALIGNMENT_BYTES}", cursor.line)
+        raise ParseError(f".align has {align}; write a power of two, at most {ALIGNMENT_BYTES}", cursor.line)
     return align
 
 
@@ -179,11 +183,11 @@ def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], eleme
     references = []
     for index, item in _placed(items, shape):
         if index + _length(item) > count:
-            raise IndexError("it has too many numbers")
+            raise IndexError("it has more numbers than the variable has elements")
         offset = index * element_bytes
         if isinstance(item, Reference):
             if item.mask is None and element_bytes < _ADDRESS_BYTES:
-                raise IndexError(f"an address has {_ADDRESS_BYTES} bytes")
+                raise IndexError(f"an element that holds an address must have {_ADDRESS_BYTES} bytes")
             references.append(replace(item, offset=offset))
         else:
             stored = _stored(item, variable.type, element_bytes)
@@ -200,7 +204,7 @@ def _placed(items: _Item, shape: tuple[int, ...]) -> Iterator[tuple[int, Immedia
     for item in items:
         if isinstance(item, list):
             if not shape:
-                raise IndexError("its braces are too deep")
+                raise IndexError("its braces are nested more deeply than the variable's dimensions")
             inner = prod(shape[1:])
             at = -(-at // inner) * inner
             yield from ((at + index, each) for index, each in _placed(item, shape[1:]))

@@ -181,7 +181,7 @@ def immediate(operand: Immediate, dtype: np.dtype) -> Any:
         if dtype == BIT:
             return np.bool_(operand.value)
         if dtype.itemsize > 8:
-            raise ValueError(f"a number has 8 bytes; the operand has {dtype.itemsize}")
+            raise ValueError(f"a number has 8 bytes, but the operand has {dtype.itemsize}")
         bits = operand.value & (1 << 8 * dtype.itemsize) - 1
         return np.array(bits, f"u{dtype.itemsize}").view(dtype)[()]
     width = 4 if operand.type == "f32" else 8
@@ -189,5 +189,5 @@ def immediate(operand: Immediate, dtype: np.dtype) -> Any:
     if dtype.kind == "f":
         return number.astype(dtype)[()]
     if dtype.itemsize != width:
-        raise ValueError(f"a number of type {operand.type} has {width} bytes; the operand has {dtype.itemsize}")
+        raise ValueError(f"a number of type {operand.type} has {width} bytes, but the operand has {dtype.itemsize}")
     return number.view(dtype)[()]

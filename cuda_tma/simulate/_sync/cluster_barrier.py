@@ -49,7 +49,8 @@ class ClusterBarriers:
         if not self._waited[here].all():
             raise Fault(
                 "barrier-use",
-                "barrier.cluster.arrive by threads that have arrived and not waited: each arrive needs its wait",
+                "threads execute barrier.cluster.arrive again without barrier.cluster.wait after the first: execute "
+                "one wait after each arrive",
                 here[~self._waited[here]],
                 related=[("arrived before", self._arrived_at[int(slot)]) for slot in np.unique(here // self._size)[:1]],
             )
@@ -65,7 +66,8 @@ class ClusterBarriers:
         if self._waited[here].any():
             raise Fault(
                 "barrier-use",
-                "barrier.cluster.wait by threads that have not arrived: arrive first",
+                "threads execute barrier.cluster.wait without a preceding barrier.cluster.arrive: execute the arrive "
+                "first",
                 here[self._waited[here]],
             )
         done = self._arrived_in[here] < self._phases[here // self._size]

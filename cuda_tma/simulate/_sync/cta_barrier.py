@@ -121,16 +121,20 @@ class CtaBarriers:
         self, cta: int, number: int, expected: int | None, lanes: np.ndarray, by: Instruction | None
     ) -> _Barrier:
         if number >= _BARRIERS:
-            raise Fault("barrier-use", f"barrier {number}; a CTA has barriers 0 to {_BARRIERS - 1}", lanes)
+            raise Fault(
+                "barrier-use", (f"barrier {number} does not exist; use one of the barriers 0 to {_BARRIERS - 1}"), lanes
+            )
         if expected is not None and expected % WARP:
-            raise Fault("barrier-use", f"barrier {number} of {expected} threads, not a multiple of {WARP}", lanes)
+            raise Fault(
+                "barrier-use", (f"barrier {number} has a count of {expected} threads; pass a multiple of {WARP}"), lanes
+            )
         barrier = self._barriers.setdefault((cta, number), _Barrier(expected))
         before = [(_ARRIVED, each) for each in barrier.by.values()]
         if barrier.expected != expected:
             raise Fault(
                 "barrier-divergence",
                 f"barrier {number} is used with {expected or 'all'} threads and, before it has completed, with "
-                f"{barrier.expected or 'all'}: all threads of a barrier must name the same count",
+                f"{barrier.expected or 'all'}: pass the same count in all threads of a barrier",
                 lanes,
                 related=before,
             )
@@ -141,7 +145,7 @@ class CtaBarriers:
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",
-                f"{barrier.arrived} threads have arrived at barrier {number}, which counts {expected}",
+                f"{barrier.arrived} threads have arrived at barrier {number}, which expects only {expected}",
                 lanes,
                 related=before,
             )
@@ -218,9 +222,10 @@ def _check_aligned(parked: list[Parked], number: int) -> None:
         if len(torn) and (here.context, here.at) != (there.context, there.at):
             raise Fault(
                 "barrier-divergence",
-                f"threads of one warp meet at barrier {number} by different instructions, the others at "
+                f"threads of one warp execute different instructions for barrier {number}, the other one at "
                 f"{_place(other)}: {'.'.join(instruction.opcode)}, as __syncthreads() is, must be executed by all "
-                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: one barrier after the branch',
+                'threads of a warp together (PTX ISA, "bar, barrier": .aligned). Remedy: execute one barrier after the '
+                "branch",
                 here.lanes[np.isin(here.lanes // WARP, torn)],
                 instruction,
             )

@@ -190,14 +190,14 @@ class Mbarriers:
             raise Fault(
                 "barrier-use",
                 f"{self.name(position)} is used after its mbarrier.inval (PTX ISA, mbarrier.inval: only mbarrier.init "
-                "may follow). Remedy: execute a barrier of all its users before mbarrier.inval",
+                "may follow). Remedy: execute a barrier of all threads that use it before mbarrier.inval",
                 related=[("invalidated", by)],
             )
         if barrier is None:
             raise NotInitialised(
                 "barrier-use",
-                f"no mbarrier has been initialized at {self.name(position)}: execute mbarrier.init on it, and "
-                "synchronize its users with that",
+                f"no mbarrier has been initialized at {self.name(position)}: execute mbarrier.init on it, and then a "
+                "barrier with the threads that use it",
                 related=[("another is initialized", each.made) for each in self._barriers.values() if each.made][:1],
             )
         return barrier
@@ -223,7 +223,7 @@ class Mbarriers:
             raise Fault(
                 "barrier-use",
                 f"{many} at {self.name(position)}, whose phase {barrier.phase} has {barrier.pending} of "
-                f"{barrier.count} arrivals pending: there are more arrivals than the count of mbarrier.init",
+                f"{barrier.count} arrivals pending: raise the count of mbarrier.init, or remove arrivals",
                 related=barrier.related,
             )
         barrier.uses[_LAST_ARRIVAL] = by

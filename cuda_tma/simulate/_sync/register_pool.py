@@ -114,8 +114,8 @@ class RegisterPool:
             if has > registers if grows else has < registers:
                 raise Fault(
                     "fault",
-                    f"setmaxnreg.{'inc' if grows else 'dec'} to {registers} registers, in a warp that has {has}: .dec "
-                    f"releases registers, and .inc requests more ({_SECTION})",
+                    f"setmaxnreg.{'inc' if grows else 'dec'} to {registers} registers is executed in a warp that has "
+                    f"{has}: .dec releases registers, and .inc requests more ({_SECTION})",
                     lanes[lanes // WARP == warp],
                 )
 
@@ -169,8 +169,8 @@ class RegisterPool:
         raise Fault(
             "barrier-divergence",
             f"setmaxnreg is executed by {same} of the {len(warps)} warps of a warpgroup (warps {first} to "
-            f"{first + len(warps) - 1} of the CTA); all of them must execute the same ({_SECTION}). Remedy: branch by "
-            "whole warpgroups before it",
+            f"{first + len(warps) - 1} of the CTA); all of them must execute the same instruction ({_SECTION}). "
+            "Remedy: branch by whole warpgroups before it",
             np.arange(most * WARP, (most + 1) * WARP),
             self._executed[most][-1],
         )

@@ -204,9 +204,9 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
         who = here[missing]
         raise Fault(
             "barrier-divergence",
-            f"lane {int(who[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not have "
-            "that lane: the result is undefined (PTX ISA, membermask). Remedy: compute a mask of all lanes that "
-            "reach it, with __ballot_sync() before the branch",
+            f"lane {int(who[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not "
+            "contain that lane: the result is undefined (PTX ISA, membermask). Remedy: compute a mask of all lanes "
+            "that reach it, with __ballot_sync() before the branch",
             who,
         )
     if (given != given[0]).any():
@@ -225,7 +225,8 @@ def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
             "barrier-divergence",
             f"lane {int(here[one]) % WARP} of its warp names the mask 0x{int(given[one]):08x}, and lane {other}, which "
             f"that mask contains, names 0x{int(masks[one, other]):08x}: the result is undefined (PTX ISA, membermask: "
-            "all its lanes execute the instruction with the same mask). Remedy: name one mask in all its lanes",
+            "all lanes of a mask execute the instruction with the same mask). Remedy: pass the same mask in all these "
+            "lanes",
             here[apart.any(axis=1)],
         )
 

@@ -76,8 +76,8 @@ class Allocator:
         if not _LEAST <= columns <= COLUMNS or columns & columns - 1:
             raise Fault(
                 "tensor-memory",
-                f"tcgen05.{by.opcode[1]} of {columns} columns: their number is a power of two from {_LEAST} to "
-                f"{COLUMNS} ({_SECTION}). Remedy: round it up to one",
+                f"tcgen05.{by.opcode[1]} has {columns} columns, but the number must be a power of two from {_LEAST} to "
+                f"{COLUMNS} ({_SECTION}). Remedy: round the number up to a power of two",
                 lanes,
                 by,
             )

@@ -54,9 +54,12 @@ class SharedDescriptor:
         """
         version, swizzle = bits >> 46 & 7, bits >> 61 & 7
         if version != _VERSION:
-            raise ValueError(f"bits 46 to 48 of the matrix descriptor 0x{bits:016x} are {version}, and must be 1")
+            raise ValueError(f"bits 46 to 48 of the matrix descriptor 0x{bits:016x} are {version}, but must be 1")
         if swizzle not in _SPANS:
-            raise ValueError(f"bits 61 to 63 of the matrix descriptor 0x{bits:016x} are {swizzle}: no swizzle has it")
+            raise ValueError(
+                f"bits 61 to 63 of the matrix descriptor 0x{bits:016x} are {swizzle}, which is not the code of a "
+                "swizzle"
+            )
         if bits >> 52 & 1:
             raise NotImplementedError("a matrix descriptor with an absolute leading dimension")
         if base := bits >> 49 & 7:

@@ -101,21 +101,23 @@ def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
 def _named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> str:
     found = names[code] if code < len(names) else None
     if found is None:
-        raise ValueError(f"its type of {matrix}, {code}, is not a type of .kind::{kind}")
+        raise ValueError(f"its code {code} for the type of {matrix} is not a type of .kind::{kind}")
     return found
 
 
 def _check(form: Form, bits: int) -> None:
     rows = (32, 64, 128) if form.is_stationary else (64, 128) if form.ctas == 1 else (128, 256)
     if form.m not in rows:
-        raise ValueError(f"M is {form.m}; with .cta_group::{form.ctas} it is one of {', '.join(map(str, rows))}")
+        raise ValueError(
+            f"M is {form.m}, but with .cta_group::{form.ctas} it must be one of {', '.join(map(str, rows))}"
+        )
     step = 16 if form.ctas == 2 else 8
     multiples = range(step, 257, step)
     if form.n not in ((64, 128, 256) if form.is_stationary else multiples):
-        raise ValueError(f"N is {form.n}, which .kind::{form.kind} does not have with M {form.m}")
+        raise ValueError(f"N is {form.n}, which .kind::{form.kind} does not allow with M {form.m}")
     if bits >> 6 & 1 or bits >> 23 & 1 or bits >> 29 & 1:
         raise ValueError("one of its reserved bits 6, 23 and 29 is set")
     if form.kind == "i8" and (form.a_negative or form.b_negative):
-        raise ValueError("integers are not negated: bits 13 and 14 must be 0")
+        raise ValueError("bits 13 and 14 must be 0, because integers cannot be negated")
     if form.sums != "f32" and form.kind == "f16" and "bf16" in (form.a_type, form.b_type):
-        raise ValueError("sums of bf16 are f32")
+        raise ValueError("the type of D must be f32, because A and B are bf16")

@@ -84,7 +84,7 @@ class TensorMemory:
         if column + count > COLUMNS:
             raise Fault(
                 "tensor-memory",
-                f"{by.opcode[0]}.{by.opcode[1]} reaches columns {column} to {column + count - 1} of tensor memory, "
+                f"{by.opcode[0]}.{by.opcode[1]} accesses columns {column} to {column + count - 1} of tensor memory, "
                 f'which has {COLUMNS} (PTX ISA, "Tensor Memory"): check the address and the shape',
                 lanes,
                 by,

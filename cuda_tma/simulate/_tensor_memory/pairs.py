@@ -25,7 +25,7 @@ def pair_of(geometry: Geometry, cta: int, lanes: np.ndarray) -> tuple[int, int]:
         raise Fault(
             "cluster",
             f"an instruction of .cta_group::2 in a cluster of {geometry.cluster_ctas} CTAs, which has no pairs (PTX "
-            'ISA, "CTA Pair"). Remedy: launch clusters of an even number of CTAs',
+            'ISA, "CTA Pair"). Remedy: launch clusters with an even number of CTAs',
             lanes,
         )
     first = cta - cta % geometry.cluster_ctas % 2

@@ -172,5 +172,5 @@ def test_the_memory_of_a_program_has_bounds(tmp_path, monkeypatch):
     bytes_at(0x200000000000, 1)[:] = np.uint8(7)
     assert path.read_bytes()[0] == 7
     for address, size in ((0x200000000000 - 1, 1), (0x200000000000 + 0xFFFF, 2), (0, 1), (0x200000000000, 1 << 60)):
-        with pytest.raises(ValueError, match="outside of the simulated GPU's memory"):
+        with pytest.raises(ValueError, match="outside the simulated GPU's memory"):
             bytes_at(address, size)

@@ -177,7 +177,7 @@ def refusal(path, data):
 @pytest.mark.parametrize("share", [0, 0.01, 0.3, 0.9, 0.999])
 def test_a_cut_file_is_refused(written, tmp_path, share):
     text = refusal(tmp_path / "cut", written[: int(share * len(written))])
-    assert "is damaged" in text or "is no file of recorded launches" in text
+    assert "is damaged" in text or "is not a file of recorded launches" in text
 
 
 def test_a_flip_anywhere_is_refused(written, tmp_path):
@@ -186,7 +186,7 @@ def test_a_flip_anywhere_is_refused(written, tmp_path):
         data = bytearray(written)
         data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         text = refusal(tmp_path / "flipped", bytes(data))
-        assert "is damaged" in text or "is no file of recorded launches" in text
+        assert "is damaged" in text or "is not a file of recorded launches" in text
 
 
 def sealed(archive):
@@ -221,15 +221,15 @@ def changed(written, change):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda document, launch: launch["config"].update(shmem_size=1 << 60), "is no integer from 0 to"),
-        (lambda document, launch: launch["config"].update(grid=[1 << 60, 1, 1]), "is no integer from 0 to"),
-        (lambda document, launch: launch["memory"][0].update(address=1 << 60), "is no integer from 0 to"),
+        (lambda document, launch: launch["config"].update(shmem_size=1 << 60), "is not an integer from 0 to"),
+        (lambda document, launch: launch["config"].update(grid=[1 << 60, 1, 1]), "is not an integer from 0 to"),
+        (lambda document, launch: launch["memory"][0].update(address=1 << 60), "is not an integer from 0 to"),
         (lambda document, launch: launch["memory"][0].update(address=0), "lies before 0x1000000000"),
-        (lambda document, launch: launch["memory"].append(launch["memory"][0]), "where the memory before it ends"),
+        (lambda document, launch: launch["memory"].append(launch["memory"][0]), "the end of the preceding memory"),
         (lambda document, launch: launch["memory"][0].update(data="0" * 64), "There is no item named"),
         (lambda document, launch: launch["memory"][0].update(data=7), "7 is no str"),
-        (lambda document, launch: launch.update(next_address=1 << 60), "is no integer from 0 to"),
-        (lambda document, launch: launch.update(multiprocessor_count=1 << 60), "is no integer from 0 to"),
+        (lambda document, launch: launch.update(next_address=1 << 60), "is not an integer from 0 to"),
+        (lambda document, launch: launch.update(multiprocessor_count=1 << 60), "is not an integer from 0 to"),
         (lambda document, launch: launch.update(arguments=["00" * 40_000]), "an argument has 40000 bytes"),
         (lambda document, launch: launch.update(arguments=["zz"]), "non-hexadecimal number"),
         (lambda document, launch: launch.update(compute_capability=[9]), "not enough values"),
@@ -271,8 +271,8 @@ def test_deep_json_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (lambda document, launch: launch.update(entry="absent"), "the recorded PTX has no kernel absent"),
-        (lambda document, launch: launch.update(variables={}), "the recording has no address of the variable"),
+        (lambda document, launch: launch.update(entry="absent"), "the recorded PTX does not contain the kernel absent"),
+        (lambda document, launch: launch.update(variables={}), "does not contain the address of the variable"),
         (lambda document, launch: launch.update(arguments=[]), "kernel kernel takes 4 arguments, and 0 were given"),
         (lambda document, launch: launch.update(ptx=next(iter(launch["sources"].values()))), "ParseError"),
     ],
@@ -304,8 +304,8 @@ def test_the_command_replays(written, launched, tmp_path, capsys):
     ("options", "text"),
     [
         (["--grid", "1"], "--grid is only for a single kernel, not for recorded launches"),
-        (["--json", "launches"], "which this command reads; name another file"),
-        (["--record", "launches"], "which this command reads; name another file"),
+        (["--json", "launches"], "an input of this command; name another file"),
+        (["--record", "launches"], "an input of this command; name another file"),
     ],
 )
 def test_misuse(written, tmp_path, monkeypatch, capsys, options, text):
@@ -319,5 +319,5 @@ def test_a_damaged_file_is_misuse(written, tmp_path, capsys):
     path = tmp_path / "launches"
     path.write_bytes(written[:-1])
     assert cli.main(["sanitize", str(path)]) == 2
-    assert f"{path} is damaged: its bytes do not have the SHA-256" in capsys.readouterr().err
+    assert f"{path} is damaged, because its content does not have the SHA-256" in capsys.readouterr().err
     assert launches.is_recording(path)

@@ -92,5 +92,5 @@ def test_a_box_of_an_im2col_map():
     descriptor = bytes(GPU.create_tensor_map(np.zeros((2, 7, 9, 32), np.uint8), options))
     report, after = launched(descriptor, "box_dim", 0, 16)
     assert [finding.kind for finding in report.errors] == ["map-mismatch"]
-    assert "tensormap.replace.tile of box_dim, but the tensor map is an im2col map" in report.errors[0].message
+    assert "tensormap.replace.tile of box_dim, but the map is an im2col map" in report.errors[0].message
     assert after == descriptor

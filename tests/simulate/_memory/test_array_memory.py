@@ -183,7 +183,7 @@ def test_two_parts_that_a_third_array_joins_are_refused(gpu):
     whole = zeros(64)
     parts = [Exporter(whole[:8]), Exporter(whole[32:40])]
     addresses = [gpu.address(part) for part in parts]
-    with pytest.raises(ValueError, match=r"overlaps an array that is mapped, and reaches beyond it: give the larger"):
+    with pytest.raises(ValueError, match=r"overlaps a mapped array and extends beyond it; pass the larger"):
         gpu.address(Exporter(whole))
     assert [gpu.address(part) for part in parts] == addresses
 

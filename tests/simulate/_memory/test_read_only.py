@@ -23,7 +23,7 @@ def test_a_read_only_view_of_a_writeable_array_is_not_written(gpu, put, is_known
         array[:] = 0
     (finding,) = gpu.launch(FOUR, put, read_only(array)).findings
     assert finding.kind == "out-of-bounds"
-    assert finding.message.endswith("which lies in the array of shape (4,), float32, and that is read-only")
+    assert finding.message.endswith(" in the array of shape (4,), float32, which is read-only")
     assert array.tolist() == [0, 0, 0, 0]
     gpu.launch(FOUR, put, array).raise_for_errors()
     assert array.tolist() == ONE_TO_FOUR

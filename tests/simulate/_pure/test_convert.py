@@ -265,5 +265,5 @@ def test_numbers_in_the_text():
     for operand, type_, expected in cases:
         found = immediate(operand, DTYPES[type_])
         assert found == expected and found.dtype == DTYPES[type_], (operand, type_)
-    with pytest.raises(ValueError, match="f32 has 4 bytes; the operand has 8"):
+    with pytest.raises(ValueError, match="f32 has 4 bytes, but the operand has 8"):
         immediate(Immediate(0, "f32"), DTYPES["b64"])

@@ -123,7 +123,7 @@ def test_an_unused_suppression_is_reported():
     assert "unused suppression: Suppression(kind='deadlock'" in str(report)
 
 
-@pytest.mark.parametrize(("kind", "reason", "part"), [("rase", "why", "one of race"), ("race", " ", "needs a reason")])
+@pytest.mark.parametrize(("kind", "reason", "part"), [("rase", "why", "one of race"), ("race", " ", "has no reason")])
 def test_a_suppression_needs_a_kind_and_a_reason(kind, reason, part):
     with pytest.raises(ValueError, match=part):
         simulate.Suppression(kind, "*", reason)

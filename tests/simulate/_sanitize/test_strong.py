@@ -240,7 +240,7 @@ def test_a_right_kernel_has_no_error(name: str) -> None:
         ("store_and_atomic", "Conflict and Data-races"),
         ("atomics_of_the_block", "the scope of one does not include the other's thread"),
         ("atomics_of_two_sizes", "in different sizes"),
-        ("cached_load_of_own_store", "ld.global.nc may return the value before that"),
+        ("cached_load_of_own_store", "ld.global.nc may return the value from before the write"),
         ("store_and_reduction", "TMA reduction"),
     ],
 )

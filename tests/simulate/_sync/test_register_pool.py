@@ -98,7 +98,7 @@ def test_a_part_of_a_last_warpgroup(threads, of):
 
 def test_inc_that_subtracts():
     (finding,) = launched("wrong_way", 256)
-    assert finding.kind == "fault" and "setmaxnreg.inc to 40 registers, in a warp that has 64" in finding.message
+    assert finding.kind == "fault" and "to 40 registers is executed in a warp that has 64" in finding.message
     assert "// INC" in SOURCE.split("\n")[finding.source[-1].line - 1]
 
 

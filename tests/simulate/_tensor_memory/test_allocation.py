@@ -80,7 +80,7 @@ WRONG = {
     ),
     "size": (
         "if (warp == 0)\nALLOC(base, 48); // HERE\n",
-        "tcgen05.alloc of 48 columns: their number is a power of two from 32 to 512",
+        "tcgen05.alloc of 48 columns, but the number must be a power of two from 32 to 512",
         "if (warp == 0) { ALLOC(base, 64); DEALLOC(base[0], 64); }",
     ),
     "after the permit": (
@@ -107,7 +107,7 @@ WRONG = {
     ),
     "wrong quarter": (
         "if (warp == 1) { ALLOC(base, 32);\nST(base[0] + (64 << 16), x); // HERE\nDEALLOC(base[0], 32); }",
-        "by a warp that reaches lanes 32 to 63",
+        "in a warp that may access only lanes 32 to 63",
         "if (warp == 1) { ALLOC(base, 32); ST(base[0] + quarter(), x); WAIT_ST(); DEALLOC(base[0], 32); }",
     ),
     "uninitialized": (

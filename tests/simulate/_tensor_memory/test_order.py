@@ -84,7 +84,7 @@ WRONG = {
     ),
     "A without wait::st": (
         f"{FILL} __syncthreads(); {ONE} {{\nPRODUCT_LEFT(false); // HERE\nCOMMIT(bar); }} WAIT(bar, 0);",
-        "no tcgen05.wait::st comes between",
+        "no tcgen05.wait::st",
         f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);",
     ),
     "A without a barrier": (
@@ -104,7 +104,7 @@ WRONG = {
     ),
     "sums overwritten while they are read": (
         SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); ARRIVE(bar + 1);\n{AGAIN}",
-        "no tcgen05.wait::ld comes between, and none of its registers is used",
+        "no tcgen05.wait::ld, and no register of the load is used",
         SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); WAIT_LD(); ARRIVE(bar + 1);\n{AGAIN}",
     ),
     "sums overwritten without a barrier": (

@@ -66,7 +66,7 @@ class SharedMatrix:
             raise Fault(
                 "out-of-bounds",
                 f"tcgen05.{issue.instruction.opcode[1]} reads {name} from byte {first - SHARED_START} to "
-                f"{last - 1 - SHARED_START} of shared memory, and the CTA has {stop - SHARED_START}: check the "
+                f"{last - 1 - SHARED_START} of shared memory, but the CTA has {stop - SHARED_START} bytes: check the "
                 "descriptor",
                 issue.lanes,
             )

@@ -41,8 +41,8 @@ def _copy(issue: Issue, shape: CopyShape, address: int, source: SharedMatrix) ->
     if int(shape.lanes.max()) + lane >= LANES:
         raise Fault(
             "tensor-memory",
-            f"tcgen05.cp from lane {lane} on, which ends at lane {int(shape.lanes.max()) + lane}: tensor memory has "
-            f'{LANES} lanes (PTX ISA, "tcgen05.cp"). Remedy: pass the address without a warp\'s lane',
+            f"tcgen05.cp writes from lane {lane} on and ends at lane {int(shape.lanes.max()) + lane}, but tensor "
+            f'memory has {LANES} lanes (PTX ISA, "tcgen05.cp"). Remedy: pass an address whose lane is 0',
             issue.lanes,
             issue.instruction,
         )

@@ -49,7 +49,7 @@ def _registers(binder: Binder, operand: object) -> np.ndarray | slice:
     listed = operand.elements if isinstance(operand, Vector) else (operand,)
     found = [binder.code.register_rows[each.index] for each in listed if isinstance(each, Register)]
     if len(found) != len(listed) or any(size != U32.itemsize for size, _ in found):
-        raise binder.unsupported("an operand that is no register of 32 bits")
+        raise binder.unsupported("an operand that is not a register of 32 bits")
     rows = [row for _, row in found]
     if rows == [*range(rows[0], rows[0] + len(rows))]:
         return slice(rows[0], rows[0] + len(rows))
@@ -96,7 +96,7 @@ def _check_whole(lanes: np.ndarray, by: Instruction) -> None:
         raise Fault(
             "tensor-memory",
             f"tcgen05.{by.opcode[1]} in a warp of {len(lanes) % WARP} threads (PTX ISA: it moves 32 lanes, one for "
-            "each thread of the warp). Remedy: launch a multiple of 32 threads",
+            "each thread of the warp). Remedy: launch blocks of a multiple of 32 threads",
             lanes,
             by,
         )
@@ -117,9 +117,9 @@ def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, b
     if not quarter <= lane or lane + shape.lane_count > quarter + _QUARTER or lane % shape.lane_count:
         raise Fault(
             "tensor-memory",
-            f"tcgen05.{by.opcode[1]} of {shape.lane_count} lanes from lane {lane} on, by a warp that reaches lanes "
-            f'{quarter} to {quarter + _QUARTER - 1} (PTX ISA, "Access restrictions": those of its number modulo 4). '
-            f"Remedy: add {quarter} << 16 to the address that tcgen05.alloc wrote",
+            f"tcgen05.{by.opcode[1]} accesses {shape.lane_count} lanes from lane {lane} on, in a warp that may access "
+            f'only lanes {quarter} to {quarter + _QUARTER - 1} (PTX ISA, "Access restrictions": the '
+            f"warp's number modulo 4 selects them). Remedy: add {quarter} << 16 to the address from tcgen05.alloc",
             warp,
             by,
         )

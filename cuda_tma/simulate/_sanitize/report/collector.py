@@ -77,7 +77,7 @@ class FindingCollector:
             self._counts[key] += held.severity == severity
             return
         if self._parts is None:
-            raise RuntimeError("a violation before the launch begins")
+            raise RuntimeError("a violation was added before the launch began")
         self._found[key], self._counts[key] = violation.finding(self._parts), 1
         if (pair := violation.racing_read) is not None:
             self.racing_reads.setdefault(pair, []).append(key)

@@ -153,7 +153,7 @@ class NonCoherentLoad(GlobalPair):
     KIND, RULE, REMEDY = "race", "nc", COHERENT_LOAD
 
     def sentence(self, parts: Parts) -> str:
-        return f"{self.accesses(parts)} in this launch: ld.global.nc may return the value before that"
+        return f"{self.accesses(parts)} in this launch: ld.global.nc may return the value from before the write"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

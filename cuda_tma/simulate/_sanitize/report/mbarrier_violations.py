@@ -41,7 +41,10 @@ class MbarrierNotFenced(Violation):
     """A signal through the async proxy to an mbarrier without a fence after its initialization."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
-    REMEDY = "fence_barrier_init() (fence.mbarrier_init.release.cluster), or fence.proxy.async, after mbarrier.init"
+    REMEDY = (
+        "execute fence_barrier_init() (fence.mbarrier_init.release.cluster) or fence.proxy.async after mbarrier.init, "
+        "in the thread that initializes"
+    )
     position: int
 
     def sentence(self, parts: Parts) -> str:
@@ -56,7 +59,10 @@ class OtherMbarrierSignaled(Violation):
     """A copy whose mbarrier is in another CTA than its destination."""
 
     KIND, RULE = "cluster", "elsewhere"
-    REMEDY = "name the mbarrier of the CTA that the copy writes, by mapa of the same rank, and wait for it there"
+    REMEDY = (
+        "pass the mbarrier of the CTA that the copy writes (mapa with the same rank), and wait for that mbarrier in "
+        "that CTA"
+    )
     named: int
     signaled: int
 
@@ -64,8 +70,8 @@ class OtherMbarrierSignaled(Violation):
         block = parts.geometry.block_index(self.signaled // parts.memory.shared_pitch)
         return (
             f"{self.issued(parts)} writes shared memory of block {block}, and names the mbarrier "
-            f"{parts.mbarriers.name(self.named)}; the one that it signals is {parts.mbarriers.name(self.signaled)}, "
-            "as on an H200"
+            f"{parts.mbarriers.name(self.named)}, but it signals {parts.mbarriers.name(self.signaled)} (observed on an "
+            "H200)"
         )
 
 
@@ -95,8 +101,8 @@ class ArrivalTooEarly(Violation):
 
     KIND, RULE = "barrier-use", "arrivals"
     REMEDY = (
-        "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or state in "
-        "mbarrier.init as many arrivals as come in a phase"
+        "let the thread wait for a phase (mbarrier.try_wait) before it arrives for the next one; or pass to "
+        "mbarrier.init the number of arrivals of a phase"
     )
     other: Instruction
     position: int
@@ -106,10 +112,10 @@ class ArrivalTooEarly(Violation):
         made = parts.mbarriers.known(self.position)
         count = f"of its {made.count} arrivals" if made is not None else "of its arrivals"
         return (
-            f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, and "
-            f"nothing orders that after the end of phase {self.phase - 1}, {count} one is at "
-            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for that phase, as "
-            "one more than mbarrier.init states"
+            f"{self.thread(parts)} arrives at {parts.mbarriers.name(self.position)} for its phase {self.phase}, but "
+            f"nothing orders this after the end of phase {self.phase - 1}, {count} one is at "
+            f"{place_of(self.other.places, self.other.line)}: in another order this arrival counts for phase "
+            f"{self.phase - 1}, and exceeds the count of mbarrier.init"
         )
 
 
@@ -136,7 +142,10 @@ class MbarrierInitInUse(SharedPair):
     REMEDY = "initialize each mbarrier once, or execute a barrier of all its users before it is initialized again"
 
     def sentence(self, parts: Parts) -> str:
-        return f"mbarrier.init of {self.memory(parts)}, which others may still use: nothing orders it after them"
+        return (
+            f"mbarrier.init of {self.memory(parts)}, which other threads may still use: nothing orders it after their "
+            "uses"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

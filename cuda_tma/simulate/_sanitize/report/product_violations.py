@@ -12,7 +12,10 @@ from .violation import Violation
 
 __all__ = ["ExitBeforeProduct", "ProductNotFenced", "RegistersInUse"]
 
-_FENCE = "wgmma_fence(registers) (wgmma.fence.sync.aligned) between the write and the product, by all of the warpgroup"
+_FENCE = (
+    "execute wgmma_fence(registers) (wgmma.fence.sync.aligned) between the write and the product, in all threads of "
+    "the warpgroup"
+)
 _MISSING = "no wgmma.wait_group covers its group"
 _EVENTS = {
     "unfenced": "issues wgmma.mma_async, whose registers {writer} at {place} has written since its last wgmma.fence",
@@ -29,10 +32,10 @@ class ExitBeforeProduct(Violation):
     """A warpgroup that ends before its ``wgmma`` is complete."""
 
     KIND, RULE = "wgmma-order", "wgmma"
-    REMEDY = "wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
+    REMEDY = "execute wgmma.commit_group and wgmma.wait_group 0 before the sums are used"
 
     def sentence(self, parts: Parts) -> str:
-        return f"the warpgroup of {self.thread(parts)} ends, and has not waited for {name_of(self.now)}"
+        return f"the warpgroup of {self.thread(parts)} ends without a wait for {name_of(self.now)}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -40,10 +43,13 @@ class ProductNotFenced(Violation):
     """The first ``wgmma`` of a warpgroup without a ``wgmma.fence`` before it."""
 
     KIND, RULE = "wgmma-order", "registers"
-    REMEDY = "wgmma_fence() (wgmma.fence.sync.aligned) before the first, and after registers of it are changed"
+    REMEDY = (
+        "execute wgmma_fence() (wgmma.fence.sync.aligned) before the first product, and after each change of its "
+        "registers"
+    )
 
     def sentence(self, parts: Parts) -> str:
-        return f"the warpgroup of {self.thread(parts)} issues wgmma.mma_async, and has not executed wgmma.fence before"
+        return f"the warpgroup of {self.thread(parts)} issues wgmma.mma_async without a preceding wgmma.fence"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -52,8 +58,8 @@ class RegistersInUse(Violation):
 
     KIND, RULE = "wgmma-order", "flight"
     REMEDY = (
-        "wgmma_wait<N>(registers) (wgmma.wait_group) that covers the group of the product, before its registers are "
-        "touched"
+        "before its registers are accessed, execute wgmma_wait<N>(registers) (wgmma.wait_group) with an N that covers "
+        "the group of the product"
     )
     other: Instruction
     verb: str

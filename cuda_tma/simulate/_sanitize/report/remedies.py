@@ -64,38 +64,43 @@ FENCE_BEFORE_LOAD = (
 )
 FENCE_OF_GLOBAL = (
     "execute fence.proxy.async.global (fence_proxy_async_global(); fence_proxy_async() covers only shared memory) in "
-    "each thread of the earlier access, before it signals, or in the thread that issues the copy, after it waits"
+    "each thread of the earlier access before it signals the issuing thread, or in the issuing thread after its wait"
 )
 CONFIRMED = (
-    "the value that it reads is confirmed: the same thread's next write to these bytes is an atom.cas that compares "
-    "with it"
+    "the race has no effect, because the thread confirms the value: its next write to these bytes is an atom.cas that "
+    "compares with the value"
 )
 NO_EFFECT = (
-    "the value that it reads has no effect: a replay with other values takes as many steps and leaves the same memory"
+    "the value has no effect: a replay with another value takes the same number of steps and leaves the same memory"
 )
 EFFECT = (
-    "the value has an effect: with another one a replay leaves other memory or output, or takes another number of steps"
+    "the value has an effect: a replay with another value gives another memory or output, or takes another number of "
+    "steps"
 )
 GLOBAL_ORDER = (
-    "order them by a barrier within the block; between blocks by a release in one (st.release, or __threadfence() and "
-    "an atomic) and an acquire in the other; after a TMA store, execute cp.async.bulk.wait_group first"
+    "order the two accesses: within a block by a barrier, between blocks by a release after the first (st.release, or "
+    "__threadfence() and an atomic) and an acquire before the second; after a TMA store, execute "
+    "cp.async.bulk.wait_group first"
 )
 BOTH_STRONG = (
     "make both accesses atomic, relaxed or volatile (atomicExch, atomicAdd, ld.relaxed, st.relaxed); or order them: "
-    "by a barrier within the block, between blocks by a release and an acquire, or by another kernel before this one"
+    "within a block by a barrier, between blocks by a release and an acquire, or by a separate kernel for the first "
+    "access"
 )
 COHERENT_LOAD = (
-    "load by ld.global: an ordinary access through a pointer that is neither __restrict__ nor an argument of __ldg()"
+    "load with ld.global: use an ordinary access, without __ldg(), through a pointer that is not __restrict__"
 )
-ONE_SIZE = "access the word in one size: only by 64-bit or only by 32-bit atomics"
-WIDER_ATOMICS = "use a scope that includes both threads: .gpu for several blocks (atomicAdd instead of atomicAdd_block)"
+ONE_SIZE = "access the word in one size: use only 64-bit or only 32-bit atomics"
+WIDER_ATOMICS = (
+    "use a scope that includes both threads, such as .gpu for several blocks (atomicAdd instead of atomicAdd_block)"
+)
 ACQUIRE_MAP = (
     "execute fence_tensor_map_acquire(map) (fence.proxy.tensormap::generic.acquire) in the thread that issues the copy"
 )
 WAIT_FOR_USES = (
-    "before the map changes, wait for the copies that use it: for the phase of their mbarrier, or by commit_group() "
-    "and wait_group_read<0>() (cp.async.bulk.wait_group.read) in the thread that issued them; then execute a barrier "
-    "with the threads that change the map"
+    "before the map changes, wait for the copies that use it: wait for the phase of their mbarrier, or execute "
+    "commit_group() and wait_group_read<0>() (cp.async.bulk.wait_group.read) in the thread that issued them; then "
+    "execute a barrier with the threads that change the map"
 )
 RELEASE_MAP = (
     "execute fence_tensor_map_release() (fence.proxy.tensormap::generic.release) in the thread that changed the map, "
@@ -124,20 +129,18 @@ _CLUSTER_BARRIER = (
     "an mbarrier with .release.cluster and the second one wait for it with .acquire.cluster"
 )
 _READ_FIRST = (
-    "arrive on an mbarrier after the read, and wait for it before the write; or, where all threads pass, put "
-    "__syncthreads() between the two"
+    "arrive on an mbarrier after the read, and wait for it before the write; or put __syncthreads() between the two "
+    "where all threads execute it"
 )
-_LANDED = (
-    "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before this access, in each thread that makes it"
-)
+_LANDED = "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before this access, in each accessing thread"
 _LANDED_ELSEWHERE = (
     "in the CTA that the copy writes, wait for the phase of its mbarrier, then arrive with .release.cluster "
     "(arrive_at(rank)) on an mbarrier of this CTA; wait for that mbarrier with .acquire.cluster (wait_cluster(parity)) "
-    "before this access, in each thread that makes it"
+    "before this access, in each accessing thread"
 )
 _IN_FLIGHT = (
-    "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before the other access; if a wait returned at "
-    "once, it tested the parity of the preceding phase: the first phase of each mbarrier has parity 0"
+    "wait for the phase of the copy's mbarrier (mbarrier.try_wait) before the other access; if there is a wait that "
+    "returned at once, correct its parity: the first phase of each mbarrier has parity 0"
 )
 _STORED = (
     "before the bytes are written, execute wait_group_read<0>() (cp.async.bulk.wait_group.read) in the thread that "
@@ -149,7 +152,7 @@ _WRITTEN = (
 )
 _RELEASED = (
     "arrive after the last read on an mbarrier that the producer waits for before the load, or put __syncthreads() "
-    "between the reads and the load; if the reads want this copy's data, wait for its phase first"
+    "between the reads and the load; if the reads need the data of this copy, wait for its phase first"
 )
 _PRODUCT = "execute wgmma.wait_group for that product before the stage is released"
 _MULTIPLIED = (

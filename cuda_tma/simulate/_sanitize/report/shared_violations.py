@@ -174,9 +174,9 @@ class OnlyWarpTogether(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.later(parts)}, which {self.earlier(parts)} {self.participle}: "
-            f"only {name_of(self.by)} at {place_of(self.by.places, self.by.line)}, which its warp executes together, "
-            "orders the two; hardware does so, but it is not a barrier for memory"
+            f"{self.later(parts)}, which {self.earlier(parts)} {self.participle}: only {name_of(self.by)} at "
+            f"{place_of(self.by.places, self.by.line)}, which its warp executes together, orders the two; hardware "
+            "keeps this order, but the instruction is not a barrier for memory"
         )
 
 
@@ -188,7 +188,7 @@ class OnlyWarpgroupTogether(SharedPair):
 
     def sentence(self, parts: Parts) -> str:
         return (
-            f"{self.later(parts)}, which {self.earlier(parts)} wrote: not all threads of "
-            "the warpgroup have waited for that, and only wgmma itself, at which the four warps come together, orders "
-            "the two. An H200 does so (50 launches with delays of up to 100 us), but wgmma is not a barrier for memory"
+            f"{self.later(parts)}, which {self.earlier(parts)} wrote: not all threads of the warpgroup have waited for "
+            "the write, and only wgmma itself, which the four warps execute together, orders the two. An H200 keeps "
+            "this order (50 launches with delays of up to 100 us), but wgmma is not a barrier for memory"
         )

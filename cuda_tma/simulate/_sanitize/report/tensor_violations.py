@@ -16,15 +16,19 @@ _COMMIT = (
     "execute tcgen05.commit after the operation, and wait for the phase of its mbarrier (mbarrier.try_wait) before the "
     "access"
 )
-_WAIT_ST = "execute tcgen05.wait::st after the store, before the warp signals others"
+_WAIT_ST = "execute tcgen05.wait::st after the store, before the warp signals other warps"
 _WAIT_LD = "execute tcgen05.wait::ld after the load, before the warp signals that the stage is free"
-_ORDER = "signal after the earlier access, by a barrier or an mbarrier, and wait for that before this one"
+_ORDER = "signal a barrier or an mbarrier after the earlier access, and wait for it before this access"
 _REMEDIES = {"operation": _COMMIT, "store": _WAIT_ST, "load": _WAIT_LD, "order": _ORDER}
 _MISSING = {
-    "operation": "no wait for an mbarrier of a tcgen05.commit that covers it comes between",
-    "store": "no tcgen05.wait::st comes between",
-    "load": "no tcgen05.wait::ld comes between, and none of its registers is used before the stage is released",
-    "used load": "its registers are used before the stage is released, but no tcgen05.wait::ld comes between",
+    "operation": "between the two there is no wait for an mbarrier of a tcgen05.commit that covers it",
+    "store": "between the two there is no tcgen05.wait::st",
+    "load": (
+        "between the two there is no tcgen05.wait::ld, and no register of the load is used before the stage is released"
+    ),
+    "used load": (
+        "its registers are used before the stage is released, but between the two there is no tcgen05.wait::ld"
+    ),
     "order": "nothing orders the two",
 }
 
@@ -66,7 +70,10 @@ class UnwrittenTensorMemory(Violation):
     """A read of cells of tensor memory that were never written."""
 
     KIND, RULE, IS_ADVICE = "tensor-memory", "tensor memory", True
-    REMEDY = "write them first, or multiply without the input of D (enable-input-d false) the first time"
+    REMEDY = (
+        "write these columns before the read; or set enable-input-d to false in the first tcgen05.mma, which then does "
+        "not read D"
+    )
     column: int
     columns: int
 

@@ -58,8 +58,8 @@ class StoreReadsAfterExit(Violation):
 
     KIND, RULE = "early-exit", "group"
     REMEDY = (
-        "execute commit_group() and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) in the same thread at "
-        "the end"
+        "execute commit_group() and wait_group_read<0>() (cp.async.bulk.wait_group.read 0) in the same thread before "
+        "it ends"
     )
 
     def sentence(self, parts: Parts) -> str:
@@ -74,7 +74,7 @@ class CopyWritesAfterExit(Violation):
     """A ``cp.async`` for which no thread of its CTA has waited before the CTA ends."""
 
     KIND, RULE = "early-exit", "lifetime"
-    REMEDY = "execute cp.async.wait_all before the end, or issue no unused copy"
+    REMEDY = "execute cp.async.wait_all before the end of the kernel, or remove an unused copy"
 
     def sentence(self, parts: Parts) -> str:
         block = parts.geometry.block_index(int(parts.geometry.cta_of_lane[self.lane]))
@@ -89,14 +89,14 @@ class LoadWritesAfterExit(Violation):
     """A load that may write the shared memory of a CTA after the end of the CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
-    REMEDY = "issue no unused load, or wait for it before the end"
+    REMEDY = "wait for the load before the end of the kernel, or remove an unused load"
     cta: int
     position: int
 
     def sentence(self, parts: Parts) -> str:
         return (
             f"block {parts.geometry.block_index(self.cta)} ends while {name_of(self.now)} may still write its shared "
-            f"memory: none of its threads has waited for that phase of {parts.mbarriers.name(self.position)}"
+            f"memory: no thread of the block has waited for that phase of {parts.mbarriers.name(self.position)}"
         )
 
 
@@ -121,14 +121,17 @@ class RemoteUseAfterExit(Violation):
     """A use of another CTA's shared memory that may follow the end of that CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
-    REMEDY = "execute a cluster barrier (cluster_sync()) at the end of the kernel, or wait there for all such arrivals"
+    REMEDY = (
+        "execute a cluster barrier (cluster_sync()) at the end of the kernel, or wait in that block for all such "
+        "arrivals before its end"
+    )
     cta: int
 
     def sentence(self, parts: Parts) -> str:
         what = "arrives at an mbarrier" if self.now.opcode[0] == "mbarrier" else "uses shared memory"
         return (
-            f"{self.thread(parts)} {what} of block {parts.geometry.block_index(self.cta)}, and nothing orders that "
-            "before the end of that block"
+            f"{self.thread(parts)} {what} of block {parts.geometry.block_index(self.cta)}, and nothing orders this "
+            "access before the end of that block"
         )
 
 
@@ -138,15 +141,15 @@ class RemoteLoadAfterExit(Violation):
 
     KIND, RULE, IS_ADVICE = "early-exit", "lifetime", True
     REMEDY = (
-        "use the loaded value before the arrival; or execute barrier.cluster.arrive without .relaxed (cluster_sync())"
+        "use the loaded value before the arrival, or execute barrier.cluster.arrive without .relaxed (cluster_sync())"
     )
     cta: int
 
     def sentence(self, parts: Parts) -> str:
         return (
             f"{self.thread(parts)} loads from shared memory of block {parts.geometry.block_index(self.cta)}, and only "
-            "barrier.cluster.arrive.relaxed orders that before the end of that block: it orders no memory, so the load "
-            "is complete only if its value is used before the arrival"
+            "barrier.cluster.arrive.relaxed is between the load and the end of that block: it does not order memory, "
+            "so the load is complete only if its value is used before the arrival"
         )
 
 
@@ -158,7 +161,7 @@ class WithoutClusters(Violation):
     """An instruction that needs a launch with clusters."""
 
     KIND, RULE = "cluster", "clusters"
-    REMEDY = "launch it with clusters, of one CTA if need be: Config(cluster=1), LaunchConfig(cluster=1)"
+    REMEDY = "launch the kernel with clusters, at least of one CTA: Config(cluster=1), LaunchConfig(cluster=1)"
 
     def sentence(self, parts: Parts) -> str:
         return f"{self.thread(parts)} issues {'.'.join(self.now.opcode[:2])} in a launch without clusters"
@@ -229,7 +232,9 @@ class AbsentShuffleSource(Violation):
     """A shuffle that reads the value of a lane that does not execute it."""
 
     KIND, RULE, IS_ADVICE = "barrier-divergence", "shuffle", True
-    REMEDY = "name in the mask all lanes that are read, or give each step only to lanes whose source is in the mask"
+    REMEDY = (
+        "include in the mask all lanes that are read, or execute each step only in lanes whose source is in the mask"
+    )
     source: int
     mask: int
 
@@ -238,7 +243,7 @@ class AbsentShuffleSource(Violation):
         lacks = "contains that lane, which has ended" if is_named else "does not contain that lane"
         return (
             f"{self.thread(parts)} takes the value of lane {self.source} of its warp by "
-            f"{'.'.join(self.now.opcode[:3])}, and the mask 0x{self.mask:08x} {lacks}: the value is undefined"
+            f"{'.'.join(self.now.opcode[:3])}, but the mask 0x{self.mask:08x} {lacks}: the value is undefined"
         )
 
 
@@ -247,7 +252,7 @@ class UnwrittenLocalMemory(Violation):
     """A read of local memory that the reading thread has not written."""
 
     KIND, RULE, IS_ADVICE = "uninitialized-read", "local", True
-    REMEDY = "write each element of the local array before it is read; compare the indices of both accesses"
+    REMEDY = "write each element of the local array before its read; check the indices of both accesses"
     size_bytes: int
     offset: int
 
