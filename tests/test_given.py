@@ -141,4 +141,4 @@ def test_invalid_tensor_map(raw, words):
     refuses(f"a is {words}.*; pass the 128 bytes of a tensor map, ", lambda: cuda_tma.diff(raw, LEGAL))
     refuses(f"b is {words}.*; pass the 128 bytes of a tensor map, ", lambda: cuda_tma.diff(LEGAL, raw))
     given = len(raw) if isinstance(raw, bytes) else words
-    refuses(f"a tensor map has 128 bytes, but {given}.*; pass all bytes of the CUtensorMap", cuda_tma.decode, raw)
+    refuses(f"a tensor map has 128 bytes, not {given}.*; pass all bytes of the CUtensorMap", cuda_tma.decode, raw)

@@ -58,7 +58,7 @@ def _strides_of(params):
     ("shape", "changes", "message"),
     [
         ((8, 8, 64), {}, r"pixel_box_lower_corner=\(-1, -1\) has length 2 for a tensor of rank 3 .* \(H, W\) for NHWC"),
-        ((2, 8, 8, 64), {"pixel_box_upper_corner": (1,)}, r"has length 2, but .*_upper_corner=\(1,\) has length 1; give"),
+        ((2, 8, 8, 64), {"pixel_box_upper_corner": (1,)}, r"has length 2, but .*_corner=\(1,\) has length 1; give"),
         ((2, 8, 8, 64), {"element_strides": (1, 1, 1)}, r"element_strides=\(1, 1, 1\) has length 3, but pixel"),
         ((2, 8, 8, 64), {"element_strides": (1, 1, 1, 2)}, "steps of 2 elements along the innermost dimension"),
         ((2, 8, 8, 64), {"pixel_box_upper_corner": (1, 2**31)}, r"_corner\[1\]=2147483648 does not fit .* signed 32"),

@@ -190,7 +190,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     except (struct.error, TypeError, ValueError, BufferError):
         given = len(raw) if isinstance(raw, bytes | bytearray) else shown(raw)
         raise TensorMapError(
-            f"a tensor map has 128 bytes, but {given} was passed; pass all bytes of the CUtensorMap at once"
+            f"a tensor map has 128 bytes, not {given}; pass all bytes of the CUtensorMap at once"
         ) from None
     head = words[2]
     rank = (head >> RANK.pieces[0].low & 7) + RANK.bias

@@ -325,7 +325,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
     ("arguments", "text"),
     [
         (["--suppress", "rase:*:why"], "kind='rase'; pass one of race, "),
-        (["--suppress", "race:*"], "is not kind:place:reason"),
+        (["--suppress", "race:*"], "does not have the form kind:place:reason"),
         (["--suppressions", "absent"], "--suppressions absent cannot be read: No such file"),
         (["--suppressions", "known"], "known:2: kind='rase'; pass one of"),
         (["--schedules", "0"], "schedules=0; pass 1 to 1000"),

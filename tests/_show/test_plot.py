@@ -70,7 +70,8 @@ def test_a_title_names_the_box_and_its_elements(params, title):
                 "box_dim": (16, 256, 56),
                 "element_strides": (1,) * 3,
             },
-            "the box takes 1835008 bytes of shared memory, but a thread block has at most 232448; divide it",
+            "the box takes 1835008 bytes of shared memory, but a thread block has at most 232448; "
+            "divide the box among several loads",
         ),
     ],
 )

@@ -16,7 +16,7 @@ def test_box_counts_the_elements_inside():
     strided = changed(element_strides=(1, 3))
     assert plot.box(strided, (96, -1)).axes[0].get_title().endswith("swizzle 128B: 64 of 192 elements inside")
     assert len(plot.box(strided, (96, -1)).axes[0].lines) == 2
-    with pytest.raises(TensorMapError, match=r"plot\.box draws tiled tensor maps without interleave"):
+    with pytest.raises(TensorMapError, match=r"only tiled tensor maps without interleave"):
         plot.box(changed(interleave=1))
 
 
@@ -117,7 +117,7 @@ def test_box_of_a_vector():
 def test_interleaved_and_im2col_maps_have_no_box_picture():
     for params, given in ((INTERLEAVED, "TiledParams with interleave=2"), (IM2COL, "Im2colParams with interleave=0")):
         refuses(
-            rf"plot\.box cannot draw a cuda_tma\.{given}; use plot\.tile",
+            rf"plot\.box cannot draw a cuda_tma\.{given}, only tiled tensor maps",
             plot.box,
             params,
         )

@@ -172,17 +172,17 @@ def test_the_stored_transfer_size_rounds_down():
 @pytest.mark.parametrize(
     "change,message",
     [
-        ({"global_dim": (1,) * 6}, "rank 6 has no place"),
-        ({"global_dim": ()}, "rank 0 has no place"),
+        ({"global_dim": (1,) * 6}, "rank 6 cannot be encoded"),
+        ({"global_dim": ()}, "rank 0 cannot be encoded"),
         ({"data_type": 16}, "data_type=16 cannot be encoded in a tensor map; choose 0 to 15"),
-        ({"interleave": 3}, "interleave=3 has no code"),
-        ({"swizzle": -1}, "swizzle=-1 has no code"),
+        ({"interleave": 3}, "interleave=3 cannot be encoded"),
+        ({"swizzle": -1}, "swizzle=-1 cannot be encoded"),
         ({"allocation_class": 0}, "allocation_class=0 cannot be encoded in a tensor map; choose 1 to 2"),
         ({"box_dim": (32,)}, "box_dim=(32,) has too few values for rank 3"),
         ({"element_strides": (1, 0, 1)}, "element_strides=(1, 0, 1) has a zero; each must be 1 to 8"),
         ({"element_strides": (1, 0) * 999}, "element_strides=(1, 0, 1, 0, 1, 0, ...) has a zero; each must be 1 to 8"),
-        ({"data_type": 10**999}, "data_type=100000000000000000...0000000000000000000 has no code in a tensor map"),
-        ({"global_dim": (64,) * 999}, "rank 999 has no place"),
+        ({"data_type": 10**999}, "data_type=100000000000000000...0000000000000000000 cannot be encoded in a tensor"),
+        ({"global_dim": (64,) * 999}, "rank 999 cannot be encoded"),
     ],
 )
 def test_encode_names_fields_without_a_place(change, message):
@@ -237,7 +237,7 @@ def test_a_number_of_im2col_too_large_for_its_field_wraps(name, value, wrapped):
 
 @pytest.mark.parametrize("raw", [b"", bytes(127), bytes(129), "text", 128, None])
 def test_decode_refuses_other_sizes(raw):
-    with pytest.raises(TensorMapError, match="a tensor map is 128 bytes"):
+    with pytest.raises(TensorMapError, match="a tensor map has 128 bytes"):
         decode(raw)
 
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/address.cuh: shared memory of this CTA, and of others in its cluster, as the numbers that PTX takes.
+// cuda_tma/address.cuh: addresses of shared memory, in this CTA and in other CTAs of its cluster, as 32-bit operands of
+// PTX.
 #pragma once
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -16,13 +17,13 @@
 
 namespace cuda_tma {
 
-// The address of shared memory as the 32-bit number that PTX takes. ISA: "cvta".
+// Converts a pointer to shared memory to the 32-bit address that PTX instructions use. ISA: "cvta".
 __device__ inline unsigned smem_address(const void* pointer) {
     refuse_address_outside_shared_memory_if(!__isShared(pointer));
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
 
-// mapa: the same offset in the shared memory of another CTA of the cluster, as an address in the cluster's window. The
+// mapa: returns the address of the same offset in the shared memory of another CTA, in the cluster's shared window. The
 // window also contains each CTA's own memory. ISA: "mapa".
 __device__ inline unsigned cluster_address(const void* pointer, unsigned cta_rank) {
     unsigned address;

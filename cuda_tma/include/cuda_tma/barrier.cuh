@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/barrier.cuh: the mbarrier, on which threads wait for each other and for the TMA unit. Also includes
-// fence.cuh (order of ordinary accesses and copies) and cluster.cuh (clusters, dependent grids).
+// cuda_tma/barrier.cuh: the mbarrier, on which threads wait for other threads and for the TMA unit. It includes
+// fence.cuh (fences between ordinary accesses and copies) and cluster.cuh (clusters, dependent grids).
 #pragma once
 
 #include <cuda_tma/address.cuh>
@@ -18,14 +18,14 @@ __device__ inline bool elect_one() {
     return elected;
 }
 
-// A barrier anywhere in the cluster, from Barrier::in_cta(). Threads wait for it in its own CTA by wait_cluster(), which
-// makes the arriving thread's earlier writes visible to them.
+// A barrier in any CTA of the cluster, from Barrier::in_cta(). Only threads of the barrier's own CTA wait for it. They
+// call wait_cluster(), which makes the arriving thread's earlier writes visible to them.
 struct ClusterBarrier {
     unsigned address_in_cluster;
 
     __device__ unsigned address() const { return address_in_cluster; }
 
-    // mbarrier.arrive: `count` arrivals in one instruction.
+    // mbarrier.arrive: arrives `count` times in one instruction.
     __device__ void arrive(unsigned count = 1) const {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0], %1;"
                      ::"r"(address()), "r"(count) : "memory");
@@ -37,26 +37,27 @@ struct ClusterBarrier {
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive.expect_tx: both in one instruction, for example for the other CTA of a pair that shares a barrier.
+    // mbarrier.arrive.expect_tx: expects `bytes` and arrives in one instruction, for example when a CTA pair shares a
+    // barrier.
     __device__ void arrive_expect_tx(unsigned bytes) const {
         asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;"
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive with the default .release.cta, which orders nothing for threads of other CTAs. Use it for a stage
-    // that only the async proxy has read, by completed wgmmas or stores. With .release.cluster a GEMM took 1.65 times as
-    // long (observed: driver 580, sm_90).
+    // mbarrier.arrive with the default .release.cta, which does not order this thread's accesses for threads of other
+    // CTAs. Use it to release a stage that only completed wgmmas or stores have read. With .release.cluster a GEMM took
+    // 1.65 times as long (observed: driver 580, sm_90).
     __device__ void release_async_read() const {
         asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" ::"r"(address()) : "memory");
     }
 };
 
-// An mbarrier in shared memory. A phase completes when all arrivals and all expected bytes are in; then the next begins.
-// Phases are numbered 0, 1, 2, ...; a wait names the parity (0 or 1) of its phase. ISA: "mbarrier".
+// An mbarrier in shared memory. A phase completes after all arrivals and all expected bytes; then the next phase
+// begins. Phases are numbered 0, 1, 2, and so on. A wait specifies the parity (0 or 1) of its phase. ISA: "mbarrier".
 struct Barrier {
     unsigned long long state;
 
-    // A copy would be a barrier in registers or local memory. (The deprecation prints the reason.)
+    // A copy of a Barrier would be in registers or local memory. The deprecation makes the compiler print this reason.
     Barrier() = default;
     [[deprecated("a Barrier must stay in shared memory: pass it as Barrier&")]]
     Barrier(const Barrier&) = delete;
@@ -64,27 +65,28 @@ struct Barrier {
 
     __device__ unsigned address() const { return smem_address(this); }
 
-    // mbarrier.init. Follow with fence_barrier_init() and a __syncthreads().
+    // mbarrier.init: initializes the barrier. Call fence_barrier_init() and __syncthreads() afterwards.
     __device__ void init(unsigned arrivals) {
         asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(arrivals) : "memory");
     }
 
-    // mbarrier.inval: required before another use of the memory.
+    // mbarrier.inval: ends the barrier. It is required before another use of the memory.
     __device__ void invalidate() { asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory"); }
 
-    // mbarrier.expect_tx: adds `bytes` to the bytes of the phase (tx_bytes of the descriptor). Does not arrive.
+    // mbarrier.expect_tx: adds `bytes` to the expected bytes of the phase (tx_bytes of the descriptor). It does not
+    // arrive.
     __device__ void expect_tx(unsigned bytes) {
         asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;"
                      ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // mbarrier.arrive.expect_tx: both in one instruction.
+    // mbarrier.arrive.expect_tx: expects `bytes` and arrives in one instruction.
     __device__ void arrive_expect_tx(unsigned bytes) {
         CUDA_TMA_NOTE_EXPECTED(this, bytes)
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
     }
 
-    // ... with the bytes of loads of these tiles (tile.cuh).
+    // Expects the bytes that loads of these tiles (tile.cuh) write, and arrives.
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ void expect_tx(const Tile&, const Tiles&...) { expect_tx(Bytes); }
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
@@ -93,22 +95,23 @@ struct Barrier {
     // mbarrier.arrive: makes this thread's earlier writes to shared memory visible to the waiting threads.
     __device__ void arrive() { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address()) : "memory"); }
 
-    // ... for `count` threads that have already synchronized with this one.
+    // Arrives `count` times, for threads that have already synchronized with this thread.
     __device__ void arrive(unsigned count) {
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(address()), "r"(count) : "memory");
     }
 
-    // mapa: the barrier at the same offset in a CTA of the cluster, for arrivals there, or for copies that count bytes
-    // there.
+    // mapa: returns the barrier at the same offset in a CTA of the cluster. Threads arrive on it, and copies count
+    // bytes on it.
     __device__ ClusterBarrier in_cta(unsigned cta_rank) { return {cluster_address(this, cta_rank)}; }
 
-    // mapa, mbarrier.arrive: arrives at that barrier; see wait_cluster().
+    // mapa, mbarrier.arrive: arrives on the barrier at the same offset in another CTA; see wait_cluster().
     __device__ void arrive_at(unsigned cta_rank) {
         asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
                      ::"r"(cluster_address(this, cta_rank)) : "memory");
     }
 
-    // mbarrier.try_wait.parity: whether the phase has completed. May suspend the thread for a hardware time limit ...
+    // mbarrier.try_wait.parity: returns whether the phase has completed. It may suspend the thread up to a time limit
+    // of the hardware.
     __device__ bool try_wait(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
@@ -116,7 +119,7 @@ struct Barrier {
         return complete;
     }
 
-    // ... or up to a suggested time.
+    // Like try_wait(parity), but suspends the thread at most for about the suggested time.
     __device__ bool try_wait(unsigned parity, unsigned suspend_hint_ns) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, %3; selp.u32 %0, 1, 0, p; }"
@@ -124,12 +127,14 @@ struct Barrier {
         return complete;
     }
 
-    // Waits until the phase completes: forever, if expected and copied bytes differ (watchdog.cuh reports that).
+    // Waits until the phase completes. If the expected and the copied bytes differ, it never returns; watchdog.cuh
+    // reports such a wait.
     __device__ void wait(unsigned parity CUDA_TMA_SITE) const {
         CUDA_TMA_WAIT_UNTIL(try_wait(parity), this, parity)
     }
 
-    // ... .acquire.cluster: also makes visible the writes of threads of other CTAs before their arrivals.
+    // mbarrier.try_wait.acquire.cluster: also makes the writes visible that threads of other CTAs made before their
+    // arrivals.
     __device__ bool try_wait_cluster(unsigned parity) const {
         unsigned complete;
         asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;"

@@ -13,7 +13,7 @@ namespace cuda_tma {
 
 // ---- copies ----
 
-// The cache hint comes before `suffix`, and %0 is the policy.
+// The macro inserts the cache hint before `suffix`. Operand %0 is the policy.
 #define CUDA_TMA_BULK(name, suffix, operands, ...)                                                                 \
     if constexpr (Policy::given)                                                                                   \
         asm volatile(name ".L2::cache_hint" suffix " " operands ", %0;"                                            \
@@ -21,14 +21,15 @@ namespace cuda_tma {
     else                                                                                                           \
         asm volatile(name suffix " " operands ";" ::"l"(policy.bits), __VA_ARGS__ : "memory")
 
-// cp.async.bulk, global to shared; `full` counts the bytes.
+// cp.async.bulk: copies from global to shared memory. The barrier `full` counts the bytes.
 template <typename Policy = NoCachePolicy>
 __device__ void load_bulk(void* shared, const void* global, unsigned bytes, Barrier& full, Policy policy = {}) {
     CUDA_TMA_BULK("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes", "", "[%1], [%2], %3, [%4]",
                   "r"(smem_address(shared)), "l"(__cvta_generic_to_global(global)), "r"(bytes), "r"(full.address()));
 }
 
-// ... .multicast::cluster: to the same offset in each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
+// cp.async.bulk.multicast::cluster: copies to the same offset in each CTA whose bit in `cta_mask` is set. The barrier
+// `full` of each of these CTAs counts its bytes.
 template <typename Policy = NoCachePolicy>
 __device__ void load_bulk_multicast(void* shared, const void* global, unsigned bytes, Barrier& full,
                                     unsigned short cta_mask, Policy policy = {}) {
@@ -37,8 +38,9 @@ __device__ void load_bulk_multicast(void* shared, const void* global, unsigned b
                   "r"(bytes), "r"(full.address()), "h"(cta_mask));
 }
 
-// cp.async.bulk, shared to shared: to the offset of `destination` in another CTA of the cluster, whose `full` counts.
-// Before it: fence_proxy_async() in the threads that wrote `source`, as for a store.
+// cp.async.bulk: copies from shared memory to the offset of `destination` in another CTA of the cluster. The barrier
+// `full` of that CTA counts the bytes. Before the copy, call fence_proxy_async() in the threads that wrote `source`, as
+// for a store.
 __device__ inline void send_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
     asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -46,7 +48,7 @@ __device__ inline void send_bulk(void* destination, unsigned cta_rank, const voi
                  "r"(cluster_address(&full, cta_rank)) : "memory");
 }
 
-// cp.async.bulk, shared to global; fences and groups as for store().
+// cp.async.bulk: copies from shared to global memory. It needs the same fences and groups as store().
 template <typename Policy = NoCachePolicy>
 __device__ void store_bulk(void* global, const void* shared, unsigned bytes, Policy policy = {}) {
     CUDA_TMA_BULK("cp.async.bulk.global.shared::cta.bulk_group", "", "[%1], [%2], %3",
@@ -62,7 +64,7 @@ __device__ void prefetch_bulk(const void* global, unsigned bytes, Policy policy 
 
 // ---- reductions ----
 
-// The element type, which no tensor map gives here. ISA: "cp.reduce.async.bulk".
+// The element type of a reduction without a tensor map. ISA: "cp.reduce.async.bulk".
 enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
 
 // All operations, types and qualifiers of the instruction. Subnormal f16 and bf16 keep their value (noftz).
@@ -85,8 +87,8 @@ enum class BulkType { u32, s32, u64, s64, f16, bf16, f32, f64, b32, b64 };
                       "l"(__cvta_generic_to_global(global)), "r"(smem_address(shared)), "r"(bytes));               \
     }
 
-// cp.reduce.async.bulk: a reducing store_bulk(): reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64).
-// Atomic per element.
+// cp.reduce.async.bulk: a store_bulk() that combines each element with global memory, such as
+// reduce_bulk<Reduction::add, BulkType::f32>(global, shared, 64). Each element is combined atomically.
 template <Reduction Operation, BulkType Element, typename Policy = NoCachePolicy>
 __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Policy policy = {}) {
     static_assert(false CUDA_TMA_BULK_REDUCTIONS(CUDA_TMA_BULK_REDUCTION_EXISTS),
@@ -113,7 +115,8 @@ __device__ void reduce_bulk(void* global, const void* shared, unsigned bytes, Po
                      ::"r"(cluster_address(destination, cta_rank)), "r"(smem_address(source)), "r"(bytes),         \
                      "r"(cluster_address(&full, cta_rank)) : "memory");
 
-// cp.reduce.async.bulk, shared to shared: as send_bulk(), with a reduction. Atomic per element.
+// cp.reduce.async.bulk: a send_bulk() that combines each element with the destination. Each element is combined
+// atomically.
 template <Reduction Operation, BulkType Element>
 __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const void* source, unsigned bytes,
                                  Barrier& full) {
@@ -130,16 +133,18 @@ __device__ void send_reduce_bulk(void* destination, unsigned cta_rank, const voi
 
 // ---- groups ----
 
-// cp.async.bulk.commit_group: makes one group of this thread's stores and reductions so far.
+// cp.async.bulk.commit_group: puts this thread's stores and reductions since the last call into one group.
 __device__ inline void commit_group() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 
 // cp.async.bulk.wait_group: waits until at most `Pending` of this thread's groups are unfinished. Writes of the other
-// groups are then visible to this thread only. For another thread, release at a scope that includes both: a barrier's
-// arrive() in the CTA, store_release() of scope.cuh in the GPU, or with Scope::sys on another GPU; or end the kernel.
+// groups are then visible to this thread only. To make them visible to another thread, release at a scope that includes
+// both threads, or end the kernel. Within a CTA, arrive() of a barrier releases; within a GPU, store_release() of
+// scope.cuh; between GPUs, store_release() with Scope::sys.
 template <int Pending = 0>
 __device__ void wait_group() { asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory"); }
 
-// ... .read: waits until at most `Pending` groups still read shared memory; that of the others may be overwritten.
+// cp.async.bulk.wait_group.read: waits until at most `Pending` groups still read shared memory. The shared memory of
+// the other groups may then be overwritten.
 template <int Pending = 0>
 __device__ void wait_group_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory"); }
 

@@ -5,11 +5,11 @@
 
 namespace cuda_tma {
 
-// The treatment of the bytes in L2: the last argument of every copy, from evict_first() and similar functions.
+// The L2 policy of a copy, from evict_first() and similar functions. It is the last argument of every copy.
 struct CachePolicy { unsigned long long bits; enum { given = true }; };
 struct NoCachePolicy { unsigned long long bits; enum { given = false }; };
 
-// createpolicy.fractional, for the whole access. ISA: "createpolicy".
+// createpolicy.fractional: creates a policy for all lines of an access. ISA: "createpolicy".
 #define CUDA_TMA_CREATE_POLICY(priority) \
     CachePolicy policy; asm("createpolicy.fractional.L2::" priority ".b64 %0, 1.0;" : "=l"(policy.bits)); return policy
 __device__ inline CachePolicy evict_first() { CUDA_TMA_CREATE_POLICY("evict_first"); }          // read once
@@ -18,8 +18,8 @@ __device__ inline CachePolicy evict_normal() { CUDA_TMA_CREATE_POLICY("evict_nor
 __device__ inline CachePolicy evict_unchanged() { CUDA_TMA_CREATE_POLICY("evict_unchanged"); }  // keeps the policy
 #undef CUDA_TMA_CREATE_POLICY
 
-// ... for about this part of the accesses, more than 0 and at most 1. Other accesses do not change the lines. Use a
-// part that fits in L2.
+// These policies apply to about this fraction of the accesses, more than 0 and at most 1. The other accesses do not
+// change the lines. Choose a fraction of the data that fits in L2.
 #define CUDA_TMA_CREATE_POLICY(priority)                                                   \
     CachePolicy policy;                                                                    \
     asm("createpolicy.fractional.L2::" priority ".L2::evict_unchanged.b64 %0, %1;"         \

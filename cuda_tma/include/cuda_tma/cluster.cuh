@@ -7,37 +7,38 @@
 
 namespace cuda_tma {
 
-// %cluster_ctarank: this CTA's number in its cluster, and its bit in a cta_mask. ISA: "Special Registers".
+// %cluster_ctarank: returns the rank of this CTA in its cluster, which is also its bit in a cta_mask. ISA: "Special
+// Registers".
 __device__ inline unsigned cluster_cta_rank() {
     unsigned rank;
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
 
-// %cluster_nctarank: the number of CTAs in the cluster.
+// %cluster_nctarank: returns the number of CTAs in the cluster.
 __device__ inline unsigned cluster_cta_count() {
     unsigned count;
     asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(count));
     return count;
 }
 
-// barrier.cluster.arrive, barrier.cluster.wait: for all threads of the cluster, in converged warps (.aligned): call
-// __syncwarp() first if a warp may be divergent. ISA: "barrier.cluster".
+// barrier.cluster.arrive, barrier.cluster.wait: synchronizes all threads of the cluster. Each warp must be converged
+// (.aligned); call __syncwarp() first if a warp may be divergent. ISA: "barrier.cluster".
 __device__ inline void cluster_sync(CUDA_TMA_SITE_ALONE) {
     CUDA_TMA_NOTE_BARRIER(255, 0)
     asm volatile("barrier.cluster.arrive.release.aligned;\n barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// The same in two steps, between which a thread may do private work. A wait must follow each arrival.
+// The two steps of cluster_sync(). Between them a thread may execute work of its own. A wait must follow each arrival.
 __device__ inline void cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ inline void cluster_wait(CUDA_TMA_SITE_ALONE) {
     CUDA_TMA_NOTE_BARRIER(255, 0)
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ... .relaxed: an arrival that makes no write visible, and costs no GPU-wide fence (MEMBAR.ALL.GPU). Between
-// fence_barrier_init() and cluster_wait() it suffices to publish the barriers of all CTAs. At the end of a kernel it
-// signals that this thread no longer accesses other CTAs' shared memory.
+// barrier.cluster.arrive.relaxed: arrives without making writes visible, and therefore without a GPU-wide fence
+// (MEMBAR.ALL.GPU). Between fence_barrier_init() and cluster_wait() it is sufficient to make the barriers of all CTAs
+// visible. At the end of a kernel it signals that this thread no longer accesses the shared memory of other CTAs.
 __device__ inline void cluster_arrive_relaxed() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
@@ -46,8 +47,8 @@ __device__ inline void cluster_arrive_relaxed() {
 // LaunchConfig(programmatic_stream_serialization=True). ISA: "griddepcontrol".
 __device__ inline void griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
-// griddepcontrol.launch_dependents: lets dependent grids start as soon as each CTA of this grid has executed it or has
-// ended.
+// griddepcontrol.launch_dependents: allows dependent grids to start after each CTA of this grid has executed this
+// instruction or has ended.
 __device__ inline void griddepcontrol_launch_dependents() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/cluster_launch.cuh: a finished cluster takes the place of one that has not started, so that a kernel with
-// more tiles than multiprocessors needs no counter of its own. Documented in the ISA and assembled for each target
-// that has it (compute capability 10 and later); not run on hardware. One function is one PTX instruction.
+// cuda_tma/cluster_launch.cuh: a finished cluster takes over the work of a cluster that has not started. A kernel with
+// more tiles than multiprocessors then needs no counter. Documented in the ISA and assembled for each target that has
+// it (compute capability 10 and later); not run on hardware. One function is one PTX instruction.
 //
 //     if (threadIdx.x == 0) {
 //         full.arrive_expect_tx(sizeof(LaunchResponse));
@@ -19,7 +19,7 @@
 
 namespace cuda_tma {
 
-// In shared memory: the response, with the canceled cluster if there is one.
+// The response in shared memory. It contains the canceled cluster, if there is one.
 struct alignas(16) LaunchResponse { unsigned long long opaque[2]; };
 
 // clusterlaunchcontrol.try_cancel: requests a cluster that has not started; `full` counts the 16 bytes of the response.
@@ -31,7 +31,8 @@ __device__ void try_cancel_launch(Response& response, Barrier& full) {
                  ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
 }
 
-// ... .multicast::cluster::all: the response at this offset in each CTA of the cluster, whose `full` counts.
+// clusterlaunchcontrol.try_cancel.multicast::cluster::all: writes the response at this offset in each CTA of the
+// cluster. The barrier `full` of each CTA counts its bytes.
 template <typename Response>
 __device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
     require_cluster_launch_multicast<Response>();
@@ -40,7 +41,7 @@ __device__ void try_cancel_launch_multicast(Response& response, Barrier& full) {
                  ::"r"(smem_address(&response)), "r"(full.address()) : "memory");
 }
 
-// clusterlaunchcontrol.query_cancel.is_canceled: whether the response contains a cluster.
+// clusterlaunchcontrol.query_cancel.is_canceled: returns whether the response contains a canceled cluster.
 template <typename Response>
 __device__ bool is_launch_canceled(const Response& response) {
     require_cluster_launch_control<Response>();
@@ -51,7 +52,7 @@ __device__ bool is_launch_canceled(const Response& response) {
     return canceled;
 }
 
-// clusterlaunchcontrol.query_cancel.get_first_ctaid: the blockIdx of its first CTA, if it contains a cluster.
+// clusterlaunchcontrol.query_cancel.get_first_ctaid: returns the blockIdx of the first CTA of the canceled cluster.
 template <typename Response>
 __device__ uint3 first_canceled_cta(const Response& response) {
     require_cluster_launch_control<Response>();

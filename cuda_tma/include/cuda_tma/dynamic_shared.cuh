@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/dynamic_shared.cuh: dynamic shared memory whose size is in the kernel, so that the host need not repeat it.
+// cuda_tma/dynamic_shared.cuh: dynamic shared memory whose size the kernel declares, so that the host does not repeat
+// it.
 #pragma once
 
 namespace cuda_tma {
 
-// All of the CTA's dynamic shared memory, as one T: Shared& shared = dynamic_shared<Shared>();
+// Returns all dynamic shared memory of the CTA as one T: Shared& shared = dynamic_shared<Shared>();
 //
 // It starts at a multiple of 1024 bytes, as the widest swizzle requires. The PTX contains the size as a comment.
 // cuda_tma.compile reads it, and launch allocates these bytes.

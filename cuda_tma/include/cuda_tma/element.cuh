@@ -27,8 +27,8 @@ template <> struct If<true> { using Type = int; };
 template <bool IsWide> struct NarrowBits { using Type = unsigned char; };
 template <> struct NarrowBits<true> { using Type = unsigned short; };
 
-// A float of a sign, `Exponent` bits of exponent and `Fraction` bits of fraction. ISA: "Alternate Floating-Point Data
-// Formats". Arithmetic is that of float; a result is rounded to nearest even when it is assigned.
+// A floating-point number with a sign, `Exponent` bits of exponent and `Fraction` bits of fraction. ISA: "Alternate
+// Floating-Point Data Formats". Arithmetic uses float; an assignment rounds the result to nearest even.
 template <int Exponent, int Fraction>
 struct NarrowFloat {
     using Bits = typename NarrowBits<(Exponent + Fraction > 7)>::Type;
@@ -53,7 +53,7 @@ struct NarrowFloat {
         } else return of_small();
     }
 
-    // An integer could be the value or the bits, so neither conversion is implicit.
+    // An integer could mean the value or the bits, so the conversion from an integer is not implicit.
     template <typename Integer, Integer = 0, typename If<(Integer(1) / 2 == 0 && Integer(2) != Integer(1))>::Type = 0>
     __device__ operator Integer() const {
         static_assert(sizeof(Integer) == 0,
@@ -69,7 +69,7 @@ struct NarrowFloat {
 private:
     Bits content;
 
-    // The value of at most 8 bits. A subnormal value is a multiple of the smallest one.
+    // The value of a format of at most 8 bits. A subnormal value is a multiple of the smallest positive value.
     __device__ float of_small() const {
         constexpr unsigned ONE = 1u << Fraction, LARGEST = (1u << Exponent) - 1;
         constexpr int BIAS = (1 << (Exponent - 1)) - 1;
@@ -98,7 +98,7 @@ private:
     }
 };
 
-// Operators compute with float(x), or with the other operand's type if that is double.
+// The operators convert to float, or to double if the other operand is a double.
 template <typename Value> constexpr bool is_narrow = false;
 template <int Exponent, int Fraction> constexpr bool is_narrow<NarrowFloat<Exponent, Fraction>> = true;
 
@@ -130,7 +130,7 @@ using E2m3 = NarrowFloat<2, 3>;
 using E3m2 = NarrowFloat<3, 2>;
 using E2m1 = NarrowFloat<2, 1>;
 
-// Bits of an element of a packed type, 0 for every other type.
+// The number of bits of an element of a packed type, and 0 for other types.
 template <typename Value> constexpr int packed_bits = 0;
 template <typename Value> constexpr int packed_bits<const Value> = packed_bits<Value>;
 template <> constexpr int packed_bits<E2m3> = 6;
@@ -139,7 +139,7 @@ template <> constexpr int packed_bits<E2m1> = 4;
 
 // ---- elements of the data types ----
 
-// An element of a packed type is part of a byte, so it has no type.
+// An element of a packed type is smaller than a byte, so no C++ type represents it.
 struct PackedElement {};
 
 template <DataType> struct ElementOf { using Type = PackedElement; };
@@ -157,8 +157,8 @@ template <> struct ElementOf<FLOAT32_FTZ> { using Type = float; };
 template <> struct ElementOf<TFLOAT32> { using Type = float; };
 template <> struct ElementOf<TFLOAT32_FTZ> { using Type = float; };
 
-// The bytes of 16 elements, the unit of the packed types. ALIGN16B types leave a gap after their data.
-// ISA: "Packed Data types".
+// The number of bytes of 16 elements, the unit of the packed types. ALIGN16B types leave a gap after their data. ISA:
+// "Packed Data types".
 template <DataType Type>
 struct Sixteen {
     __host__ __device__ static constexpr unsigned data_bytes() {

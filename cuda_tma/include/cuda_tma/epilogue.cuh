@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/epilogue.cuh: the output of a tile's accumulators. It rounds them, writes them to shared memory, and stores
-// them by TMA part by part, while the tensor cores compute the next tile.
+// cuda_tma/epilogue.cuh: the output of a tile's accumulators. The epilogue rounds them, writes them to shared memory,
+// and stores them with TMA one part at a time, while the tensor cores compute the next tile.
 //
 //     using C = Tile<BFLOAT16, Box<16, 64>, SWIZZLE_128B>;     // a part: 16 rows of a warp, 64 columns
 //     __shared__ C buffers[WARPS][2];                          // two for each warp: one fills while TMA reads the other
@@ -13,9 +13,9 @@
 //     }
 //     out.finish();
 //
-// A part is the 16-bit tile of one store, a Tile with its map's type (tile.cuh). A part of 16 rows belongs to a warp, one
-// of 64 rows to a warpgroup; all these threads call each function together. If the buffers have the 128-byte swizzle, the
-// stores to shared memory have no bank conflicts.
+// A part is the 16-bit tile of one store: a Tile with the type of its map (tile.cuh). A part of 16 rows belongs to a
+// warp, and a part of 64 rows to a warpgroup. All threads of that warp or warpgroup call each function together. If the
+// buffers have the 128-byte swizzle, the stores to shared memory have no bank conflicts.
 #pragma once
 
 #include <cuda_tma/tile.cuh>
@@ -23,7 +23,7 @@
 
 namespace cuda_tma {
 
-// The order of a part's rows: as in the sums, or transposed, so that each row of the part is a column of the sums.
+// The orientation of a part. With `transposed`, each row of the part is a column of the sums.
 enum class Turn { none, transposed };
 
 template <typename Part, Turn Turned>
@@ -34,7 +34,7 @@ struct PartOfSums {
     __device__ static constexpr int threads() { return 2 * rows(); }   // that write it
 };
 
-// The store of a part, through a map that must stay in place until finish(). A kernel may pass its own.
+// The store of a part through a map, which must remain valid until finish(). A kernel may pass a type of its own.
 template <typename Part>
 struct ToMap {
     using Map = TypedMap<Part, 2, MapMode::tiled>;
@@ -48,8 +48,8 @@ struct ToMap {
     }
 };
 
-// At most `Parts` parts, which follow each other along the columns of the sums (with Turn::transposed: rows of the
-// tensor). The sums are those of wgmma(): 64 rows per warpgroup, 16 per warp.
+// An epilogue for at most `Parts` parts, which are adjacent along the columns of the sums (with Turn::transposed: rows
+// of the tensor). The sums are those of wgmma(): 64 rows per warpgroup, 16 per warp.
 template <typename Part, int Parts, Turn Turned = Turn::none, int Buffers = 2, typename Store = ToMap<Part>>
 class Epilogue {
     using Shape = PartOfSums<Part, Turned>;
@@ -86,14 +86,15 @@ public:
         while (stored < parts) store_next();
     }
 
-    // Stores all remaining parts, and waits until TMA has read them, because the CTA's shared memory ends with it.
+    // Stores all remaining parts, and waits until TMA has read them, because shared memory ends with the CTA.
     __device__ __forceinline__ void finish() {
         store_rest();
         wait_group_read();
     }
 
-    // ... with one buffer per part, so that no part waits for an earlier one: in memory that is free by then, such as the
-    // stages of a ring. Threads that read it (wgmmas too) have called fence_proxy_async() and a barrier before.
+    // Like finish(), but with one buffer per part in memory that is free by then, such as the stages of a ring. No part
+    // then waits for an earlier part. Threads that read this memory, also with wgmma, must have called
+    // fence_proxy_async() and a barrier.
     __device__ __forceinline__ void finish(Part (&free)[Parts]) {
         store_rest_in(free);
         wait_group_read();
@@ -106,7 +107,7 @@ private:
                   "a part has 16 rows of the sums, a warp's, or 64, a warpgroup's; and a multiple of 8 columns");
     static_assert(Buffers >= 1, "a part is laid out in a buffer");
 
-    // In registers, which need constant indices: hence one function per part.
+    // The sums are in registers, which need constant indices. Therefore each part has a function of its own.
     unsigned pairs[Parts * Shape::columns() / 4];   // a thread's rounded sums, two in each
     int stored = Parts, parts = Parts;       // of the current tile
     Coordinates<2> at{0, 0};
@@ -122,7 +123,7 @@ private:
         if constexpr (Number + 1 < Parts)
             if (stored != Number) return store_number<Number + 1>();
         // Waits until TMA has read this buffer: at most the stores of this tile from other buffers may still read. (The
-        // preceding tile may have ended on any buffer.) The issuing thread waits, then all synchronize.
+        // preceding tile may have ended on any buffer.) The issuing thread waits, and then all threads synchronize.
         if (is_first()) wait_group_read<(Number < Buffers ? Number : Buffers - 1)>();
         sync();
         store_part<Number>(buffers[Number % Buffers]);
@@ -136,7 +137,7 @@ private:
         else stored = parts;
     }
 
-    // In one of the threads that write a part.
+    // Returns true in one of the threads that write a part.
     __device__ static bool is_first() { return threadIdx.x % Shape::threads() == 0; }
 
     template <int Number>
@@ -163,7 +164,7 @@ private:
         }
     }
 
-    // The address of this lane's 16 bytes in the i-th 16 columns of the buffer; see store_matrices().
+    // The address of this lane's 16 bytes in columns 16 * i to 16 * i + 15 of the buffer; see store_matrices().
     __device__ static unsigned address(const Part& buffer, unsigned i) {
         const unsigned lane = threadIdx.x % 32, row = threadIdx.x % Shape::threads() / 32 * 16;
         if constexpr (Shape::is_turned()) return buffer.address(16 * i + lane / 16 * 8 + lane % 8, row + lane / 8 % 2 * 8);

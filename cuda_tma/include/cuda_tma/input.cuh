@@ -5,11 +5,11 @@
 
 namespace cuda_tma {
 
-// Element types. A and B have one type, or any combination of e4m3 and e5m2, or of s8 and u8. One instruction covers 32
-// bytes of K: 16 elements of bf16 and f16, 8 of tf32, 32 of the others.
+// The element types of A and B. Both have the same type, or any combination of e4m3 and e5m2, or of s8 and u8. One
+// instruction covers 32 bytes of K: 16 elements of bf16 or f16, 8 elements of tf32, or 32 elements of the 8-bit types.
 enum class Input { bf16, f16, tf32, e4m3, e5m2, s8, u8 };
 
-// The innermost index of a tile: Major::K, Major::MN; also in lower case, because a kernel may have macros K and MN.
+// The innermost index of a tile. The lower-case names are for kernels that define macros K and MN.
 enum class Major {
     k, mn,
 #ifndef K
@@ -24,14 +24,15 @@ __host__ __device__ constexpr unsigned input_bytes(Input type) {
     return type == Input::tf32 ? 4 : type == Input::bf16 || type == Input::f16 ? 2 : 1;
 }
 
-// The accumulator type: float; int for s8 and u8; unsigned for two f16, the first in the lower half.
+// The accumulator type: float, int for s8 and u8, or unsigned for two f16 values, the first in the lower half.
 enum class Sums { f32, f16, s32, none };
 template <typename> constexpr Sums sums_of = Sums::none;
 template <> constexpr Sums sums_of<float> = Sums::f32;
 template <> constexpr Sums sums_of<unsigned> = Sums::f16;
 template <> constexpr Sums sums_of<int> = Sums::s32;
 
-// The operand type with f32 accumulators, or the accumulator type.
+// A kind of product, named after its operand type if the accumulators are f32, and otherwise after its accumulator
+// type.
 enum class Product { bf16_or_f16, tf32, fp8, f16_sums, s32_sums, none };
 
 __host__ __device__ constexpr Product product_of(Sums sums, Input a, Input b) {
@@ -50,7 +51,7 @@ __device__ constexpr void require_product() {
                   "u8 int, of f16, e4m3 and e5m2 also unsigned (two f16)");
 }
 
-// Exponent bits of e4m3 and e5m2; the other bits of 7 are the mantissa.
+// The number of exponent bits of e4m3 and e5m2. The mantissa has the rest of the seven bits after the sign.
 __host__ __device__ constexpr int exponent_bits(Input type) { return type == Input::e5m2 ? 5 : 4; }
 
 }  // namespace cuda_tma

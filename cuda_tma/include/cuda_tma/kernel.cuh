@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/kernel.cuh: for a kernel that nvcc or another program compiles. Its module then has a description of the
-// kernel's parameters. The simulator reads it from the PTX; a launch on a GPU does not, and checks only sizes:
+// cuda_tma/kernel.cuh: a description of a kernel's parameters, for kernels that nvcc or another program compiles. The
+// simulator reads the description from the PTX. A launch on a GPU does not read it, and checks only sizes:
 //
 //     extern "C" __global__ void scale(float* out, float factor, int count) { ... }
 //     CUDA_TMA_KERNEL(scale);                           // at namespace scope, after the kernel
 //
-// The name is a plain identifier: no overload, and no kernel of a template.
+// The name must be a plain identifier. It must not name an overloaded kernel or a kernel of a template.
 #pragma once
 
 #include <cuda_tma/signature.cuh>

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/macros.cuh: the text of tensor copies, for tma.cuh and sm100.cuh. They include it first and macros_end.cuh
-// last, so that no macro remains defined after them.
+// cuda_tma/macros.cuh: the assembly text of tensor copies. tma.cuh and sm100.cuh include this file first and
+// macros_end.cuh last, so that no macro remains defined.
 //
 // An instruction's text cannot depend on a template argument, so these macros write it out for each rank, with and
 // without a cache policy. `left` and `right` are the text around the {coordinates}. Operands %0 to %4 are coordinates,
-// %5 is the policy; those that a function adds start at %6, or at %9 for im2col, where %6 to %8 are the offsets.
+// and %5 is the policy. Further operands of a function start at %6, or for im2col at %9, because %6 to %8 are then the
+// offsets.
 
 #define CUDA_TMA_ASM(text, ...)                                                                                    \
     asm volatile(text ::"r"(at.value[0]), "r"(at.value[1]), "r"(at.value[2]), "r"(at.value[3]), "r"(at.value[4]),  \
@@ -29,7 +30,7 @@
     CUDA_TMA_RANK(4, "{%0, %1, %2, %3}", __VA_ARGS__)                                                              \
     CUDA_TMA_RANK(5, "{%0, %1, %2, %3, %4}", __VA_ARGS__)
 
-// Im2col without the offsets of a filter.
+// Copies in im2col mode without offsets.
 #define CUDA_TMA_PIXELS(...)                                                                                       \
     static_assert(3 <= Rank && Rank <= 5, "im2col: 3 to 5 dimensions");                                            \
     CUDA_TMA_RANK(3, "{%0, %1, %2}", __VA_ARGS__)                                                                  \
@@ -45,9 +46,9 @@
     CUDA_TMA_RANK(5, "{%0, %1, %2, %3, %4}", name, qualifiers, left, middle "{%6, %7, %8}" right,                  \
                   CUDA_TMA_OFFSETS, __VA_ARGS__)
 
-// Operands of a load after those: [%6] or [%9] is `tile`, then the map and the barrier.
+// The further operands of a load: first `tile` (%6 or %9), then the map and the barrier.
 #define CUDA_TMA_LOAD_OPERANDS "r"(smem_address(tile)), "l"(map_address(map)), "r"(full.address())
-// Operands of a store, in the same way.
+// The further operands of a store: first the map, then `tile`.
 #define CUDA_TMA_STORE_OPERANDS "l"(map_address(map)), "r"(smem_address(tile))
 #define CUDA_TMA_COMPLETE ".mbarrier::complete_tx::bytes"
 #define CUDA_TMA_MULTICAST CUDA_TMA_COMPLETE ".multicast::cluster"

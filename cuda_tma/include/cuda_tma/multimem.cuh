@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/multimem.cuh: one address for the memory of several GPUs (cuMulticastCreate). A write goes to all, and a
-// read combines the values of all, in the switch between them. Documented in the ISA and assembled for every target;
-// not run on hardware. CUDA 12.1 and later. One function is one PTX instruction. ISA: "multimem".
+// cuda_tma/multimem.cuh: accesses to an address that represents memory of several GPUs (cuMulticastCreate). The switch
+// between the GPUs writes to all of them, and combines their values in a read. Documented in the ISA and assembled for
+// every target; not run on hardware. CUDA 12.1 and later. One function is one PTX instruction. ISA: "multimem".
 #pragma once
 
 namespace cuda_tma {
 
-// The types of the 16 bytes. Sums of 16-bit values are computed in f32.
+// The element types of 16 bytes. Sums of 16-bit values are computed in f32.
 enum class MultimemType { f32x4, f16x8, bf16x8 };
 
 #define CUDA_TMA_MULTIMEM(...)                                                                                     \
@@ -15,7 +15,7 @@ enum class MultimemType { f32x4, f16x8, bf16x8 };
     if constexpr (Type == MultimemType::f16x8) CUDA_TMA_MULTIMEM_OF(".acc::f32", ".v4.f16x2", __VA_ARGS__);        \
     if constexpr (Type == MultimemType::bf16x8) CUDA_TMA_MULTIMEM_OF(".acc::f32", ".v4.bf16x2", __VA_ARGS__);
 
-// multimem.ld_reduce.add: the sums over all GPUs of the 16 bytes at this address.
+// multimem.ld_reduce.add: returns the element-wise sums of the 16 bytes over all GPUs.
 #define CUDA_TMA_MULTIMEM_OF(accumulate, type, ...)                                                                \
     asm volatile("multimem.ld_reduce.relaxed.sys.global.add" accumulate type " {%0, %1, %2, %3}, [%4];"            \
                  : "=r"(sums.x), "=r"(sums.y), "=r"(sums.z), "=r"(sums.w)                                          \
@@ -47,7 +47,8 @@ __device__ inline void multimem_store(void* address, uint4 value) {
                  : "memory");
 }
 
-// multimem.red.release.add: signals a thread of each GPU, which reads its own word with load_acquire<Scope::sys>().
+// multimem.red.release.add: adds to a flag in each GPU. A thread of each GPU reads its own flag with
+// load_acquire<Scope::sys>().
 __device__ inline void multimem_add_release(unsigned* flag, unsigned value) {
     asm volatile("multimem.red.release.sys.global.add.u32 [%0], %1;"
                  ::"l"(__cvta_generic_to_global(flag)), "r"(value) : "memory");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/pipeline.cuh: a ring of tiles in shared memory between one loading thread and the reading threads.
+// cuda_tma/pipeline.cuh: a ring of tiles in shared memory, which one thread loads and other threads read.
 //
 //     __shared__ Pipeline<4> pipeline;
 //     if (threadIdx.x == 0) pipeline.init(consumers);    // threads that will call release()
@@ -11,7 +11,7 @@
 //         for (Stage<4> at; ...; at.next()) { pipeline.wait(at); ... tile[at.index] ...; pipeline.release(at); }
 //     }
 //
-// Each side passes through the ring with its own Stage. Both visit the same number of stages in the same order.
+// The producer and each consumer have a Stage of their own. They visit the same number of stages in the same order.
 #pragma once
 
 #include <cuda_tma/tma.cuh>
@@ -33,12 +33,12 @@ struct Stage {
 
 template <int Count>
 struct Pipeline {
-    Barrier full[Count];   // a phase completes when the bytes are in; consumers wait for it
+    Barrier full[Count];   // a phase completes after all bytes arrived; consumers wait for it
     Barrier empty[Count];  // a phase completes when all consumers have released; producers wait for it
 
-    // Call it in one thread, followed by __syncthreads(), or by cluster_sync() if other CTAs arrive here. `consumers` is
-    // the number of threads that release() each stage, in all CTAs that read it, multicast loads included; `producers`
-    // is the number of arrivals at `full`: the threads that call acquire().
+    // Call it in one thread, followed by __syncthreads(), or by cluster_sync() if other CTAs arrive here. `consumers`
+    // is the number of threads that release() each stage, in all CTAs that read it; a multicast load has readers in
+    // several CTAs. `producers` is the number of threads that call acquire() and arrive at `full`.
     __device__ void init(unsigned consumers, unsigned producers = 1) {
         for (int i = 0; i < Count; ++i) {
             full[i].init(producers);
@@ -49,9 +49,9 @@ struct Pipeline {
 
     // ---- producers ----
 
-    // Waits until the stage is free, and returns its barrier, for a producer that writes by ordinary stores and then
-    // calls full.arrive(). In the first round each stage is free: the wait names parity 1, of the phase before the first,
-    // which counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
+    // Waits until the stage is free, and returns its full barrier. The producer then writes with ordinary stores and
+    // calls full.arrive(). In the first round each stage is free: the wait specifies parity 1, and the phase before the
+    // first counts as complete. ISA: "mbarrier.test_wait, mbarrier.try_wait".
     __device__ Barrier& acquire(Stage<Count> at CUDA_TMA_SITE) {
         empty[at.index].wait(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
         return full[at.index];
@@ -59,14 +59,15 @@ struct Pipeline {
 
 #ifndef CUDA_TMA_WATCHDOG_MS
 
-    // ... for copies of `bytes` in total. `is_free` is an earlier result of try_acquire() for this stage.
+    // Waits until the stage is free, expects `bytes` on its full barrier and arrives. `bytes` is the total of the
+    // copies into this stage, and `is_free` is an earlier result of try_acquire().
     __device__ Barrier& acquire(Stage<Count> at, unsigned bytes, bool is_free = false) {
         if (!is_free) acquire(at);
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
 
-    // ... for loads of these tiles (tile.cuh).
+    // The same acquire() with the bytes of loads of these tiles (tile.cuh).
     template <typename Tile, typename... Tiles, unsigned Bytes = (Tile::tx_bytes() + ... + Tiles::tx_bytes())>
     __device__ Barrier& acquire(Stage<Count> at, const Tile&, const Tiles&...) {
         return acquire(at, Bytes);
@@ -74,8 +75,8 @@ struct Pipeline {
 
 #else
 
-    // Both overloads in one: when NVRTC 13.0 deduces template arguments to choose an overload, it reports that line as
-    // the line of the call.
+    // One function contains both overloads. To choose between overloads, NVRTC 13.0 deduces template arguments, and
+    // then reports the wrong line as the line of the call.
     template <typename First, typename... Others>
     __device__ Barrier& acquire(Placed<Stage<Count>> placed, const First& first, const Others&... others) {
         const Stage<Count> at = placed;
@@ -92,18 +93,19 @@ struct Pipeline {
 
 #endif
 
-    // Whether the stage is free. An early call hides the latency of the answer.
+    // Returns whether the stage is free. Call it early to hide the latency.
     __device__ bool try_acquire(Stage<Count> at) const { return empty[at.index].try_wait(at.parity ^ 1); }
 
-    // As acquire(), if threads of other CTAs call release(at, cta_rank): .acquire.cluster.
+    // An acquire() for stages that threads of other CTAs release with release(at, cta_rank). The wait has
+    // .acquire.cluster.
     __device__ Barrier& acquire_cluster(Stage<Count> at, unsigned bytes CUDA_TMA_SITE) {
         empty[at.index].wait_cluster(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
         full[at.index].arrive_expect_tx(bytes);
         return full[at.index];
     }
 
-    // At the end: waits until all loaded stages are released, so that no arrival follows. `at` is the stage after the
-    // last.
+    // Waits until all loaded stages are released, so that no arrival follows the end of the CTA. `at` is the stage
+    // after the last.
     __device__ void drain(Stage<Count> at CUDA_TMA_SITE) const {
         for (int i = 0; i < Count; ++i, at.next())
             empty[at.index].wait(at.parity ^ 1 CUDA_TMA_OF_STAGE(false, at.index));
@@ -111,17 +113,18 @@ struct Pipeline {
 
     // ---- consumers ----
 
-    // Waits until the bytes are in and visible to this thread. `is_full` is an earlier result of try_wait().
+    // Waits until all bytes of the stage have arrived and are visible to this thread. `is_full` is an earlier result of
+    // try_wait().
     __device__ void wait(Stage<Count> at, bool is_full = false CUDA_TMA_SITE) const {
         if (!is_full) full[at.index].wait(at.parity CUDA_TMA_OF_STAGE(true, at.index));
     }
 
-    // Whether the bytes are in.
+    // Returns whether all bytes of the stage have arrived.
     __device__ bool try_wait(Stage<Count> at) const { return full[at.index].try_wait(at.parity); }
 
     // Releases the stage after this thread's ordinary loads, so that a copy may overwrite it. The copy uses another
-    // proxy, so the arrival alone does not order it after the reads (fence.cuh). Threads of a warp that call together
-    // share one fence and one instruction that arrives for all of them.
+    // proxy, so the arrival alone does not order it after the reads (fence.cuh). Threads of a warp that call it
+    // together execute one fence, and one arrive instruction for all of them.
     __device__ void release(Stage<Count> at) {
         const unsigned threads = together(at);
         if (threads == 0) return;
@@ -129,7 +132,8 @@ struct Pipeline {
         empty[at.index].arrive(threads);
     }
 
-    // ... at the stage of the CTA that fills it here; see acquire_cluster(). Call it for each such CTA.
+    // Releases the stage in another CTA, whose copies fill it in this CTA; see acquire_cluster(). Call it for each such
+    // CTA.
     __device__ void release(Stage<Count> at, unsigned cta_rank) {
         const unsigned threads = together(at);
         if (threads == 0) return;
@@ -137,7 +141,8 @@ struct Pipeline {
         empty[at.index].in_cta(cta_rank).arrive(threads);
     }
 
-    // ... if ordinary stores or st.async overwrite the stage: the proxy is the same, and no fence is needed.
+    // Releases a stage that ordinary stores or st.async overwrite. They use the same proxy as the loads, so no fence is
+    // needed.
     __device__ void release_generic(Stage<Count> at) {
         if (const unsigned threads = together(at)) empty[at.index].arrive(threads);
     }
@@ -145,23 +150,24 @@ struct Pipeline {
         if (const unsigned threads = together(at)) empty[at.index].in_cta(cta_rank).arrive(threads);
     }
 
-    // Without a fence, with one arrival per calling thread: for a stage that only the async proxy has read, by completed
-    // wgmmas (wgmma_wait) or stores (wait_group_read).
+    // Releases a stage that only completed wgmmas (wgmma_wait) or stores (wait_group_read) have read. They use the
+    // async proxy, so no fence is needed. Each calling thread arrives once.
     __device__ void release_async_read(Stage<Count> at) { empty[at.index].arrive(); }
 
-    // ... at the stage of a CTA, with one thread for each CTA: if (thread < CTAS) release_async_read(at, thread).
+    // Releases such a stage in another CTA. Call it in one thread for each CTA: if (thread < CTAS)
+    // release_async_read(at, thread).
     __device__ void release_async_read(Stage<Count> at, unsigned cta_rank) {
         empty[at.index].in_cta(cta_rank).release_async_read();
     }
 
 private:
-    // Returns the number of the warp's threads that release this stage together in the first of them, 0 in the others.
-    // Divergent threads may arrive here with different stages, which are counted separately.
+    // In the first of the warp's threads that release this stage together, returns their number; in the others, returns
+    // 0. Divergent threads may pass different stages, which are counted separately.
     __device__ static unsigned together(Stage<Count> at) {
         const unsigned here = __match_any_sync(__activemask(), at.index);
         unsigned lanes_before;
         asm("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-        __syncwarp(here);   // orders their reads before the first thread's arrival
+        __syncwarp(here);   // orders the reads of these threads before the arrival
         return here & lanes_before ? 0 : __popc(here);
     }
 };

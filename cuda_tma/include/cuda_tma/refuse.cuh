@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/refuse.cuh: mistakes that no type shows, but the compiler finds after inlining and constant folding. Such
-// code does not assemble, and the message is a sentence. In correct code these checks leave nothing.
+// cuda_tma/refuse.cuh: checks of values that the compiler knows after inlining and constant folding. Wrong code does
+// not assemble, and the message of the assembler is a sentence. In correct code these checks generate no instructions.
 //
-// For NVRTC from CUDA 13.4 on, which can test for constants (observed: 13.4 and 13.5 can; 12.0 to 13.3 and nvcc 13.0
-// cannot, and check only types). Values that the compiler does not know pass: in a function that is not inlined, or
-// with -G. For --Ofast-compile=max, which keeps unreachable code, define CUDA_TMA_NO_REFUSALS.
+// The checks need NVRTC of CUDA 13.4 or later, which can test for constants (observed: 13.4 and 13.5 can; 12.0 to 13.3
+// and nvcc 13.0 cannot, and check only types). Values that the compiler does not know are not checked, as in a function
+// that is not inlined, or with -G. For --Ofast-compile=max, which keeps unreachable code, define CUDA_TMA_NO_REFUSALS.
 #pragma once
 
 namespace cuda_tma {
 
-// In each pair the first function does not assemble: it contains an instruction that does not exist, and the assembler
-// prints its name. The second calls the first if the compiler finds that `wrong` is true. Where the compiler
-// evaluates a constant, it names the first, which is not constexpr. Two separate branches let the compiler remove the
-// untaken one at any level of optimization.
+// Each macro defines two functions. The first function does not assemble: it contains an instruction that does not
+// exist, and the assembler prints the name of this instruction. The second function calls the first if the compiler
+// finds that `wrong` is true. In a constant expression, the compiler reports the first function instead, because it is
+// not constexpr. With two separate branches, the compiler removes the branch that is not taken at any level of
+// optimization.
 #define CUDA_TMA_REFUSAL(name, sentence)                                                                           \
     __device__ __forceinline__ void name() { asm volatile("cuda_tma_error__" sentence ";"); }                      \
     __device__ __forceinline__ constexpr void name##_if(bool wrong) {                                              \
@@ -51,7 +52,7 @@ CUDA_TMA_REFUSAL(refuse_rows_of_no_tile,
 
 #undef CUDA_TMA_REFUSAL
 
-// Whether a value is an integer, or converts implicitly to one without narrowing, like an enumeration: {} accepts it.
+// Whether a value is an integer, or converts implicitly to an integer without narrowing, like an enumeration.
 using Int64 = long long;
 using Uint64 = unsigned long long;
 template <typename Index, typename = void>

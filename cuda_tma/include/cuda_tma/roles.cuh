@@ -14,8 +14,9 @@
 
 namespace cuda_tma {
 
-// The end of a cluster's CTAs: together, if one may still write to another's shared memory or arrive at its barriers; or
-// each alone, if produce() returns only after all such operations: by Pipeline::drain() of its rings.
+// The way in which the CTAs of a cluster end. With `together`, no CTA ends before the others, because a CTA may still
+// write to the shared memory of another CTA or arrive at its barriers. With `drained`, produce() returns only after all
+// such operations, because it calls Pipeline::drain() for its rings, and each CTA ends independently.
 enum class Ending { together, drained };
 
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters>
@@ -26,17 +27,18 @@ __device__ constexpr void require_registers() {
                   "them, in eights: the consumers would wait for ever");
 }
 
-// Selects the producing thread, always the same. With elect_one(), ptxas sees that one thread issues the copies, and
-// builds no loop around them.
+// Returns true in the producing thread, which is always the same thread. With elect_one(), ptxas recognizes that one
+// thread issues the copies, and generates no loop for them.
 template <int Consumers>
 __device__ inline bool is_producer() { return threadIdx.x / 32 == 4 * Consumers && elect_one(); }
 
 // Runs consume() in the first `Consumers` warpgroups, and produce() in one thread of the last warpgroup.
 // __launch_bounds__(128 * (Consumers + 1), 1) divides 65536 registers among all threads. This function lowers the
-// producer's to `ProducerRegisters` and raises the consumers' to `ConsumerRegisters`, both multiples of 8. Their total
-// must not exceed the launch's (observed: driver 580, sm_90: 32 and 240 for two consumers hang). All threads of the
-// cluster call it, thread 0 of each CTA after it has initialized the barriers with fence_barrier_init(), as by
-// Pipeline::init(). It makes no other writes to shared memory visible; use __syncthreads() for them.
+// registers of the producer warpgroup to `ProducerRegisters` per thread, and raises those of the consumers to
+// `ConsumerRegisters`. Both are multiples of 8. The total must not exceed the registers at launch (observed with driver
+// 580, sm_90: 32 and 240 for two consumers hang). All threads of the cluster call this function. Before the call,
+// thread 0 of each CTA initializes the barriers and calls fence_barrier_init(), for example in Pipeline::init(). The
+// function does not make other writes to shared memory visible; use __syncthreads() for them.
 template <int Consumers, int ProducerRegisters, int ConsumerRegisters, Ending End = Ending::together, typename Produce,
           typename Consume>
 __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_TMA_SITE) {
@@ -57,9 +59,9 @@ __device__ __forceinline__ void in_roles(Produce produce, Consume consume CUDA_T
     }
 }
 
-// ... with Ending::drained, and with begin(), which the producing thread runs before other CTAs have initialized their
-// barriers: loads to this CTA only, while the CTAs wait for each other. The same thread has initialized this CTA's
-// barriers, and has called fence_proxy_async():
+// The same function with Ending::drained and with begin(). The producing thread runs begin() before other CTAs have
+// initialized their barriers, so begin() may issue loads only to its own CTA. Before the call, the same thread
+// initializes the barriers of this CTA and calls fence_proxy_async():
 //
 //     if (is_producer<2>()) { shared.ring.init(...); fence_proxy_async(); }
 //     in_roles<2, 24, 240>([&] { begin(shared, map, ...); }, [&] { produce(shared, map, ...); }, [&] { consume(...); });
@@ -70,7 +72,7 @@ __device__ __forceinline__ void in_roles(Begin begin, Produce produce, Consume c
     __syncwarp();
     cluster_arrive_relaxed();
     if (threadIdx.x / 128 == Consumers) {
-        register_dealloc<ProducerRegisters>();   // first of all: consumers wait for these registers
+        register_dealloc<ProducerRegisters>();   // first, because consumers wait for these registers
         if (is_producer<Consumers>()) begin();
         __syncwarp();
         cluster_wait(CUDA_TMA_HERE_ALONE);

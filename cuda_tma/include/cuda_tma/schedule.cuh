@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/schedule.cuh: the order of tiles in persistent kernels, whose CTAs stay on their multiprocessors and compute
-// one tile after the other: a fixed order (Bands), or a list from which the next free cluster draws (TaskList).
+// cuda_tma/schedule.cuh: the order of tiles in persistent kernels, whose CTAs compute several tiles one after the
+// other. The order is fixed (Bands), or comes from a list from which each free cluster takes the next task (TaskList).
 #pragma once
 
 #include <cuda_tma/pipeline.cuh>
@@ -9,8 +9,9 @@
 
 namespace cuda_tma {
 
-// The tiles of a matrix, `down` x `across`, in bands of `Height` rows: down a band's column, then right. Tiles that
-// run at the same time then cover a nearly square part, and share many of their loads in L2.
+// The `down` x `across` tiles of a matrix in bands of `Height` rows. In a band, the order goes down each column before
+// the next column. The tiles that run at the same time then cover a nearly square part of the matrix, and share many of
+// their loads in L2.
 //
 //     const Bands<8> tiles{down, across};
 //     for (int i = blockIdx.x; i < tiles.count(); i += gridDim.x) { auto [row, column] = tiles[i]; ... }
@@ -29,9 +30,9 @@ struct Bands {
     }
 };
 
-// A list of tasks from which all clusters of a grid draw, so that a free cluster gets the next task. The list is in
-// global memory, or is a rule: tasks[i] is the i-th Task. One thread of each CTA draws, and passes the task
-// to the readers:
+// A list of tasks from which all clusters of a grid draw: a free cluster receives the next task. `tasks` is a list in
+// global memory, or an object whose tasks[i] computes the i-th Task. One thread of each CTA draws a task and passes it
+// to the reading threads:
 //
 //     __shared__ TaskList<Task> list;                          // of each CTA of the cluster
 //     if (threadIdx.x == 0) list.init(readers);                // threads of the CTA that call next()
@@ -40,19 +41,19 @@ struct Bands {
 //     one thread of each CTA:  const Task task = list.draw(turn, tasks, drawn, count);
 //     the readers:             const Task task = list.next(turn);
 //
-// The list ends with one final task per cluster. `drawn` is 0 before and after each launch: atomicInc
-// counts to the last task, then from 0 again. Concurrent launches need a counter each. A task is drawn when its loads are
-// due, although the draw takes a memory latency: an early draw holds back tasks that other clusters could run at the end.
-// (grouped_gemm was 2 % slower, in bursts 4 %, when each task was drawn during the loads of the preceding one, and 5 and
-// 7 % when another thread drew two ahead; one H200.)
-// In a cluster of one CTA, plain stores pass the task on: store_async.cuh lists the requirements of st.async.
+// The list ends with one final task per cluster. `drawn` is 0 before and after each launch, because atomicInc wraps to
+// 0 after the last task. Concurrent launches need separate counters. A task is drawn only when its loads are due,
+// although the draw takes a memory latency. An earlier draw would reserve tasks that other clusters could run at the
+// end. (grouped_gemm was 2 % slower, and in bursts 4 %, when each task was drawn during the loads of the preceding
+// task. It was 5 and 7 % slower when another thread drew two tasks ahead; one H200.) In a cluster of one CTA, ordinary
+// stores pass the task to the readers, because st.async has the requirements that store_async.cuh lists.
 template <typename Task>
 struct TaskList {
     static_assert(sizeof(Task) % 16 == 0 && alignof(Task) >= 16, "a task is copied in pieces of 16 bytes: alignas(16)");
 
     Task tasks[2];
     Pipeline<2> turns;   // `empty` counts the readers of this CTA
-    Barrier free[2];     // in the first CTA: all others have read the task
+    Barrier free[2];     // in the first CTA: the other CTAs have read the task
 
     __device__ void init(unsigned readers) {
         const unsigned ctas = cluster_cta_count();
@@ -60,14 +61,14 @@ struct TaskList {
         turns.init(readers);
     }
 
-    // Readers arrive in their own CTA. The drawing thread there arrives for all of them at the first CTA, one task later,
-    // when it waits anyway: an arrival with .release.cluster is a GPU-wide fence (MEMBAR.GPU), which takes as long as
-    // some wgmmas.
+    // Readers arrive at a barrier in their own CTA. One task later, when the drawing thread of that CTA has to wait in
+    // any case, it arrives for all of them at the first CTA. An arrival with .release.cluster contains a GPU-wide fence
+    // (MEMBAR.GPU), which takes as long as some wgmmas.
     template <typename List>
     __device__ Task draw(Stage<2>& turn, const List& list, unsigned* drawn, unsigned count CUDA_TMA_SITE) {
         const unsigned ctas = cluster_cta_count(), last = turn.index ^ 1, last_parity = turn.parity ^ last;
         Barrier& full = turns.full[turn.index];
-        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // the copy may come first: the count is then negative
+        if (ctas > 1) full.arrive_expect_tx(sizeof(Task));   // if the copy comes first, the count is negative
         if (cluster_cta_rank() == 0) {
             const Task task = list[atomicInc(drawn, count - 1)];
             turns.empty[turn.index].wait(turn.parity ^ 1 CUDA_TMA_OF_STAGE(false, turn.index));
@@ -100,7 +101,7 @@ private:
         return task;
     }
 
-    // By st.async, which uses the generic proxy like the readers' loads: no fence is needed.
+    // Passes the task with st.async, which uses the generic proxy like the loads of the readers, so no fence is needed.
     __device__ void tell(int index, unsigned cta_rank, const Task& task) {
         for (int i = 0; i < sizeof(Task) / 16; ++i)
             store_async(reinterpret_cast<uint4*>(&tasks[index]) + i, cta_rank, reinterpret_cast<const uint4*>(&task)[i],

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/scope.cuh: flags in global memory between threads of different CTAs or GPUs. One thread releases and the other
-// acquires, both at a scope that includes the two threads. One function is one PTX
-// instruction.
+// cuda_tma/scope.cuh: flags in global memory between threads of different CTAs or GPUs. One thread executes a release
+// and the other thread an acquire, both at a scope that includes the two threads. One function is one PTX instruction.
 //
 //     store_bulk(there, tile, bytes, ...); commit_group(); wait_group();   // visible to this thread ...
 //     store_release<Scope::sys>(flag, 1u);                                 // ... and after this to a thread that
@@ -58,7 +57,7 @@ __device__ Word load_acquire(const Word* flag) {
 }
 #undef CUDA_TMA_FLAG
 
-// red.release.add: as store_release(), for several releasing threads.
+// red.release.add: adds to the word, and releases like store_release(). Several threads may release with the same word.
 #define CUDA_TMA_FLAG(scope, type, letter, ...) \
     asm volatile("red.release." scope ".global.add." type " [%0], %1;" ::"l"(address), letter(value) : "memory")
 template <Scope Where = Scope::gpu, typename Word>
@@ -68,7 +67,8 @@ __device__ void add_release(Word* flag, Word value) {
 }
 #undef CUDA_TMA_FLAG
 
-// atom.acq_rel.add: returns the earlier value. A thread that finds all others' additions sees their writes.
+// atom.acq_rel.add: adds to the word and returns its earlier value. If this value contains the additions of other
+// threads, their earlier writes are visible.
 #define CUDA_TMA_FLAG(scope, type, letter, ...)                                  \
     asm volatile("atom.acq_rel." scope ".global.add." type " %0, [%1], %2;"      \
                  : "=" letter(before) : "l"(address), letter(value) : "memory")

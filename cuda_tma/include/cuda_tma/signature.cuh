@@ -3,8 +3,8 @@
 // cuda_tma/signature.cuh: a kernel's parameters and constants, as the compiler reports them to cuda_tma.compile. A kernel
 // does not need it. For a kernel that another compiler compiles, kernel.cuh puts the same description into the module.
 //
-// cuda_tma.compile takes the addresses of both templates as name expressions. (Not const: NVRTC up to CUDA 12.4 puts
-// constants into a namespace of the source's own, and so their names.)
+// cuda_tma.compile takes the addresses of both templates as name expressions. (The templates are not const, because
+// NVRTC up to CUDA 12.4 puts constants and their names into a namespace of the source.)
 #pragma once
 
 struct __half;
@@ -25,8 +25,8 @@ namespace description {
 
 enum Kind : int { OTHER, INTEGER, FLOAT, BOOL, POINTER, TILED, IM2COL };
 
-// One parameter. For a typed map, or a pointer to typed maps: the fields that its type fixes, and its extents, then 0.
-// cuda_tma/_compile/parameter_types.py reads the same bytes.
+// The description of one parameter. For a typed map, or a pointer to typed maps, it contains the fields that the type
+// determines and the extents, followed by 0. cuda_tma/_compile/parameter_types.py reads these bytes.
 struct Parameter {
     int kind, is_pointer, rank, data_type, swizzle, oob_fill, l2_promotion, extents[5];
 };
@@ -96,11 +96,11 @@ __host__ __device__ constexpr Table<sizeof...(T) + 1> table(void (*)(T...)) {   
 
 }  // namespace description
 
-// &parameters<decltype(&kernel)>: the parameters of a kernel, also of an extern "C" kernel.
+// &parameters<decltype(&kernel)> is the description of the parameters of a kernel, also of an extern "C" kernel.
 template <typename Function>
 __device__ auto parameters = description::table(Function{});
 
-// &constant<sizeof(Shared)>: the value of a constant.
+// &constant<sizeof(Shared)> is the address of the value of a constant.
 template <long long Value>
 __device__ char constant;
 

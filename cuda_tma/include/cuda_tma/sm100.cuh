@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/sm100.cuh: the tensor copies that compute capability 10 added: four rows by their numbers, im2col along W
-// alone, and pairs of CTAs. Documented in the ISA and assembled for each target that has them; not run on hardware.
+// cuda_tma/sm100.cuh: the tensor copies that compute capability 10 added: copies of four rows by their indices, im2col
+// along W only, and copies for pairs of CTAs. Documented in the ISA and assembled for each target that has them; not
+// run on hardware.
 //
 // target.cuh lists the features of each target: test `if constexpr (has_scatter4)`. A function that the target lacks
 // does not compile; the message names the targets that have it.
@@ -17,7 +18,7 @@ namespace cuda_tma {
 // ---- four rows ----
 // For a 2-D map whose box is one row high. ISA: "tile::scatter4 and tile::gather4 modes".
 
-// The rows, in any order. A load fills a row outside the tensor; a store drops it.
+// The indices of four rows, in any order. A load fills a row outside the tensor; a store drops it.
 struct FourRows {
     int value[4];
 
@@ -33,7 +34,7 @@ struct FourRows {
     const Coordinates at{column, rows.value[0], rows.value[1], rows.value[2], rows.value[3]};                      \
     CUDA_TMA_HINTED(name ".2d" qualifiers, left "{%0, %1, %2, %3, %4}" right, __VA_ARGS__)
 
-// cp.async.bulk.tensor .tile::gather4: load_gather4(tile, map, full, column, {7, 3, 3, 12}).
+// cp.async.bulk.tensor.tile::gather4: loads four rows, as in load_gather4(tile, map, full, column, {7, 3, 3, 12}).
 template <typename Policy = NoCachePolicy>
 __device__ void load_gather4(void* tile, const TensorMap& map, Barrier& full, int column, FourRows rows,
                              Policy policy = {}) {
@@ -51,7 +52,7 @@ __device__ void load_gather4_multicast(void* tile, const TensorMap& map, Barrier
                        "[%6], [%7, ", "], [%8], %9", CUDA_TMA_LOAD_OPERANDS, "h"(cta_mask));
 }
 
-// cp.async.bulk.tensor .tile::scatter4; fences and groups as for store().
+// cp.async.bulk.tensor.tile::scatter4: stores four rows. It needs the same fences and groups as store().
 template <typename Policy = NoCachePolicy>
 __device__ void store_scatter4(const TensorMap& map, int column, FourRows rows, const void* tile, Policy policy = {}) {
     require_scatter4<Policy>();
@@ -73,7 +74,7 @@ __device__ void prefetch_gather4(const TensorMap& map, int column, FourRows rows
 
 #define CUDA_TMA_HALO "h"(w_halo), "h"(w_offset)
 
-// cp.async.bulk.tensor .im2col::w: the number of pixels is in the map.
+// cp.async.bulk.tensor.im2col::w: loads a column of pixels, whose number the map contains.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_im2col_w(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                               unsigned short w_halo, unsigned short w_offset, Policy policy = {}) {
@@ -101,7 +102,7 @@ __device__ void prefetch_im2col_w(const TensorMap& map, Coordinates<Rank> at, un
                     "l"(map_address(map)), CUDA_TMA_HALO)
 }
 
-// cp.async.bulk.tensor .im2col::w::128: 128 pixels, with the halo after every 32.
+// cp.async.bulk.tensor.im2col::w::128: loads 128 pixels, with the halo after every 32 pixels.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_im2col_w_128(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                                   unsigned short w_halo, unsigned short w_offset, Policy policy = {}) {
@@ -130,8 +131,8 @@ __device__ void prefetch_im2col_w_128(const TensorMap& map, Coordinates<Rank> at
 }
 
 // ---- pairs of CTAs ----
-// cta_group2::load and so on: the functions above and in tma.cuh, with .cta_group::2. The barrier that counts the bytes
-// may be in the other CTA of the pair (cluster ranks 2n and 2n + 1): a Barrier, or the result of in_cta().
+// The namespace cta_group2 contains the functions above and of tma.cuh with .cta_group::2. The barrier that counts the
+// bytes may be in the other CTA of the pair (cluster ranks 2n and 2n + 1). Pass a Barrier, or the result of in_cta().
 namespace cta_group2 {
 
 #define CUDA_TMA_GROUP ".cta_group::2"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/store_async.cuh: stores of single values to shared memory of another CTA of the cluster, or of this one. A
-// barrier there counts the bytes as those of a copy; a thread that waits for it by wait_cluster() sees them. No
-// fence is needed before: the values come from registers. CUDA 12.1 and later. One function is one PTX instruction.
+// cuda_tma/store_async.cuh: stores of single values to the shared memory of a CTA in the cluster. A barrier in that CTA
+// counts the bytes, as for a copy. After wait_cluster() on that barrier, a thread sees the values. No fence is needed
+// before the store, because the values come from registers. CUDA 12.1 and later. One function is one PTX instruction.
 //
-// Launch with clusters, if necessary of one CTA: LaunchConfig(cluster=1). Observed (driver 580, sm_90), not documented:
-// otherwise st.async and red.async end in CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work.
+// Launch the kernel with clusters, at least of one CTA: LaunchConfig(cluster=1). Otherwise st.async and red.async fail
+// with CUDA_ERROR_ILLEGAL_INSTRUCTION, but arrivals at such addresses work (observed with driver 580, sm_90; not
+// documented).
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -13,8 +14,8 @@
 
 namespace cuda_tma {
 
-// st.async: stores `value` of 4, 8 or 16 bytes at the offset of `destination` in CTA `cta_rank`; `full` there counts.
-// ISA: "st.async".
+// st.async: stores `value` of 4, 8 or 16 bytes at the offset of `destination` in CTA `cta_rank`. The barrier `full` of
+// that CTA counts the bytes. ISA: "st.async".
 template <typename Value>
 __device__ void store_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
     static_assert(sizeof(Value) == 4 || sizeof(Value) == 8 || sizeof(Value) == 16, "store_async: 4, 8 or 16 bytes");
@@ -33,8 +34,8 @@ __device__ void store_async(Value* destination, unsigned cta_rank, Value value, 
     }
 }
 
-// Operation, C++ type, qualifiers of the instruction: all that exist; .s64 came between CUDA 12.4 and 12.8.
-// ISA: "red.async".
+// All combinations of operation, C++ type and qualifiers that the instruction has. A CUDA version between 12.4 and 12.8
+// added .s64. ISA: "red.async".
 #define CUDA_TMA_ASYNC_REDUCTIONS(ROW)                                                                             \
     ROW(add, unsigned, ".add.u32", "r") ROW(add, int, ".add.s32", "r")                                             \
     ROW(add, unsigned long long, ".add.u64", "l") ROW(add, long long, ".add.s64", "l")                             \
@@ -54,7 +55,8 @@ constexpr bool is_the_type<One, One> = true;
         asm volatile("red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes" text                 \
                      " [%0], %1, [%2];" ::"r"(address), letter(value), "r"(barrier) : "memory");
 
-// red.async: as store_async(), but combines: reduce_async<Reduction::add>(&sum, 0, 1u, full). Atomic.
+// red.async: combines `value` with the destination atomically, as in reduce_async<Reduction::add>(&sum, 0, 1u, full).
+// Otherwise it is like store_async().
 template <Reduction Operation, typename Value>
 __device__ void reduce_async(Value* destination, unsigned cta_rank, Value value, Barrier& full) {
     static_assert(false CUDA_TMA_ASYNC_REDUCTIONS(CUDA_TMA_ASYNC_REDUCTION_EXISTS),

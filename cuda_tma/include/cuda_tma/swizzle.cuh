@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/swizzle.cuh: the position of a tile's byte in shared memory. Compile-time functions; they need no GPU.
+// cuda_tma/swizzle.cuh: the position of a byte of a tile in shared memory. These functions are constexpr and need no
+// GPU.
 #pragma once
 
 namespace cuda_tma {
 
-// Driver values (CUtensorMapSwizzle) and cuda_tma's own names: swizzled<SWIZZLE_128B>(row, byte).
+// The driver's values (CUtensorMapSwizzle), with names of cuda_tma, as in swizzled<SWIZZLE_128B>(row, byte).
 enum Swizzle : int {
     SWIZZLE_NONE, SWIZZLE_32B, SWIZZLE_64B, SWIZZLE_128B,
     SWIZZLE_128B_ATOM_32B, SWIZZLE_128B_ATOM_32B_FLIP_8B, SWIZZLE_128B_ATOM_64B,
 };
 
-// The bytes within which chunks are permuted. Each row of a box occupies them, also if it is narrower.
+// The number of bytes within which chunks are permuted. Each row of a box occupies this number of bytes, also if the
+// row is shorter.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle_span() {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle a row is as long as the box is wide");
@@ -25,12 +27,12 @@ __host__ __device__ constexpr unsigned swizzle_alignment() {
     else return 8 * swizzle_span<Mode>();
 }
 
-// The offset in the swizzled tile of a byte of the plain tile, and back: the function is its own inverse. It uses
-// bits 7 to 9 of the address, which are zero at the start of the tile: at a multiple of 1024 (32B: 256, 64B: 512).
-// ISA: "Swizzling modes".
+// Converts an offset in the plain tile to the offset in the swizzled tile. The function is its own inverse. It uses
+// bits 7 to 9 of the offset, and equals the hardware's function of the address if the tile starts at a multiple of 1024
+// (32B: 256, 64B: 512). ISA: "Swizzling modes".
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
-    const unsigned line = offset >> 7;  // 128-byte line of shared memory: all 32 banks once
+    const unsigned line = offset >> 7;  // number of the 128-byte line in shared memory (32 banks)
     switch (Mode) {
         case SWIZZLE_32B: return offset ^ (line & 1) << 4;
         case SWIZZLE_64B: return offset ^ (line & 3) << 4;
@@ -42,7 +44,7 @@ __host__ __device__ constexpr unsigned swizzle(unsigned offset) {
     }
 }
 
-// Byte offset in shared memory of byte `byte` of row `row` of a box, for a tile with the alignment of swizzle().
+// The offset in shared memory of byte `byte` of row `row` of a box. The tile has the alignment that swizzle() requires.
 template <Swizzle Mode>
 __host__ __device__ constexpr unsigned swizzled(unsigned row, unsigned byte) {
     return swizzle<Mode>(row * swizzle_span<Mode>() + byte);

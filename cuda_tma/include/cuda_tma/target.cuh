@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/target.cuh: the instructions of each target. A kernel may test constants such as has_scatter4; a function
-// that needs more than the target has fails in a static_assert.
+// cuda_tma/target.cuh: the features of each target. A kernel may test constants such as has_scatter4. A function whose
+// instruction the target does not have fails in a static_assert.
 //
-// For code for the GPU. In nvcc's host pass every feature exists, because that pass parses the same kernels.
+// The constants are for device code. In nvcc's host pass every feature exists, because that pass parses the same
+// kernels.
 #pragma once
 
 namespace cuda_tma {
@@ -40,7 +41,8 @@ constexpr bool is_sm100_specific =
 
 // ---- the table ----
 // Observed: ptxas of CUDA 12.8, 12.9, 13.0 and 13.5; tests/include/test_targets.py checks the installed one, for all
-// targets that it supports. Gather4 and im2col::w have multicast only into .shared::cluster, as other features here.
+// targets that it supports. Gather4 and im2col::w with multicast have features of their own here, because only
+// .shared::cluster has them.
 
 #define CUDA_TMA_FEATURE(name, what, targets)                                                                      \
     constexpr bool has_##name = targets;                                                                           \

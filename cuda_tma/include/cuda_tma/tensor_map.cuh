@@ -7,13 +7,14 @@
 
 namespace cuda_tma {
 
-// The host's 128 bytes in a kernel: a parameter `const __grid_constant__ TensorMap`. Layout and alignment are
-// those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA: "Tensor-map".
+// A tensor map, which the host passes as a parameter `const __grid_constant__ TensorMap` of 128 bytes. Layout and
+// alignment are those of the driver's CUtensorMap (cuda.h, CUDA 13), so a kernel may name either type. ISA:
+// "Tensor-map".
 struct alignas(128) TensorMap {
     unsigned long long opaque[16];
 
 #if defined(__CUDACC_RTC__)   // nvcc also compiles the host's code, which copies a kernel's arguments
-    // The TMA unit reads a map at its address, but a copy is in local memory. (The deprecation prints the reason.)
+    // The TMA unit reads a map at its address, but a copy would be in local memory. The deprecation prints this reason.
     TensorMap() = default;
     [[deprecated("the TMA unit reads a map where it lies: take it as const TensorMap&")]]
     TensorMap(const TensorMap&) = delete;
@@ -22,14 +23,14 @@ struct alignas(128) TensorMap {
 };
 static_assert(sizeof(TensorMap) == 128, "a tensor map is 128 bytes");
 
-// A CUtensorMap (or another 128-byte twin) as a TensorMap.
+// Returns a CUtensorMap, or another type of the same 128 bytes, as a TensorMap.
 template <typename Map>
 __device__ const TensorMap& as_tensor_map(const Map& map) {
     static_assert(sizeof(Map) == sizeof(TensorMap), "a tensor map is 128 bytes");
     return reinterpret_cast<const TensorMap&>(map);
 }
 
-// A memory space where the TMA unit can read a map: a kernel's parameters, constant or global memory.
+// The address of a map in a space that the TMA unit can read: kernel parameters, constant memory or global memory.
 __device__ inline const TensorMap* map_address(const TensorMap& map) {
     refuse_local_map_if(__isLocal(&map) && !__isGridConstant(&map));
     return &map;
@@ -53,7 +54,7 @@ struct Coordinates {
 template <typename... Index>
 Coordinates(Index...) -> Coordinates<sizeof...(Index)>;
 
-// The start of a store or a reduction: a negative coordinate ends the context.
+// The start of a store or a reduction. A negative coordinate ends the context.
 template <int Rank>
 __device__ void refuse_store_at(Coordinates<Rank> at) {
     refuse_store_before_the_tensor_if(at.value[0] < 0);
@@ -63,8 +64,8 @@ __device__ void refuse_store_at(Coordinates<Rank> at) {
     refuse_store_before_the_tensor_if(at.value[4] < 0);
 }
 
-// Im2col: the position in the filter, innermost spatial dimension first: Offsets{s, r}. Each is from 0 to 65535 in a
-// 3-D map, to 255 in a 4-D one, to 31 in a 5-D one. ISA: "im2col mode".
+// The position in the filter of an im2col load, innermost spatial dimension first: Offsets{s, r}. Each offset is 0 to
+// 65535 in a map of rank 3, 0 to 255 in rank 4, and 0 to 31 in rank 5. ISA: "im2col mode".
 template <int Count>
 struct Offsets {
     unsigned short value[3];
@@ -87,19 +88,20 @@ __device__ inline void prefetch_tensor_map(const TensorMap& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map_address(map)) : "memory");
 }
 
-// fence.proxy.tensormap release: call it after ordinary writes to a map in global memory (CUDA 12.3 and later) ...
-// ISA: "membar, fence".
+// fence.proxy.tensormap release: call it after ordinary writes to a map in global memory (CUDA 12.3 and later). ISA:
+// "membar, fence".
 __device__ inline void fence_tensor_map_release() {
     asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
 }
 
-// ... with scope .sys: for a map that another GPU uses.
+// fence.proxy.tensormap release with scope .sys, for a map that another GPU uses.
 __device__ inline void fence_tensor_map_release_sys() {
     asm volatile("fence.proxy.tensormap::generic.release.sys;" ::: "memory");
 }
 
-// ... acquire: call it in each thread that then uses the map, also the writer, before the next copy. The scope is .sys,
-// for a map that the host has copied there too. Source: CUDA programming guide, on modified tensor maps.
+// fence.proxy.tensormap acquire: call it before the next copy in each thread that uses the map, also in the writing
+// thread. The scope is .sys, which also covers a map that the host has copied. Source: CUDA programming guide, on
+// modified tensor maps.
 __device__ inline void fence_tensor_map_acquire(const TensorMap& map) {
     asm volatile("fence.proxy.tensormap::generic.acquire.sys [%0], 128;" ::"l"(map_address(map)) : "memory");
 }

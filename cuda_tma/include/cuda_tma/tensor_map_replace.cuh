@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/tensor_map_replace.cuh: changes of tensor maps on the GPU, for sizes and addresses that are unknown on the
-// host. One thread copies a map to shared memory and changes it there, a warp copies it to global memory, and each
-// thread that uses it acquires it:
+// host. One thread copies a map to shared memory and changes it. A warp then copies the map to global memory, and each
+// thread that uses the map acquires it:
 //
 //     __shared__ TensorMap mine;
 //     if (threadIdx.x == 0) {
@@ -18,8 +18,9 @@
 //     fence_tensor_map_acquire(maps[i]);                                 // in each thread that uses it:
 //     load(tile, maps[i], ...);
 //
-// Dimensions are in the driver's order, innermost first; values are those of the driver's encoder. They are not checked,
-// but the same rules apply (docs/rules.md). For tiled maps. CUDA 12.3 and later. ISA: "tensormap.replace".
+// Dimensions are in the driver's order, innermost first. Values are those that the driver's encoder takes. They are not
+// checked, but the same rules apply (docs/rules.md). The functions are for tiled maps, and need CUDA 12.3 or later.
+// ISA: "tensormap.replace".
 #pragma once
 
 #include <cuda_tma/scope.cuh>
@@ -47,8 +48,8 @@ __device__ void replace_global_dim(Map& map, unsigned elements) {
     CUDA_TMA_REPLACE("global_dim", "b32 [%0], %1, %2", "n"(Dimension), "r"(elements));
 }
 
-// .global_stride: bytes, a multiple of 16. Index 0 is the stride of dimension 1, as in the driver's globalStrides. (ptxas
-// before CUDA 12.5 uses units of 16 bytes.)
+// .global_stride: a stride in bytes, a multiple of 16. Index 0 is the stride of dimension 1, as in the driver's
+// globalStrides. (ptxas before CUDA 12.5 uses units of 16 bytes.)
 template <int Number, typename Map>
 __device__ void replace_global_stride(Map& map, unsigned long long bytes) {
     static_assert(0 <= Number && Number < 4, "strides 0 to 3 are those of dimensions 1 to 4: dimension 0 has none");
@@ -91,7 +92,7 @@ __device__ void replace_data_type(Map& map) {
     CUDA_TMA_REPLACE("elemtype", "b32 [%0], %1", "n"(number));
 }
 
-// .interleave_layout: a value of CUtensorMapInterleave: 0, or 1 for 16 bytes, 2 for 32.
+// .interleave_layout: a value of CUtensorMapInterleave (0 for none, 1 for 16 bytes, 2 for 32 bytes).
 template <int Interleave, typename Map>
 __device__ void replace_interleave(Map& map) {
     static_assert(0 <= Interleave && Interleave < 3, "an interleave is a value of CUtensorMapInterleave, 0 to 2");
@@ -109,7 +110,7 @@ __device__ void replace_swizzle(Map& map) {
     }
 }
 
-// .fill_mode: a value of CUtensorMapFloatOOBfill: 0 for zeros, 1 for NaNs.
+// .fill_mode: a value of CUtensorMapFloatOOBfill (0 for zeros, 1 for NaNs).
 template <int Fill, typename Map>
 __device__ void replace_oob_fill(Map& map) {
     static_assert(0 <= Fill && Fill < 2, "a fill is a value of CUtensorMapFloatOOBfill, 0 or 1");
@@ -118,16 +119,16 @@ __device__ void replace_oob_fill(Map& map) {
 
 #undef CUDA_TMA_REPLACE
 
-// Fields that the driver's encoder also stores and no copy reads (docs/fields.md): the bytes of a box and the period of
-// the swizzle. Set them only to make a map equal to the host's in every byte.
+// Sets two fields that the driver's encoder stores but no copy reads (docs/fields.md): the bytes of a box and the
+// period of the swizzle. Call it only if a map must equal the host's map in every byte.
 __device__ constexpr void set_derived_bytes(TensorMap& map, unsigned transfer_bytes, unsigned swizzle_repeat_bytes) {
     map.opaque[8] = map.opaque[8] >> 32 << 32 | transfer_bytes;
     map.opaque[9] = map.opaque[9] >> 32 << 32 | swizzle_repeat_bytes;
 }
 
-// tensormap.cp_fenceproxy: copies the 128 bytes from shared to global memory, in all threads of a warp together, and
-// releases them like fence_tensor_map_release(), for synchronized threads that call fence_tensor_map_acquire(). With
-// Scope::sys also on another GPU. ISA: "tensormap.cp_fenceproxy".
+// tensormap.cp_fenceproxy: copies the 128 bytes from shared to global memory, and then releases them like
+// fence_tensor_map_release(). All threads of a warp call it together. The using threads synchronize with the warp and
+// then call fence_tensor_map_acquire(); with Scope::sys they may be on another GPU. ISA: "tensormap.cp_fenceproxy".
 template <Scope Where = Scope::gpu>
 __device__ void copy_tensor_map_release(TensorMap* global, const TensorMap& shared) {
     static_assert(Where == Scope::gpu || Where == Scope::sys, "copy_tensor_map_release: Scope::gpu or Scope::sys");

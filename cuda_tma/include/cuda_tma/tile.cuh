@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // cuda_tma/tile.cuh: typed tiles and tensor maps. One type contains the box of a load, its byte count and the offset of
-// element. The host reads the type in the kernel's signature; it makes the map from it, or refuses a map with another
-// box, data type or swizzle.
+// each element. The host reads the type from the kernel's signature. It creates the map from the type, or refuses a map
+// with another type.
 //
 //     using Window = Tile<FLOAT32, Box<32, 64>>;        // 32 rows, 64 columns, as in a C array or in box_dim=(32, 64)
 //
@@ -19,9 +19,9 @@
 //         full.wait(0);
 //         ... tile(row, column) ...                     // applies the swizzle
 //
-// A tile wider than the span of its swizzle consists of several boxes of at most one span, contiguous in shared memory;
-// load() and store() issue a copy for each. Interleaved layouts, element strides other than 1 and im2col::w need plain
-// maps (tma.cuh, sm100.cuh); as_tensor_map(map) returns the plain map of a typed one. "ISA" is NVIDIA's PTX ISA.
+// A tile that is wider than the span of its swizzle consists of several boxes, contiguous in shared memory. load() and
+// store() issue a copy for each. Interleaved layouts, element strides other than 1 and im2col::w need plain maps
+// (tma.cuh, sm100.cuh); as_tensor_map(map) returns the plain map of a typed one. "ISA" is NVIDIA's PTX ISA.
 #pragma once
 
 #include <cuda_tma/dynamic_shared.cuh>
@@ -54,7 +54,7 @@ struct Box {
         return found;
     }
 
-    // An index: the innermost dimension, and all others as one number.
+    // An index of an element: the innermost dimension, and all other dimensions as one number.
     struct Place { unsigned row, column; };
     template <typename... Index>
     __host__ __device__ static constexpr Place place(Index... index) {
@@ -87,7 +87,7 @@ struct TileLayout {
     __host__ __device__ static constexpr int width() { return extent(rank() - 1); }
     __host__ __device__ static constexpr int row_count() { return Extents::elements() / width(); }
 
-    // The map's box: at most as wide as the swizzle's span. All boxes are equal, so the last may extend beyond the tile.
+    // The width of the map's box, at most the swizzle's span. Boxes are equal, so the last may extend beyond the tile.
     __host__ __device__ static constexpr int box_width() {
         const int span = 16 * span_bytes() / Sixteen<Type>::taken_bytes();
         return Mode == SWIZZLE_NONE || width() < span ? width() : span;
@@ -103,7 +103,7 @@ struct TileLayout {
     }
     __host__ __device__ static constexpr unsigned bytes() { return boxes() * box_bytes(); }
 
-    // The byte count of the tile's loads, for expect_tx: without gaps, and with the part outside the tensor.
+    // The number of bytes that the loads of the tile deliver: without gaps, but with the part outside the tensor.
     __host__ __device__ static constexpr unsigned tx_bytes() {
         return boxes() * row_count() * (Sixteen<Type>::data_bytes() * box_width() / 16);
     }
@@ -114,14 +114,14 @@ struct TileLayout {
         return (bytes + unit - 1) / unit * unit;
     }
 
-    // The offset of an element in bytes from the start of the tile: one index for each dimension, in the order of Box.
+    // The byte offset of an element from the start of the tile. Pass one index for each dimension, in the order of Box.
     template <typename... Index>
     __host__ __device__ static constexpr unsigned offset(Index... index) {
         static_assert(sizeof...(Index) == rank(), "one index for each dimension of the tile, in the order of its Box");
         const typename Extents::Place at = Extents::place(index...);
         const unsigned box = boxes() == 1 ? 0 : at.column / box_width();
         const unsigned in_row = Sixteen<Type>::offset(at.column - box * box_width());
-        // A swizzle XORs bits of the row into bits of the column: the row's part is computed apart, because loops often
+        // A swizzle XORs bits of the row into the column. The row's part is computed separately, because loops often
         // share it.
         if constexpr (Mode != SWIZZLE_NONE)
             return box * box_bytes() + (cuda_tma::swizzle<Mode>(at.row * pitch_bytes()) ^ in_row);
@@ -129,7 +129,7 @@ struct TileLayout {
     }
 };
 
-// Rows of a tile that has several boxes: as many boxes, each within one box of the tile.
+// Rows of a tile that has several boxes. They have the same number of boxes, each within one box of the tile.
 template <typename Whole, typename Part>
 struct RowsOf {
     unsigned char* storage;
@@ -137,7 +137,7 @@ struct RowsOf {
     __host__ __device__ static constexpr unsigned tx_bytes() { return Part::tx_bytes(); }
 };
 
-// A tile in shared memory: the driver's data type, extents (a Box), swizzle.
+// A tile in shared memory, with the driver's data type, extents (a Box) and a swizzle.
 template <DataType Type, typename Extents, Swizzle Mode = SWIZZLE_NONE>
 struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode> {
     using Layout = TileLayout<Type, Extents, Mode>;
@@ -159,7 +159,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     template <typename... Index>
     __device__ const Element& operator()(Index... index) const { return const_cast<Tile&>(*this)(index...); }
 
-    // The value that starts at an element: as<float4>(row, column), up to the 16 bytes that a swizzle keeps together
+    // The value at an element, as in as<float4>(row, column), of at most the 16 bytes that a swizzle keeps together
     // (FLIP_8B: 8). An element of 4 or 6 bits is returned by value: as<E2m1>(row, column).
     template <typename Value, typename... Index>
     __device__ decltype(auto) as(Index... index) { return element<Value>(index...); }
@@ -170,7 +170,7 @@ struct alignas(swizzle_alignment<Mode>()) Tile : TileLayout<Type, Extents, Mode>
     template <typename... Index>
     __device__ unsigned address(Index... index) const { return smem_address(storage) + Layout::offset(index...); }
 
-    // `Count` rows of the outermost dimension from `first` on, as a tile: for another map, or as an operand. With a
+    // `Count` indices of the outermost dimension from `first` on, as a tile for another map or as an operand. With a
     // swizzle both are multiples of 8. For a tile of several boxes, the result is for copies only.
     template <int Count>
     __device__ decltype(auto) rows(unsigned first) {
@@ -205,7 +205,7 @@ private:
 
 enum class MapMode { tiled, im2col };
 
-// The base of typed maps: the 128 bytes of a TensorMap, and the tile that its copies move.
+// The base of typed maps, with the 128 bytes of a TensorMap and the type of the tile that its copies move.
 template <typename TileType, int Rank, MapMode Mode>
 struct TypedMap : TensorMap {
     using Tile = TileType;
@@ -220,7 +220,7 @@ struct TiledMap : TypedMap<TileType, TileType::rank(), MapMode::tiled> {
     static_assert(TileType::MapBox::fits(256), "an extent of a map's box is at most 256 elements");
 };
 
-// ... in im2col mode, of a tensor with `Rank` dimensions: Tile<..., Box<pixels_per_column, channels_per_pixel>, ...>.
+// A typed map in im2col mode, of rank `Rank`: Tile<..., Box<pixels_per_column, channels_per_pixel>, ...>.
 template <typename TileType, int Rank, OobFill Fill = OOB_FILL_NONE, L2Promotion Promotion = L2_PROMOTION_NONE>
 struct Im2colMap : TypedMap<TileType, Rank, MapMode::im2col> {
     static_assert(3 <= Rank && Rank <= 5, "im2col: 3 to 5 dimensions");
@@ -262,7 +262,7 @@ __device__ constexpr void require_store() {
                   "stores and reductions lack SWIZZLE_128B_ATOM_32B_FLIP_8B, U4_ALIGN16B and U6_ALIGN16B");
 }
 
-// The reductions of each data type; all others end the context (observed: driver 580, sm_90).
+// The reductions of each data type. Other reductions end the context (observed: driver 580, sm_90).
 template <DataType... Types>
 __host__ __device__ constexpr bool is_one_of(DataType type) { return ((type == Types) || ...); }
 
@@ -296,7 +296,7 @@ __device__ void for_each_box(Given& tile, Coordinates<Rank> at, Copy copy) {
         copy(box_address<TileType>(tile, i), at);
 }
 
-// Issues a load of the tile at `at`; `full` counts its tx_bytes: full.arrive_expect_tx(tile).
+// Issues a load of the tile at `at`. `full` counts its bytes; expect them with full.arrive_expect_tx(tile).
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full, Coordinates<Rank> at,
                      Policy policy = {}) {
@@ -306,7 +306,7 @@ __device__ void load(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map,
     });
 }
 
-// ... into the tile of each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
+// Issues a load into the tile of each CTA whose bit in `cta_mask` is set. `full` of each CTA counts its bytes.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
                                Coordinates<Rank> at, unsigned short cta_mask, Policy policy = {}) {
@@ -316,7 +316,7 @@ __device__ void load_multicast(Given&& tile, const TypedMap<TileType, MapRank, M
     });
 }
 
-// ... through an im2col map.
+// Issues a load through an im2col map.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, int Count,
           typename Policy = NoCachePolicy>
 __device__ void load_im2col(Given&& tile, const TypedMap<TileType, MapRank, Mode>& map, Barrier& full,
@@ -337,7 +337,7 @@ __device__ void load_im2col_multicast(Given&& tile, const TypedMap<TileType, Map
     });
 }
 
-// Issues a store of the tile at `at`; fences and groups as for the store() of tma.cuh.
+// Issues a store of the tile at `at`. It needs the same fences and groups as store() of tma.cuh.
 template <typename Given, typename TileType, int MapRank, MapMode Mode, int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,
                       Policy policy = {}) {
@@ -357,7 +357,7 @@ __device__ void store_im2col(const TypedMap<TileType, MapRank, Mode>& map, Coord
     });
 }
 
-// As store(), with a reduction: reduce<Reduction::add>(map, at, tile).
+// Issues a store that combines each element, as in reduce<Reduction::add>(map, at, tile).
 template <Reduction Operation, typename Given, typename TileType, int MapRank, MapMode Mode, int Rank,
           typename Policy = NoCachePolicy>
 __device__ void reduce(const TypedMap<TileType, MapRank, Mode>& map, Coordinates<Rank> at, const Given& tile,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/tma.cuh: the Tensor Memory Accelerator from a kernel. One function is one PTX instruction.
+// cuda_tma/tma.cuh: functions of kernels that use the Tensor Memory Accelerator (TMA). One function is one PTX
+// instruction.
 //
-// For NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. The headers include only each
-// other, define names only in the namespace cuda_tma, and undefine their macros, so they work together with CCCL and
-// CUTLASS. This file contains the tensor copies, and includes:
+// For NVRTC and nvcc: C++17, PTX ISA 8.0 (CUDA 12.0), compute capability 9.0 and later. The headers include only
+// headers of cuda_tma, define names only in the namespace cuda_tma, and undefine their macros. They therefore work
+// together with CCCL and CUTLASS. This file contains the tensor copies, and includes:
 //
 //     tensor_map.cuh    TensorMap, Coordinates, Offsets     barrier.cuh  Barrier, elect_one
 //     cache_policy.cuh  evict_first() and so on             fence.cuh    order of ordinary accesses and copies
@@ -55,15 +56,17 @@ namespace cuda_tma {
 
 // ---- loads ----
 
-// cp.async.bulk.tensor, global to shared: issues a load of the box at `at` into `tile`; `full` counts its bytes.
-// (With .shared::cluster, because that window includes a CTA's own shared memory, and .shared::cta needs PTX ISA 8.6.)
+// cp.async.bulk.tensor, global to shared: issues a load of the box at `at` into `tile`. The barrier `full` counts its
+// bytes. (The instruction has .shared::cluster, whose window includes the CTA's own shared memory, because .shared::cta
+// needs PTX ISA 8.6.)
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at, Policy policy = {}) {
     CUDA_TMA_TILED("cp.async.bulk.tensor", ".shared::cluster.global.tile" CUDA_TMA_COMPLETE, "[%6], [%7, ", "], [%8]",
                    CUDA_TMA_LOAD_OPERANDS)
 }
 
-// ... .multicast::cluster: into `tile` of each CTA whose bit in `cta_mask` is set; the `full` of that CTA counts.
+// cp.async.bulk.tensor.multicast::cluster: loads into `tile` of each CTA whose bit in `cta_mask` is set. The barrier
+// `full` of each of these CTAs counts its bytes.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                                unsigned short cta_mask, Policy policy = {}) {
@@ -71,8 +74,8 @@ __device__ void load_multicast(void* tile, const TensorMap& map, Barrier& full, 
                    "], [%8], %9", CUDA_TMA_LOAD_OPERANDS, "h"(cta_mask))
 }
 
-// ... .im2col: pixels in convolution order, from the pixel at `at` plus `offsets`. `at` must lie in the bounding box of
-// an image, or the instruction ends the context; `offsets` may lead out of the box.
+// cp.async.bulk.tensor.im2col: loads pixels in convolution order, from the pixel at `at` plus `offsets` on. If `at` is
+// outside the bounding box of an image, the instruction ends the context. `at` plus `offsets` may be outside.
 template <int Rank, int Count, typename Policy = NoCachePolicy>
 __device__ void load_im2col(void* tile, const TensorMap& map, Barrier& full, Coordinates<Rank> at,
                             Offsets<Count> offsets, Policy policy = {}) {
@@ -92,8 +95,8 @@ __device__ void load_im2col_multicast(void* tile, const TensorMap& map, Barrier&
 
 // cp.async.bulk.tensor, shared to global: issues a store of `tile` as the box at `at`. Elements beyond the tensor's end
 // are dropped, except in the last 16 bytes of a row, which are written whole. A negative coordinate ends the context
-// (both observed: driver 580, sm_90). Before it: fence_proxy_async() in the writing threads, then __syncthreads(). After
-// it: commit_group(), wait_group.
+// (both observed: driver 580, sm_90). Before the store, call fence_proxy_async() in the writing threads, and then
+// __syncthreads(). After it, call commit_group() and a wait_group function.
 template <int Rank, typename Policy = NoCachePolicy>
 __device__ void store(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);
@@ -120,8 +123,8 @@ __device__ void store_im2col(const TensorMap& map, Coordinates<Rank> at, const v
     CUDA_TMA_REDUCE(__VA_ARGS__, dec, ".dec") CUDA_TMA_REDUCE(__VA_ARGS__, bit_and, ".and")                        \
     CUDA_TMA_REDUCE(__VA_ARGS__, bit_or, ".or") CUDA_TMA_REDUCE(__VA_ARGS__, bit_xor, ".xor")
 
-// cp.reduce.async.bulk.tensor: as store(), with a reduction: reduce<Reduction::add>(map, at, tile). Atomic per element.
-// The map contains the data type; an operation that the type does not have ends the context.
+// cp.reduce.async.bulk.tensor: a store() that combines each element atomically, as in reduce<Reduction::add>(map, at,
+// tile). The map contains the data type. An operation that the type does not have ends the context.
 template <Reduction Operation, int Rank, typename Policy = NoCachePolicy>
 __device__ void reduce(const TensorMap& map, Coordinates<Rank> at, const void* tile, Policy policy = {}) {
     refuse_store_at(at);

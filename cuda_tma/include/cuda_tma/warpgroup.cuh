@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/warpgroup.cuh: warpgroups with different roles on one multiprocessor: the number of their registers,
-// barriers of a part of the CTA, and matrices from registers to shared memory. For every target, but setmaxnreg needs
-// a target with a or f in its name. One function is one PTX instruction.
+// cuda_tma/warpgroup.cuh: functions for warpgroups with different roles: the number of registers, barriers for a part
+// of the CTA, and stores of matrices from registers to shared memory. They work on every target, but setmaxnreg needs a
+// target whose name ends with a or f. One function is one PTX instruction.
 #pragma once
 
 #include <cuda_tma/barrier.cuh>
@@ -32,16 +32,16 @@ __device__ void register_dealloc() {
 }
 
 // ---- barriers of a part of the CTA ----
-// There are 16; number 0 is that of __syncthreads(). `threads` is the number of participating threads, with those that
-// only arrive: a multiple of 32. A number that is a template argument is in the instruction; a number in a register
-// reserves all 16, which CTAs on one multiprocessor share. ISA: "bar, barrier".
+// A CTA has 16 barriers; __syncthreads() uses number 0. `threads` is the number of participating threads, including
+// threads that only arrive, and is a multiple of 32. The barrier number is a template argument, because a number in a
+// register reserves all 16 barriers, which CTAs on one multiprocessor share. ISA: "bar, barrier".
 
 template <int Number>
 __device__ void require_barrier_number() {
     static_assert(0 <= Number && Number < 16, "named barriers have the numbers 0 to 15");
 }
 
-// barrier.sync: like __syncthreads(), for `threads` of the CTA.
+// barrier.sync: synchronizes `threads` threads of the CTA, like __syncthreads().
 template <int Number>
 __device__ void named_barrier_sync(int threads CUDA_TMA_SITE) {
     require_barrier_number<Number>();
@@ -53,8 +53,9 @@ __device__ inline void named_barrier_sync(int number, int threads CUDA_TMA_SITE)
     asm volatile("barrier.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-// barrier.arrive: makes earlier writes of this thread visible to threads that call named_barrier_sync(); does not wait.
-// Two warpgroups can alternate: each one syncs at its own barrier, and arrives at the other's when it is done.
+// barrier.arrive: makes earlier writes of this thread visible to threads that call named_barrier_sync(), and does not
+// wait. With it two warpgroups can alternate: each calls named_barrier_sync() for a barrier of its own, and after its
+// work arrives at the barrier of the other.
 template <int Number>
 __device__ void named_barrier_arrive(int threads) {
     require_barrier_number<Number>();
@@ -66,14 +67,14 @@ __device__ inline void named_barrier_arrive(int number, int threads) {
 
 // ---- output of sums ----
 
-// cvt.rn.bf16x2.f32: two floats as bf16, the first in the lower half. ISA: "cvt".
+// cvt.rn.bf16x2.f32: rounds two floats to bf16, the first in the lower half. ISA: "cvt".
 __device__ inline unsigned bf16x2(float first, float second) {
     unsigned pair;
     asm("cvt.rn.bf16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
     return pair;
 }
 
-// cvt.rn.f16x2.f32: two floats as f16.
+// cvt.rn.f16x2.f32: rounds two floats to f16.
 __device__ inline unsigned f16x2(float first, float second) {
     unsigned pair;
     asm("cvt.rn.f16x2.f32 %0, %2, %1;" : "=r"(pair) : "f"(first), "f"(second));
@@ -81,20 +82,20 @@ __device__ inline unsigned f16x2(float first, float second) {
 }
 
 // stmatrix.x4: a warp stores four 8 x 8 matrices of 16-bit elements. Lane i passes the address of row i % 8 of matrix
-// i / 8 (16 bytes, aligned). Its m[j] contains elements 2 * (i % 4) and the next of row i / 4 of matrix j, like the
-// sums of wgmma() and mma(). ISA: "stmatrix".
+// i / 8 (16 bytes, aligned). Its m[j] contains elements 2 * (i % 4) and 2 * (i % 4) + 1 of row i / 4 of matrix j, like
+// the sums of wgmma() and mma(). ISA: "stmatrix".
 __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
-// ... .trans: transposes each matrix, so that a row in memory is a column of the sums.
+// stmatrix.trans: transposes each matrix, so that a row in memory is a column of the sums.
 __device__ inline void store_matrices_transposed(unsigned address, unsigned m0, unsigned m1, unsigned m2, unsigned m3) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
                  ::"r"(address), "r"(m0), "r"(m1), "r"(m2), "r"(m3) : "memory");
 }
 
-// ... .x2: two matrices; lanes 0 to 15 pass the addresses of their rows.
+// stmatrix.x2: stores two matrices. Lanes 0 to 15 pass the addresses of their rows.
 __device__ inline void store_matrices(unsigned address, unsigned m0, unsigned m1) {
     asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};" ::"r"(address), "r"(m0), "r"(m1) : "memory");
 }

@@ -2,17 +2,17 @@
 //
 // cuda_tma/watchdog.cuh: reports waits that time out. With -DCUDA_TMA_WATCHDOG_MS=500 every wait of these headers has a
 // deadline of 500 milliseconds. cuda_tma.compile(..., watchdog_ms=500) sets it, and cuda_tma.synchronize(stream) raises
-// the report. Without the macro this file adds nothing: the machine code is the same as without it.
+// the report. Without the macro, this file does not change the machine code.
 //
 //
-// When a wait for an mbarrier passes its deadline, the thread writes its index, its line and the barrier's word into host
-// memory, and all other waiting threads of the grid do the same. Then they end by `exit`, which keeps context and memory
-// usable (with -DCUDA_TMA_WATCHDOG_TRAP by `trap`, which ends the context). Hardware barriers (__syncthreads(), named
-// barriers, cluster barriers) have no deadline: a warp writes a note before such a wait, and the host reads it. A kernel
-// that hangs there does not end.
+// When a wait for an mbarrier reaches its deadline, the thread writes its index, its line and the barrier's word to
+// host memory, and all other waiting threads of the grid do the same. Then they execute `exit`, which keeps the context
+// and the memory usable, or with -DCUDA_TMA_WATCHDOG_TRAP `trap`, which ends the context. Hardware barriers
+// (__syncthreads(), named barriers, cluster barriers) have no deadline: a warp writes a note before such a wait, and
+// the host reads it. A kernel that hangs there does not end.
 #pragma once
 
-// The parts in other headers. A function gets the line of its call by a last argument with a default value.
+// Macros for the other headers. A function receives the line of its call through a last parameter with a default value.
 #ifndef CUDA_TMA_WATCHDOG_MS
 
 #define CUDA_TMA_SITE
@@ -51,7 +51,7 @@ namespace cuda_tma {
 struct Site {
     const char* file;
     unsigned line;
-    unsigned stage_of = 0;   // 1: the full barriers of a Pipeline, 2: the empty ones
+    unsigned stage_of = 0;   // 1 for the full barriers of a Pipeline, 2 for its empty barriers
     int stage = 0;
     bool is_noted = true;    // whether a hardware barrier writes a note
 
@@ -62,7 +62,7 @@ struct Site {
     __device__ constexpr Site noted_if(bool condition) const { return {file, line, stage_of, stage, condition}; }
 };
 
-// A first argument that carries the line of the call, for functions whose last one cannot have a default.
+// A first argument that contains the line of the call, for functions whose last parameter cannot have a default value.
 template <typename T>
 struct Placed {
     T value;
@@ -87,7 +87,7 @@ struct WatchdogRecord {
     unsigned warp, lanes;
     unsigned address;            // shared::cta
     unsigned parity;
-    unsigned expected_bytes;     // of the last arrive_expect_tx() there; 0: unknown
+    unsigned expected_bytes;     // bytes of the last arrive_expect_tx() on the barrier; 0 if unknown
     unsigned line;
     unsigned stage_of;
     int stage;
@@ -103,7 +103,7 @@ struct WatchdogBuffer {
     WatchdogRecord records[1];   // and more
 };
 
-// A warp that waits at a hardware barrier; `place` is 0 if none does.
+// The note of a warp about a hardware barrier. `place` is 0 if the warp does not wait.
 struct alignas(16) WatchdogNote {
     const char* file;
     unsigned place;              // line (20 bits), then the barrier's number (255: the cluster's), and the top bit
@@ -125,13 +125,13 @@ struct alignas(16) Watchdog {
     unsigned reserved[3];
     WatchdogNote notes[256 * 64];   // by multiprocessor and warp
     WatchdogExpected expected[1 << 13];
-    unsigned read_by[1 << 13];   // for each, the grid that has read the barrier's word
+    unsigned read_by[1 << 13];   // for each entry, the grid that has read the barrier's word
 };
 
 }  // namespace cuda_tma
 
 extern "C" {
-#ifdef __CUDACC_RDC__   // separate compilation: linked translation units share one
+#ifdef __CUDACC_RDC__ // linked translation units share one variable (separate compilation)
 inline
 #endif
 __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
@@ -139,7 +139,7 @@ __device__ cuda_tma::Watchdog cuda_tma_watchdog = {};
 
 namespace cuda_tma {
 
-// In units of 2^20 ns.
+// The time in units of 2^20 ns.
 __device__ inline unsigned milliseconds() {
     unsigned long long nanoseconds;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
@@ -156,13 +156,13 @@ __device__ inline unsigned warp_of_block() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
 }
 
-// The barrier and its block, for the first 130,000 blocks: an address is less than 2^18. The last bits are the barrier's
-// index in `expected`.
+// A number for a barrier and its block, which is unique for the first 130,000 blocks, because an address is less than
+// 2^18. Its last bits are the barrier's index in `expected`.
 __device__ inline unsigned watchdog_key(unsigned address, unsigned block) {
     return block * ((1u << 15) + 37) + address / 8;
 }
 
-// Lets a report give the missing and the expected bytes.
+// Records the expected bytes, so that a report contains the missing and the expected bytes.
 __device__ __forceinline__ void note_expected(const void* barrier, unsigned bytes) {
     const unsigned key = watchdog_key(static_cast<unsigned>(__cvta_generic_to_shared(barrier)), linear_block());
     reinterpret_cast<uint2&>(cuda_tma_watchdog.expected[key % (1 << 13)]) = {key, bytes};
@@ -170,7 +170,7 @@ __device__ __forceinline__ void note_expected(const void* barrier, unsigned byte
 
 // ---- the end of a thread whose wait times out ----
 
-// Read only there (`volatile`): in registers, the values would cost every wait that succeeds.
+// The values are read only after a timeout (`volatile`), because values in registers would slow each successful wait.
 struct WatchdogPlace {
     unsigned x, y, z;
 
@@ -199,8 +199,8 @@ __device__ __forceinline__ void watchdog_pause(unsigned duration) {   // in mill
     while (milliseconds() - since < duration) __nanosleep(100000);
 }
 
-// mbarrier.inval writes a barrier's word to shared memory: without it, a load may return the content before the barrier's
-// use (observed: driver 580, sm_90). Executed by one warp, after all waits there have ended.
+// mbarrier.inval writes the word of a barrier to shared memory. Without it, a load may return older content of this
+// memory (observed: driver 580, sm_90). One warp executes it, after all waits for the barrier have ended.
 __device__ __forceinline__ void watchdog_write_back(unsigned address, unsigned key) {
     if (atomicExch(&cuda_tma_watchdog.read_by[key % (1 << 13)], grid_id()) != grid_id())
         asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address) : "memory");
@@ -244,7 +244,7 @@ __device__ __forceinline__ void watchdog_write(unsigned address, unsigned key, u
     __threadfence_system();
 }
 
-// Always inlined: a call would serialize wgmmas.
+// The function is always inlined, because a call would serialize wgmmas.
 __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parity, Site site) {
     unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(barrier));
     asm volatile("" : "+r"(address), "+r"(parity), "+r"(site.stage));
@@ -253,8 +253,9 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
     const unsigned here = __match_any_sync(__activemask(), address);
     unsigned lanes_before;
     asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_before));
-    // All other threads come here too, read their barriers, and end. No thread ends before all have read: an ended thread
-    // counts as arrived at __syncthreads(), and its CTA's shared memory disappears for others of the cluster.
+    // All other waiting threads also execute this code, read their barriers, and end. No thread ends before all have
+    // read, because an ended thread counts as arrived at __syncthreads(), and because other CTAs of the cluster cannot
+    // read the shared memory of a CTA that has ended.
     *const_cast<volatile unsigned*>(&cuda_tma_watchdog.hung_grid) = grid_id();
 #pragma unroll 1
     for (int step = 0; step < 3; ++step) {
@@ -266,10 +267,11 @@ __device__ __forceinline__ void watchdog_end(const void* barrier, unsigned parit
 #ifdef CUDA_TMA_WATCHDOG_TRAP
     __trap();
 #endif
-    asm volatile("exit;");   // not __builtin_unreachable(): ptxas would serialize wgmmas (C7518)
+    asm volatile("exit;");   // with __builtin_unreachable(), ptxas would serialize wgmmas (C7518)
 }
 
-// Whether a thread of this grid has timed out. One function, so that ptxas needs no more than a producer's 24 registers.
+// Returns whether a wait in this grid has timed out. It is a function of its own, so that ptxas needs at most the 24
+// registers of a producer.
 __device__ __forceinline__ bool has_hung() {
     unsigned has;
     asm volatile("{ .reg .b32 hung, low; .reg .b64 grid; .reg .pred p;\n"
@@ -279,7 +281,8 @@ __device__ __forceinline__ bool has_hung() {
     return has;
 }
 
-// Reads the clock only after a failed try, and other threads' timeouts only after the clock has advanced.
+// The deadline of one wait. It reads the clock only after a failed try, and looks for timeouts of other threads only
+// after the clock has advanced.
 struct Deadline {
     unsigned since = 0;   // 0 before the first failed try
 
@@ -291,7 +294,7 @@ struct Deadline {
     }
 };
 
-// While this object lives, the warp's note contains its place.
+// An object during whose lifetime the warp's note contains the place of the wait.
 class AtHardwareBarrier {
     const bool is_noted;
     size_t note;   // its address
@@ -304,7 +307,7 @@ public:
         asm volatile("mov.u32 %0, %%warpid;" : "=r"(warp));
         asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
         note = __cvta_generic_to_global(&cuda_tma_watchdog.notes[multiprocessor % 256 * 64 + warp % 64]);
-        // In any order: during a long wait, the whole warp is there.
+        // The threads may write in any order, because during a long wait the whole warp waits at this barrier.
         asm volatile("st.volatile.global.v4.u32 [%0 + 16], {%1, %2, %3, %4};"
                      ::"l"(note), "r"(blockIdx.x), "r"(blockIdx.y), "r"(__activemask()), "r"(clock) : "memory");
         asm volatile("{ .reg .b32 low, high; mov.b64 {low, high}, %1;"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma.cuh: Hopper's tensor cores on tiles that TMA loaded. One function is one PTX instruction.
+// cuda_tma/wgmma.cuh: the tensor cores of Hopper on tiles that TMA loaded. One function is one PTX instruction.
 //
 //     __shared__ alignas(1024) unsigned short a[64][64], b[128][64];   // boxes of bf16, loaded with SWIZZLE_128B
 //     float sums[128 / 2];                                             // a 64 x 128 tile over 128 threads
@@ -11,16 +11,16 @@
 //     wgmma_commit();
 //     wgmma_wait<0>(sums);                                             // the sums are valid, and the tiles free
 //
-// All 128 threads of a warpgroup (4 warps, the first a multiple of 4) call each function together. 16-bit values are
-// raw `unsigned short`. This header contains bf16 and f16 with f32 accumulators. Include the other types if you need
-// them, because each costs compile time:
+// All 128 threads of a warpgroup (4 warps, of which the first has a number divisible by 4) call each function together.
+// 16-bit values are raw `unsigned short`. This header contains bf16 and f16 with f32 accumulators. Include the other
+// types if you need them, because each costs compile time:
 //
 //     wgmma_fp8.cuh  e4m3, e5m2     wgmma_tf32.cuh  tf32     wgmma_s8.cuh  s8, u8     wgmma_f16.cuh  f16 accumulators
 //
-// Operands other than bf16 need their type: k_major(tile) of a Tile (tile.cuh), MatrixOf<Input::e4m3>{...} of a
-// descriptor, or wgmma<Input::f16>(...). A may be in registers: `unsigned a[4]`. Targets other than sm_90a may include
-// the header, and test `if constexpr (has_wgmma)` in a template. "ISA" is NVIDIA's "Parallel Thread Execution ISA", cited
-// by section title.
+// Operands of another type than bf16 must have the type: pass k_major(tile) of a Tile (tile.cuh),
+// MatrixOf<Input::e4m3>{...} of a descriptor, or call wgmma<Input::f16>(...). A may be in registers: `unsigned a[4]`.
+// Code for targets other than sm_90a may include the header, and test `if constexpr (has_wgmma)` in a template. "ISA"
+// is NVIDIA's "Parallel Thread Execution ISA", cited by section title.
 #pragma once
 
 #include <cuda_tma/input.cuh>
@@ -33,13 +33,13 @@ namespace cuda_tma {
 
 // ---- operands in shared memory ----
 
-// The matrix descriptor, 64 bits: start address, leading and stride byte offset (each in units of 16 bytes, 14 bits
-// wide), and the swizzle. ISA: "Shared Memory Matrix Layout", "Matrix Descriptor Format".
+// The matrix descriptor of 64 bits. It contains the start address, the leading and the stride byte offset (each in
+// units of 16 bytes, 14 bits wide), and the swizzle. ISA: "Shared Memory Matrix Layout", "Matrix Descriptor Format".
 struct MatrixDescriptor {
     unsigned long long bits;
 
-    // The matrix that starts `bytes` later, a multiple of 16, also inside a swizzled row: the hardware permutes address
-    // bits, as swizzle() does, after it has added the offsets.
+    // The matrix that starts `bytes` (a multiple of 16) later. It may start inside a swizzled row, because the hardware
+    // permutes address bits, as swizzle() does, after it has added the offsets.
     __device__ constexpr MatrixDescriptor advance(unsigned bytes) const { return {bits + (bytes >> 4)}; }
 };
 
@@ -52,26 +52,28 @@ __host__ __device__ constexpr unsigned long long matrix_descriptor_bits(unsigned
     return field(address) | field(leading_bytes) << 16 | field(stride_bytes) << 32 | layout << 62;
 }
 
-// A tile with K innermost: a box of (rows, span), where K fills the span of the swizzle: 64 elements for SWIZZLE_128B.
-// Groups of eight rows are contiguous. The tile has the alignment of swizzle(). One instruction reads 32 bytes of K:
-// advance(32) moves to the next. With a swizzle, the leading offset is unused.
+// A tile whose innermost index is K: a box of (rows, span), where K fills the span of the swizzle (64 elements of 16
+// bits for SWIZZLE_128B). Groups of eight rows are contiguous. The tile has the alignment that swizzle() requires. One
+// instruction reads 32 bytes of K; advance(32) moves to the next 32 bytes. With a swizzle, the leading offset is
+// unused.
 template <Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixDescriptor k_major(const void* tile) {
     return {matrix_descriptor_bits<Mode>(smem_address(tile), 16, 8 * swizzle_span<Mode>())};
 }
 
-// A tile with M or N innermost: boxes of (k_rows, span), contiguous if the tile is wider than a span. Each row is one
-// index of K: advance(16 * swizzle_span<Mode>()) moves to the next 16. Pass Major::MN to wgmma().
+// A tile whose innermost index is M or N: boxes of (k_rows, span), which are contiguous if the tile is wider than a
+// span. Each row is one index of K; advance(16 * swizzle_span<Mode>()) moves to the next 16 rows. Pass Major::MN to
+// wgmma().
 template <Swizzle Mode = SWIZZLE_128B>
 __device__ MatrixDescriptor mn_major(const void* tile, unsigned k_rows) {
     constexpr unsigned span = swizzle_span<Mode>();
     return {matrix_descriptor_bits<Mode>(smem_address(tile), k_rows * span, 8 * span)};
 }
 
-// Without a swizzle: core matrices of 8 rows of 16 bytes, each contiguous, at distances that are multiples of 16 bytes:
-// `k_bytes` along K, and `mn_bytes` along M or N. One instruction reads two of them along K if K is innermost, and else
-// 16 rows, again two: advance(2 * k_bytes) moves to the next. A box of (rows, 16 bytes), loaded with SWIZZLE_NONE, is a
-// column of core matrices. ISA: "Strides".
+// A tile without a swizzle. It consists of contiguous core matrices of 8 rows of 16 bytes. Their distances are
+// `k_bytes` along K and `mn_bytes` along M or N, both multiples of 16. One instruction reads two core matrices along K;
+// advance(2 * k_bytes) moves to the next two. A box of (rows, 16 bytes), loaded with SWIZZLE_NONE, is a column of core
+// matrices. ISA: "Strides".
 template <Swizzle Mode>
 __device__ MatrixDescriptor k_major(const void* tile, unsigned k_bytes, unsigned mn_bytes) {
     static_assert(Mode == SWIZZLE_NONE, "k_major: the distances follow from a swizzle; k_major<SWIZZLE_128B>(tile)");
@@ -85,7 +87,8 @@ __device__ MatrixDescriptor mn_major(const void* tile, unsigned k_bytes, unsigne
 
 // ---- typed operands ----
 
-// A matrix in shared memory. -x is the negated matrix: Scale is imm-scale-a or imm-scale-b.
+// A matrix in shared memory with its type. For a matrix x, -x is the negated matrix; Scale is imm-scale-a or
+// imm-scale-b.
 template <Input Type, Major Index = Major::k, int Scale = 1>
 struct MatrixOf {
     static_assert(Index == Major::k || input_bytes(Type) == 2, "only bf16 and f16 are read with M or N innermost");
@@ -100,9 +103,10 @@ struct MatrixOf {
     __device__ constexpr MatrixOf<Type, Index, -Scale> operator-() const { return {descriptor}; }
 };
 
-// A in registers. Thread t of the warpgroup holds four bytes of row t / 32 * 16 + t % 32 / 4 from byte t % 4 * 4 on in
-// register 0, those 16 bytes further in 2, and the same of the row 8 below in 1 and 3, as load_matrices() does. If B
-// has another type than A: FragmentOf<Input::e4m3>{a}. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
+// The matrix A in registers, in the order of load_matrices(). Register 0 of thread t of the warpgroup contains four
+// bytes of row t / 32 * 16 + t % 32 / 4, from byte t % 4 * 4 on, and register 2 contains the bytes at a distance of 16.
+// Registers 1 and 3 contain the same bytes of the row 8 below. If B has another type than A, pass
+// FragmentOf<Input::e4m3>{a}. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
 template <Input Type>
 struct FragmentOf {
     static constexpr Input type = Type;
@@ -115,8 +119,9 @@ struct FragmentOf {
 
 // ---- operands of typed tiles (tile.cuh) ----
 
-// The tensor-core type of a Tile's data type (the driver's: 6 FLOAT16, 9 BFLOAT16, 11 and 12 TFLOAT32). It does not
-// distinguish 8-bit types, nor float from tf32; name them: k_major<Input::e4m3>(tile).
+// The tensor-core type of a Tile's data type (a value of the driver: 6 FLOAT16, 9 BFLOAT16, 11 and 12 TFLOAT32). The
+// data type does not distinguish the 8-bit types, or float from tf32; for these, pass the type, as in
+// k_major<Input::e4m3>(tile).
 template <typename Tile>
 __host__ __device__ constexpr Input input_of() {
     constexpr int type = Tile::data_type();
@@ -125,8 +130,8 @@ __host__ __device__ constexpr Input input_of() {
     return type == 6 ? Input::f16 : type == 9 ? Input::bf16 : Input::tf32;
 }
 
-// The part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on. `row` is a multiple of 8, `k` of the elements of
-// one instruction. Several boxes count as one tile.
+// The part of a Tile<..., Box<rows, k>, Mode> from element (row, k) on. `row` is a multiple of 8, and `k` a multiple of
+// the elements of one instruction. The tile may consist of several boxes.
 template <Input Type, typename Tile, Swizzle Mode = Tile::swizzle()>
 __device__ MatrixOf<Type> k_major(const Tile& tile, unsigned row = 0, unsigned k = 0) {
     static_assert(Mode != SWIZZLE_NONE, "without a swizzle: k_major<SWIZZLE_NONE>(address, k_bytes, mn_bytes)");
@@ -153,7 +158,7 @@ __device__ auto mn_major(const Tile& tile, unsigned k = 0, unsigned column = 0) 
 
 // ---- order ----
 
-// Pins registers or arrays: the compiler computes them before this place, and uses them after it.
+// Orders registers or arrays for the compiler: it computes them before this statement, and uses them after it.
 __device__ inline void pin(float& value) { asm volatile("" : "+f"(value)::"memory"); }
 __device__ inline void pin(unsigned& value) { asm volatile("" : "+r"(value)::"memory"); }
 __device__ inline void pin(int& value) { asm volatile("" : "+r"(value)::"memory"); }
@@ -163,8 +168,9 @@ __device__ __forceinline__ void pin(Value (&values)[Count]) {
     for (int i = 0; i < Count; ++i) pin(values[i]);
 }
 
-// wgmma.fence: required before the first wgmma(), and before one whose sums, or A in registers, other instructions have
-// accessed. Pass these registers: the compiler then keeps their computation before the fence, as the ISA requires.
+// wgmma.fence: required before the first wgmma(), and before each wgmma() whose sums or A registers other instructions
+// have accessed. Pass these registers, so that the compiler keeps their computation before the fence, as the ISA
+// requires.
 template <typename... Registers>
 __device__ __forceinline__ void wgmma_fence(Registers&... registers) {
     require_wgmma<char[1 + sizeof...(Registers)]>();
@@ -172,15 +178,16 @@ __device__ __forceinline__ void wgmma_fence(Registers&... registers) {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// wgmma.commit_group: makes one group of the wgmma() calls so far.
+// wgmma.commit_group: puts the wgmma() calls since the last commit into one group.
 template <typename Use = char>
 __device__ __forceinline__ void wgmma_commit() {
     require_wgmma<Use>();
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// wgmma.wait_group: waits until at most `Pending` groups are unfinished. Then the tiles of the others may be overwritten,
-// their sums read, and their A registers written. Pass these registers, so that no use of them moves before the wait.
+// wgmma.wait_group: waits until at most `Pending` groups are unfinished. Afterwards the tiles and A registers of the
+// finished groups may be overwritten, and their sums may be read. Pass these registers, so that the compiler moves no
+// use of them before the wait.
 template <int Pending, typename... Registers>
 __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
     static_assert(0 <= Pending && Pending < 8, "wgmma_wait: 0 to 7 groups");
@@ -191,7 +198,7 @@ __device__ __forceinline__ void wgmma_wait(Registers&... registers) {
 
 // ---- multiply and accumulate ----
 
-// The instruction's types, and the layouts of A and B.
+// Checks of the types of a product, and of the layouts of A and B.
 template <typename OperandA, typename OperandB, bool Satfinite = false>
 struct WgmmaForm {
     static constexpr Input a = OperandA::type, b = OperandB::type;
@@ -202,8 +209,8 @@ struct WgmmaForm {
     static constexpr bool satfinite = Satfinite;
 };
 
-// The instructions for some types. Each header contains one kind; include the others only if you need them, because each
-// costs compile time.
+// The instructions of one kind of product. Each header defines one kind. Include only the headers that you need,
+// because each costs compile time.
 template <Product Kind>
 struct Wgmma {
     static constexpr bool here = false;   // until its header is included
@@ -243,17 +250,17 @@ __device__ __forceinline__ void wgmma_of(Sum (&sums)[Count], const Operand& a, M
     if constexpr (has_wgmma && here) Wgmma<kind>::template multiply<Form, n>(sums, a, b, accumulate);
 }
 
-// wgmma.mma_async, m64nNkK: adds A (64 x K) times B (K x N) to the sums, or overwrites them if not `accumulate`. K is
-// 32 bytes. N is twice the length of `sums`, or four times for f16 sums (two in an `unsigned`). In thread t of the
-// warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column i / 4 * 8 + t % 4 * 2 + i % 2.
-// ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
+// wgmma.mma_async, m64nNkK: adds A (64 x K) times B (K x N) to the sums, or overwrites the sums if `accumulate` is
+// false. K is 32 bytes. N is twice the length of `sums`, or four times for f16 sums, of which an `unsigned` contains
+// two. In thread t of the warpgroup, sum i belongs to row t / 32 * 16 + i / 2 % 2 * 8 + t % 32 / 4 and column i / 4 * 8
+// + t % 4 * 2 + i % 2. ISA: "Register Fragments for wgmma.mma_async.m64nNk16".
 template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorA, Major MajorB, int ScaleA, int ScaleB>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixOf<TypeA, MajorA, ScaleA> a,
                                       MatrixOf<TypeB, MajorB, ScaleB> b, bool accumulate = true) {
     wgmma_of<WgmmaForm<decltype(a), decltype(b)>>(sums, a.descriptor, b.descriptor, accumulate);
 }
 
-// ... with A in registers.
+// wgmma.mma_async with A in registers.
 template <typename Sum, int Count, Input TypeA, Input TypeB, Major MajorB, int ScaleB>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], FragmentOf<TypeA> a, MatrixOf<TypeB, MajorB, ScaleB> b,
                                       bool accumulate = true) {
@@ -265,7 +272,7 @@ __device__ __forceinline__ void wgmma(Sum (&sums)[Count], const unsigned (&a)[4]
     wgmma(sums, FragmentOf<Type>{a}, b, accumulate);
 }
 
-// ... .satfinite: sums of s8 and u8 saturate at the limits of int; otherwise they wrap.
+// wgmma.mma_async.satfinite: sums of s8 and u8 saturate at the limits of int; without it they wrap.
 template <typename Sum, int Count, Input TypeA, Input TypeB>
 __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], MatrixOf<TypeA> a, MatrixOf<TypeB> b,
                                                 bool accumulate = true) {
@@ -277,7 +284,7 @@ __device__ __forceinline__ void wgmma_satfinite(Sum (&sums)[Count], FragmentOf<T
     wgmma_of<WgmmaForm<decltype(a), decltype(b), true>>(sums, a.registers, b.descriptor, accumulate);
 }
 
-// ... with untyped operands: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
+// wgmma.mma_async with operands whose type is a template argument: wgmma<Input::f16>(sums, k_major(a), k_major(b)).
 template <Input Type = Input::bf16, Major MajorA = Major::k, Major MajorB = Major::k, typename Sum, int Count>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Count], MatrixDescriptor a, MatrixDescriptor b,
                                       bool accumulate = true) {

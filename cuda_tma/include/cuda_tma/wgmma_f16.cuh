@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_f16.cuh: wgmma with f16 sums, two in each `unsigned`: of f16, or of any combination of e4m3 and e5m2.
-// It needs half the registers.
+// cuda_tma/wgmma_f16.cuh: wgmma with f16 sums, two in each `unsigned`. The operands are f16, or any combination of e4m3
+// and e5m2. The sums need half the registers of f32 sums.
 //
 //     unsigned sums[128 / 4];                                       // of a 64 x 128 tile, the first in the lower half
 //     wgmma<Input::f16>(sums, k_major(a), k_major(b));

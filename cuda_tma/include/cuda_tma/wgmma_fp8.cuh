@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_fp8.cuh: wgmma of e4m3 and e5m2, with f32 sums: one instruction covers 32 elements of K. A and B may
-// have either type. K is innermost in both tiles.
+// cuda_tma/wgmma_fp8.cuh: wgmma of e4m3 and e5m2, with f32 sums. One instruction covers 32 elements of K. A and B may
+// each have either type. K is the innermost index of both tiles.
 //
 //     wgmma(sums, MatrixOf<Input::e4m3>{k_major(a)}, MatrixOf<Input::e5m2>{k_major(b)});
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// cuda_tma/wgmma_tf32.cuh: wgmma of tf32, with f32 sums: one instruction covers 8 elements of K. An element is 32 bits,
-// without the lowest 13. A map of TFLOAT32 rounds to the other 19 when it loads. K is innermost in both
-// both tiles.
+// cuda_tma/wgmma_tf32.cuh: wgmma of tf32, with f32 sums. One instruction covers 8 elements of K. An element has 32
+// bits, of which the lowest 13 are ignored. A load through a map of TFLOAT32 rounds to the other 19 bits. K is the
+// innermost index of both tiles.
 #pragma once
 
 #include <cuda_tma/wgmma.cuh>
