@@ -98,8 +98,8 @@ The messages of a sticky error contain: *{sticky}.*
 ## Causes
 
 {recorded}"""
-_RECORDED = """Each misuse ran in a process of its own, on one {device}, driver {driver} (`record_faults.py`). If a
-phase does not complete, its wait does not end.
+_RECORDED = """Each misuse ran in a separate process, on one {device}, driver {driver} (`record_faults.py`). If a phase
+does not complete, the wait for it does not end.
 
 | misuse | outcome |
 |---|---|

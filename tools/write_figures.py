@@ -76,7 +76,7 @@ def beside(page: str) -> Iterator[str]:
     )
     yield f"| the same, prepared | | {ratio('cuda_tma.PreparedLaunch')} times |"
     yield ""
-    yield f"{conditions(page)}: [all of them](benchmarks/gpu.md)."
+    yield f"{conditions(page)} ([all measurements](benchmarks/gpu.md))."
 
 
 def threads(page: str) -> Iterator[str]:
