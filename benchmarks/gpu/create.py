@@ -26,11 +26,11 @@ CUPY_EXPORT = "CuPy: its own `__dlpack__`"
 
 VIEW_GOAL, DEVICE_GOAL, KEYWORDS_GOAL = Goal(3.5), Goal(4), Goal(5)
 VIEW_NOTE = (
-    "C only encodes prepared arguments. Ours is a call of Python, which reads the view, asks "
-    "the driver for the current context, and makes an object that the garbage collector "
-    "tracks. The goal allows two and a half encodes for that, another half for the method of "
-    "a device, and one for two keywords. Access to private layouts of CPython's objects would"
-    " save some 20 ns of the keywords and the method, which is less than 1 % of a launch."
+    "C only encodes prepared arguments. Our function is called from Python. It reads the view, gets the current "
+    "context from the driver, and creates an object that the garbage collector tracks. The goal allows the time of two "
+    "and a half encodes for this, half an encode for the method of a device, and one encode for two keywords. Access "
+    "to private layouts of CPython's objects would save some 20 ns of the keywords and the method, which is less than "
+    "1 % of a launch."
 )
 TORCH_GOAL = Goal(2.5)
 TORCH_REPLACE_GOAL = Goal(0, 250)
@@ -39,9 +39,8 @@ TORCH_NOTE = (
     "Every tensor, of any dtype, is tested for a lazy negation (`torch._neg_view`), whose memory has other values."
 )
 REPLACE_NOTE = (
-    "A map is valid in one context, so ours reads the current one. It also keeps the map "
-    "unchanged if the driver refuses the address. The goal by an int covers C's two calls and"
-    " one of Python."
+    "A map is valid in one context, so our function reads the current context. It also keeps the map unchanged if the "
+    "driver refuses the address. The goal for an int address covers two calls of C and one call of Python."
 )
 
 
@@ -68,7 +67,7 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
     ]
 
 
-TRITON_NOTE = "Triton's `from_tensor` encodes nothing yet: that happens at every launch."
+TRITON_NOTE = "Triton's `from_tensor` does not encode a map, because Triton encodes at every launch."
 
 
 def from_view(scene: Scene) -> list[Work]:

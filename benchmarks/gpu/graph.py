@@ -19,11 +19,10 @@ from .scene import Scene
 
 C = "C: cuGraphExecKernelNodeSetParams"
 NOTE = (
-    "A node of an empty kernel that takes a map and a pointer, in an executable graph; nothing is launched. C "
-    "repeatedly passes the same two arguments, in place. Ours packs "
-    "and checks one argument, and like C holds the GIL, after the first change; cuda.core and"
-    " cuda.bindings receive both. The goal is judged by 400 pairs of "
-    "200 calls: the median ratio and its 95 % interval."
+    "Each call changes a node of an executable graph, whose empty kernel takes a map and a pointer. The graph is not "
+    "launched. C passes the same two arguments in each call. After the first change, our function packs and checks one "
+    "argument, and holds the GIL as C does; cuda.core and cuda.bindings receive both arguments. The goal is judged by "
+    "400 pairs of 200 calls: the median ratio and its 95 % interval."
 )
 
 

@@ -21,7 +21,8 @@ def tables(scene: Scene, repeats: int) -> list[Comparison]:
     if not hasattr(cuda_tma, "create_tensor_maps"):
         return []
     notes = [
-        "Nanoseconds for one of them. The addresses are a NumPy array; the tensors are torch's, in a list.",
+        "The table shows nanoseconds for each map. The addresses are in a NumPy array, and the tensors of torch are in "
+        "a list.",
         TORCH_NOTE,
     ]
     return [compare("Ten thousand descriptors, each", works(scene), repeats, (ENCODE,), notes)]

@@ -18,9 +18,8 @@ COUNTS = (1, 2, 4, 8)
 NOTE = (
     "Wall-clock time for each launch of all threads together, of an empty kernel with a map and a pointer. Each thread "
     "has a stream and a prepared launch of its own, and waits for its stream after every 200 launches; the time "
-    "includes the wait. With the "
-    "GIL, only one thread at a time runs Python's part of a launch, but several run the "
-    "driver's part."
+    "includes the wait. With the GIL, only one thread at a time executes the Python part of a launch, but several "
+    "threads execute the driver's part."
 )
 
 

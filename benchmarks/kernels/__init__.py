@@ -42,10 +42,8 @@ BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that need
     "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},
 }
 NOTE = (
-    "Speeds count the necessary work: {}. All times are medians on the GPU's clock, of runs that took turns; "
-    "each example checked every element of the results of the timed launches. Speeds and the ratio are the "
-    "medians of {} "
-    "processes, "
+    "Speeds count the necessary work: {}. All times are medians on the GPU's clock, of alternating runs. Each example "
+    "checked every element of the results of the timed launches. Speeds and the ratio are the medians of {} processes, "
     "next to the ratio's least and greatest. In L2 when a launch begins: {}."
 )
 

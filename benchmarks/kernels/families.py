@@ -35,32 +35,30 @@ FAMILIES = {
         "Kernels that move data",
         ("copy_2d", "transpose", "gather_rows", "kv_tiles"),
         "each input read once and each output written once",
-        "at most its 50 MB of the gigabyte or more that the case moves: the end of the writes of "
-        "the preceding run, or of our reads, which our kernel asks L2 to keep",
+        "at most 50 MB of the gigabyte or more that the case moves: the last writes of the preceding run, or the last "
+        "reads of our kernel, which loads with `evict_last`",
     ),
     "gemm": Family(
         "Matrix products",
         ("gemm", "gemm_every_shape"),
         f"its floating-point operations. {TWO_REGIMES}",
-        "all operands of the cases that move less than its 50 MB, where all runs read the same ones; for larger "
-        "cases the end of the reads of the preceding run; if that is ours, the data "
-        "that it asked L2 to keep",
+        "all operands of a case that moves less than 50 MB, because all runs read the same operands. For a larger case "
+        "it contains the last reads of the preceding run, or after our kernel the data that it loaded with `evict_last`",
     ),
     "conv": Family(
         "Convolution",
         ("conv_im2col",),
         f"its floating-point operations. {TWO_REGIMES}",
-        "the weights, and the part of the image that fits into L2 next to the outputs of both runs",
+        "the weights, and the part of the image that fits into L2 together with the outputs of both runs",
     ),
     "experts": Family(
         "Mixture of experts",
         ("grouped_gemm",),
-        f"its floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. "
-        f"Ours receives the experts' "
-        "counts, and makes its schedule within the time. torch._grouped_mm and Triton, which "
-        "tries five tiles for each case, receive the ends of their rows",
-        "for prefill, at most 50 MB of the weights, which are larger; for decoding, the weights "
-        "of the few experts that have tokens, if they fit",
+        f"its floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. Our "
+        "kernel receives the experts' counts, and computes its schedule within the measured time. torch._grouped_mm "
+        "and Triton, which tries five tiles for each case, receive the last row of each expert",
+        "at most 50 MB of the weights for prefill, because the weights are larger. For decoding it contains the "
+        "weights of the few experts that have tokens, if they fit",
     ),
     "attention": Family(
         "Attention",
@@ -68,6 +66,6 @@ FAMILIES = {
         "the products of queries with the keys that they attend to, and of weights with values; 16384 tokens, and"
         " heads of "
         f"2048 elements in all. {TWO_REGIMES}",
-        "the part of queries, keys and values, 64 MB each, and of the outputs of all runs that fits into L2",
+        "the part that fits of queries, keys and values (64 MB each) and of the outputs of all runs",
     ),
 }
