@@ -44,7 +44,7 @@ BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that need
 NOTE = (
     "Speeds count the necessary work: {}. All times are medians on the GPU's clock, of alternating runs. Each example "
     "checked every element of the results of the timed launches. Speeds and the ratio are the medians of {} processes, "
-    "next to the ratio's least and greatest. In L2 when a launch begins: {}."
+    "next to the ratio's least and greatest. When a launch begins, L2 contains {}."
 )
 
 

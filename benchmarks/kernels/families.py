@@ -43,7 +43,8 @@ FAMILIES = {
         ("gemm", "gemm_every_shape"),
         f"its floating-point operations. {TWO_REGIMES}",
         "all operands of a case that moves less than 50 MB, because all runs read the same operands. For a larger case "
-        "it contains the last reads of the preceding run, or after our kernel the data that it loaded with `evict_last`",
+        "it contains the last reads of the preceding run, or after our kernel the data that it loaded with "
+        "`evict_last`",
     ),
     "conv": Family(
         "Convolution",
