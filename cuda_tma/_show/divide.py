@@ -1,4 +1,4 @@
-"""A tensor divided into tiles of the box, each with the coordinates that load it: a zipped divide in CuTe."""
+"""A tensor divided into tiles of the box, with the coordinates of the load of each tile (a zipped divide in CuTe)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_LABELLED = 64  # tiles of a plane
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A tensor cut into tiles.
+    """A tensor that is divided into tiles.
 
     Attributes
     ----------
@@ -55,13 +55,13 @@ class Division:
         return tuple(i * extent for i, extent in zip(index, self.box_dim, strict=True))
 
     def tile_at(self, coordinates: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the tile of a load at coordinates; None if it starts between tiles, or outside the tensor."""
+        """Return the tile that a load at `coordinates` copies; None if the load does not start at a tile."""
         parts = [divmod(c, extent) for c, extent in zip(coordinates, self.box_dim, strict=True)]
         inside = all(not rest and 0 <= i < n for (i, rest), n in zip(parts, self.counts, strict=True))
         return tuple(i for i, _ in parts) if inside else None
 
     def __str__(self) -> str:
-        """Return CuTe's notation: within a tile, then from tile to tile.
+        """Return the layout in CuTe's notation: first within a tile, then from tile to tile.
 
         >>> str(Division((64, 8), (2, 4), (1, 128)))
         '((64, 8), (2, 4)) : ((1, 128), (64, 1024))'
@@ -102,7 +102,7 @@ def divided(params: Params) -> Division:
 
 
 def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """Draw the tensor in tiles of the box, and the tile of a load at `coordinates`; dimensions 0 and 1.
+    """Draw dimensions 0 and 1 of the tensor in tiles of the box, and the tile of a load at `coordinates`.
 
     Parameters
     ----------

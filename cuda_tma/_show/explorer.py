@@ -25,9 +25,9 @@ _FIRST = {"type": "BFLOAT16", "swizzle": "128B", "columns": 64, "rows": 32, "acc
 
 
 def explorer(params: Params | None = None) -> str:
-    """Return a page to choose type, box, swizzle and access: it shows the place of each element, and bank conflicts.
+    """Return a page that shows the place of each element, and bank conflicts, for a chosen box, swizzle and access.
 
-    It needs no network, no library and no GPU.
+    The page needs no network, no library and no GPU.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
 
 
 def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return the coordinates as ints, or zeros; refuse a map that no driver accepts, and fault as the load would."""
+    """Return the coordinates as ints (default: zeros); refuse an illegal map, and raise the fault of the load."""
     emulated_rows(params, check=True)
     coordinates = tensor_coordinates(params.rank, coordinates, default=(0,) * params.rank)
     visit(params, coordinates, offsets)

@@ -110,5 +110,5 @@ def _banks_svg(params: Params) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-# Notebooks ask the value for its HTML; its own module cannot import this one.
+# Notebooks call this method of params, but the module of params cannot import this module.
 Params._repr_html_ = descriptor_html  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 """Pictures of a tensor map: the place of a tile in shared memory, its banks, and its box in the tensor.
 
-They need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or a new one, and returns it.
-The pictures show loads that hardware can do. A tensor map that no driver accepts, or whose box exceeds shared memory,
-is refused with a TensorMapError. A load that ends the context raises the TensorMapFault of
+They need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or into a new figure, and
+returns it. The pictures show only possible loads. A tensor map that no driver accepts, or whose box exceeds shared
+memory, raises a TensorMapError. A load that ends the context raises the TensorMapFault of
 :func:`cuda_tma.emulate.load`.
 """
 
@@ -49,7 +49,7 @@ def _shown(params: Params) -> str:
 
 
 def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
-    """Return, for every `step` bytes of each line of 128, the element that starts there or covers it, or None."""
+    """Return for every `step` bytes of each line of 128 the element that starts there or covers them, or None."""
     return [
         [
             smem_index(params, offset) if offset < smem_bytes(params) else None
@@ -98,7 +98,7 @@ def tile(
     *,
     figure: Figure | None = None,
 ) -> Figure:
-    """Draw the place of each element in shared memory, colored by row of the box; out of bounds is hatched.
+    """Draw the place of each element in shared memory, colored by row of the box; hatch elements out of bounds.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: S
 
 
 def banks(params: Params, access: str = "column", *, figure: Figure | None = None) -> Figure:
-    """Draw shared memory as 32 banks, without and with the swizzle, and mark the words of a warp's worst read.
+    """Draw shared memory as 32 banks, without and with the swizzle, and mark the read with the most conflicts.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def _mark_words(axes: Any, words: np.ndarray) -> None:
 
 
 def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """Draw the tensor, the box, and the visited elements, in dimensions 0 and 1 at the box's start in the others.
+    """Draw dimensions 0 and 1 of the tensor, the box and the visited elements; the box's start gives other indices.
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start:
     return (right - left) * len(rows)
 
 
-_ZOOM = 8  # of a tensor more than this many times larger than the box, only the part around the box is shown
+_ZOOM = 8  # if the tensor is larger than the box by more than this factor, only the part around the box is shown
 
 
 def _span(start: int, extent: int, dim: int) -> tuple[int, int]:

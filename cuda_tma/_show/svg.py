@@ -1,6 +1,6 @@
-"""SVG as text: elements, the colors of pictures in light and dark, and a page around one.
+"""SVG as text: elements, the light and dark colors of pictures, and a page with one picture.
 
-Text stays text, and a picture has its own background, so that it is readable on any page.
+Text remains text, and a picture has its own background, so that it is readable on any page.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["MONO", "SANS", "document", "element", "style", "text", "width_of"]
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_LETTER = 0.6  # the width of a letter of the monospaced fonts, of its height
+_LETTER = 0.6  # the ratio of the width of a letter to its height, in monospaced fonts
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:

@@ -18,8 +18,8 @@ from .tracks import Track
 
 __all__ = ["UNITS", "Timeline"]
 
-_MOST = 100_000  # CTAs or pixels: a larger picture takes all memory
-# The explanation of time in a picture; the numbers are those of the recorder.
+_MOST = 100_000  # of CTAs or pixels, because a larger picture would take all memory
+# The explanation of time in a picture, with the numbers of the recorder.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
     "product of N columns N / 2. Warps run in parallel, and wait only for synchronization in the kernel."
@@ -30,15 +30,15 @@ UNITS = (
 class Timeline:
     """The activity of a launch on the simulator: the result of ``gpu.launch(..., trace=True).timeline()``.
 
-    Time is counted in steps. Each warp has its own clock, which advances by one with each of its instructions, and to
-    the end of a wait if that is later. The timeline has no cache, scheduler or clock rate: it shows dependencies and
-    concurrency, not durations on a GPU.
+    Time is counted in steps. Each warp has its own clock, which advances by one with each instruction, and to the end
+    of each wait. The timeline has no cache, scheduler or clock rate: it shows dependencies and concurrency, not
+    durations on a GPU.
 
     Attributes
     ----------
     kernel : str
     tracks : tuple of Track
-        CTA by CTA: warps, copies, mbarriers.
+        The tracks of warps, copies and mbarriers, one CTA after the other.
     steps : int
         The end of the last of them.
     copy_steps : int
@@ -72,12 +72,12 @@ class Timeline:
         return (track for track in self.tracks if track.block == block)
 
     def around(self, sources: Collection[str], block: tuple[int, int, int] | None = None) -> Timeline:
-        """Return the part of one CTA around the last moment of each statement; its step 0 is the part's first.
+        """Return the part of one CTA around the last execution of each statement; step 0 is the first of the part.
 
         Parameters
         ----------
         sources : collection of str
-            ``file:line`` of statements. Without a span of any of them, the part is the first steps.
+            ``file:line`` of statements. If no span belongs to them, the part is the first steps.
         block : tuple of int, optional
             ``blockIdx``; the first CTA, if the timeline has no such CTA.
 
@@ -114,7 +114,7 @@ class Timeline:
         return timeline_svg(self._chart(blocks), width, frozenset(marked), has_styles=has_styles)
 
     def html(self, *, blocks: int = 8) -> str:
-        """Return a page that can be zoomed and scrolled, with details of the focused element; it needs no network.
+        """Return a page with zoom and scrolling, and with details of the focused element. The page needs no network.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A timeline as one page, which zooms and scrolls, and shows details at the pointer or the focus."""
+"""A timeline as one page with zoom and scrolling, which shows details at the pointer or the focus."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from .tracks import Span, Track
 
 __all__ = ["Part", "part_around"]
 
-_MARGIN = 0.5  # on either side, as a part of the time between the first moment and the last
+_MARGIN = 0.5  # the margin on each side, as a fraction of the time between the first and the last execution
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
 _MOST_TRACKS = 24
@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -> Part:
-    """Return the part around the last moment of each statement; without such a moment, the first steps.
+    """Return the part around the last execution of each statement, or the first steps if there is none.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def _window(tracks: Sequence[Track], sources: Collection[str], steps: int) -> tu
 
 
 def _cut(track: Track, begin: int, end: int) -> Track:
-    """Return the part of a track between two steps, counted from the first of them."""
+    """Return the part of a track between two steps, in steps from the first of the two."""
     spans = [
         replace(span, begin=max(span.begin, begin) - begin, end=min(span.end, end) - begin)
         for span in track.spans
@@ -77,7 +77,7 @@ def _cut(track: Track, begin: int, end: int) -> Track:
 
 
 def _levels(track: Track, begin: int, end: int) -> tuple[tuple[int, int, int], ...]:
-    """Return the levels between two steps, after the one that applies at the first."""
+    """Return the level that applies at the first of two steps, and the levels between the two."""
     before = [level for level in track.levels if level[0] < begin][-1:]
     within = [level for level in track.levels if begin <= level[0] < end]
     return tuple((max(when, begin) - begin, arrivals, tx) for when, arrivals, tx in (*before, *within))

@@ -1,4 +1,4 @@
-"""A timeline as SVG: rows of warps, of pending copies, of mbarriers; time runs to the right."""
+"""A timeline as SVG, with rows for warps, pending copies and mbarriers. The time axis is horizontal."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class Scale:
         return step * self.pixels / max(1, self.steps)
 
     def place(self, begin: int, end: int) -> dict[str, object]:
-        """Return a rectangle's extent along the axis, which is never too short to be visible."""
+        """Return a rectangle's extent along the axis, which is at least the smallest visible extent."""
         kept = {"data_b": begin, "data_e": end} if self.live else {}
         return {"x": self(begin), "width": max(1.0, self(end) - self(begin)), **kept}
 
@@ -221,7 +221,7 @@ def _warps(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _copies(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield rows of copies. Concurrent copies are stacked; of very many, those that begin together are merged."""
+    """Yield rows of copies: concurrent copies in separate rows, or if there are many, merged by their begin."""
     lines = _packed(track.spans)
     if len(lines) > _MOST_LABELLED:
         lines = _packed([*_together(track.spans)])

@@ -21,7 +21,7 @@ class Span:
     label : str
         A few words, for the picture.
     detail : str
-        All known details, shown on hovering.
+        All known details, which appear when the pointer is on the span.
     source : str
         ``file:line`` of the statement; empty if the PTX has no line information.
     size_bytes : int
@@ -56,7 +56,7 @@ class Track:
     spans : tuple of Span
         In the order of their begin. Copies overlap; the others do not, except that products overlap waits.
     levels : tuple of (int, int, int)
-        For an mbarrier: a step, and the arrivals and bytes that its phase needs from then on.
+        For an mbarrier: a step, and the arrivals and bytes that its phase needs from that step on.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Parameters to 128 bytes and back: :func:`encode` and :func:`decode`, both from the table in ``_fields``.
+"""Conversion of parameters to 128 bytes and back: :func:`encode` and :func:`decode`, with the table in ``_fields``.
 
 60,000 recorded calls of the driver's three encoders confirm both (driver 580, sm_90).
 """
@@ -29,7 +29,7 @@ _WORD = 0xFFFFFFFF
 
 
 class _Step(NamedTuple):
-    """A field prepared for speed: the mask and shift of each piece, and the position of its value in the parameters."""
+    """A field in a fast form: the mask and shift of each piece, and the position of its value in the parameters."""
 
     codes: dict[int, int]
     values: dict[int, int]
@@ -55,7 +55,7 @@ def _step(field: Field) -> _Step:
 
 
 class _Layout:
-    """The table for one mode and rank, arranged for speed: scalars first, then arrays, each with its length."""
+    """The table for one mode and rank in a fast form: scalars first, then arrays, each with its length."""
 
     def __init__(self, mode: type[Params], rank: int):
         table = fields(mode, rank)
@@ -85,9 +85,10 @@ _SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in 
 
 
 def stored_transfer_bytes(params: Params) -> int:
-    """Return the transfer size that the driver stores (word 16): element strides round down there, in a load up.
+    """Return the transfer size that the driver stores (word 16).
 
-    It is not the number to pass to ``expect_tx``. The driver refuses a map where it exceeds 228 KiB.
+    It differs from the number for ``expect_tx``, because element strides round down in this field, but up in a load.
+    The driver refuses a map if the size exceeds 228 KiB.
     """
     if isinstance(params, TiledParams):
         rank = params.rank
@@ -120,8 +121,8 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
     Raises
     ------
     TensorMapError
-        If a value has no place in the descriptor: the driver has no such rank or enum value (or it is AUTO), an array
-        is too short, or a value is not an integer.
+        If a value cannot be encoded: the driver has no such rank or enum value (or it is AUTO), an array is too short,
+        or a value is not an integer.
 
     Examples
     --------
@@ -152,7 +153,7 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
 
 
 def _unencodable(params: Params) -> TensorMapError:
-    """Return the error for the value that has no place; called only after encoding failed, to keep encoding fast."""
+    """Return the error for the value that cannot be encoded; it is slow, and called only after encoding has failed."""
     for field in fields(type(params), params.rank):
         value = getattr(params, field.name)
         if field.index is not None and field.index >= len(value):
@@ -178,7 +179,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     TiledParams or Im2colParams
         In driver order. `unexplained` has the bits that the table cannot explain, so that ``encode(decode(raw)) ==
         raw``.
-        An im2col wide map comes back as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
+        An im2col-wide map is returned as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
 
     Raises
     ------

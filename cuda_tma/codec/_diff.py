@@ -1,6 +1,6 @@
 """Differences of two tensor maps: each field with both values, its bytes, and the effect on a load.
 
-The bytes are compared through the table in ``_fields``; differences that no parameter explains are therefore found too.
+The bytes are compared with the table in ``_fields``, so differences that no parameter explains are also found.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _stored_table(raw: bytes) -> tuple[Field, ...]:
 
 
 _DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
-_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these, or fails in many ways
+_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these types, or raises errors of many types
 
 
 def _bytes(name: str, value: Any) -> bytes:
@@ -153,7 +153,7 @@ class _Pair:
         return _delta(self.left, self.right)
 
     def table(self) -> list[Field]:
-        """Return the fields of both maps: those of the left one, then those that only the right one has."""
+        """Return the fields of both maps: the fields of the left map, then those that only the right map has."""
         table = [IM2COL, RANK, *_full_table(self.p)]
         table += [f for f in _full_table(self.q) if f not in table]
         return [*table, *_DERIVED]
@@ -203,7 +203,7 @@ def _bytes_in(bits: int) -> tuple[int, ...]:
 
 
 def _full_table(p: Params) -> tuple[Field, ...]:
-    """Return the fields of the map's mode for every rank; those beyond its own are zero unless set by hand."""
+    """Return the fields of the map's mode for every rank; fields beyond the map's rank are usually zero."""
     rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # im2col corners have another layout in each rank
     return fields(type(p), rank)
 

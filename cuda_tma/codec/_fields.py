@@ -1,15 +1,15 @@
 """The layout of a ``CUtensorMap``: where each parameter is in the 128 bytes. :mod:`cuda_tma.codec` works from it.
 
-The descriptor is 32 little-endian words of 32 bits. A :class:`Field` gives the bits of a parameter and how they store
-its value: less a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
+The descriptor is 32 little-endian words of 32 bits. A :class:`Field` contains the bits of a parameter and the form of
+its stored value: minus a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
 
 Sources of the table. Words and bits: observed, driver 580, sm_90 (60,000 recorded calls of the three encoders). Codes
 of the packed data types and the bits of the swizzle atom: the instructions that ptxas 13.0 emits for
 ``tensormap.replace`` (``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a; for 16U4_ALIGN16B also a public
 bug report (NVIDIA/cutlass, issue 3236). The allocation class: where CuTe DSL 4.8.1 sets it. Not verified on hardware.
 
-The bytes do not contain whether an im2col map is a wide one, nor its mode, W or W128 (observed: driver 580, sm_90).
-Every recorded wide map has the bytes of the plain im2col map of the same corners, in either mode.
+The bytes do not show whether an im2col map is wide, or its mode, W or W128 (observed: driver 580, sm_90). In either
+mode, every recorded wide map has the bytes of the plain im2col map with the same corners.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The bits of one number, and how it is stored: ``codes[value]``, or ``(value - bias) / unit``.
+    """The bits of one number, and its stored form: ``codes[value]``, or ``(value - bias) / unit``.
 
-    There is one object for each row of the table: compare them with ``is``.
+    There is one object for each row of the table, so compare fields with ``is``.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Field:
     index : int or None
         The index in an array parameter, in driver order.
     bias, unit : int
-        How the value is stored; `unit` is a power of two.
+        The stored number is ``(value - bias) / unit``; `unit` is a power of two.
     signed : bool
         Whether the stored number is in two's complement.
     codes : tuple of int or None
-        The stored number of each value, where no formula exists; None where a value has no place in a map.
+        The stored number of each value, if no formula exists; None for a value that cannot be encoded.
     read_by_load : bool
         False for numbers that the driver writes and no load reads.
     """
@@ -134,12 +134,12 @@ def _corners(rank: int) -> tuple[Field, ...]:
 
 
 def _corner_widths(rank: int) -> tuple[Field, ...]:
-    """Return the W offsets, the only corners that im2col wide has; the others stay zero."""
+    """Return the fields of the corners along W, the only corners of an im2col-wide map; all other corners are zero."""
     return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
 
 
-# The driver computes these from the parameters and stores them too. No load reads either: CuTe DSL 4.8.1 leaves both
-# zero, and its maps work.
+# The driver computes these numbers from the parameters and also stores them. No load reads them: in maps of CuTe DSL
+# 4.8.1 both are zero, and the maps work.
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 

@@ -48,8 +48,9 @@ def byte(name: str, value: object) -> int:
 def check_alignment(params: Params, innermost: int) -> None:
     """Fault on an innermost coordinate whose byte offset is not a multiple of 16.
 
-    Observed: driver 580, sm_90, loads, stores and reductions, tiled and im2col. Interleaved layouts have no such rule:
-    their innermost coordinate counts slices of 16 or 32 bytes. Packed types: documented only.
+    Observed with driver 580, sm_90, for loads, stores and reductions, tiled and im2col; for packed types only
+    documented. Interleaved layouts have no such rule, because their innermost coordinate counts slices of 16 or 32
+    bytes.
     """
     multiple = chunk_elements(params.data_type)
     if params.interleave or innermost % multiple == 0:
@@ -64,10 +65,10 @@ def check_alignment(params: Params, innermost: int) -> None:
 
 
 def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
-    """Fault on an im2col start outside the pixel box, offsets not included.
+    """Fault on an im2col start (without the offsets) outside the pixel box.
 
-    Observed: driver 580, sm_90, for loads with and without interleave, and for stores and reductions without it that
-    start after the box; assumed for the rest. ``upper`` is inclusive.
+    Observed with driver 580, sm_90, for loads with and without interleave, and for stores and reductions without
+    interleave that start after the box; assumed for other cases. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
@@ -81,8 +82,8 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
 def check_not_negative(coordinates: Sequence[int]) -> None:
     """Fault on a negative coordinate of a store or reduction; a load may have one.
 
-    Observed: driver 580, sm_90, tiled with every interleave and im2col without, in every dimension; assumed for
-    interleaved im2col.
+    Observed with driver 580, sm_90, in every dimension of tiled maps with every interleave, and of im2col maps without
+    interleave; assumed for interleaved im2col.
     """
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
@@ -94,7 +95,7 @@ def check_not_negative(coordinates: Sequence[int]) -> None:
 
 
 def check_pixel_box_inside(params: Params) -> None:
-    """Fault on a store or reduction through a pixel box that extends outside the tensor, whichever pixels it visits.
+    """Fault on a store or reduction whose pixel box is partly outside the tensor, even if it visits no such pixel.
 
     Observed: driver 580, sm_90, stores and reductions without interleave, for lower and for upper corners; assumed for
     interleaved layouts.
@@ -112,7 +113,7 @@ def check_pixel_box_inside(params: Params) -> None:
 
 
 def check_reachable(first: int, last: int, size: int) -> None:
-    """Fault on bytes [first, last) outside the passed memory of `size` bytes."""
+    """Fault on an access to bytes [first, last) that are outside the `size` bytes of the passed memory."""
     if first >= 0 and last <= size:
         return
     raise TensorMapFault(

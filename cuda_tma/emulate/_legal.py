@@ -1,4 +1,4 @@
-"""The tensor maps that are emulated: a driver accepts them, and their box fits into shared memory."""
+"""Checks of the maps that can be emulated: a driver must accept them, and their box must fit into shared memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def emulated_rows(params: Params, check: bool) -> Rows:
 
 
 def _check_legal(params: Params) -> None:
-    """Check by the rules of devices with extended TMA, which accept everything that earlier devices accept."""
+    """Check a map by the rules of devices with extended TMA, which accept all maps that earlier devices accept."""
     if 0 <= params.global_address < 1 << 64 and _is_legal(params):
         return
     broken = violations(params, TMA_EXTENDED_SINCE)

@@ -63,7 +63,7 @@ def load(
         Global memory: 1-D uint8, starting at `base_address`.
     coordinates : sequence of int
         As in the PTX instruction: one for each dimension, innermost first, negative and out-of-bounds ones included.
-        Interleaved: (W, H, D, slice of channels, N) as far as the rank goes, W and H counting whole slices.
+        With interleave: as many of (W, H, D, slice of channels, N) as the rank has; W and H count whole slices.
     offsets : sequence of int, optional
         Im2col offsets, W first (default 0); for im2col-wide (wHalo, wOffset). None for a tiled load.
     base_address : int, optional
@@ -142,7 +142,7 @@ def _deliver(
 ) -> Tile:
     shape = (len(traversal.addresses), traversal.run_bytes)
     count = shape[0] * shape[1] // layout.data_bytes
-    check_fits(count * layout.pitch_bytes)  # a halo, or several rows, take more than a box
+    check_fits(count * layout.pitch_bytes)  # a halo or several rows take more bytes than a box
     window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
     part = _converted(params, window.read())
     if part.shape == shape:

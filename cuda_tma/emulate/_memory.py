@@ -52,7 +52,7 @@ class Window:
         return self._runs[self._starts]
 
     def write(self, values: np.ndarray) -> None:
-        """Overwrite the visited bytes; where runs overlap, the later one stays."""
+        """Overwrite the visited bytes; where runs overlap, the later run determines the bytes."""
         self._runs[self._starts] = values
 
     def overlap(self) -> bool:
@@ -60,7 +60,7 @@ class Window:
         return bool((np.diff(np.sort(self._starts)) < self._runs.shape[1]).any())
 
     def alone(self, run: int) -> np.ndarray:
-        """Return a view of one run, by its number among those inside the tensor."""
+        """Return a view of one run, which is given by its number among the runs inside the tensor."""
         return self._runs[self._starts[run]]
 
 
@@ -82,7 +82,7 @@ def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
     order = _chunk_order(swizzle, image.size)
     if order is None:
         return image
-    # One NumPy item per chunk makes this a take of items; complex128 serves as an item of 16 bytes.
+    # With one NumPy item per chunk, the permutation is a take of items; complex128 is used as an item of 16 bytes.
     item = {8: np.uint64, 16: np.complex128}[_chunk_bytes(swizzle)]
     return image.view(item)[order].view(np.uint8)
 
@@ -97,7 +97,7 @@ def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
 
 
 def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
-    """Return the shared-memory image of `data`, which has any number of rows of the box; gaps contain `fill`."""
+    """Return the shared-memory image of `data`, any number of rows of the box; gaps contain `fill`."""
     data = data.reshape(-1, layout.data_bytes)
     if layout.data_bytes == layout.pitch_bytes:
         return permuted(layout.swizzle, data.ravel())
@@ -108,7 +108,7 @@ def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
 
 
 def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
-    """Return the data of `count` rows, from their shared-memory image: the inverse of :func:`to_smem`."""
+    """Return the data of `count` rows from their shared-memory image, as the inverse of :func:`to_smem`."""
     size = count * layout.pitch_bytes
     check_bytes("smem", smem, "shared memory from the source address on")
     if smem.size < size:

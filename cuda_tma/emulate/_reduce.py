@@ -41,7 +41,7 @@ _FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)  # infinity - infinity gives CUD
 
 
 def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Add; a NaN passes unchanged, signaling ones too, and of two NaNs the one from shared memory wins."""
+    """Add; a NaN, also a signaling NaN, is returned unchanged, and of two NaNs the one from shared memory."""
     with np.errstate(over="ignore", invalid="ignore"):
         total = old.view("<f8") + new.view("<f8")
         nans = [np.isnan(x.view("<f8")) for x in (new, old)]
@@ -62,7 +62,7 @@ def _bfloat16_as_float(bits: np.ndarray) -> np.ndarray:
 
 
 def _bfloat16_from_float(values: np.ndarray) -> np.ndarray:
-    """Round float32 to bfloat16, ties to even. Sums of two bfloat16 lose nothing by the step through float32."""
+    """Round float32 to bfloat16, ties to even. The intermediate float32 does not change the sum of two bfloat16."""
     bits = values.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(values), 0x7FFF, rounded).astype(np.uint16)
@@ -74,7 +74,7 @@ def _add_bfloat16(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _pick_float16(infinity: int, pick: Callable) -> _Operation:
-    """Return min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a number wins over a NaN."""
+    """Return min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a NaN loses to a number."""
 
     def operation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         keys = [np.where(x >> 15, 0xFFFF - x.astype(np.int32), 0x8000 + x.astype(np.int32)) for x in (old, new)]
@@ -97,7 +97,7 @@ def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Ope
 _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
 # operation: {data type: (dtype of the computation, function)}. Every pair was recorded; each of the 71 pairs that are
-# missing here faulted, sums and bits of INT64 among them. Sums of TFLOAT32 are those of FLOAT32, not rounded to
+# not in this table faulted, for example sums and bits of INT64. Sums of TFLOAT32 are those of FLOAT32, not rounded to
 # TFLOAT32, and its FTZ twin flushes as FLOAT32_FTZ does (all observed: driver 580, sm_90).
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
     "add": {
@@ -167,8 +167,8 @@ def reduce(
     the NaN of its operand, payload and signaling bit unchanged. Only the FTZ types flush subnormals, operands and sums,
     to zeros of the same sign. ``min`` and ``max`` prefer a number to a NaN, and -0 is less than +0. Elements outside
     the tensor are not changed, except those after a row's end in its last 16 bytes, as in
-    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). From two FLOAT64 NaNs, the one from shared memory
-    wins, as in the two recordings with such a pair. FLOAT64 infinity - infinity was not recorded.
+    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). Of two FLOAT64 NaNs, the result is the one from
+    shared memory, as in the two recordings with such a pair. FLOAT64 infinity - infinity was not recorded.
 
     Examples
     --------
@@ -192,7 +192,7 @@ def reduce(
         if not window.overlap():
             window.write(combined(window.read(), values))
             return
-        for number, run in enumerate(values):  # in turn, so that every element of a shared byte counts
+        for number, run in enumerate(values):  # one by one, so that a byte of several elements gets every result
             place = window.alone(number)
             place[...] = combined(place.copy(), run)
 

@@ -41,12 +41,12 @@ def store(
     params : TiledParams or Im2colParams
         The tensor map.
     memory : numpy.ndarray
-        Global memory: 1-D uint8, starting at `base_address`. If it ends within 16 bytes that are written, the rest of
-        them is dropped.
+        Global memory: 1-D uint8, starting at `base_address`. If it ends within a chunk of 16 bytes that is written, the
+        rest of the chunk is dropped.
     smem : numpy.ndarray
         Shared memory from the source address on: 1-D uint8, at least :func:`cuda_tma.smem.smem_bytes` long.
     coordinates : sequence of int
-        As in :func:`cuda_tma.emulate.load`, but none negative.
+        As in :func:`cuda_tma.emulate.load`, but not negative.
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
     check : bool, optional
@@ -72,7 +72,7 @@ def store(
     16 bytes: if ``global_dim[0]`` elements are not such a multiple, **the bytes after the row's end are overwritten
     with the bytes that follow in shared memory**. They are padding, the rest of a larger tensor, or memory after the
     tensor. Bytes pass unchanged, TFLOAT32 included (all observed: driver 580, sm_90). Where runs overlap (a stride of
-    0), the later one stays here; hardware guarantees no order.
+    0), the later run determines the bytes here; hardware guarantees no order.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def stored_rows(params: Params, check: bool) -> Rows:
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """Return the traversal of a store or reduction, which faults in cases where a load does not."""
+    """Return the traversal of a store or reduction; fault in the cases that only a load may have."""
     traversal = visit(params, coordinates)
     check_not_negative(coordinates)
     check_pixel_box_inside(params)
@@ -131,7 +131,7 @@ def change(
     base_address: int,
     write: Callable[[Window, np.ndarray], None],
 ) -> int:
-    """Let `write` transfer the box from shared to global memory, a row for each run; return its size."""
+    """Call `write` to transfer the box to global memory, a row for each run, and return the size of the box."""
     check_bytes("memory", memory, "the bytes of global memory")
     if not memory.flags.writeable:
         raise TensorMapError("memory is a read-only array, but a store changes it in place; pass a writeable copy")
@@ -158,7 +158,7 @@ def _end(traversal: Traversal) -> int:
 
 @contextmanager
 def _with_whole_chunk(memory: np.ndarray, end: int) -> Iterator[np.ndarray]:
-    """Yield `memory`; if it ends inside the chunk before `end`, a copy with the whole chunk, copied back afterwards."""
+    """Yield `memory`, or if it ends inside the chunk before `end`, a copy with the whole chunk, copied back later."""
     missing = end - len(memory)
     if not 0 < missing < CHUNK_BYTES:
         yield memory

@@ -1,8 +1,8 @@
 """The bytes of global memory that an instruction visits, and their order.
 
 Every instruction visits *runs*: contiguous bytes of global memory that are also contiguous in shared memory. Without
-interleave a run is a row of the box (dimension 0). With interleave it is one slice of 16 or 32 bytes, and dimension 0
-is traversed like any other.
+interleave a run is a row of the box (dimension 0). With interleave a run is one slice of 16 or 32 bytes, and dimension
+0 is traversed like any other dimension.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Traversal:
         The start of each run, in bytes from `origin`; undefined for runs outside the tensor. The elements are Python
         ints if the tensor spans more than 64 bits.
     inside : numpy.ndarray of bool
-        Whether the run is inside the tensor in all dimensions but its own.
+        Whether the run is inside the tensor in all dimensions except the dimension of the run.
     run_bytes : int
         Length of every run.
     first_byte, last_byte : int
@@ -94,7 +94,7 @@ def tensor_index(
     Returns
     -------
     tuple of int
-        Possibly outside ``global_dim``: a load fills such elements, a store skips them.
+        The index; it may be outside ``global_dim``, where a load fills elements and a store skips them.
 
     Raises
     ------
@@ -123,9 +123,9 @@ def tensor_index(
 
 
 def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """Return the traversal of separate rows of a matrix, for ``tile::gather4`` and ``scatter4`` (documented only).
+    """Return the traversal of four rows of a matrix, for ``tile::gather4`` and ``scatter4`` (documented only).
 
-    Source: PTX ISA 9.0, 5.5.3.4: four bounding boxes, each one row long, with a common column.
+    Source: PTX ISA 9.0, 5.5.3.4: there are four bounding boxes of one row, with a common column.
     """
     column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
     check_alignment(params, column)
@@ -155,12 +155,12 @@ def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-_EXACT = 1 << 62  # leaves room for dimension 0, of less than 2^40 bytes, within 64 bits
+_EXACT = 1 << 62  # 64 bits then also suffice for dimension 0, which has less than 2^40 bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Box:
-    """The runs of a tiled box, wherever it starts."""
+    """The runs of a tiled box, relative to its start."""
 
     extents: tuple[int, ...]
     steps: tuple[tuple[int, np.ndarray], ...]  # (dimension, elements from the start) of each traversed dimension
@@ -180,12 +180,12 @@ def _box(params: TiledParams) -> _Box:
 
 
 def runs_of(params: TiledParams) -> np.ndarray:
-    """Return the start of each run of a tiled box, in bytes from the box's first: as `Traversal.addresses`."""
+    """Return the start of each run of a tiled box, in bytes from the box's first run, as in `Traversal.addresses`."""
     return _box(params).addresses
 
 
 def _exact(bytes_apart: int) -> type:
-    """Return the type for sums of addresses at that distance: Python's ints, where 64 bits are too few."""
+    """Return the dtype for sums of addresses at that distance: Python's ints if 64 bits are too few."""
     return np.int64 if bytes_apart < _EXACT else object
 
 
@@ -199,9 +199,9 @@ def _tiled(params: TiledParams, coordinates: Sequence[int]) -> Traversal:
 
 
 def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of one wheel of an odometer after `ticks`, and the ticks that it passes to the next wheel.
+    """Return the positions of one digit of a counter after `ticks`, and the carries to the next digit.
 
-    The wheel starts at `start`, steps up to `upper` (inclusive), and then starts over at `lower`.
+    The digit starts at `start`, counts to `upper` (inclusive), and then continues at `lower`.
     """
     first_turn, turn = (upper - start) // step + 1, (upper - lower) // step + 1
     after = ticks - first_turn
@@ -222,9 +222,9 @@ def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequen
 def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
     """Return pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
 
-    Dimensions are (C, W, H, D, N), and (W, H, D, slice of C, N) when interleaved. The step of N is strided like those
-    of D, H and W, although PTX ISA 9.0, 5.5.4.2 names only these; C is not strided (all observed: driver 580, sm_90, on
-    loads, stores and reductions).
+    Dimensions are (C, W, H, D, N), or (W, H, D, slice of C, N) with interleave. N has element strides like D, H and W,
+    although PTX ISA 9.0, 5.5.4.2 names only D, H and W. C has none (all observed with driver 580, sm_90, for loads,
+    stores and reductions).
     """
     first = 0 if params.interleave else 1
     ticks = np.arange(params.pixels_per_column, dtype=np.int64)
@@ -284,7 +284,7 @@ def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int
 
 
 def _with_halo(values: np.ndarray, block: int, halo: int, step: int) -> np.ndarray:
-    """Append `halo` values to every block, continuing its last value by `step`."""
+    """Append `halo` values to every block, which continue its last value in steps of `step`."""
     blocks = values.reshape(math.ceil(len(values) / block), -1)
     tail = blocks[:, -1:] + step * np.arange(1, halo + 1)
     return np.concatenate([blocks, tail], axis=1).ravel()

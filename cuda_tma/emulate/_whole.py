@@ -23,17 +23,17 @@ __all__ = ["Whole", "whole"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """Any box of a map that has no element outside the tensor. Read-only, because calls share it.
+    """The bytes of any box of a map that is entirely inside the tensor. The value is read-only, because calls share it.
 
     Attributes
     ----------
     size_bytes : int
         The box without gaps: the bytes that a load delivers.
     rows : numpy.ndarray of int64
-        The start of each row, in bytes from the box's first element; each has `row_bytes`.
+        The start of each row, in bytes from the box's first element.
     chunks : numpy.ndarray of int64
-        For each 16 bytes of swizzled shared memory, the index of its 16 bytes of global memory, from the box's first
-        on.
+        For each 16 bytes of swizzled shared memory, the index of its 16 bytes of global memory, counted from the start
+        of the box.
     reach_bytes : int
         The distance from the box's first byte to the end of its last.
     """
@@ -60,7 +60,7 @@ class Whole:
 
 @lru_cache(maxsize=256)
 def whole(params: Params) -> Whole | None:
-    """Return the chunks of a tiled map whose boxes move unchanged; None for other maps, or if no driver accepts it."""
+    """Return the chunks of a tiled map that copies elements unchanged; None for other maps and for illegal maps."""
     if not isinstance(params, TiledParams) or params.interleave or any(step != 1 for step in params.element_strides):
         return None
     try:

@@ -1,7 +1,7 @@
-"""Checks of a launch's configuration, in general and for one kernel; the same for a GPU and the simulator.
+"""Checks of a launch's configuration, in general and for one kernel. They are the same for a GPU and the simulator.
 
 Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
-Directives" and "Cluster Dimension Directives". None is on the hot path.
+Directives" and "Cluster Dimension Directives". No check is on the hot path.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ NO_DIRECTIVES = Directives()
 
 
 def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
-    """Return a kernel's directives from their names, without the dot, and their numbers."""
+    """Return a kernel's directives from a mapping of their names, without the dot, to their numbers."""
 
     def numbers(name: str) -> Extents | None:
         given = attributes.get(name)
@@ -132,7 +132,7 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flag(name: str, given: Any) -> bool:
-    """Return a flag; refuse a value that only counts as true, such as a text."""
+    """Return a flag; refuse a value that is not a bool, such as a text."""
     if not isinstance(given, (int, np.bool_)) or given not in (0, 1):
         raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
@@ -158,8 +158,8 @@ def extents(name: str, given: Any) -> Extents:
 def three_extents(name: str, given: Any) -> Extents:
     """Return the extents of a LaunchConfig.
 
-    cuda.core checks the arguments of its constructor, but not a later assignment. CUDA driver API, cuLaunchKernelEx:
-    gridDim and blockDim.
+    cuda.core checks the arguments of its constructor, but not a later assignment. Source: CUDA driver API,
+    cuLaunchKernelEx: gridDim and blockDim.
 
     Raises
     ------

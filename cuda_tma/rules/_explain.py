@@ -1,6 +1,6 @@
-"""The reasons why a tensor map was refused, in the user's terms: tensor order, option names, elements and bytes.
+"""The reasons for the refusal of a tensor map, in the user's terms: tensor order, option names, elements and bytes.
 
-:mod:`cuda_tma.rules` uses the driver's terms; each sentence here has them in brackets at its end.
+:mod:`cuda_tma.rules` uses the driver's terms. Each sentence of this module repeats them in brackets at its end.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class _Terms:
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
         self.tiled = isinstance(params, TiledParams)
-        self.first_spatial = 0 if params.interleave else 1  # in driver order; then dimension 0 is C
+        self.first_spatial = 0 if params.interleave else 1  # in driver order; if present, dimension 0 is C
         self.dtype_name = dtype_name
         self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0
 

@@ -1,7 +1,7 @@
-"""The search for violations: one function for each rule, from a tensor map to findings, as the tables name them.
+"""The search for violations, with one function for each rule, which returns the findings in a tensor map.
 
-`within` and `member` make the simple ones; the others follow in the order of the driver's arguments. A legal map is the
-common case, so each function returns nothing for it at little cost.
+`within` and `member` return the simple functions; the others follow in the order of the driver's arguments. Most maps
+are legal, so each function is fast for a legal map.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-_UNKNOWN = Element(bits=0, code=-1)  # for a data type that the driver does not have: only one rule is about it
+_UNKNOWN = Element(bits=0, code=-1)  # the facts of a data type that the driver does not have; only one rule reports it
 _FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]
 _WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 
 
 class Finding(NamedTuple):
-    """A violation as a rule finds it: the fields of a :class:`Violation` that are not in the table."""
+    """The result of a rule: the fields of a :class:`Violation` that are not in the table."""
 
     at: int | None  # the index in driver order
     value: Any
@@ -64,7 +64,7 @@ Find = Callable[[TensorMap], Findings]
 
 
 def within(parameter: str, low: int, high: int) -> Find:
-    """Return a check that a number, or each of an array, is in ``[low, high]``."""
+    """Return a check that a number, or each number of an array, is in ``[low, high]``."""
     get = attrgetter(parameter)
     requirement = f"{low} to {high}"
 
@@ -209,7 +209,7 @@ def corner(parameter: str) -> Find:
 
 
 def corner_width(parameter: str) -> Find:
-    """Return a check of an offset of im2col wide, which has as many bits as one of a map of rank 3."""
+    """Return a check of a corner of an im2col-wide map, which has the bits of a corner in a map of rank 3."""
     limit = CORNER_LIMIT[3]
     return within(parameter, -limit, limit - 1)
 
@@ -219,9 +219,9 @@ def _int32(value: int) -> int:
 
 
 def pixel_box(m: TensorMap) -> Findings:
-    """Check the pixel box as the driver does: it adds in 32 bits, then compares.
+    """Check the pixel box as the driver does, which adds in 32 bits and then compares.
 
-    With an interleaved layout it pairs W with global_dim[0], not [1].
+    With an interleaved layout the driver compares W with global_dim[0], not with global_dim[1].
     """
     array = isinstance(m.p, Im2colParams)
     if array:

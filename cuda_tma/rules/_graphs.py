@@ -1,4 +1,4 @@
-"""Errors of CUDA graphs. None is on the hot path."""
+"""Errors of CUDA graphs. No function of this module is on the hot path."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def refused_node(error: str, kernel: str, verb: str) -> str:
 
 
 def programmatic() -> ValueError:
-    """Refuse an attribute of launches on streams; in a graph it is a kind of edge, which a capture makes."""
+    """Refuse an attribute of launches on streams; in a graph it is a kind of edge, which only a capture adds."""
     return ValueError(
         "programmatic_stream_serialization applies to launches on a stream, not to a node. Capture the launch instead: "
         "prepared(builder)"
@@ -41,7 +41,7 @@ def programmatic() -> ValueError:
 
 
 def other_attributes() -> ValueError:
-    """Refuse new attributes of a node (CUDA driver API, cuGraphExecKernelNodeSetParams: it sets none)."""
+    """Refuse new attributes of a node, because cuGraphExecKernelNodeSetParams sets none (CUDA driver API)."""
     return ValueError(
         "the launch has other clusters or cooperation than the node, which keeps its own; add a new "
         "node, or instantiate the graph again"
@@ -54,7 +54,7 @@ def closed_graph() -> ValueError:
 
 
 def no_handle(what: str, given: object) -> TypeError:
-    """Refuse an object that is not a handle and has none."""
+    """Refuse an object that neither is a handle nor has one."""
     kinds = {
         "graph": "a cuda.core.graph.Graph, cuda.bindings' CUgraphExec or its handle as an int",
         "node": "a cuda.core.graph.KernelNode, cuda.bindings' CUgraphNode or its handle as an int",
@@ -63,7 +63,7 @@ def no_handle(what: str, given: object) -> TypeError:
 
 
 def no_definition(given: object) -> TypeError:
-    """Refuse nodes for anything but a definition, from which graphs are instantiated."""
+    """Refuse to add nodes to an object that is not a graph definition."""
     remedy = (
         "; it captures: launch on it, and after end_building() pass its graph_definition"
         if hasattr(given, "begin_building")
@@ -79,7 +79,7 @@ def no_nodes(given: object) -> TypeError:
 
 
 def large_argument(argument: int, size: int) -> ValueError:
-    """Refuse to change a large argument on its own; the limit is this package's, not the driver's."""
+    """Refuse to change a large argument separately; this package sets the limit, not the driver."""
     return ValueError(f"argument {argument} has {size} bytes; change one of more than 128 with update(prepared)")
 
 
@@ -111,7 +111,7 @@ def captures_nothing(given: object) -> ValueError:
 
 
 def executable_keeps_nothing(given: object) -> TypeError:
-    """Refuse an executable graph (CUDA driver API: cuGraphRetainUserObject takes a CUgraph)."""
+    """Refuse an executable graph, because cuGraphRetainUserObject takes a CUgraph (CUDA driver API)."""
     return TypeError(
         f"graph is a {type(given).__name__}, which is executable and can keep no more objects alive; call "
         "keep_alive with its definition or builder before it is instantiated"

@@ -1,6 +1,6 @@
 """Errors of a launch about arguments for typed maps and about shared memory, in the user's terms.
 
-Shapes are in tensor order. None is on the hot path.
+Shapes are in tensor order. No function of this module is on the hot path.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ KERNELS_OWN = (
 
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
-    """Return the error for a tensor that no map can be made of, from create_tensor_map's error."""
+    """Return the error for a tensor that has no tensor map, from the error of create_tensor_map."""
     stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))  # as if passed by the caller
     return TensorMapError(f"{where}, {map_type}: {error}{KERNELS_OWN if stated else ''}", error.violations)
 
 
 def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
-    """Refuse a tensor of other elements; a map made of it could be a deliberate reinterpretation."""
+    """Refuse a tensor of other elements; a map of it would be accepted, as a deliberate reinterpretation."""
     name, wanted = map_type.data_type.short_name, float_dtype(map_type.data_type)
     return TensorMapError(
         f"the tensor's elements are {dtype}, and the kernel's {name}, so that it would read their bits as other "
@@ -70,7 +70,7 @@ def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> Tenso
 
 
 def other_maps(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
-    """Refuse maps in memory as other_map() does; the error shows one of them."""
+    """Refuse maps in memory like other_map(); the error shows one of them."""
     corners = "lower_corner, upper_corner, " if map_type.mode == "im2col" else ""
     return TensorMapError(
         f"{where} points to maps of type {map_type}, and a map of the uploaded array is of another: "
@@ -89,7 +89,7 @@ def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> str:
 
 
 def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
-    """Yield each difference: its name, the map's value and the type's; only the mode or the rank if that differs."""
+    """Yield the name and both values of each difference; if the mode or the rank differs, yield only that."""
     params: Any = decode(raw)
     given = "im2col wide" if is_wide else "tiled" if isinstance(params, TiledParams) else "im2col"
     for name, one, other in (("mode", given, map_type.mode), ("rank", params.rank, map_type.rank)):
@@ -103,9 +103,9 @@ def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[s
 
 
 def stated(map_type: MapType) -> dict[str, Any]:
-    """Return the parameters that a type fixes, in driver order; fill and promotion only if they are not the default.
+    """Return the parameters that a type determines, in driver order; omit fill and promotion if they are the default.
 
-    A default that is written in C++ cannot be distinguished from an omitted one.
+    A default that is written in C++ cannot be distinguished from an omitted argument.
     """
     names = {"interleave": 0, "data_type": map_type.data_type, "swizzle": map_type.swizzle}
     names |= {name: getattr(map_type, name) for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)}
@@ -131,7 +131,7 @@ def _keywords(keywords: dict[str, Any]) -> str:
 
 
 def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Refuse a launch in another device or context than the map's."""
+    """Refuse a launch in a device or context that is not the map's."""
     return TensorMapError(
         f"argument {argument}: a tensor's map is made in the current context, which is {own[1]:#x} on device {own[0]}, "
         f"and the launch is on device {launch[0]} in context {launch[1]:#x}; make that one current first: "
@@ -149,7 +149,7 @@ def shared_memory_limit(kernel: str, dynamic: int, static: int, limit: int, devi
 
 
 def shared_memory_needed(kernel: str, given: int, needed: int) -> ValueError:
-    """Refuse less shared memory than compilation found that the kernel uses."""
+    """Refuse less dynamic shared memory than the kernel declares, according to its compilation."""
     return ValueError(
         f"shmem_size={given} is less than the {needed} bytes of dynamic shared memory that kernel {kernel} uses; leave "
         "shmem_size out, and the launch allocates them"

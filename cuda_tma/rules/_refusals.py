@@ -1,7 +1,7 @@
-"""Errors for input that the driver would accept and misread, or answer only with an error code.
+"""Errors for input that the driver would misread, or refuse only with an error code.
 
-Each function builds one error, in the user's terms; none is on the hot path. Shapes and strides are in tensor order;
-strides are in elements.
+Each function builds one error, in the user's terms. No function is on the hot path. Shapes and strides are in tensor
+order; strides are in elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..enums import TensorMapAllocationClass, TensorMapDataType
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """Refuse an object without the protocols; a class has them only for its instances."""
+    """Refuse an object without the protocols; a class object has only those of its instances."""
     name = f"a {type(value).__module__}.{type(value).__qualname__}"
     why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
     why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
@@ -24,7 +24,7 @@ def no_tensor(value: object) -> TensorMapError:
 
 
 def lazy_view(bit: str, resolve: str) -> TensorMapError:
-    """Refuse a lazy view, which torch exports unmarked."""
+    """Refuse a lazy view, because torch exports it without a mark."""
     return TensorMapError(
         f"the tensor is a lazy view with its {bit} bit set: its memory contains other values than it shows. "
         f"Pass tensor.{resolve}()"
@@ -85,12 +85,12 @@ def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
 
 
 def byte_order(dtype: str) -> TensorMapError:
-    """Refuse foreign byte order: the engine reads little-endian elements."""
+    """Refuse another byte order, because TMA reads little-endian elements."""
     return TensorMapError(f"the view's dtype {dtype} is not in native byte order; TMA moves native elements")
 
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:
-    """Refuse torch tensors that no shape and strides describe."""
+    """Refuse torch tensors whose layout is not a shape with strides."""
     remedies = {
         "each of tensor.unbind()": tensor.is_nested,
         "tensor.int_repr()": tensor.is_quantized,
@@ -123,7 +123,7 @@ def byte_strides(strides_bytes: tuple[int, ...], itemsize: int) -> TensorMapErro
 
 
 def rank(shape: tuple[int, ...]) -> TensorMapError:
-    """Refuse another rank than 1 to 5 (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
+    """Refuse a rank outside 1 to 5 (CUDA driver API, cuTensorMapEncodeTiled, tensorRank)."""
     if not shape:
         return TensorMapError("the tensor has rank 0; a tensor map has 1 to 5 dimensions. Use tensor.reshape(1)")
     return TensorMapError(
@@ -183,7 +183,7 @@ def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError
 
 
 def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> TensorMapError:
-    """Refuse an innermost stride, which a tensor map does not have: its elements are read one after another."""
+    """Refuse an innermost stride above 1, because the innermost elements of a tensor map are contiguous."""
     last = len(shape) - 1
     text = (
         f"dimension {last}, the innermost, has stride {strides[last]} elements (shape {shape}, strides {strides}); TMA "
@@ -203,7 +203,7 @@ def innermost_stride(shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor
 
 
 def negative_stride(dim: int, strides: tuple[int, ...]) -> TensorMapError:
-    """Refuse negative strides: a map's are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
+    """Refuse negative strides, because the strides of a map are unsigned (cuTensorMapEncodeTiled, globalStrides)."""
     return TensorMapError(
         f"dimension {dim} has stride {strides[dim]} elements (strides {strides}); TMA has no negative strides. "
         "Pass the tensor before it was flipped, or a contiguous copy"
@@ -218,7 +218,7 @@ def stride_range(dim: int, strides: tuple[int, ...]) -> TensorMapError:
 
 
 def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
-    """Refuse elements of another size, which would be addressed with wrong strides and extents."""
+    """Refuse a data type of another size than the tensor's elements, because strides and extents would be wrong."""
     name = TensorMapDataType(data_type).short_name
     bits = element_bits(data_type)
     if is_packed(data_type):
@@ -251,12 +251,12 @@ def host_memory(address: int) -> TensorMapError:
 
 
 def device_type(device: int) -> TensorMapError:
-    """Refuse a DLPack device that is not CUDA's."""
+    """Refuse a DLPack device that is not a CUDA device."""
     return TensorMapError(f"the tensor is on DLPack device type {device}, which is not a CUDA device's memory")
 
 
 def not_current(own: int, current_device: int) -> TensorMapError:
-    """Refuse to make a map on a device that is not current."""
+    """Refuse to create a map on a device that is not current."""
     return TensorMapError(
         f"Device({own}).create_tensor_map was called while device {current_device} is current; "
         f"call Device({own}).set_current() first"
@@ -264,7 +264,7 @@ def not_current(own: int, current_device: int) -> TensorMapError:
 
 
 def other_device(tensor_device: int, current_device: int) -> TensorMapError:
-    """Refuse a tensor of another device: a tensor map is made in the current context and read there.
+    """Refuse a tensor of another device, because a tensor map is created and read in the current context.
 
     The driver does not report whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
     without it: two H200s, driver 580), so memory of a peer is accepted only as an address.
@@ -285,12 +285,12 @@ def no_context() -> TensorMapError:
 
 
 def driver_failure(error: str, number: int) -> TensorMapError:
-    """Return the error for a failure that no argument caused: for those the driver has CUDA_ERROR_INVALID_VALUE."""
+    """Return the error for a failure that no argument caused; a wrong argument has CUDA_ERROR_INVALID_VALUE."""
     return TensorMapError(f"the driver's encoder failed with {error}, for any arguments{explain_error(number)}")
 
 
 def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError:
-    """Refuse a first element stride, which the engine ignores without interleave (recorded on sm_90; documented)."""
+    """Refuse a first element stride above 1, which TMA ignores without interleave (recorded on sm_90; documented)."""
     return TensorMapError(
         f"element_strides={element_strides} asks for steps of {element_strides[-1]} elements along the innermost "
         "dimension, which TMA ignores without interleave: it would load all of them. Use 1 there and skip elements in "
@@ -299,7 +299,7 @@ def innermost_element_stride(element_strides: tuple[int, ...]) -> TensorMapError
 
 
 def replacement(what: str, new: object, old: object) -> TensorMapError:
-    """Refuse a tensor that differs in more than the address, the only thing that replace_address changes."""
+    """Refuse a tensor that differs in more than the address, because replace_address changes only the address."""
     return TensorMapError(
         f"the tensor's {what} is {new}, and the descriptor was made for {old}; replace_address keeps everything "
         "but the address. Make a new descriptor"
@@ -316,7 +316,7 @@ def allocation_class(value: int) -> TensorMapError:
 
 
 def no_im2col_wide() -> TensorMapError:
-    """Refuse im2col wide: cuTensorMapEncodeIm2colWide came with CUDA 12.8."""
+    """Refuse an im2col-wide map, because CUDA before 12.8 has no cuTensorMapEncodeIm2colWide."""
     return TensorMapError(
         "this NVIDIA driver has no cuTensorMapEncodeIm2colWide, which came with CUDA 12.8 (driver 570); use "
         "TensorMapIm2colOptions, or a newer driver"
@@ -324,7 +324,7 @@ def no_im2col_wide() -> TensorMapError:
 
 
 def no_memory() -> TensorMapError:
-    """Refuse address 0: a wrapper or fake tensor, or one whose storage was resized to nothing."""
+    """Refuse address 0, which a wrapper, a fake tensor or a tensor with an empty storage has."""
     return TensorMapError(
         "the tensor has no memory of its own (address 0): it is a wrapper or fake tensor, or its storage was freed. "
         "Pass the tensor that holds the elements"
@@ -332,7 +332,7 @@ def no_memory() -> TensorMapError:
 
 
 def other_context(own: int, current: int) -> TensorMapError:
-    """Refuse another context: a map is valid in its own, and in those that share its memory."""
+    """Refuse another context, because a map is valid only in contexts that share its memory."""
     return TensorMapError(
         f"the map was made in context {own:#x}, and context {current:#x} is current, which does not share its memory; "
         "replace the address with the map's own context current (Device.set_current), or make a map in this one"
@@ -340,7 +340,7 @@ def other_context(own: int, current: int) -> TensorMapError:
 
 
 def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
-    """Refuse to adopt a map with a tensor that it does not describe."""
+    """Refuse to create a descriptor from 128 bytes and a tensor that they do not describe."""
     return TensorMapError(
         f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the "
         "slice of it) that the map was made for, or no tensor"
@@ -368,7 +368,7 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
 
 
 def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Refuse a map of another device or context than the launch's."""
+    """Refuse a map whose device or context is not that of the launch."""
     return TensorMapError(
         f"argument {argument}: the descriptor was made on device {own[0]} in context {own[1]:#x}, and the launch is on "
         f"device {launch[0]} in context {launch[1]:#x}; a tensor map is valid in its own context. Make it while that "

@@ -32,7 +32,7 @@ class Rule:
     name, parameter, text, source : str
         `text` states the constraint for the documentation.
     find : callable
-        Returns the violations of the rule in a :class:`TensorMap`; empty without violations.
+        Returns the violations of the rule in a :class:`TensorMap`, or an empty sequence.
     modes : tuple of type
         The modes to which it applies.
     severity : str

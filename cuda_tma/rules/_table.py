@@ -44,7 +44,7 @@ _TILED_API = "CUDA 13.5 driver API, cuTensorMapEncodeTiled: "
 _IM2COL_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2col: "
 _WIDE_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2colWide: "
 
-# The facts on the cards of data types and swizzles, as text.
+# The properties of data types and swizzles, as text.
 
 
 def _names(members: Iterable[Any], last: str = "and") -> str:
@@ -57,7 +57,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _by_value(attribute: str, least: int) -> dict[int, list[T]]:
-    """Return the data types by the value on their card, if it is at least `least`."""
+    """Return the data types, by the value of one of their properties, if it is at least `least`."""
     found: dict[int, list[T]] = {}
     for data_type in T:
         value = getattr(ELEMENTS[data_type], attribute)
@@ -225,7 +225,7 @@ def check(
     """
     check_params(params)
     m = find.tensor_map(params, parse_compute_capability(compute_capability))
-    mode: Any = type(params)  # mypy takes a dataclass not to be hashable
+    mode: Any = type(params)  # for mypy, a dataclass is not hashable
     rules, advice = _rules_of(mode)
     broken: list[Violation] = []
     for rule in rules:

@@ -19,14 +19,14 @@ __all__ = ["bank_conflicts", "worst_read"]
 _LINE_BYTES = 128
 _BANK_BYTES = 4
 _BANKS = _LINE_BYTES // _BANK_BYTES
-_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # boxes that do not fit may be compared too, up to this size
+_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # larger boxes than shared memory are allowed up to this size
 
 
 def bank_conflicts(params: Params, access: str) -> int:
-    """Return how many ways a warp's read of the box conflicts: the wavefronts of the worst of its reads.
+    """Return the bank conflicts (ways) of a warp's read of the box: the most wavefronts of such a read.
 
-    Shared memory has 32 banks of 4 bytes. Lanes that read different 4-byte words of one bank are served one after the
-    other; 1 means no conflict.
+    Shared memory has 32 banks of 4 bytes. Reads of different 4-byte words in one bank are serialized; 1 means no
+    conflict.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ _ACCESSES = {"row": _row_reads, "column": _column_reads, "ldmatrix": _ldmatrix_r
 
 
 def _words(params: Params, offsets: np.ndarray, lane_bytes: int) -> np.ndarray:
-    """Return the distinct 4-byte words that lanes touch, reading `lane_bytes` each from linear `offsets`."""
+    """Return the distinct 4-byte words of a read in which each lane reads `lane_bytes` from linear `offsets`."""
     every = offsets[:, None] + np.arange(0, lane_bytes, min(lane_bytes, _BANK_BYTES))
     return np.unique(swizzle_offset(params.swizzle, every) // _BANK_BYTES)
 

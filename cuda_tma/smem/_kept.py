@@ -25,7 +25,7 @@ def kept_without_address(
 ) -> Callable[[Callable[[Any], _Result]], Callable[[Params], _Result]]:
     """Keep the last `maxsize` results of a function of params, which receives the address modulo `modulus`.
 
-    A kernel's maps often differ only in the address: they share one result, and one entry. Errors are not kept.
+    The maps of a kernel often differ only in the address, so they share one result and one entry. Errors are not kept.
 
     >>> @kept_without_address(16)
     ... def rank(params):
@@ -57,6 +57,6 @@ def kept_without_address(
 
 
 def _kind_of(params: object) -> type[Params]:
-    """Return which of the three classes a subclass is; refuse objects that are not params."""
+    """Return the class of params from which the class of an object inherits; refuse other objects."""
     check_params(params)
     return next(kind for kind in _KINDS if isinstance(params, kind))

@@ -27,9 +27,9 @@ _W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
 
 
 def chunk_elements(data_type: int) -> int:
-    """Return the number of elements of which a row of the box must be a multiple.
+    """Return the unit of a row in elements: the length of a row of the box must be a multiple of it.
 
-    Without interleave, the innermost coordinate must be one too.
+    Without interleave, the innermost coordinate must also be a multiple of it.
 
     >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
     (8, 32, 128)
@@ -54,12 +54,12 @@ def _bits(params: Params) -> int:
 
 
 def bytes_along(params: Params, elements: Any) -> Any:
-    """Return the bytes of a number of elements (or an array of numbers) of dimension 0; of slices, if interleaved."""
+    """Return the bytes of a number (or array of numbers) of elements, or with interleave slices, of dimension 0."""
     return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
 
 
 def tensor_bytes(params: Params) -> int:
-    """Return the bytes of global memory from the tensor's first to past its last, with the padding between its rows.
+    """Return the number of bytes from the tensor's first byte to its last, including the padding between its rows.
 
     >>> tensor_bytes(TiledParams(data_type=T.BFLOAT16, global_address=4096, global_dim=(60, 3), global_strides=(128,),
     ...                          box_dim=(8, 1), element_strides=(1, 1)))
@@ -135,7 +135,7 @@ def _column_extents(params: Params) -> tuple[int, ...]:
 
 
 def _no_box(params: Params) -> TensorMapError:
-    """Return the error for a box without extents: fields that fit no rank, or a number that is too small."""
+    """Return the error for a box without extents, because of fields of another rank or a number that is too small."""
     if isinstance(params, TiledParams):
         least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
         return TensorMapError(
@@ -217,8 +217,8 @@ def smem_bytes(params: Params) -> int:
 def smem_alignment(params: Params) -> int:
     """Return the alignment in bytes of the destination in shared memory that the offsets of this module assume.
 
-    The hardware accepts any multiple of 128. But a swizzle follows address bits, so that below this alignment
-    (256, 512 or 1024 bytes) the pattern starts in its middle.
+    The hardware accepts any multiple of 128. But a swizzle depends on address bits, so at a lower alignment than this
+    (256, 512 or 1024 bytes) the box does not begin at the start of the pattern.
     """
     check_params(params)
     return pattern(params.swizzle).alignment_bytes

@@ -235,7 +235,7 @@ def test_plot_without_matplotlib_names_the_extra(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     status, out, err = run(capsys, "plot", "tile", HEX, "--output", "no.png")
-    assert (status, out) == (2, "") and err.count("pictures need matplotlib") == 1 and "pip install matplotlib" in err
+    assert (status, out) == (2, "") and err.count("drawing needs matplotlib") == 1 and "pip install matplotlib" in err
 
 
 @pytest.mark.parametrize("picture", ["tile", "box"])

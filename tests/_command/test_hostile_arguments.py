@@ -138,7 +138,7 @@ def test_an_npy_file_with_a_wrong_header(folder, capsys, descr):
 def test_a_capability_without_tma(folder, capsys):
     for command in ("sanitize", "run"):
         assert cli.main([command, "k.ptx", *LAUNCH, "--arg", "0", "--compute-capability", "8.0"]) == 2
-        assert "TMA needs (9, 0) or a later one" in capsys.readouterr().err
+        assert "has no TMA; pass (9, 0) or a later" in capsys.readouterr().err
 
 
 def test_control_characters_of_a_kernel_reach_no_terminal(folder, capsys):

@@ -25,7 +25,7 @@ WRONG = {
     "a fill behind the end": (
         "cuda.cuMemsetD32_v2(u64(address.value + 256), 1, size(4))  # wrong\n",
         "out-of-bounds",
-        "reaches 16 bytes at 0x200000000100, 128 bytes behind memory, 128 bytes",
+        "reaches 16 bytes at 0x200000000100, 128 bytes after the end of memory, 128 bytes",
     ),
     "use after free": (
         "require(cuda.cuMemFree_v2(address))\n"
