@@ -1,4 +1,4 @@
-"""Sentences about two layouts in tensor memory: their columns, registers of each thread, and the correction."""
+"""Sentences about two layouts in tensor memory: their columns, the registers of each thread, and the correction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._tensor_memory import A_RULE, COLUMNS, Fragment, fragment
 
 __all__ = ["lines"]
 
-_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # that the sentences place
+_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # elements whose places the sentences contain
 
 
 def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
@@ -45,7 +45,7 @@ def _used(layout: ElementLayout) -> np.ndarray:
 
 
 def _listed(columns: np.ndarray) -> str:
-    """Ranges: ``0 to 31, 64 to 95``."""
+    """Return ranges as text: ``0 to 31, 64 to 95``."""
     ends = np.flatnonzero(np.diff(columns) != 1)
     pairs = zip(columns[[0, *(ends + 1)]].tolist(), columns[[*ends, -1]].tolist(), strict=True)
     return ", ".join(f"{first} to {last}" if first != last else str(first) for first, last in pairs)
@@ -70,7 +70,7 @@ def _shared_columns(written: ElementLayout, loaded: ElementLayout) -> Iterator[s
 
 
 def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """Describe registers: a thread of ``32x32b`` has a lane, and a register for each column of its warp's quarter."""
+    """Describe the registers: each thread of ``32x32b`` has a lane, and a register for each column."""
     stored, each = len(_used(written)), 32 // written.bits
     store = f"stores {stored} registers (tcgen05.st.32x32b.x{stored})"
     packed = f", with {each} elements in each" if each > 1 else ""
@@ -91,7 +91,7 @@ def _rule(read: ElementLayout) -> Iterator[str]:
 
 
 def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
-    """Yield a base if all elements differ by the same number of columns, a shape if the rows have different lengths."""
+    """Yield another base if all elements differ by the same number of columns, another shape if row lengths differ."""
     common = tuple(slice(min(ends)) for ends in zip(written.shape, read.shape, strict=True))
     difference = written.places[common] - read.places[common]
     shift = int(difference[0, 0, 1])
@@ -127,7 +127,7 @@ def _moved(name: str, shift: int) -> Fragment | None:
 
 
 def _shapes(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
-    """Suggest names that give both layouts rows of the same length, if the read begins where the write does."""
+    """Yield names of layouts with rows of the same length, if the read and the write begin at the same place."""
     stored, taken = written.shape[1], read.shape[1]
     less, more = ("written", "read") if stored < taken else ("read", "written")
     shorter, longer = _changed(fragment(written.name), taken), _changed(_moved(read.name, shift), stored)

@@ -22,7 +22,7 @@ _MOST_LISTED = 16
 
 @dataclass(frozen=True)
 class Comparison:
-    """The places of one matrix's elements in two layouts: one that writes them, and one that reads them.
+    """The places of a matrix's elements in two layouts, the layout of a write and the layout of a read.
 
     Attributes
     ----------
@@ -31,8 +31,8 @@ class Comparison:
     same : numpy.ndarray of bool, [rows, columns]
         Which elements have the same place.
     found : numpy.ndarray of int64, [rows, columns, 2]
-        Row and column of the element that was written to the place from which the second layout reads this one; -1 if
-        nothing was written there.
+        Row and column of the written element at the place from which the second layout reads; -1 if nothing was written
+        there.
     loaded : ElementLayout, optional
         The layout from which threads load, before they write.
 
@@ -53,7 +53,7 @@ class Comparison:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both are in the same space, with places of the same fields."""
+        """Whether both layouts are in the same space, with places of the same fields."""
         return self.written.fields == self.read.fields
 
     @property
@@ -63,17 +63,17 @@ class Comparison:
 
     @property
     def lost(self) -> int:
-        """The number of elements that are read where nothing was written."""
+        """The number of elements that are read from places to which nothing was written."""
         return int((self.found[..., 0] < 0).sum())
 
     @cached_property
     def exchange(self) -> Exchange | None:
-        """The exchange that converts one into the other, if both are in registers and differ."""
+        """The exchange that converts the first layout into the second, if both are in registers and differ."""
         in_registers = self.written.space == self.read.space == "registers"
         return exchange_of(self.written.places, self.read.places) if in_registers and not self.equal else None
 
     def threads(self) -> dict[int, tuple[int, int]]:
-        """Return, for each thread, its number of elements with the same value in both, and of all its elements.
+        """Return for each thread the number of elements that have the same place in both layouts, and of all elements.
 
         >>> [*compare("wgmma.d:f32", "wgmma.a:e4m3").threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
@@ -85,7 +85,7 @@ class Comparison:
         }
 
     def elements(self) -> Iterator[dict[str, object]]:
-        """Yield every element: row, column, its place in both, and the element found there, or None."""
+        """Yield row, column, both places of every element, and the element at the second place, or None."""
         for row, column in np.ndindex(self.same.shape):
             found = self.found[row, column].tolist()
             yield {
@@ -97,13 +97,13 @@ class Comparison:
             }
 
     def svg(self) -> str:
-        """Return a picture of both layouts, with the elements that differ marked and labeled with the element found."""
+        """Return a picture of both layouts; differing elements are labeled with the element at their place."""
         differs = ~self.same if self.is_comparable else np.zeros_like(self.same)
         sides = Side("written as", self.written, differs), Side("read as", self.read, differs, self.found)
         return side_by_side_svg(next(self._lines()), sides)
 
     def __str__(self) -> str:
-        """Return the comparison as text: how many elements differ, the first of them, and the conversion."""
+        """Return the comparison as text: the number of elements that differ, the first of them, and the conversion."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -172,7 +172,7 @@ class Comparison:
 def compare(
     written: ElementLayout | str, read: ElementLayout | str, *, loaded: ElementLayout | str | None = None
 ) -> Comparison:
-    """Compare the places of the same elements in two layouts.
+    """Compare the places of each element in two layouts.
 
     Parameters
     ----------
@@ -190,7 +190,7 @@ def compare(
     Raises
     ------
     ValueError
-        If the shapes differ, but of two layouts in tensor memory, whose rows may have different lengths.
+        If the shapes differ. The rows of two layouts in tensor memory may have different lengths.
     """
     written, read = _layouts(written, read)
     before = None if loaded is None else _layout("loaded", loaded, None)
@@ -208,7 +208,7 @@ def compare(
 
 
 def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:
-    """Return both as layouts, also for names."""
+    """Return both arguments as layouts; a name becomes its layout."""
     if isinstance(written, str) and isinstance(read, str):
         return two_layouts(written, read)
     shape = next((each.shape for each in (written, read) if isinstance(each, ElementLayout)), None)

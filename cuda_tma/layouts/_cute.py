@@ -34,7 +34,7 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
     Returns
     -------
     ElementLayout
-        An element that several threads hold has the place of the first of them.
+        If several threads have an element, its place is that in the first of them.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def _parsed(library: Any, text: str) -> Any:
 
 
 def _depth(text: str) -> int:
-    """Return the depth of its nested parentheses."""
+    """Return the depth of the nested parentheses of a text."""
     return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 

@@ -1,4 +1,4 @@
-"""A layout as a value: for each element of a matrix, its place."""
+"""A layout as a value, which contains the place of each element of a matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions between two fragments: another order of each thread's values or of the columns, or an exchange."""
+"""Conversions between two fragments: another order of a thread's values or of the columns, or an exchange."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_LISTED = 32
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The conversion of registers from the layout in which they were written to that in which they are read.
+    """The conversion of registers from the layout of the write to the layout of the read.
 
     Attributes
     ----------
@@ -23,11 +23,11 @@ class Exchange:
     within : int
         The size of the groups of adjacent lanes within which elements move: 1, 4, 32, 128 or more.
     values : tuple of int, optional
-        For each value as read, the value as written that each thread puts there so that rows are right; None if the
-        threads hold other rows.
+        For each value of the read, the value of the write that each thread moves there, so that the rows are right;
+        None if the threads have other rows.
     columns : tuple of int, optional
-        With `values`, or if these are in order: for each column as read, the column as written that every row has
-        there; None if it is not the same in every row.
+        For each column of the read, the column of the write that every row has there after the move; None if the rows
+        differ.
     """
 
     moved: int
@@ -67,7 +67,7 @@ def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
 
 
 def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return an order of values, the same in every thread, with right rows and the same column order in each row."""
+    """Return an order of values for all threads, with right rows and the same order of columns in each row."""
     holds, wants = _by_thread(written), _by_thread(read)
     if holds.keys() != wants.keys():
         return None, None
@@ -96,7 +96,7 @@ def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
 def _matched(
     held: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
 ) -> tuple[tuple[int, ...], list[tuple[int, int]]] | None:
-    """Match the values of each row in their order: return each value's target and its columns as read and written."""
+    """Match the values of each row in their order; return the target of each value and its columns in both layouts."""
     by_row: dict[int, list[tuple[int, int]]] = {}
     for value, row, column in held:
         by_row.setdefault(row, []).append((value, column))

@@ -145,7 +145,7 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
 
 
 def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
-    """Return two layouts by their names. A name without a shape has the other's, or both the smallest common one.
+    """Return two layouts by their names; without a shape, a name has the other's shape or the smallest common one.
 
     >>> [each.shape for each in two_layouts("wgmma.d:f32", "wgmma.a:e4m3")]
     [(64, 32), (64, 32)]
@@ -164,7 +164,7 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     """Return kind, type, shape and swizzle."""
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
-    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # whose registers are the same
+    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # kinds with the same registers
     if not found or kind not in NAMES:
         raise ValueError(
             f"{name} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"

@@ -1,8 +1,8 @@
-"""CuTe's notation of a layout as CuTe prints it: ``((128,?{div=16}),1):((65536,1),0)+32?=64``.
+"""The notation of a layout as CuTe prints it: ``((128,?{div=16}),1):((65536,1),0)+32?=64``.
 
-A layout is a shape and strides of the same profile, nested as deep as they are printed. A ``?`` is a value that is
-unknown before run time. ``?=`` gives one for each, in their order; ``?{div=16}`` checks that it is a multiple of 16.
-``+32`` is the base, in columns of 32 bits.
+A layout has a shape and strides with the same nesting. A ``?`` is a value that is unknown before run time. ``?=``
+precedes the values of all ``?``, in their order; ``?{div=16}`` checks that a value is a multiple of 16. ``+32`` is the
+base, in columns of 32 bits.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _TOKEN = re.compile(r"\s*(?:(?P<number>\d{1,12})|(?P<unknown>\?)(?:\{div=(?P<mul
 
 @dataclass(frozen=True)
 class CuteLayout:
-    """Shape and strides, nested alike, and the base in columns."""
+    """A shape, strides with the same nesting, and the base in columns."""
 
     shape: tuple[Tree, ...]
     stride: tuple[Tree, ...]
     base: int = 0
 
     def offsets(self, modes: int | slice) -> np.ndarray:
-        """Return the offset of each index into one mode, or several, the first of which runs fastest."""
+        """Return the offset of each index into one or several modes; the index of the first mode varies fastest."""
         found = np.zeros(1, np.int64)
         for extent, stride in _pairs(self.shape[modes], self.stride[modes]):
             found = (found[None, :] + (np.arange(extent) * stride)[:, None]).ravel()
@@ -57,7 +57,7 @@ def _pairs(shape: Tree, stride: Tree) -> Iterator[tuple[int, int]]:
 
 
 def parse(text: str) -> CuteLayout:
-    """Read a layout as CuTe prints it, with base and values.
+    """Parse a layout as CuTe prints it, with a base and values.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def parse(text: str) -> CuteLayout:
 
 
 def _tokens(text: str, layout: str) -> Iterator[tuple[str, int]]:
-    """Yield each mark, number and unknown value, the latter with its divisor."""
+    """Yield each punctuation mark, each number, and each unknown value with its divisor."""
     at = 0
     while at < len(layout.rstrip()):
         found = _TOKEN.match(layout, at)

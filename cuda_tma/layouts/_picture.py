@@ -1,4 +1,4 @@
-"""Two layouts side by side as SVG: a cell is an element, labeled with its place."""
+"""A picture of two layouts side by side as SVG. A cell is an element, and contains its place."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _short(layout: ElementLayout, row: int, column: int) -> str:
 
 
 def _hue(layout: ElementLayout, row: int, column: int) -> int:
-    """Return one of four hues: lanes of a quad, or chunks of 16 bytes; in tensor memory, columns."""
+    """Return one of four hues, by the lane of a quad, the chunk of 16 bytes, or the column of tensor memory."""
     place = layout.place(row, column)
     if layout.space == "shared memory":
         return place[0] // 16 % 4

@@ -58,43 +58,43 @@ def tile(params: Params, name: str = "") -> ElementLayout:
 
 
 def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
-    """Return the places of ``tcgen05.mma`` with one CTA: 128 rows have a lane each, 64 the first 16 of each 32 lanes.
+    """Return the places of ``tcgen05.mma`` with one CTA: 128 rows use all lanes, and 64 rows the first 16 of each 32.
 
-    PTX ISA 9.0, "Data Path Layout Organization": layouts D and F. Documented, not verified on hardware.
+    Source: PTX ISA 9.0, "Data Path Layout Organization", layouts D and F. Documented, not verified on hardware.
     """
     return (row if rows == 128 else row // 16 * 32 + row % 16), column * bits // 32
 
 
 def loaded_32x32b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return ``tcgen05.ld.32x32b``: a thread has a lane of tensor memory. Documented, not verified on hardware."""
+    """Return the places of ``tcgen05.ld.32x32b``: a thread has a lane of tensor memory (documented)."""
     return row, column
 
 
 def loaded_16x32bx2(row: Grid, column: Grid, bits: int) -> Places:
-    """``tcgen05.ld.16x32bx2``: threads 0 to 15 have the first half of the columns, 16 to 31 the second. Documented."""
+    """Return the places of ``tcgen05.ld.16x32bx2``: threads 0 to 15 have the first half of the columns (documented)."""
     half = _columns_of(column, 2)
     lane = row // 32 * 32 + row % 16 + column // half * 16
     return lane, column % half + row // 16 % 2 * half
 
 
 def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
-    """``tcgen05.ld.16x64b``: a register is an element, then the next 2 columns. Documented."""
+    """Return the places of ``tcgen05.ld.16x64b``: the next register is 2 columns later (documented)."""
     lane = row // 32 * 32 + row % 8 * 4 + column % 2 * 2 + row // 8 % 2
     return lane, column // 2 + row // 16 % 2 * _columns_of(column, 2)
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return ``tcgen05.ld.16x256b`` of 16 lanes, then of the next 16: accumulators of ``mma``. Documented only."""
+    """Return the places of ``tcgen05.ld.16x256b``: accumulators of ``mma`` in 16 lanes, then in the next 16 (documented)."""
     lane, value = sums(row % 16, column, bits)
     return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
 
 
 def loaded_16x128b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return ``tcgen05.ld.16x128b``: a register is an element, then the row 8 below, then the next 4. Documented."""
+    """Return the places of ``tcgen05.ld.16x128b``: an element, the row 8 below, the next 4 columns (documented)."""
     lane, value = row % 8 * 4 + column % 4, row // 8 % 2 + column // 4 * 2
     return row // 32 * 32 + lane, value + row // 16 % 2 * 2 * _columns_of(column, 4)
 
 
 def _columns_of(column: Grid, each: int) -> int:
-    """Return the number of pieces of `each` columns."""
+    """Return the number of pieces that have `each` columns."""
     return int(column.max()) // each + 1

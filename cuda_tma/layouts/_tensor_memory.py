@@ -1,4 +1,4 @@
-"""Layouts of CuTe in tensor memory: an accumulator, the target of a store, an A operand; and scale factors.
+"""Layouts of CuTe in tensor memory: accumulators, targets of stores, A operands and scale factors.
 
 Sources: PTX ISA 9.0, "Tensor Memory Addressing", "Data Path Layout Organization", "Scale Factor Layout"; of CuTe's
 addresses `tmem_ptr` and `TMEM::DP` of CUTLASS 4.7 (`cute/pointer.hpp`, `cute/arch/tmem_allocator_sm100.hpp`).
@@ -54,7 +54,7 @@ class Fragment(NamedTuple):
         ``"tmem"``, ``"tmem.d"`` or ``"tmem.a"``.
     type : str
     bits : int
-        Of an element; of each of those that are packed into 32 bits.
+        The bits of an element, also if several are packed into 32 bits.
     packed : int
         Elements in each value of the layout.
     layout : CuteLayout
@@ -85,7 +85,7 @@ class Fragment(NamedTuple):
         return ElementLayout(self.name, "tensor memory", self.bits, places, _SOURCE)
 
     def _modes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the offsets of rows and columns: of two modes, or of ((M, N), rest of M, rest of N, ...)."""
+        """Return the offsets of rows and columns, from two modes or from ((M, N), rest of M, rest of N, ...)."""
         layout = self.layout
         first = layout.shape[0]
         if not isinstance(first, tuple) or len(first) != 2 or len(layout.shape) < 3:
@@ -96,7 +96,7 @@ class Fragment(NamedTuple):
         return rows, columns
 
     def _of_addresses(self, offset: Grid) -> np.ndarray:
-        """Return lane, column and part of each element; the low bits of a narrow value's offset are its part."""
+        """Return lane, column and part of each element; the low bits of the offset of a narrow value are its part."""
         each = 32 // (self.bits * self.packed)
         address = offset // each + self.layout.base
         part = offset % each
@@ -133,12 +133,12 @@ class Fragment(NamedTuple):
 
 
 def fragment(name: str) -> Fragment | None:
-    """Read the name of a layout of CuTe in tensor memory; None if it is the name of another layout.
+    """Parse the name of a layout of CuTe in tensor memory; return None for the name of another layout.
 
     Raises
     ------
     ValueError
-        If the type is not known, or the layout is not one.
+        If the type is unknown, or the text is not a layout.
     """
     found = _NAME.fullmatch(name) or _PRINTED.fullmatch(name)
     if not found:
@@ -160,9 +160,9 @@ def fragment(name: str) -> Fragment | None:
 
 
 def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
-    """Scales of 128 rows: 32 lanes, 4 rows side by side in 4 columns, the scales of a row in the bytes of one.
+    """Return the scales of 128 rows: each of 32 lanes has 4 rows in 4 columns, whose bytes are the scales of a row.
 
-    The same again in each further 32 lanes, which ``tcgen05.cp.32x128b.warpx4`` writes.
+    Each further group of 32 lanes has the same scales, which ``tcgen05.cp.32x128b.warpx4`` writes.
     """
     return row % 32, row // 32 + column // 4 * 4, column % 4
 

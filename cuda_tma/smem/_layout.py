@@ -111,7 +111,7 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except ValueError:  # tuples of different lengths
+    except ValueError:  # the error of tuples of different lengths
         pass
     raise _no_box(params)
 
@@ -311,7 +311,7 @@ def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
 
 
 def _element_at(params: Params, byte: int) -> int | None:
-    """Return the element of a row that covers a byte of it (a slice, when interleaved)."""
+    """Return the element of a row (or of a slice, with interleave) that covers a byte of the row."""
     if byte >= rows(params).taken_bytes:
         return None
     if params.interleave:
@@ -330,7 +330,7 @@ def unit_bytes(params: Params) -> int:
 
 
 def smem_layout(params: Params) -> Any:
-    """Return the mapping as a CuTe layout: index (innermost first, see :func:`box_extents`) to offset in elements.
+    """Return a CuTe layout that maps an index (innermost first, see :func:`box_extents`) to an offset in elements.
 
     It needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
 
@@ -365,6 +365,6 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        base = to_bit - int(math.log2(unit))  # not below 0: no swizzle divides 8 bytes, the largest element
+        base = to_bit - int(math.log2(unit))  # not below 0: the largest element has 8 bytes, which no swizzle divides
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout

@@ -21,7 +21,7 @@ def pattern(swizzle: int) -> SwizzlePattern:
 
 
 def swizzle_offset(swizzle: int, offset: Any) -> Any:
-    """Return the swizzled place of a byte, and also, because the permutation is its own inverse, its original place.
+    """Return the swizzled place of a byte; because the permutation is its own inverse, also the original place.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     """
     xors = pattern(swizzle).xors
     try:
-        moved = offset ^ 0  # only integers have bits; checked even if nothing moves
+        moved = offset ^ 0  # only integers have bits; this is checked even for a mode without a swizzle
         for from_bit, to_bit, bits in xors:
             moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
     except (TypeError, NotImplementedError):  # torch raises the latter

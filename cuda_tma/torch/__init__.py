@@ -1,4 +1,4 @@
-"""Kernels as operators of torch: in eager mode, under ``torch.compile`` and ``torch.export``, on GPUs and simulated.
+"""Kernels as operators of torch, for eager mode, ``torch.compile`` and ``torch.export``, on GPUs and on the simulator.
 
 ``import cuda_tma.torch`` imports torch; ``import cuda_tma`` does not.
 """

@@ -1,4 +1,4 @@
-"""The arguments that an operator refuses, with fake tensors as with real ones."""
+"""Checks of an operator's arguments, for real and for fake tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 
-_NEWEST = (12, 0)  # accepts every map that an older generation accepts
+_NEWEST = (12, 0)  # this generation accepts every map that an older generation accepts
 
 # Earlier releases of torch name it has_hint.
 _names = ("has_guarding_hint", "has_hint")
@@ -112,11 +112,11 @@ def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
     """Compare the shape and the strides with the rules of tensor maps; for symbolic sizes, with those of this call."""
     sizes = [*tensor.shape, *tensor.stride()]
     if not all(map(_has_hint, sizes)):
-        return  # sizes that depend on data are known at the launch
+        return  # sizes that depend on data are checked at the launch
     values = [each if isinstance(each, int) else each.node.hint for each in sizes]
     rank = tensor.dim()
     if 0 in values[:rank]:
-        return  # no launch is needed if the outputs are also empty; otherwise it refuses the tensor
+        return  # no launch is needed if the outputs are also empty; otherwise the launch refuses the tensor
     try:
         spec = TensorSpec(values[:rank], tensor.dtype, values[rank:])
         tensor_map_of(spec, lambda _: 0, _NEWEST, map_type.options, {})

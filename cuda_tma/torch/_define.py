@@ -16,9 +16,9 @@ from ._launches import CudaLaunch, FakeLaunch, SimulatedLaunch
 
 __all__ = ["Definition", "define"]
 
-_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # compilers keep the strides of the call
-_Library: Any = torch.library.Library  # it has no types
-_libraries: dict[str, Any] = {}  # an operator lives as long as its library
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # a compiler must keep the strides of the call
+_Library: Any = torch.library.Library  # this part of torch has no types
+_libraries: dict[str, Any] = {}  # an operator exists as long as its library
 _lock = Lock()
 
 
@@ -48,7 +48,7 @@ class Definition(NamedTuple):
 
 
 def define(definition: Definition) -> Any:
-    """Define the operator; it replaces one that this function has defined under the same name."""
+    """Define the operator; it replaces an operator that this function defined earlier under the same name."""
     namespace, _, short = definition.name.partition("::")
     if not (namespace.isidentifier() and short.isidentifier()):
         raise ValueError(
@@ -69,7 +69,7 @@ def define(definition: Definition) -> Any:
 
 
 def _without_launch(definition: Definition) -> Callable[..., Any]:
-    """Return the function without ``launch``, which is not an argument of the operator, for torch's reflection."""
+    """Return the function without the parameter ``launch``, for torch, which derives the arguments from the signature."""
     function = definition.real
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()
@@ -96,7 +96,7 @@ def _register(definition: Definition, library: Any, short: str, overload: Any) -
 
 
 def _bump_versions(overload: Any, mutated: Sequence[int], keyset: Any, *arguments: Any, **named: Any) -> Any:
-    """Note the mutation, as torch's own operators do, so that autograd finds a saved tensor that has changed."""
+    """Increment the versions of mutated tensors, as torch's own operators do, so that autograd detects the change."""
     names = [each.name for each in overload._schema.arguments]
     for index in mutated:
         increment_version(arguments[index] if index < len(arguments) else named[names[index]])

@@ -1,6 +1,6 @@
 """The function of an operator of one kernel, derived from the kernel's parameters.
 
-It is the function that a user would write and decorate; ``config`` and ``values`` are left out of the fake one.
+A user could also write and decorate this function. The fake function omits ``config`` and ``values``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
 _LAUNCH = "launch"  # the parameter of functions that receives the launcher
-_NAME = "operator"  # of the function, in tracebacks
+_NAME = "operator"  # the name of the function in tracebacks
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Derived:
     Attributes
     ----------
     real : callable
-        The function that makes the outputs, and launches.
+        The function that creates the outputs and launches the kernel.
     fake : callable
-        The function that makes the outputs, and checks the arguments.
+        The function that creates the outputs and checks the arguments.
     """
 
     real: Callable[..., Any]
@@ -75,7 +75,7 @@ def derived(
     made = {each for names in given.values() for each in names}
     known = [each.name for each in parameters if each.name not in made]
     makers: dict[str, dict[str, Maker]] = {}
-    for kind, each in given.items():  # in this order: a workspace may depend on an output, and a value on both
+    for kind, each in given.items():  # in this order, because a workspace may depend on an output, and a value on both
         extra = (_LAUNCH,) if kind == "values" else ()
         makers[kind] = {n: maker(f"{name}: {kind}[{n!r}]", f, (*known, *extra)) for n, f in each.items()}
         known += [*each] if kind != "values" else []
@@ -127,7 +127,7 @@ def _annotation(parts: _Parts, name: str) -> str | None:
 
 
 def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
-    """Write the function and execute the text, as dataclasses does: a call has no loop over the parameters."""
+    """Generate the text of the function and execute it, as dataclasses does; a call then has no loop over parameters."""
     scope: dict[str, Any] = {"Tensor": torch.Tensor, "_kernel": parts.kernel, "_config": parts.config}
     scope["_may_have_elements"] = _may_have_elements
     of_arguments = [parts.parameters[each] for each in parts.arguments]
@@ -135,7 +135,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
     if is_fake:
         lines = [checked, *body]
-    else:  # only after an error, because the check takes time
+    else:  # checked only after an error, because the check takes time
         lines = ["try:", *(f"    {line}" for line in body), "except Exception:", f"    {checked}", "    raise"]
     text = "\n    ".join([_head(parts), *lines])
     exec(compile(text, f"<{parts.name}>", "exec"), scope)
@@ -144,7 +144,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
 
 
 def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
-    """Return the lines that make tensors, launch and return; put the functions that they call into the scope."""
+    """Return the lines that create tensors, launch and return; add the functions that the lines call to the scope."""
 
     def call(place: str, one: Maker) -> str:
         scope[place] = one.function
@@ -175,5 +175,5 @@ def _head(parts: _Parts) -> str:
 
 
 def _may_have_elements(*tensors: torch.Tensor) -> bool:
-    """Return whether there are elements to write, so that a launch is needed. No guard is added on symbolic sizes."""
+    """Return whether there may be elements to write. No guard is added on symbolic sizes."""
     return not all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)

@@ -15,7 +15,7 @@ from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
 
 __all__ = ["Compile", "Known", "KnownKernels", "described"]
 
-Compile = Callable[..., Any]  # cuda_tma.compile, or that of a simulated GPU
+Compile = Callable[..., Any]  # cuda_tma.compile, or the compile method of a simulated GPU
 _TARGETS = ("compute_90a", "compute_100a", "compute_120a")
 
 
@@ -26,7 +26,7 @@ class Known:
     Attributes
     ----------
     given : object
-        The user's kernel or function, the key of this value, which must therefore live as long.
+        The user's kernel or function. It is the key of this value, and must exist as long as this value.
     kernel : object
         The compiled kernel.
     parameters : KernelParameters

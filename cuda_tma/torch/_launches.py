@@ -16,7 +16,7 @@ from ._kernels import KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
-_streams: dict[tuple[int, int], Any] = {}  # by device and handle; torch makes at most 65 for a device
+_streams: dict[tuple[int, int], Any] = {}  # streams by device and handle; torch creates at most 65 streams for a device
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -26,7 +26,8 @@ class Launch(Protocol):
     Attributes
     ----------
     multiprocessor_count : int
-        Number of the device of the call. A configuration that needs it is a function, which fake tensors do not run.
+        The number of multiprocessors of the call's device. A configuration that needs it must be a function, which does
+        not run with fake tensors.
     """
 
     multiprocessor_count: int
@@ -37,7 +38,7 @@ class Launch(Protocol):
         Parameters
         ----------
         config : LaunchConfig, mapping of its fields, or function without parameters that returns one
-            With fake tensors no configuration is made: a function keeps symbolic sizes as they are.
+            With fake tensors the function is not called, so that sizes remain symbolic.
         kernel : Kernel or callable
             A kernel, or a function of ``compile`` that returns one, which is called once for each device.
         *arguments
@@ -49,7 +50,7 @@ class Launch(Protocol):
 
 
 class FakeLaunch:
-    """Check the arguments of launches, and launch nothing.
+    """A launcher that only checks the arguments of launches.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class FakeLaunch:
 
 
 class SimulatedLaunch:
-    """Launch kernels on a simulated GPU (default: that of ``cuda-tma sanitize``, if it runs the program).
+    """A launcher on a simulated GPU (default: the GPU of ``cuda-tma sanitize``, if it runs the program).
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ class SimulatedLaunch:
 
     @property
     def multiprocessor_count(self) -> int:
-        """Return the count of the simulated GPU."""
+        """Return the number of multiprocessors of the simulated GPU."""
         if self._simulator is not None:
             return int(self._simulator.multiprocessor_count)
         return int(cuda_tma.Device().properties.multiprocessor_count)
@@ -128,7 +129,7 @@ class SimulatedLaunch:
 
 
 class CudaLaunch:
-    """Launch kernels on the device of their tensors, on torch's current stream.
+    """A launcher on the device of the tensors, on torch's current stream.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ class CudaLaunch:
 
     @property
     def multiprocessor_count(self) -> int:
-        """Return the count of the current device. When torch calls a kernel, the tensors are on this device."""
+        """Return the number of multiprocessors of the current device, on which torch calls an operator."""
         return int(torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count)
 
     def __call__(self, config: Any, kernel: Any, *arguments: Any) -> None:
@@ -168,7 +169,7 @@ class CudaLaunch:
         return self._kernels_of(torch.cuda.current_device())[kernel].parameters
 
     def _launch_elsewhere(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
-        """Launch on the one device of all tensors; refuse tensors of several."""
+        """Launch on the device of the tensors; refuse tensors of several devices."""
         index = _device_of(arguments)
         with torch.cuda.device(index):
             known = self._kernels_of(index)[kernel]
@@ -182,7 +183,7 @@ class CudaLaunch:
 
 
 def _current_stream(index: int) -> Any:
-    """Return torch's current stream of a device, one object, which :func:`cuda_tma.launch` finds faster."""
+    """Return torch's current stream of a device, as the same object each time, which makes launches faster."""
     key = index, torch._C._cuda_getCurrentRawStream(index)
     stream = _streams.get(key)
     return stream or _streams.setdefault(key, torch.cuda.current_stream(index))

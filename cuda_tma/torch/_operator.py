@@ -1,4 +1,4 @@
-"""The function operator(): kernels as an operator of torch, in one statement."""
+"""The function operator(), which defines an operator of torch from kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def operator(
     setup_context: Callable[..., Any] | None = None,
     simulator: Any = None,
 ) -> Any:
-    """Define an operator of torch from a kernel; without `kernel`, decorate a function that launches some.
+    """Define an operator of torch from a kernel; without `kernel`, decorate a function that launches kernels.
 
     The operator works in eager mode, under ``torch.compile`` and in ``torch.export``. CUDA tensors run on their device,
     on torch's current stream.
@@ -34,13 +34,13 @@ def operator(
     name : str
         With a namespace: ``"mylib::scale"``. A second definition of a name replaces the first.
     kernel : Kernel or callable, optional
-        A kernel of :func:`cuda_tma.compile`; or a function of ``compile`` that returns one, which runs once for each
-        device, at the first call there. The operator's arguments are the kernel's parameters, in order: tensors for
-        typed maps and pointers, and numbers.
+        A kernel of :func:`cuda_tma.compile`; or a function of ``compile`` that returns a kernel, which runs once for
+        each device, at the first call on it. The operator's arguments are the kernel's parameters, in order: tensors
+        for typed maps and pointers, and numbers.
     config : LaunchConfig, mapping of its fields, or callable
         A function receives arguments, outputs and workspaces by their names, and ``launch`` (a :class:`Launch`).
     outputs : mapping, optional
-        The parameters that the operator allocates and returns: :func:`like`, or a function that makes the tensor from
+        The parameters that the operator allocates and returns: :func:`like`, or a function that creates the tensor from
         arguments, which it receives by their names.
     workspace : mapping, optional
         As `outputs`, for tensors that the call frees.
@@ -51,13 +51,14 @@ def operator(
     backward, setup_context : callable, optional
         The gradient, as for :func:`torch.library.register_autograd`.
     simulator : simulate.Device, optional
-        The device for CPU tensors, on which a finding of the sanitizer raises. None: CPU tensors are refused.
+        The device for CPU tensors, which raises findings of the sanitizer. Without it, CPU tensors are refused.
 
     Returns
     -------
     torch.ops.OpOverload
         Or a decorator that returns it. The decorated function takes a :class:`Launch` as ``launch`` before the
-        operator's arguments, which have annotations. It makes tensors with torch's functions, and returns the outputs.
+        operator's arguments, which have annotations. It creates tensors with torch's functions, and returns the
+        outputs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Functions of an operator's arguments, which make outputs, workspaces, numbers and configurations."""
+"""Functions that create outputs, workspaces, numbers and configurations from an operator's arguments."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Maker(NamedTuple):
 
 
 def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
-    """Return the rule of a contiguous, uninitialized output that has the shape of an argument.
+    """Return the rule for a contiguous, uninitialized output with the shape of an argument.
 
     Parameters
     ----------
