@@ -1,1 +1,1 @@
-"""Compilation: NVRTC, its headers, kernels on disk, errors in the user's words, types of a kernel's parameters."""
+"""Compilation with NVRTC: headers, kernels on disk, errors in the user's terms, and types of a kernel's parameters."""

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
-_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # the start of a function: a line of assembly may look like an end
+_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # the start of a function (a line of assembly may look like its end)
 _DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # a comment of dynamic_shared.cuh in the PTX
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """One compiled kernel: a value of bytes and names.
+    """A compiled kernel, as a value with its code and its names.
 
     Parameters
     ----------
@@ -80,11 +80,11 @@ class Compiled:
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
-_lock = Lock()  # of _known, whose operations are several of a dict's
+_lock = Lock()  # protects _known, whose operations are several operations of a dict
 
 
 def remember(kernel: Kernel, compiled: Compiled) -> None:
-    """Keep the compilation of a kernel for as long as the kernel lives."""
+    """Keep the compilation of a kernel as long as the kernel exists."""
     with _lock:
         _known[kernel] = compiled
 

@@ -1,4 +1,4 @@
-"""The faults in a compiler's log, as an error with the place, the kernel and the remedy."""
+"""Conversion of a compiler's log to an error with the place, the kernel and the remedy."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "
 _ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.MULTILINE
 )
-# instantiation of "void load(...)" at line 20 of k.cu; without a file, the error's file is meant.
+# instantiation of "void load(...)" at line 20 of k.cu; without a file name, the file is that of the error.
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
 # ... was declared deprecated ("take a reference")
 _DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
-# In place of a file: the expressions whose lowered names were requested, each as a pragma that the log shows.
+# The log has this in place of a file for the name expressions, each of which it shows as a pragma.
 _EXPRESSIONS = "__nv_name_map"
 # ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
 # .loc 4 41 1, function_name L3, inlined_at 3 48 9: file, line and column, also of the call if it is inlined.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
-# A message that refuse.cuh makes the assembler print: a sentence in which _ is a space and __ a colon.
+# A message of refuse.cuh that the assembler prints: a sentence in which _ is a space and __ is a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
 _REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # the same, in the PTX
 
 
 def nvrtc_wheel(bindings: str) -> str:
-    """Return the package with NVRTC for a version of cuda-bindings; that for CUDA 12 has another name.
+    """Return the package with NVRTC for a version of cuda-bindings; the package for CUDA 12 has another name.
 
     >>> nvrtc_wheel("12.9.4"), nvrtc_wheel("13.0.3")
     ('nvidia-cuda-nvrtc-cu12', 'nvidia-cuda-nvrtc')
@@ -44,7 +44,7 @@ def nvrtc_wheel(bindings: str) -> str:
 
 
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
-# Remedies that are not in the compiler's messages, by a part of the message.
+# Remedies that the compiler's messages do not contain, by a part of the message.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers are in '
     'cuda.pathfinder.find_nvidia_header_directory("cudart")',
@@ -84,7 +84,7 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
 
 
 def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
-    """Return file and line of the code that instantiated an error in one of our headers, which refuse that way."""
+    """Return the file and line of the user's code that instantiated an error in one of our headers."""
     if not error["file"].startswith(include_path()):
         return None
     following = _ERROR.search(log, error.end())
@@ -93,13 +93,13 @@ def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
 
 
 def _reason(error: re.Match[str], log: str) -> str:
-    """Return why a function is deleted: our headers state it as a deprecation, of which the compiler warns before."""
+    """Return the reason why a function is deleted, which our headers state as a deprecation with a warning."""
     reasons = _DEPRECATED.findall(log[: error.start()]) if "deleted function" in error["text"] else []
     return f": {reasons[-1]}" if reasons else ""
 
 
 def is_of_assembler(log: str) -> bool:
-    """Return whether ptxas refused, which sees only the PTX."""
+    """Return whether the log is that of ptxas, which compiles only the PTX."""
     return _ASSEMBLER_ERROR.search(log) is not None
 
 
@@ -114,7 +114,7 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
 
 
 def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -> CompileError | None:
-    """Return the error for PTX with a refusal of one of our headers, as the assembler would report it."""
+    """Return the error for PTX that contains a refusal of one of our headers, like the error of the assembler."""
     found = _REFUSAL.search(ptx)
     if found is None:
         return None
@@ -122,7 +122,7 @@ def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -
 
 
 def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str, target: str, log: str) -> CompileError:
-    """Return the error at the end of a part of PTX, at its line in the source."""
+    """Return the error for the last instruction of a part of PTX, with its line in the source."""
     place = _place(before, dict(_FILE.findall(ptx)))
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
@@ -133,7 +133,7 @@ def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str,
 
 
 def _line(source: str, line: int, column: int = 0) -> str:
-    """Return a line of the source, and a caret below a column if it is known; empty if there is no such line."""
+    """Return a line of the source, with a caret below a known column; return an empty text if there is no such line."""
     lines = source.splitlines()
     if line > len(lines):
         return ""
@@ -149,7 +149,7 @@ def _sentence(name: str) -> str:
 
 
 def _place(before: str, files: dict[str, str]) -> tuple[str, int, int] | None:
-    """Return file, line and column of the end of a part of PTX; for our headers, those of the call."""
+    """Return file, line and column of the last instruction of a part of PTX; for our headers, those of the call."""
     place = call = ""
     for found in reversed([*_LOCATION.finditer(before)]):
         if call and found["at"] != call:

@@ -1,9 +1,9 @@
 """Compiled kernels and parsed modules on disk, shared by all processes of a user: a file for each, written whole.
 
 The name of a file is its key, the digest of everything that its kernel depends on. The file contains this key, and
-begins with the digest of its own content. A file that was cut short, changed or renamed is not an entry, and is written
-again. Nor is a file that another user owns or may write: in a shared folder, each user gets only the user's own
-kernels.
+begins with the digest of its own content. A file that was truncated, changed or renamed is not an entry, and is written
+again. A file that another user owns or may write is not an entry either, so in a shared folder, a user reads only the
+user's own kernels.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ _TYPES |= {"parameter_names": list, "constants": dict}
 
 
 def cache_folder() -> Path:
-    """Return the folder of kept kernels: ``CUDA_TMA_CACHE_DIR``, or ``cuda_tma`` in the user's cache folder.
+    """Return the folder of the cache: ``CUDA_TMA_CACHE_DIR``, or ``cuda_tma`` in the user's cache folder.
 
-    That is ``XDG_CACHE_HOME``, or ``~/.cache`` (XDG Base Directory Specification: a relative path is ignored).
+    The user's cache folder is ``XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification: a relative path is
+    ignored).
 
     Raises
     ------
@@ -53,7 +54,7 @@ def cache_folder() -> Path:
 
 
 class DiskCache(NamedTuple):
-    """The kernels in a folder, which is created for the first of them.
+    """The kernels in a folder, which is created with the first kernel.
 
     Parameters
     ----------
@@ -93,7 +94,9 @@ class DiskCache(NamedTuple):
         OSError
             If it does not exist, cannot be read, or is a link, a pipe, or writable by others.
         """
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC  # a pipe must not wait for its writer
+        flags = (
+            os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        )  # opening a pipe must not wait for its writer
         handle = os.open(self.folder / name, flags)
         with open(handle, "rb") as file:
             found = os.fstat(handle)
@@ -103,7 +106,7 @@ class DiskCache(NamedTuple):
             return file.read(most_bytes)
 
     def put(self, key: str, compiled: Compiled) -> None:
-        """Keep a value under a key, in place of any other.
+        """Store a value for a key, and replace an earlier value.
 
         Raises
         ------
@@ -118,7 +121,7 @@ class DiskCache(NamedTuple):
         self._evict()
 
     def write(self, name: str, content: bytes) -> None:
-        """Put a whole file in place at once: a reader finds the old one or the new one."""
+        """Write a file atomically: a reader finds the old file or the new file."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(UNFINISHED, "cuda_tma-", self.folder)
         try:
@@ -131,7 +134,7 @@ class DiskCache(NamedTuple):
             raise
 
     def _evict(self) -> None:
-        """Remove the least recently used until the rest is small enough, and abandoned unfinished files."""
+        """Remove the least recently used entries until the rest is small enough, and old unfinished files."""
         total = 0
         for used, size, path in sorted(self._files(), reverse=True):  # the last used first
             total += size
@@ -158,7 +161,7 @@ def packed(compiled: Compiled, key: str) -> bytes:
 
 
 def unpacked(content: bytes, key: str) -> Compiled:
-    """Return the value of :func:`packed`'s bytes; raise ValueError for other bytes, and for those of another key."""
+    """Return the value in the bytes of :func:`packed`; raise ValueError for other bytes and for another key."""
     body = content[len(MAGIC) + _DIGEST_BYTES :]
     if content[: len(content) - len(body)] != MAGIC + hashlib.sha256(body).digest():
         raise ValueError("it is not an entry of the cache, or the entry is damaged")

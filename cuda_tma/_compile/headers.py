@@ -1,8 +1,8 @@
-"""The headers that a source includes, so that a changed header does not leave an outdated kernel in the cache.
+"""The search for the headers of a source, so that the cache returns no kernel with an outdated header.
 
-NVRTC cannot list the files that it read. Therefore the text is scanned, and every header that is found: conditions are
-not evaluated, and comments count too. The result has more files than the compiler reads, and never fewer, with two
-exceptions: ``__has_include`` of a macro, and an include of a macro, for which nothing is kept.
+NVRTC cannot list the files that it read. Therefore this module scans the text, and each header that it finds. It does
+not evaluate conditions, and includes in comments count too. So the result may have more files than the compiler reads.
+It has fewer files in two cases: ``__has_include`` of a macro, and an include of a macro, for which no kernel is kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["headers_of"]
 
 
 class _Unknowable(Exception):
-    """An include is not a file or is too large for a header, or a text has too many comments within directives."""
+    """The included files are unknown: an include is not a file or is too large, or too many comments are in directives."""
 
 
 # The text between the parts of a directive: spaces, continued line ends, comments.
@@ -28,9 +28,9 @@ _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
 # #include "a.h", <a.h> or A_MACRO; #embed is C++26. Patterns that begin with one letter are searched fast.
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
 _BLANKS = b" \t\f\v\r"
-# A comment within a directive: each may be searched to the end of the text.
+# A comment within a directive; for each, the search may go to the end of the text.
 _COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
-_MOST_COMMENTED = 64  # of a text: a header has fewer
+_MOST_COMMENTED = 64  # of a text; a header has fewer
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
@@ -51,7 +51,8 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     Returns
     -------
     dict of str to bytes, or None
-        None: an include is a macro, or larger than any header (for example a device), so that it is unknown.
+        None if the headers are unknown, because an include is a macro, or larger than any header (for example a
+        device).
     """
     try:
         return _included(source, file, options)
@@ -90,7 +91,7 @@ def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
 
 
 def _begins(text: bytes, at: int) -> bool:
-    """Return whether a directive may begin here: only spaces precede it on its line, also around a comment."""
+    """Return whether a directive may begin here, because only spaces and comments precede it on its line."""
     while at and text[at - 1] in _BLANKS:
         at -= 1
     return at == 0 or text[at - 1 : at] == b"\n" or text[at - 2 : at] == b"*/"
@@ -99,7 +100,7 @@ def _begins(text: bytes, at: int) -> bool:
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
     """Yield all candidates that exist and were not read before, each with its folder.
 
-    All of them, not only the first, because ``#include_next`` takes the second.
+    Candidates after the first are necessary because ``#include_next`` reads the second.
     """
     for path in candidates:
         if path in found:
@@ -114,7 +115,7 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
 
 
 def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the values of options with these names: as ``-Ia``, ``-I a``, ``-I=a`` or ``-I`` and ``a``."""
+    """Yield the values of options with these names: ``-Ia``, ``-I a``, ``-I=a``, or ``-I`` before ``a``."""
     for index, option in enumerate(options):
         for name in names:
             if option == name:

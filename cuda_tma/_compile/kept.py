@@ -1,4 +1,4 @@
-"""Compiled kernels, from the disk if they are kept there; no driver is needed."""
+"""Compiled kernels, which are read from the disk if possible, without a driver."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["kept_or_compiled"]
 
 
 def kept_or_compiled(asked: Request) -> Compiled:
-    """Return the kernel from disk, or compile it and keep it there for the next time."""
+    """Return the kernel from disk, or compile it and write it to disk."""
     headers = headers_of(asked.source, asked.file, asked.options)
     if headers is None:
         return run(asked)
@@ -34,7 +34,7 @@ def kept_or_compiled(asked: Request) -> Compiled:
         if found := disk.get(key):
             return found
     compiled = run(asked)
-    # Not if a header changed meanwhile: the compiled version would be unknown.
+    # not if a header changed during the compilation, because the compiled version would be unknown
     if key and headers == headers_of(asked.source, asked.file, asked.options):
         try:
             disk.put(key, compiled)
@@ -44,14 +44,14 @@ def kept_or_compiled(asked: Request) -> Compiled:
 
 
 def _nvrtcs(disk: DiskCache) -> Iterator[str]:
-    """Yield the noted NVRTC, which costs nothing; then the loaded one, if it is another."""
+    """Yield the recorded NVRTC, which needs no load; then the loaded NVRTC, if it is another."""
     noted = noted_nvrtc(disk)
     if noted:
         yield noted
     loaded = loaded_nvrtc()
     if loaded is None or loaded == noted:
         return
-    with suppress(OSError):  # then the kernel cannot be kept either, which is reported
+    with suppress(OSError):  # then the kernel cannot be kept either, for which there is a message
         note_nvrtc(disk, loaded)
     yield loaded
 

@@ -1,7 +1,7 @@
-"""CUDA C++ to PTX and machine code with NVRTC: no driver is needed.
+"""Compilation of CUDA C++ to PTX and machine code with NVRTC, without a driver.
 
-NVRTC also reports the types of the kernel's parameters, and constants: it instantiates the templates of
-``signature.cuh`` for name expressions. That file is included before the source, which need not include it.
+NVRTC also reports the types of the kernel's parameters, and constants, because it instantiates the templates of
+``signature.cuh`` for name expressions. That file is included automatically before the source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Request", "compile_source", "encoded", "request"]
 
 Source = str | os.PathLike[str]
 SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
-# Default options: all spellings of each, and the options that replace it or leave it out.
+# Default options: all spellings of each, and the options that replace or disable it.
 _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
@@ -39,10 +39,10 @@ _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
 
 class Request(NamedTuple):
-    """Everything that a compilation depends on, except for the headers and NVRTC itself."""
+    """All inputs of a compilation, except the headers and NVRTC itself."""
 
     source: str
-    file: str  # its name for the compiler, which searches its folder for headers in quotes
+    file: str  # the file name for the compiler, which searches the file's folder for headers in quotes
     name: str
     target: str
     options: tuple[str, ...]  # all of them
@@ -58,7 +58,7 @@ def request(
     options: Sequence[str] | None = None,
     constants: Mapping[str, str] | None = None,
 ) -> Request:
-    """Return a user's arguments, checked and completed; the parameters are those of :func:`compile_source`."""
+    """Return a user's arguments, checked and with defaults; the parameters are those of :func:`compile_source`."""
     _check_name(name)
     text, file = _text_of(source, name)
     return Request(
@@ -121,11 +121,11 @@ def compile_source(
 
 def run(asked: Request) -> Compiled:
     """Compile a request."""
-    from .source_text import parameter_names  # regular expressions, which a kernel from disk does not need
+    from .source_text import parameter_names  # imports regular expressions, which a kernel from disk does not need
 
     nvrtc = load()
     signature = f"&cuda_tma::parameters<decltype(+({asked.name}))>"
-    # Without a cast: a value that is not an integer, or too large, is refused, not rounded.
+    # Without a cast, a value that is not an integer, or is too large, is refused and not rounded.
     constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:
         for expression in (asked.name, signature, *constants.values()):
@@ -158,7 +158,7 @@ def _refused(asked: Request, log: str) -> CompileError:
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):
         return diagnose(log, *what)
-    target = asked.target.replace("sm_", "compute_")  # for which ptxas does not run
+    target = asked.target.replace("sm_", "compute_")  # a target for which ptxas does not run
     options = (f"--gpu-architecture={target}", *asked.options[1:])
     return diagnose_assembly(log, run(asked._replace(target=target, options=options)).ptx, *what)
 
@@ -168,7 +168,7 @@ def _refused(asked: Request, log: str) -> CompileError:
 
 def _text_of(source: Source, name: str) -> tuple[str, str]:
     if isinstance(source, os.PathLike):
-        # In UTF-8 for any locale, and without the byte order mark, which NVRTC refuses.
+        # Read as UTF-8 in any locale, and without the byte order mark, which NVRTC refuses.
         text = text_of_file(source, KERNEL_BYTES, "surrogateescape")
         file = str(Path(source).absolute())
     elif isinstance(source, str):
@@ -189,7 +189,7 @@ def _text_of(source: Source, name: str) -> tuple[str, str]:
 
 
 def encoded(source: str) -> bytes:
-    """Return a source's bytes: those of a file, even if they are not UTF-8."""
+    """Return the bytes of a source; they equal the bytes of its file even if these are not UTF-8."""
     return source.encode("utf-8", "surrogateescape")
 
 
@@ -231,7 +231,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
     if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
-        yield "-DCUDA_TMA_NO_REFUSALS"  # in this mode dead code stays, so refuse.cuh must not refuse
+        yield "-DCUDA_TMA_NO_REFUSALS"  # in this mode dead code remains, so refuse.cuh must not refuse
     yield from given
 
 
@@ -266,7 +266,7 @@ def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], .
 
 
 def load() -> Any:
-    """Return NVRTC's bindings with the library; loading takes some 12 ms, so only when something is compiled."""
+    """Return NVRTC's bindings with the library; load it only for a compilation, because that takes some 12 ms."""
     from cuda.bindings import nvrtc
 
     try:

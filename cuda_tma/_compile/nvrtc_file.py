@@ -1,7 +1,8 @@
-"""The NVRTC that a compilation would use, without loading it, which takes some 12 ms.
+"""The identity of the NVRTC that a compilation would use, without a load of the library, which takes some 12 ms.
 
-cuda.bindings chooses the file by the installed packages and the environment, with rules of its own. Therefore, when
-NVRTC was loaded, its file is noted together with all of that. If the same holds again, so does the note.
+cuda.bindings chooses the file from the installed packages and the environment, with its own rules. Therefore, after a
+load, the file of NVRTC is recorded together with the packages and the environment. The record is valid as long as these
+do not change.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def identity_of(path: str) -> str | None:
 
 
 def noted_nvrtc(cache: DiskCache) -> str | None:
-    """Return the identity that was noted last, if the environment is unchanged."""
+    """Return the recorded identity, if the environment is unchanged."""
     try:
         known, identity = json.loads(cache.read(_note()))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -54,12 +55,12 @@ def _path() -> str | None:
 
 
 def note_nvrtc(cache: DiskCache, identity: str) -> None:
-    """Note the identity for other processes; raise OSError if it cannot be written."""
+    """Record the identity for other processes; raise OSError if it cannot be written."""
     cache.write(_note(), json.dumps([_installed(), identity]).encode())
 
 
 def _note() -> str:
-    """Return the name of the note: one for each environment."""
+    """Return the name of the record's file, one for each environment."""
     known = [sys.prefix, *map(os.environ.get, _VARIABLES)]
     return f"nvrtc-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
 

@@ -1,7 +1,7 @@
 """The types of a kernel's parameters, from the description that the compiler puts into the module.
 
-The driver returns the size of a parameter but not its type, so that a Python int for a ``float`` parameter would pass.
-The header ``signature.cuh`` computes a table of each kernel's types, and ``kernel.cuh`` adds one to a kernel that
+The driver returns the size of a parameter but not its type, so it would accept a Python int for a ``float`` parameter.
+The header ``signature.cuh`` computes a table of each kernel's types, and ``kernel.cuh`` adds a table to a kernel that
 another program compiles. Without a table, the types are in a lowered C++ name, which the C++ runtime demangles.
 """
 
@@ -31,7 +31,7 @@ _INITIAL = re.compile(r"\[(\d{1,9})\](?:\s*=\s*\{([\s0-9,]*)\})?;")
 
 
 def described_types(ptx: str, entry: str, variable: str = "") -> tuple[ParameterType, ...] | None:
-    """Return the types of a kernel's parameters, from the PTX of its module, or else from its name.
+    """Return the types of a kernel's parameters, from the PTX of its module, or from its name if the PTX has no table.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def described_types(ptx: str, entry: str, variable: str = "") -> tuple[Parameter
     Returns
     -------
     tuple of {"integer", "float", "bool", "pointer", MapType, MapPointer, None}, or None
-        None for a parameter means any other type. None for all: they are unknown.
+        None for a parameter means any other type. The result is None if all types are unknown.
     """
     found = types_in_table(_initial_bytes(ptx, variable or _OF_KERNEL + plain_name(entry)))
     return types_of_name(entry) if found is None else found
@@ -61,7 +61,7 @@ def types_in_table(content: bytes) -> tuple[ParameterType, ...] | None:
 
 
 def _initial_bytes(ptx: str, variable: str) -> bytes:
-    """Return a variable's bytes, as the PTX initializes them, without trailing zeros; b"" if it does not exist."""
+    """Return the initial bytes of a variable in the PTX, without trailing zeros; b"" if it does not exist."""
     at = ptx.find(f" {variable}[")
     found = _INITIAL.match(ptx, at + 1 + len(variable)) if at >= 0 else None
     if found is None or int(found[1]) > _MOST_BYTES:
@@ -114,7 +114,7 @@ _MAP = re.compile(
 
 
 def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
-    """Return the types in a lowered C++ name; None if it contains none, or they are unknown.
+    """Return the types in a lowered C++ name; None if the name does not contain them, or if they are unknown.
 
     Examples
     --------

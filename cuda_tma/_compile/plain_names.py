@@ -1,7 +1,7 @@
-"""C++ names of kernels as in the source, from the demangler of the C++ runtime.
+"""The C++ names of kernels in the source, from the demangler of the C++ runtime.
 
-A name may come from a foreign file. Substitutions let a short name expand to a text of any length, so the demangler
-gets a name only if a bound on that text is small.
+A name may come from an untrusted file. With substitutions, a short name can expand to a text of any length, so the
+demangler is called only if a bound on the length of that text is small.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
 __all__ = ["demangled", "plain_name"]
 
 _REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template argument
-_PACK = re.compile(r"Dp|sp")  # a pattern that is repeated for each of several arguments
+_PACK = re.compile(r"Dp|sp")  # a pattern that is repeated for each of several arguments (a pack)
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
-# libstdc++ 12 does not end for some names with an expression (X ... E): a process of their own reads them, for a time.
+# libstdc++ 12 does not return for some names with an expression (X ... E), so a process with a time limit demangles
+# these.
 _EXPRESSION, _SECONDS = "X", 2.0
 _CHILD = """import ctypes, sys
 function = ctypes.CDLL(sys.argv[1]).__cxa_demangle
@@ -64,7 +65,7 @@ def plain_name(name: str) -> str:
 
 
 def _own_name(name: str) -> tuple[str, bool]:
-    """Cut a mangled name before a template's arguments or the parameters; also return whether it is a template's."""
+    """Cut a mangled name before template arguments or parameters; also return whether it is the name of a template."""
     if not name.startswith("_Z") or len(name) > DEMANGLED_CHARACTERS:
         return "", False
     is_nested = name.startswith("_ZN")
@@ -81,8 +82,8 @@ def _own_name(name: str) -> tuple[str, bool]:
 def _longest(name: str) -> float:
     """Return a bound on the characters of a demangled name.
 
-    A reference leads to an earlier part of the name. So a part has at most the name's characters, multiplied by 1 and
-    the number of references to each earlier part. A pack repeats a pattern for each of its arguments.
+    A reference is replaced by an earlier part of the name, and a pack repeats a pattern for each of its arguments. The
+    bound multiplies the characters of the name by the number of repetitions of each earlier part.
     """
     if len(name) > MANGLED_CHARACTERS:
         return float("inf")
@@ -107,7 +108,7 @@ def _demangler() -> Callable[[str], str | None] | None:
 
 
 def _called_apart(library: str, called: Callable[[str], str | None], name: str) -> str | None:
-    """Call the demangler; in a process of its own if the name may keep it busy forever."""
+    """Call the demangler, in a separate process if it may not return for this name."""
     if _EXPRESSION not in name:
         return called(name)
     command = [sys.executable, "-I", "-S", "-c", _CHILD, library, name]

@@ -1,6 +1,6 @@
-"""Facts about kernels from the text of a source, without a compiler: for messages, and for names of parameters.
+"""Facts about kernels in the text of a source, without a compiler, for messages and for names of parameters.
 
-Macros are not expanded, and headers not read; the result may therefore be incomplete.
+Macros are not expanded, and headers are not read, so the result may be incomplete.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def kernels_of(source: str) -> list[str]:
 
 
 def parameter_names(source: str, name: str) -> tuple[str, ...]:
-    """Return the names of a kernel's parameters, "" for one without a name; () if it is missing or ambiguous.
+    """Return the names of a kernel's parameters, "" for no name; () if the kernel is missing or ambiguous.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def parameter_names(source: str, name: str) -> tuple[str, ...]:
 
 
 def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
-    """Yield each kernel: the names of its namespaces and its own, if it is a template, and its parameters' text."""
+    """Yield for each kernel its namespaces and name, whether it is a template, and the text of its parameters."""
     scopes: list[str] = []
     for token in _SCOPES_AND_KERNELS.finditer(_NO_CODE.sub(" ", source)):
         if token["kernel"]:

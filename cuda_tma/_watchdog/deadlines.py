@@ -1,4 +1,4 @@
-"""The host's side of a watchdog: memory that kernels write to, and :func:`synchronize`, which reads it."""
+"""The part of a watchdog on the host: memory that kernels write, and :func:`synchronize`, which reads it."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ __all__ = ["arm_watchdog", "synchronize"]
 
 _VARIABLE = b"cuda_tma_watchdog"
 _HUNG_OFFSET = 16
-_SLACK_SECONDS = 1.0  # beyond the deadline: threads that end by theirs may release others
+_SLACK_SECONDS = 1.0  # after the deadline, because threads that end at their deadline may release other threads
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
 _RUNS_ON = (
     "the kernel is still running: nothing ends a wait at a hardware barrier; its stream, and work "
     "that waits for it, will not continue before the process ends"
 )
-_MOST_GONE = 64  # kernels that no longer exist, and whose pending reports still need their names
+_MOST_GONE = 64  # kernels that no longer exist, whose names pending reports need
 _numbers = itertools.count(1)
 
 
 class _Watch:
-    """One context's memory for all of its watchdogs. It lives as long as the context, for kernels may always write."""
+    """The memory of a context for all its watchdogs. It is never freed, because kernels may write at any time."""
 
     def __init__(self, context_id: int) -> None:
         self.context_id = context_id  # unique to this context
@@ -61,14 +61,14 @@ class _Watch:
         self._gone: deque[int] = deque()  # numbers of kernels that no longer exist, oldest first
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
-        """Give a kernel, whose variable is at an address, the memory for its reports."""
+        """Pass the memory for reports to a kernel, whose variable is at an address."""
         number = next(_numbers)
         with self._lock:
             while len(self._gone) > _MOST_GONE:
                 del self.modules[self._gone.popleft()]
             self.modules[number] = watched
             self._armed[kernel] = address, number, seconds
-        finalize(kernel, self._gone.append, number).atexit = False  # without the lock: this may be its own thread
+        finalize(kernel, self._gone.append, number).atexit = False  # without the lock, because this thread may have it
         self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
 
     @property
@@ -97,7 +97,7 @@ class _Watch:
         return ""
 
     def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-        """Return the records that are new. Records that are still being written are returned the next time."""
+        """Return the new records. Records that threads are still writing are returned by the next call."""
         with self._lock:
             return self._take(limits)
 
@@ -108,14 +108,14 @@ class _Watch:
             limits = (*limits, f"{count - memory.CAPACITY} waiting warps were not recorded: the buffer is full")
         hangs = memory.hangs_of(self.records[fresh], self.modules, limits)
         self.told |= fresh
-        if count > memory.CAPACITY // 2:  # writes at this moment may be lost: hence not on each call
+        if count > memory.CAPACITY // 2:  # not in each call, because writes at this moment may be lost
             self.records[:] = np.zeros((), RECORD)
             self.told[:] = False
             self.head["count"] = 0
         return hangs
 
     def forget_grids(self) -> None:
-        """Forget the launches that hung: a graph's next launch may have the same number."""
+        """Delete the numbers of the launches that hung, because the next launch of a graph may have the same number."""
         for address, _, _ in self.armed:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
@@ -125,10 +125,10 @@ _making = threading.Lock()
 
 
 def arm_watchdog(kernel: Kernel) -> None:
-    """Give a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS`` the memory for its reports, in this context.
+    """Pass the memory for reports to a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS``, in this context.
 
-    :func:`compile` does so for its own kernels, on the device that it compiles for. In other kernels, and on other
-    devices, a wait that times out ends in a trap until this is called.
+    :func:`compile` calls this for its kernels, on the device that it compiles for. In other kernels, and on other
+    devices, a wait that times out executes a trap until this function is called.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def arm_watchdog(kernel: Kernel) -> None:
 
 
 def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
-    """Arm a kernel that was just compiled; one without our headers has nothing to arm."""
+    """Arm a kernel that was just compiled; do nothing for a kernel without our headers."""
     address = _variable_of(kernel)
     if address is not None:
         watched = Watched(name_of(kernel), PurePath(file).name, tuple(source.splitlines()), _maps_of(kernel))
@@ -188,7 +188,7 @@ def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None
 
 
 def _watch_of(context: Any) -> _Watch | None:
-    """Return a context's memory, but not that of a destroyed context whose handle was reused."""
+    """Return the memory of a context; None if the memory is that of a destroyed context with the same handle."""
     watch = _watches.get(int(context))
     if watch is None:
         return None
@@ -219,10 +219,9 @@ def synchronize(stream: Any) -> None:
     ------
     KernelHang
         If waits of a kernel, compiled with ``watchdog_ms``, have passed their deadline. The report names the waiting
-        threads, the place, the barrier, and the missing arrivals or bytes. The kernel has ended then, its earlier
-        writes are kept, and context and memory live. It may have run on another stream of the context, like an error
-        that a later call reports. If the wait is at a hardware barrier, the kernel still runs, and the report states
-        that.
+        threads, the place, the barrier, and the missing arrivals or bytes. The kernel has then ended, its earlier
+        writes remain, and the context and its memory are usable. The kernel may have run on another stream of the
+        context. If the wait is at a hardware barrier, the kernel still runs, and the report states that.
     CUDAError
         If the context is lost, or the driver's wait fails.
 
@@ -271,7 +270,7 @@ def _handle_of(stream: Any) -> int:
 
 
 def _wait(handle: Any, watch: _Watch) -> Any:
-    """Return the stream's last status. Raise if warps have stopped at hardware barriers."""
+    """Wait for the stream, and return its last status. Raise if warps have stopped at hardware barriers."""
     pause, notes = _FIRST_PAUSE_SECONDS, _Notes(watch)
     while True:
         (result,) = driver.cuStreamQuery(handle)

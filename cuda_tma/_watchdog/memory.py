@@ -1,6 +1,6 @@
-"""The memory that a kernel's watchdog writes, as ``watchdog.cuh`` lays it out, and the hangs that it reports.
+"""The memory that a kernel's watchdog writes, in the layout of ``watchdog.cuh``, and the hangs in it.
 
-Both layouts must agree: ``static_assert`` checks the header's, and a test compares the two.
+``static_assert`` checks the layout of the header, and a test compares it with the layout of this module.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def hangs_of(records: np.ndarray, modules: Mapping[int, Watched], limits: tuple[
     ----------
     records : numpy.ndarray of RECORD
     modules : mapping of int to Watched
-        By the number that the host gave to each.
+        The kernels, by the number that the host gave to each.
     limits : tuple of str
         Remarks to add to each hang.
     """

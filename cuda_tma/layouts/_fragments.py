@@ -39,7 +39,7 @@ def factor_b(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def matrices(down: int) -> Callable[[Grid, Grid, int], Places]:
-    """Return the places of ``ldmatrix`` or ``stmatrix``: matrices of 8 rows of 16 bytes, the first `down` of them stacked."""
+    """Return the places of ``ldmatrix`` or ``stmatrix``: matrices of 8 rows of 16 bytes, the first `down` stacked."""
 
     def places(row: Grid, column: Grid, bits: int) -> Places:
         each = 32 // bits

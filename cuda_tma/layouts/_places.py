@@ -84,7 +84,7 @@ def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.16x256b``: accumulators of ``mma`` in 16 lanes, then in the next 16 (documented)."""
+    """Return the places of ``tcgen05.ld.16x256b``: accumulators of ``mma`` in each 16 lanes (documented)."""
     lane, value = sums(row % 16, column, bits)
     return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
 

@@ -69,7 +69,7 @@ def define(definition: Definition) -> Any:
 
 
 def _without_launch(definition: Definition) -> Callable[..., Any]:
-    """Return the function without the parameter ``launch``, for torch, which derives the arguments from the signature."""
+    """Return the function without the parameter ``launch``, because torch takes the arguments from the signature."""
     function = definition.real
     signature = inspect.signature(function)
     first, *rest = signature.parameters.values()

@@ -127,7 +127,7 @@ def _annotation(parts: _Parts, name: str) -> str | None:
 
 
 def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
-    """Generate the text of the function and execute it, as dataclasses does; a call then has no loop over parameters."""
+    """Generate the text of the function and execute it, as dataclasses does, to avoid a loop over parameters."""
     scope: dict[str, Any] = {"Tensor": torch.Tensor, "_kernel": parts.kernel, "_config": parts.config}
     scope["_may_have_elements"] = _may_have_elements
     of_arguments = [parts.parameters[each] for each in parts.arguments]
