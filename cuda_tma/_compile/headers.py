@@ -19,7 +19,7 @@ __all__ = ["headers_of"]
 
 
 class _Unknowable(Exception):
-    """The included files are unknown: an include is not a file or is too large, or too many comments are in directives."""
+    """The included files are unknown: an include is not a file or too large, or directives have too many comments."""
 
 
 # The text between the parts of a directive: spaces, continued line ends, comments.
