@@ -1,6 +1,6 @@
-"""TMA tensor maps for cuda.core: ``__all__`` has the most common names, the public modules have the others.
+"""TMA tensor maps for cuda.core: ``__all__`` contains the most common names, and the public modules the other names.
 
-Attributes that are modules or names of cuda.core are imported on first use, so that ``import cuda_tma`` stays small.
+Attributes that are modules or names of cuda.core are imported on first use, so that ``import cuda_tma`` is fast.
 """
 
 from importlib import import_module as _import_module
@@ -80,7 +80,7 @@ _MODULES = [
     "testing",
     "torch",
 ]
-# Names that are public elsewhere, and that programs also import from here.
+# Names that other modules define, and that programs may also import from this module.
 _ELSEWHERE = {
     "cuda_tma.codec": ("diff",),
     "cuda_tma.enums": ("TensorMapIm2ColWideMode", "TensorMapInterleave", "TensorMapL2Promotion", "TensorMapOOBFill"),

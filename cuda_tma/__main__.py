@@ -1,4 +1,4 @@
-"""``python -m cuda_tma`` is ``cuda-tma``."""
+"""The command ``cuda-tma``, as ``python -m cuda_tma``."""
 
 import sys
 

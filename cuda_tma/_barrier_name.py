@@ -13,7 +13,7 @@ _CALLS = (
 
 
 def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
-    """Return the source's name of the barrier that one of its lines waits for, in backticks; "" if it is not found.
+    """Return the name of the barrier for which a line of source waits, in backticks; "" if it is not found.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""Limits on input from elsewhere (PTX, names, files, texts), each defined only here.
+"""Limits on untrusted input (PTX, names, files, texts), each defined only here.
 
-A limit protects the process that judges a foreign kernel. It is far above the sizes of real kernels.
+A limit protects the process that checks an untrusted kernel, and is far above the sizes of real kernels.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 # ---- PTX texts ----
 
 KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
-TOKENS = 4 << 20  # of 32 MB of PTX as compilers write it; each takes 150 bytes here
+TOKENS = 4 << 20  # the tokens of 32 MB of PTX from a compiler; each takes 150 bytes here
 NESTING = 100  # nested brackets, braces or signs
 ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles need 1024
 MODULE_BYTES = 1 << 30  # of a module's variables

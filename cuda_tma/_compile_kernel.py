@@ -1,4 +1,4 @@
-"""The function compile(): from source to a kernel of the current device."""
+"""The function compile(), which compiles a kernel for the current device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._watchdog.deadlines import arm
 __all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
-_LONGEST_MS = 1_000_000_000  # the header counts milliseconds in 32 bits
+_LONGEST_MS = 1_000_000_000  # the largest number, because the header counts milliseconds in 32 bits
 
 
 class SupportsWrite(Protocol):
@@ -58,13 +58,13 @@ def compile(
         NVRTC's options, as in ``["--use_fast_math", "-Iinclude"]``; their ``-std`` has precedence. The target is the
         device's, with the features of its architecture (``sm_90a``).
     constants : mapping of str to str, optional
-        C++ expressions of integers that :func:`parameters_of` returns, each by any name:
+        C++ integer expressions whose values :func:`parameters_of` returns, each under a name of your choice:
         ``{"threads": "128 * (CONSUMERS + 1)"}``.
     cache : bool, optional
         False: compile again, and do not keep the result. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or else in
         ``cuda_tma`` below ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is reused if the source, all headers
         that it includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same.
-        Headers are found by reading the text: a source with an include whose file is a macro is not kept.
+        The text is searched for headers, so a source with an include whose file is a macro is not kept.
     logs : object with a ``write`` method, optional
         Destination of the compiler's warnings and remarks, also for a kernel from disk: ``sys.stderr``, as for
         cuda.core's ``Program.compile``. If the source does not compile, they are in the error.
@@ -106,7 +106,7 @@ def compile(
         logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
-    if compiled.dynamic_shared_bytes:  # before the first launch, for kernel.occupancy uses the limit
+    if compiled.dynamic_shared_bytes:  # before the first launch, because kernel.occupancy uses the limit
         allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
     if watchdog_ms is not None:
         arm(kernel, asked.source, asked.file, watchdog_ms)

@@ -1,4 +1,4 @@
-"""The compute capability of a map's device, from the pair or any of the usual spellings."""
+"""The compute capability of a map's device, from a pair of numbers or from a text in one of the usual spellings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._given import shown
 __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capability"]
 
 # CUDA 13.5 Programming Guide, compute capabilities: 12.x is the newest. A larger number is a spelling of cuda.core's
-# `arch` (90 for 9.0), which would pass for a device with every feature.
+# `arch` (90 for 9.0), which would otherwise count as a device with every feature.
 NEWEST_MAJOR = 12
 NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # later devices are treated as this one
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
@@ -23,7 +23,7 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
     Parameters
     ----------
     value : (int, int) or str
-        cuda.core's ``Device().compute_capability``; or a spelling of it: ``"9.0"``, ``"90"`` (its ``arch``), ``"9"``,
+        ``Device().compute_capability`` of cuda.core, or a text: ``"9.0"``, ``"90"`` (its ``arch``), ``"9"``,
         ``"sm_90a"``, ``"compute_100f"``.
 
     Returns
@@ -59,7 +59,7 @@ def _of_pair(value: object) -> tuple[int, int] | None:
 
 
 def _of_text(text: str) -> tuple[int, int] | None:
-    """Return the pair of a spelling; without a point the last digit is the minor number, but "9" and "10" have none."""
+    """Return the pair of a text; without a point the last digit is the minor number, but "9" and "10" have none."""
     match = _SPELLING.fullmatch(text.strip())
     if match is None or len(match[2]) > 3:
         return None

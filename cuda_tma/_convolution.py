@@ -1,12 +1,13 @@
-"""Convolutions in the terms of an im2col tensor map: which box of pixels, which coordinates, which offsets.
+"""The box of pixels, the coordinates and the offsets of an im2col tensor map for a convolution.
 
-An im2col load walks the *pixel box* in convolution order: along W, then H, then D, then to the next image, in steps of
-``element_strides``. If the box holds the places of the filter's first tap, those are the output pixels, one for one:
-the box begins ``padding`` before the tensor, and ends where the dilated filter still fits, so that its last step is the
-last output pixel even where the stride does not divide the extent. The *offsets* of a load move all its pixels from the
-first tap to another one; what then lies outside the tensor is padding, and arrives as zeros.
+An im2col load visits the *pixel box* in convolution order: along W, then H, then D, then in the next image, in steps of
+``element_strides``. The box contains the positions of the filter's first tap, so each step is one output pixel. The box
+begins ``padding`` before the tensor, and ends at the last position where the dilated filter fits. So its last step is
+the last output pixel, even if the stride does not divide the extent. The *offsets* of a load move all its pixels from
+the first tap to another tap. Pixels outside the tensor are then padding, and arrive as zeros.
 
-Here all is in tensor order (D, H, W), but what a kernel passes is not: coordinates and offsets are innermost first.
+All values are in tensor order (D, H, W), except the values that a kernel passes: coordinates and offsets are innermost
+first.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Convolution:
     Parameters
     ----------
     kernel_size, stride, dilation : int or sequence of int
-        As ``torch.nn.functional.conv2d`` takes them: one for each spatial dimension, or one for all. An int is what
-        ``operator.index`` takes, an array without dimensions included. If all are ints, the convolution is 2-D;
-        ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
+        As for ``torch.nn.functional.conv2d``: one for each spatial dimension, or one for all dimensions. An int is any
+        value that ``operator.index`` accepts, such as an array without dimensions. If all are ints, the convolution is
+        2-D; ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
     padding : int, sequence of int, sequence of (int, int), "valid" or "same"
         Pixels of zeros on both sides, or (before, after). ``"same"``, for a stride of 1, keeps the extents.
 
@@ -62,8 +63,8 @@ class Convolution:
     TypeError
         If a value is not an int or a sequence of ints, or their lengths differ.
     TensorMapError
-        If a value is out of range, or an im2col map has no room for it: corners of 16 bits in a 1-D convolution, 8 in
-        a 2-D one, 5 in a 3-D one (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if padding is
+        If a value is out of range, or does not fit in an im2col map: a corner has 16 bits in a 1-D convolution, 8 bits
+        in 2-D, and 5 bits in 3-D (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if padding is
         another word, or ``"same"`` with a stride.
 
     Examples
@@ -220,7 +221,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Return whether a value has a length. Arrays without dimensions have only the method; they are one value."""
+    """Return whether a value has a length. An array without dimensions has no length, and is one value."""
     try:
         len(value)
     except TypeError:
@@ -229,7 +230,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _spatial_dims(**arguments: Any) -> int:
-    """Return the length of the arguments that are sequences; 2 if none is."""
+    """Return the length of the arguments that are sequences; 2 if no argument is a sequence."""
     lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and _is_sequence(v)}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
@@ -244,7 +245,7 @@ def _spatial_dims(**arguments: Any) -> int:
 
 
 def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[int, ...]:
-    """Return one int for each of `count` dimensions, none of them below `least`."""
+    """Return one int for each of `count` dimensions; refuse an int below `least`."""
     try:
         values = tuple(map(operator.index, value)) if _is_sequence(value) else (operator.index(value),) * count
     except TypeError:
@@ -257,7 +258,7 @@ def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[
 
 
 def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) of each dimension, from any spelling. "same" puts the odd pixel after, as torch does."""
+    """Return (before, after) of each dimension, from any form of padding; "same" adds an odd pixel after."""
     if isinstance(value, str):
         if value not in ("valid", "same"):
             raise TensorMapError(f'padding={value!r} is an unknown padding; pass "valid", "same" or numbers of pixels')
@@ -278,7 +279,7 @@ def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int],
 
 
 def _check(conv: Convolution) -> None:
-    """Refuse a convolution that no im2col map can represent, with all of its violations at once."""
+    """Refuse a convolution that no im2col map can represent; the error contains all violations."""
     limit = CORNER_LIMIT[len(conv.kernel_size) + 2]
     broken = [
         f"{name}={value}; an im2col map of {len(conv.kernel_size)} spatial dimensions needs {low} to {high}. {remedy}"
@@ -293,7 +294,7 @@ def _check(conv: Convolution) -> None:
 def _ranges(conv: Convolution, i: int, limit: int) -> tuple[tuple[str, int, int, int, str], ...]:
     """Return (name, value, least, most, remedy) of each number in dimension `i`. Corners are in [-limit, limit).
 
-    Offsets have no sign, and as many bits as a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
+    Offsets are unsigned, and have the bits of a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
     """
     before, after = conv.padding[i]
     reach, name = conv.reach[i], f"(kernel_size[{i}] - 1) * dilation[{i}]"

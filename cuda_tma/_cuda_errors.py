@@ -1,7 +1,7 @@
-"""The meaning of the driver's errors in programs that use TMA: one table for our errors, the command line and the docs.
+"""The meaning of the driver's errors in programs with TMA: a table for our errors, the command line and the docs.
 
-Sources: the CUDA 13.5 driver API, ``CUresult``, for names, texts and which errors stay. It documents no causes in TMA;
-they were observed where a row has some.
+The names, the texts and the sticky errors are from the CUDA 13.5 driver API, ``CUresult``. It documents no causes in
+TMA; the causes in a row were observed.
 """
 
 from __future__ import annotations

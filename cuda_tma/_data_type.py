@@ -1,4 +1,4 @@
-"""From a dtype to a tensor map's data type, and the facts of each. Sizes are in bits, because of 4- and 6-bit types.
+"""The data types of tensor maps, their properties, and their dtypes. Sizes are in bits, because of 4- and 6-bit types.
 
 The package passes a dtype as its *name* (``"float32"``, ``"float8_e4m3fn"``), the spelling that NumPy, ml_dtypes, torch
 and JAX share.
@@ -40,7 +40,7 @@ GROUP_ELEMENTS = 16  # the packed elements of one group in shared memory
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The facts of one data type.
+    """The properties of one data type.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class Element:
     row_elements : int or None
         The one legal width of a box's row; None if any whole number of 16 bytes is legal.
     swizzles, wide_swizzles : tuple of TensorMapSwizzle or None
-        The legal modes, and those with im2col wide; None if the data type forbids none.
+        The legal modes, and the legal modes of im2col-wide maps; None if all are legal.
     can_interleave, can_store : bool
-        Whether interleaved layouts accept it; whether stores do, in addition to loads.
+        Whether interleaved layouts accept the type, and whether stores accept it in addition to loads.
     """
 
     bits: int
@@ -137,8 +137,8 @@ ELEMENTS: dict[int, Element] = {
     ),
 }
 
-# name: (bits of one element in memory, default data type). Types that TMA has no name for are moved as the unsigned
-# integer of their size, because a copy does not read values.
+# name: (bits of one element in memory, default data type). Types without a name in TMA are copied as the unsigned
+# integer of their size, because a copy does not interpret values.
 _DTYPES = {
     "bool": (8, T.UINT8),
     "uint8": (8, T.UINT8),
@@ -185,7 +185,7 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# Short names of PTX and other libraries that are not names of NumPy, where "f8" has 8 bytes.
+# Short names of PTX and other libraries, without the names of NumPy, in which "f8" has 8 bytes.
 _SHORT_NAMES = {
     "bf16": "bfloat16",
     "fp16": "float16",
@@ -212,12 +212,12 @@ def is_packed(data_type: int) -> bool:
 
 
 def is_floating(data_type: int) -> bool:
-    """Return whether the driver calls the type a floating-point one, for which the NaN fill is legal."""
+    """Return whether the driver calls the type a floating-point type, for which the NaN fill is legal."""
     return ELEMENTS[data_type].is_floating
 
 
 def float_dtype(data_type: int) -> str | None:
-    """Return the dtype of a floating-point type's values; None for a type that is only bits.
+    """Return the dtype of a floating-point type's values; None for other types.
 
     >>> float_dtype(T.TFLOAT32), float_dtype(T.BFLOAT16), float_dtype(T.UINT16)
     ('float32', 'bfloat16', None)
@@ -233,7 +233,7 @@ def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
     Raises
     ------
     TensorMapError
-        If no type has that element size, or if the choice is the user's to make (``float4_e2m1fn_x2``).
+        If no type has that element size, or if the user must choose a type (``float4_e2m1fn_x2``).
     """
     if dtype_name == "float4_e2m1fn_x2":
         raise TensorMapError(
@@ -253,9 +253,9 @@ def data_type_of(dtype_name: str, argument: str = "data_type") -> T:
 
 
 def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] = ()) -> str:
-    """Return the shared spelling of a NumPy, ml_dtypes, torch or JAX dtype, or of its name in any case.
+    """Return the common name of a NumPy, ml_dtypes, torch or JAX dtype, which may also be given as text in any case.
 
-    For the error: `argument` is the user's name of it, and `others` are additional data types that it accepts.
+    The error contains `argument`, the name of the user's argument, and `others`, additional data types that it accepts.
 
     >>> dtype_name("FLOAT32"), dtype_name(np.float32), dtype_name(np.dtype("=i4")), dtype_name("torch.bfloat16")
     ('float32', 'float32', 'int32', 'bfloat16')
@@ -278,20 +278,20 @@ def dtype_name(dtype_like: Any, argument: str = "dtype", others: Sequence[str] =
 
 
 def _numpy_dtype_like(value: Any) -> np.dtype | None:
-    """Return NumPy's dtype for a value, but None for values that NumPy converts too freely: None, or a number."""
+    """Return NumPy's dtype for a value, but None for the values None and numbers, which NumPy would also convert."""
     if value is None or isinstance(value, np.generic):
         return None
     try:
         return np.dtype(value)
-    except (TypeError, ValueError, SyntaxError):  # the last for strings with commas
+    except (TypeError, ValueError, SyntaxError):  # the last error is for texts with commas
         return None
 
 
 def parse_data_type(value: object, argument: str = "data_type") -> T:
     """Return a data type from a TensorMapDataType (ours or cuda.core's), a driver value, a name, or any dtype.
 
-    A name may be the driver's (``"TFLOAT32"``) or a dtype's (``"int8"``); names that both have mean the same. Errors
-    name `argument`.
+    A name may be that of the driver (``"TFLOAT32"``) or of a dtype (``"int8"``); names that both have are equivalent.
+    Errors contain `argument`.
 
     >>> parse_data_type("16U4_ALIGN8B").name, parse_data_type(np.int16).name, parse_data_type("bf16").name
     ('PACKED_16U4_ALIGN8B', 'UINT16', 'BFLOAT16')
@@ -305,9 +305,9 @@ def parse_data_type(value: object, argument: str = "data_type") -> T:
 
 
 def numpy_dtype(dtype_name: str) -> np.dtype:
-    """Return the NumPy dtype of that name; narrow floats come from ml_dtypes, or are uint8 where it is not installed.
+    """Return the NumPy dtype of a name; narrow floats are from ml_dtypes, or are uint8 without it.
 
-    float4_e2m1fn_x2 has two elements in a byte, which NumPy has no dtype for: always uint8.
+    float4_e2m1fn_x2 is always uint8, because NumPy has no dtype for two elements in a byte.
     """
     if dtype_name == "float4_e2m1fn_x2":
         return np.dtype(np.uint8)

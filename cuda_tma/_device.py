@@ -44,10 +44,10 @@ def _from_core(ask: Callable[[], Any]) -> Any:
 
 
 class Device(_CoreDevice):
-    """A CUDA device: like ``cuda.core.Device``, equal to it, and accepted in its place.
+    """A CUDA device, which equals ``cuda.core.Device`` and can replace it.
 
-    cuda.core keeps one Device object for each thread and ordinal, of the class that was called first. This class is
-    therefore never kept there: each call makes a new object, whose attributes are those of cuda.core's own Device.
+    cuda.core keeps one Device object for each thread and ordinal, of the class that was called first. To avoid an
+    object of this class there, each call creates a new object with the attributes of cuda.core's own Device.
 
     Parameters
     ----------

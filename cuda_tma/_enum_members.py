@@ -9,7 +9,7 @@ PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {name: row.type for name, row in
 
 
 def member_of(parameter: str, value: int) -> _DriverEnum | None:
-    """Return the member for a parameter's value; None if the parameter has no enumeration or the driver no such name.
+    """Return the member for a parameter's value; None if there is no such enumeration or member.
 
     >>> member_of("swizzle", 3), member_of("swizzle", 9), member_of("rank", 3)
     (<TensorMapSwizzle.SWIZZLE_128B: 3>, None, None)

@@ -60,7 +60,7 @@ class Violation:
 
 
 class TensorMapError(ValueError):
-    """A tensor, an option or 128 bytes that cannot become (or be) a valid tensor map.
+    """The error of a tensor, an option or 128 bytes from which no valid tensor map results.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class TensorMapError(ValueError):
 
 
 class TensorMapFault(RuntimeError):
-    """A TMA access that ends the CUDA context on hardware.
+    """The error of a TMA access that ends the CUDA context on hardware.
 
     Parameters
     ----------
@@ -92,12 +92,12 @@ class TensorMapFault(RuntimeError):
         self._message = message
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy, which would call the class with only the whole text."""
+        """Support pickle and copy, which otherwise call the class with only the text."""
         return type(self), (self._message, self.cuda_error), self.__dict__
 
 
 class CompileError(RuntimeError):
-    """A kernel that does not compile, or that the source does not contain.
+    """The error of a kernel that does not compile, or that the source does not contain.
 
     Parameters
     ----------

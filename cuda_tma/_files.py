@@ -1,4 +1,4 @@
-"""Files that a user names, of any kind and size: each is read up to a limit, without waiting for a writer."""
+"""Reading and writing of files of any kind and size, up to a limit, and without waits for another process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["absolute", "first_bytes", "opened", "shown_path", "text_of_file", "w
 
 
 def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read at most `most_bytes` of a file: a device such as /dev/zero has no end.
+    """Read at most `most_bytes` of a file, because a device such as /dev/zero has no end.
 
-    A named pipe without a writer is empty; opened in the usual way, it would wait for one (POSIX, ``open``,
-    ``O_NONBLOCK``). A pipe with a writer is read until the writer ends.
+    A named pipe without a writer is empty; an ordinary open would wait for a writer (POSIX, ``open``, ``O_NONBLOCK``).
+    A pipe with a writer is read until the writer ends.
 
     Raises
     ------
@@ -46,15 +46,14 @@ def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def text_of_file(path: str | os.PathLike[str], most_bytes: int, errors: str = "strict") -> str:
-    """Read a file as UTF-8, with line ends as Python has them, and without a byte order mark."""
+    """Read a file as UTF-8, with the line ends of Python, and without a byte order mark."""
     return whole(path, most_bytes).decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Write a file; write a character that UTF-8 does not have as an escape.
+    """Write a file; write an escape for a character that UTF-8 cannot encode.
 
-    A named pipe without a reader is an error; opened in the usual way, it would
-    wait for a reader.
+    A named pipe without a reader is an error; an ordinary open would wait for a reader.
 
     Raises
     ------
@@ -66,7 +65,7 @@ def write(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def _handle(path: str | os.PathLike[str], flags: int) -> int:
-    """Return a descriptor from an open that did not wait, but whose reads and writes wait."""
+    """Return a descriptor whose open did not wait, but whose reads and writes wait."""
     others = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags | others, 0o666)
     try:

@@ -1,6 +1,6 @@
-"""Arguments in errors: by name, in a few words for any size, with the rule and the remedy.
+"""Checks of arguments, and short texts of arguments of any size for errors.
 
-The checks return plain values; they are cheap enough to begin a function.
+The checks return plain values. They are fast enough for the beginning of every function.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORDS = _Words()
 
 
 def shown(value: object) -> str:
-    """Return an argument in a few words; for arrays type, shape and dtype.
+    """Return a short text of an argument; for an array, its type, shape and dtype.
 
     >>> import numpy as np
     >>> shown(np.zeros((64, 64))), shown(bytes(128)), shown(list(range(1000)))
@@ -51,7 +51,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a foreign text with its control characters as escapes, because a terminal obeys them.
+    r"""Return a text with its control characters as escapes, because a terminal would execute them.
 
     >>> printable("a\x1b[31m.cu: error")
     'a\\x1b[31m.cu: error'
@@ -72,7 +72,7 @@ def integers(
 ) -> tuple[int, ...]:
     """Return the values as ints, or the default if there is one and no value; refuse other types and other counts.
 
-    An instruction takes 32 bits of each (PTX ISA, cp.async.bulk.tensor: tensorCoords are .s32).
+    Each value has at most 32 bits (PTX ISA, cp.async.bulk.tensor: tensorCoords are .s32).
     """
     try:
         found = tuple(map(operator.index, values))  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def tensor_coordinates(
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
-    """Return a table's entry for the value; refuse values without one. Keys are words, or members of an enum.
+    """Return a table's entry for a value, and refuse a value without an entry. Keys are texts, or members of an enum.
 
     >>> entry("access", "diagonal", {"row": 1, "column": 2})
     Traceback (most recent call last):

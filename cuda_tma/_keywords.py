@@ -24,8 +24,8 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
         Instead of `box_dim` and `keywords`. The names in a mapping determine the kind of options.
     **keywords
-        Fields of :class:`TensorMapOptions`; None selects the default. With `options`, a keyword with the default's
-        value is ignored, as in cuda.core, whose keywords have those values.
+        Fields of :class:`TensorMapOptions`; None selects the default. With `options`, a keyword with its default value
+        is ignored, as in cuda.core.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def _kind(has: Callable[[str], bool]) -> type[Options] | None:
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Return whether a value is the default or equal to it; a name counts as a choice."""
+    """Return whether a value is the default or equal to it; a name is never the default."""
     return value is None or (isinstance(value, int) and value == _DEFAULTS.get(name))
 
 

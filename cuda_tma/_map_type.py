@@ -1,6 +1,6 @@
-"""The content of a typed map in a kernel's signature: C++'s ``TiledMap`` and ``Im2colMap`` (cuda_tma/tile.cuh).
+"""The content of a typed map in a kernel's signature: ``TiledMap`` and ``Im2colMap`` in C++ (cuda_tma/tile.cuh).
 
-``launch`` compares descriptors with it and makes maps from it; _compile/parameter_types.py reads a kernel's types.
+``launch`` compares descriptors with it and creates maps from it; _compile/parameter_types.py reads a kernel's types.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CPP_PREFIXES = {"data_type": "", "swizzle": "SWIZZLE_", "oob_fill": "OOB_FILL_"
 
 
 def box_extent(tile_extent: int, data_type: int, swizzle: int) -> int:
-    """Return the innermost extent of the box for a tile; a tile wider than its swizzle's span needs several.
+    """Return the innermost extent of the box for a tile; a tile wider than its swizzle's span needs several boxes.
 
     The header's ``Tile`` has the same rule.
 
@@ -71,7 +71,7 @@ class MapType:
     Raises
     ------
     TensorMapError
-        If C++ would not accept them either.
+        If C++ would refuse the values.
 
     Examples
     --------
@@ -133,15 +133,15 @@ class MapType:
 
     @property
     def tx_bytes(self) -> int:
-        """The bytes that the loads of one tile deliver: the count for ``expect_tx``.
+        """The bytes that the loads of one tile deliver, for ``expect_tx``.
 
-        Bytes beyond the tile count if its boxes extend past it.
+        If the boxes extend beyond the tile, these bytes are included.
         """
         return self.box_count * math.prod(self.box_dim) * ELEMENTS[self.data_type].bits // 8
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The options in the type, by name: all of :class:`TensorMapOptions`, or those of im2col except the corners."""
+        """The options in the type, by name: all options of a tiled map; of an im2col map all except the corners."""
         if self.mode == "tiled":
             shape: dict[str, Any] = {"box_dim": self.box_dim}
         else:
@@ -155,7 +155,7 @@ class MapType:
         Raises
         ------
         TensorMapError
-            If the map is im2col, whose corners are not in the type.
+            If the map is im2col, because its corners are not in the type.
         """
         if self.mode == "im2col":
             raise TensorMapError(
@@ -165,7 +165,7 @@ class MapType:
         return TensorMapOptions(**self.keywords)
 
     def __repr__(self) -> str:
-        """Return the call that makes an equal value."""
+        """Return the call that returns an equal value."""
         return f"MapType({', '.join(f'{f.name}={self._written(f.name)}' for f in fields(self))})"
 
     def _written(self, name: str) -> str:

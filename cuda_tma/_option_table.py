@@ -1,4 +1,4 @@
-"""The options of tensor maps, one row each: source of their classes, keywords, flags, bits and reference.
+"""The table of the options of tensor maps: the source of their classes, keywords, flags, bits and reference.
 
 ``tools/write_options.py`` writes the files that need them as text: ``_option_fields.py`` and ``_make/doors.pxi``.
 """
@@ -44,10 +44,10 @@ class Option(NamedTuple):
     c_type : str
         The type in the driver's encoder.
     bits : tuple of Bits
-        The bits in the 128 bytes: one entry for each dimension, in driver order. Empty if its place depends on the
-        rank, or if no bits contain it.
+        The bits in the 128 bytes: one entry for each dimension, in driver order. Empty if the place depends on the
+        rank, or if the option has no bits.
     bias : int
-        The number that is subtracted before it is stored.
+        The number that is subtracted before the value is stored.
     codes : tuple of int or None
         The stored number of each member, if it is not the member itself.
     legal, rule, source : tuple of members, str, str

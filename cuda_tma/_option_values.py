@@ -14,7 +14,7 @@ from .enums import TensorMapDataType
 
 __all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
 
-# The accepted values; the fields contain the parsed ones. A choice is a member (ours or cuda.core's), its name or its
+# The accepted values; the fields contain parsed values. A choice is a member (ours or cuda.core's), its name or its
 # driver value; a data type may be any dtype.
 Integers = Iterable[SupportsIndex]
 Choice = str | SupportsIndex
@@ -54,7 +54,7 @@ _OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}
 
 
 class CheckedOptions(Compilable):
-    """Options whose values are read once, on construction, and compiled by _make.encode."""
+    """Options whose values are parsed once, on construction, and compiled by _make.encode."""
 
     __slots__ = ()
     __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass

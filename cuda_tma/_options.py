@@ -1,7 +1,7 @@
-"""The user's options, in the tensor's own shape order; their type selects one of the driver's encoders.
+"""The options of a tensor map, in the tensor's own order; their class selects one of the driver's encoders.
 
-The names, order and defaults of the fields are cuda.core's: those of ``TensorMapDescriptorOptions``, which is accepted
-in place of :class:`TensorMapOptions`, and those of its im2col constructors.
+The names, the order and the defaults of the fields are those of cuda.core's ``TensorMapDescriptorOptions``, which is
+accepted in place of :class:`TensorMapOptions`, and of its im2col constructors.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TensorMapOptions(OptionsFields):
 class TensorMapIm2colOptions(Im2colOptionsFields):
     """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in its own order.
 
-    :meth:`convolution` makes them from a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
+    :meth:`convolution` returns them for a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
     in convolution order, with `channels_per_pixel` channels each.
 
     Parameters
@@ -92,7 +92,7 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         Parameters
         ----------
         kernel_size, padding, stride, dilation
-            As in :class:`cuda_tma.Convolution`, which also gives the arguments of the kernel's loads; 2-D if all are
+            As in :class:`cuda_tma.Convolution`, which also returns the arguments of the kernel's loads; 2-D if all are
             plain ints.
         **options
             As in :meth:`from_convolution`.
@@ -126,7 +126,7 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         pixels_per_column : int
             Output pixels of one load.
         data_type, swizzle, **options
-            As in :class:`TensorMapOptions`, except the default of `swizzle`: with it, tensor cores read shared memory
+            As in :class:`TensorMapOptions`, except the default of `swizzle`, with which tensor cores read shared memory
             without bank conflicts.
 
         Examples
@@ -196,7 +196,7 @@ def _common(params: Params) -> dict[str, Any]:
 
 
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
-    """Return the elements in one span of the swizzle. Elements of ALIGN16B types take a byte each, gaps included."""
+    """Return the number of elements in one span of the swizzle; with gaps, an ALIGN16B element takes a byte."""
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 

@@ -1,4 +1,4 @@
-"""Checks that an argument is parameters, for pure functions."""
+"""Checks of params arguments, for pure functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def check_params(params: object) -> None:
 
 
 def check_sizes(params: Params) -> None:
-    """Refuse numbers that are too large for readable messages; Python writes none of 4300 digits."""
+    """Refuse numbers that are too large for readable messages; Python refuses to write more than 4300 digits."""
     for field in fields(params):
         value = getattr(params, field.name)
         values = value if field.type == "tuple[int, ...]" else (value,) if field.type == "int" else ()

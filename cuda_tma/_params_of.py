@@ -1,4 +1,4 @@
-"""Parameters from a tensor, or its description, and options: the steps to a descriptor except the driver's."""
+"""The parameters of a tensor (or of its description) and options: all steps to a descriptor except the driver's."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TensorSpec:
     Raises
     ------
     TensorMapError
-        If a value is not an integer, does not fit 64 bits, or is not a dtype that tensors can have here.
+        If a value is not an integer, does not fit in 64 bits, or is not a known dtype.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def params_of(tensor: object, options: TensorMapIm2colWideOptions) -> Im2colWide
 @overload
 def params_of(tensor: object, options: object) -> Params: ...
 def params_of(tensor: object, options: object = None, **keywords: Any) -> Params:
-    """Return the parameters of a tensor and options: those of the descriptor, without a driver or a GPU.
+    """Return the parameters of the descriptor for a tensor and options, without a driver or a GPU.
 
     Nothing is encoded. Only input that no parameters can represent is refused: a stride that is not a whole number of
     elements, a negative stride, options of another rank. :func:`cuda_tma.check` reports whether the driver accepts the
@@ -116,8 +116,8 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     Parameters
     ----------
     tensor : TensorSpec, array or tensor
-        A tensor as for :func:`cuda_tma.create_tensor_map`, but on any device, so also a NumPy array or a CPU tensor;
-        or a tensor's description. Nothing keeps it alive: the parameters contain only an address.
+        A tensor as for :func:`cuda_tma.create_tensor_map`, but on any device (also a NumPy array or a CPU tensor), or a
+        tensor's description. Nothing keeps it alive: the parameters contain only an address.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
         Their type selects the mode: tiled, im2col or im2col wide.
     **keywords
@@ -167,9 +167,9 @@ def described(tensor: object) -> ExportedTensor:
 
 
 def _spec_of_array(array: np.ndarray) -> TensorSpec:
-    """Return an array's description by its own attributes.
+    """Return an array's description from its attributes.
 
-    NumPy's DLPack lacks the dtypes of ml_dtypes, and in NumPy 1 it refuses read-only arrays.
+    NumPy's DLPack lacks the dtypes of ml_dtypes, and in NumPy 1 refuses read-only arrays.
     """
     spec, item_bytes = TensorSpec(array.shape, array.dtype, None, array.ctypes.data), array.itemsize
     if any(stride % item_bytes for stride in array.strides):

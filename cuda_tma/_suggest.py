@@ -24,7 +24,7 @@ from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 __all__ = ["Suggestion", "suggest"]
 
 _LARGEST_BOX_DIM = 256
-_PROBED_ROWS = 64  # every pattern of bank conflicts appears within this number of rows
+_PROBED_ROWS = 64  # this number of rows contains every pattern of bank conflicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ def suggest(
 ) -> Suggestion:
     """Return the best swizzle and the largest legal box for a tile.
 
-    Among the swizzles that the driver accepts, choose the one with the fewest bank conflicts. If tied, prefer fewer
-    loads, then less shared memory, then wider rows, then the simplest.
+    Among the swizzles that the driver accepts, choose the one with the fewest bank conflicts. Among equal swizzles,
+    prefer fewer loads, then less shared memory, then wider rows, then the simplest swizzle.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def _plans(
 def _largest_box(
     shape: tuple[int, ...], data_type: T, swizzle: TensorMapSwizzle, smem_limit_bytes: int
 ) -> tuple[TiledParams, tuple[int, ...]]:
-    """Return the largest box: the widest rows, and as many as fit; outer dimensions divided evenly, outermost first."""
+    """Return the largest box: the widest rows, and the most rows that fit, with evenly divided outer dimensions."""
     *outer, inner = shape
     multiple = chunk_elements(data_type)
     width = min(-(-inner // multiple) * multiple, _widest_row(data_type, swizzle))
@@ -174,7 +174,7 @@ def _largest_box(
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
         d = longer[0]
-        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest cuts that make it shorter
+        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest parts that are shorter
 
 
 def _widest_row(data_type: T, swizzle: int) -> int:
@@ -218,7 +218,7 @@ def _why_swizzle(best: _Plan, plans: Sequence[_Plan], access: str) -> str:
     found = "are free of bank conflicts" if best.ways == 1 else f"conflict {best.ways} ways, the fewest possible"
     count = math.prod(best.loads)
     loads = f"{count} load{'s' * (count > 1)}"
-    return f"swizzle={best.swizzle.short_name!r}: {access} reads with {found} (ways: {ways}), in {loads}"
+    return f"swizzle={best.swizzle.short_name!r}: {access} reads {found} (ways: {ways}), in {loads}"
 
 
 def _why_box(best: _Plan, shape: Sequence[int]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The facts of each swizzle mode: its pattern in shared memory, its code in a tensor map, and where it is legal."""
+"""The properties of each swizzle mode: its pattern in shared memory, its code in a tensor map, and its restrictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SwizzlePattern:
     Attributes
     ----------
     span_bytes : int
-        Every row takes a multiple of this many bytes, and no byte leaves its span (1 without a swizzle).
+        Every row takes a multiple of this number of bytes, and each byte remains in its span (1 without a swizzle).
     atom_bytes : int
         Bytes that stay contiguous.
     repeat_bytes : int

@@ -1,4 +1,4 @@
-"""StridedMemoryView: cuda.core's view of any tensor, with the dtypes that it lacks and methods for tensor maps."""
+"""StridedMemoryView of cuda.core with additional dtypes, and with methods for tensor maps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["StridedMemoryView"]
 
 
 class StridedMemoryView(_CoreView):
-    """cuda.core's view, which here also reads fp8 and fp4 tensors and makes tensor maps.
+    """A view of cuda.core that also reads fp8 and fp4 tensors, and creates tensor maps.
 
     The constructors are cuda.core's: ``from_any_interface(tensor, stream_ptr=-1)`` and the others.
     """
@@ -116,7 +116,7 @@ class StridedMemoryView(_CoreView):
             self.ptr,
             itemsize=itemsize_of(self),
         )
-        borrow(exported, self.exporting_obj)  # not self: a cycle would outlive its last user
+        borrow(exported, self.exporting_obj)  # not self, because a reference cycle would keep the tensor alive
         return exported
 
     @property

@@ -1,4 +1,4 @@
-"""Waits of single threads, grouped into the waiters of a hang."""
+"""Grouping of the waits of single threads into the waiters of a hang."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Extents = _Extents
 
 
 def waiters_of(waits: Iterable[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]) -> tuple[Waiter, ...]:
-    """Merge threads of a block with the same wait, then blocks in which the same threads have it.
+    """Merge threads of a block that have the same wait, then blocks in which the same threads have this wait.
 
     Parameters
     ----------

@@ -2,11 +2,11 @@
 
 PTX calls the word opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier") and names
 its content: phase, pending and expected count of arrivals, tx-count. Their places were observed (driver 580, sm_90:
-``record_barriers.py``). They agree with the machine code that ptxas 13.0 emits for sm_90, where ``mbarrier.init``
+``record_barriers.py``). They agree with the machine code that ptxas 13.0 emits for sm_90, in which ``mbarrier.init``
 and ``mbarrier.pending_count`` are arithmetic.
 
-The word of a barrier in use is not in shared memory, where an ordinary load returns the earlier content (observed).
-``mbarrier.inval`` writes it there, and so does the end of the CTA.
+The word of a barrier in use is not in shared memory: an ordinary load returns the earlier content (observed).
+``mbarrier.inval`` and the end of the CTA write the word to shared memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _BITS = 64
 class BarrierField(NamedTuple):
     """A run of bits in the word: `width` bits from bit `low` on (0 is the least significant).
 
-    `negated` numbers are stored as ``2**width - value``, so that counting down is an addition. `signed` numbers are
-    negative in their upper half.
+    A `negated` number is stored as ``2**width - value``, so that a decrement is an addition. A `signed` number is
+    negative in the upper half of its range.
     """
 
     name: str
@@ -67,11 +67,11 @@ class Barrier:
     Attributes
     ----------
     phase : int
-        Parity (0 or 1) of the phase that has not completed. A wait for the other parity returns.
+        Parity (0 or 1) of the phase that has not completed. A wait for the other parity returns at once.
     pending_count : int
         Arrivals that this phase still needs.
     expected_count : int
-        Arrivals that the next phase will need: the count of ``mbarrier.init``, less those of ``arrive_drop``.
+        Arrivals that the next phase needs: the count of ``mbarrier.init`` minus the arrivals of ``arrive_drop``.
     tx_count : int
         Bytes that this phase expects and that have not arrived; negative if bytes arrived before they were expected.
     unexplained : int
@@ -95,7 +95,7 @@ class Barrier:
 
 
 def decode_barrier(word: Any) -> Barrier:
-    """Decode the 64 bits of an mbarrier, as a kernel or a debugger reads them from shared memory.
+    """Decode the 64 bits of an mbarrier, which a kernel or a debugger has read from shared memory.
 
     The layout was observed on compute capability 9.0; PTX does not define it, and another device may have another.
 

@@ -1,7 +1,7 @@
 """The driver's enumerations, with the driver's values and cuda.core's names.
 
-Source: ``cuda.h``, CUDA 13.5, ``CUtensorMap*_enum``. cuda.core 1.2 has the same names, less the packed
-data types and the ``SWIZZLE_128B_ATOM_*`` modes.
+Source: ``cuda.h``, CUDA 13.5, ``CUtensorMap*_enum``. cuda.core 1.2 has the same names, except the packed data types and
+the ``SWIZZLE_128B_ATOM_*`` modes.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _by_name(cls: type[_DriverEnum]) -> dict[str, _DriverEnum]:
 
 
 class TensorMapDataType(_DriverEnum):
-    """``CUtensorMapDataType``: the type as which the engine reads an element.
+    """``CUtensorMapDataType``: the type of an element for the TMA unit.
 
     Python names cannot start with a digit: the driver's ``16U4_ALIGN8B`` is ``PACKED_16U4_ALIGN8B`` here,
     short name ``"16U4_ALIGN8B"``.
@@ -159,12 +159,12 @@ class TensorMapIm2ColWideMode(_DriverEnum):
 
 
 class TensorMapAllocationClass(_DriverEnum):
-    """``CUtensorMapAllocClass``: the distance beyond the tensor at which the engine may form addresses out of bounds.
+    """``CUtensorMapAllocClass``: the distance within which TMA may compute addresses out of bounds.
 
     From compute capability 10.0 and CUDA 13.5 on; documented, not verified on hardware. SMALL (4 KiB) is always safe.
-    LARGE (128 KiB) is faster, and needs memory of
-    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes or more around the tensor's first. AUTO lets the
-    driver choose: a map contains SMALL or LARGE, never AUTO.
+    LARGE (128 KiB) is faster, and needs an allocation of at least
+    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes around the tensor's first byte. With AUTO, the driver
+    chooses: a map contains SMALL or LARGE, never AUTO.
     """
 
     AUTO = 0

@@ -1,10 +1,10 @@
-"""CUDA graphs: kernel nodes with checked arguments, changes of them in an executable graph, and a node's arguments.
+"""CUDA graphs: kernel nodes with checked arguments, changes of nodes in an executable graph, and a node's arguments.
 
 A prepared launch (:func:`cuda_tma.prepare`) has everything that a node needs. Captures do not need this module:
 ``prepared(builder)`` and ``cuda_tma.launch(builder, ...)`` become nodes.
 
-A graph contains the bytes of its arguments, but not the memory that they point to. A captured graph keeps no tensor
-alive unless :func:`keep_alive` requests it; :func:`add_kernel_node` requests it itself, as ``cuda.core``'s nodes do.
+A graph contains the bytes of its arguments, but not the memory that they point to. A captured graph keeps a tensor
+alive only after :func:`keep_alive`; :func:`add_kernel_node` keeps tensors alive, as nodes of ``cuda.core`` do.
 
 Source: CUDA driver API, Graph Management; CUDA programming guide, "CUDA User Objects".
 """
@@ -104,7 +104,7 @@ def add_kernel_node(
 
 
 def keep_alive(graph: Any, *objects: object) -> None:
-    """Have a graph keep objects alive as long as it, any of its instances, or a launch of those exists.
+    """Keep objects alive as long as a graph, an instance of it, or a launch of an instance exists.
 
     Parameters
     ----------
@@ -123,11 +123,11 @@ def keep_alive(graph: Any, *objects: object) -> None:
 
     Notes
     -----
-    Objects are freed on Python's main thread, when it next runs Python, some time after the graph ended. The driver
-    releases them on a thread of its own, which must not free them. Up to Python 3.12 the main thread frees them only
-    after it has released the GIL, as launches, synchronization, sleeping and I/O do (CPython issue 95820; observed:
-    driver 580, Python 3.12: a loop with none of these kept a tensor for 10 s). The next :func:`keep_alive` frees them
-    in any case.
+    Objects are freed on Python's main thread some time after the end of the graph, because the driver releases them on
+    a thread of its own, which must not free them. Up to Python 3.12 the main thread frees them only after it has
+    released the GIL, as launches, synchronization, sleeping and I/O do (CPython issue 95820; observed: driver 580,
+    Python 3.12: a loop with none of these kept a tensor for 10 s). The next call of :func:`keep_alive` always frees
+    them.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def arguments_of(node: KernelNode | int, kernel: Kernel | None = None) -> tuple[
     Parameters
     ----------
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
-        A node of a definition, or of a captured one (``builder.graph_definition.nodes()``), from any launch.
+        A node of a definition, or of a captured graph (``builder.graph_definition.nodes()``), from any launch.
     kernel : Kernel, optional
         The kernel of the node; needed if the node contains only its function in a context.
 

@@ -51,7 +51,7 @@ class MbarrierWait:
 
     @property
     def state(self) -> str:
-        """The arrivals and bytes that came, and those that are missing."""
+        """The arrivals and bytes that occurred, and those that are missing."""
         return ", ".join(filter(None, (self._arrivals, self._bytes)))
 
     @property
@@ -66,7 +66,7 @@ class MbarrierWait:
     @property
     def _bytes(self) -> str:
         missing, expected = self.barrier.tx_count, self.expected_bytes
-        is_known = expected and not self.barrier.pending_count  # else more may be announced
+        is_known = expected and not self.barrier.pending_count  # otherwise more bytes may be expected later
         if missing > 0:
             of = f" of {expected:,}" if is_known else ""
             return f"{missing:,}{of} bytes are missing"
@@ -98,14 +98,14 @@ class MbarrierWait:
 
     @property
     def rank(self) -> int:
-        """The explanatory value of the wait: bytes rank before partial arrivals, and these before none at all."""
+        """The explanatory value of the wait: missing bytes rank before missing arrivals, and before no arrivals."""
         missing, count = self.barrier.pending_count, self.barrier.expected_count
         return 0 if self.barrier.tx_count else 1 if missing < count else 2
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierWait:
-    """A wait at a barrier that counts threads: ``__syncthreads()``, a named one, a cluster's, a warp's.
+    """A wait at a barrier that counts threads: ``__syncthreads()``, or a named, cluster or warp barrier.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class BarrierWait:
     name: str
     missing: str
     cause: str = "every thread in the barrier's count must reach it: check the count and the branches before it"
-    rank: int = 3  # last: its threads usually wait for threads that wait elsewhere
+    rank: int = 3  # last, because these threads usually wait for threads with another wait
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"
@@ -207,11 +207,11 @@ class Hang:
 
     @property
     def first(self) -> Waiter:
-        """The waiter that explains most."""
+        """The waiter with the highest explanatory value."""
         return min(self.waiters, key=lambda waiter: waiter.awaits.rank)
 
     def _of_maps(self, waiter: Waiter) -> str:
-        """Return the bytes of the boxes and of the arrivals, next to missing or surplus bytes."""
+        """Return a text about the bytes of the boxes and of the arrivals, if bytes are missing or in excess."""
         awaits = waiter.awaits
         if not isinstance(awaits, MbarrierWait):
             return ""

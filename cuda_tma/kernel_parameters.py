@@ -1,4 +1,4 @@
-"""The parameters of a kernel, typed maps among them, and the shared memory that it needs."""
+"""The parameters of a kernel, including typed maps, and the shared memory that it needs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class KernelParameter:
     name : str
         Its name in the source; empty if unknown.
     type : {"integer", "float", "bool", "pointer", None}, MapType or MapPointer
-        The type. None: another type, such as a struct or an untyped ``TensorMap``, or one that the kernel's name does
-        not contain.
+        The type. None is another type, such as a struct or an untyped ``TensorMap``, or a type that the kernel's name
+        does not contain.
     offset_bytes, size_bytes : int
         Its place in the parameter block.
     """
@@ -41,7 +41,7 @@ class KernelParameter:
 
     @property
     def map_type(self) -> MapType:
-        """The type of a typed map, or of the maps that a pointer points to: its ``options`` make such maps.
+        """The type of a typed map, or of the maps to which a pointer points. Its ``options`` are options for such maps.
 
         Raises
         ------
@@ -104,12 +104,12 @@ class KernelParameters:
 
 
 def parameters_of(kernel: Kernel) -> KernelParameters:
-    """Return the parameters of a kernel, so that Python need not repeat declarations of C++.
+    """Return the parameters of a kernel, so that Python does not repeat declarations of C++.
 
-    The compiler reports types and names of the kernels that :func:`compile` made. Other kernels have the types of their
-    C++ names. An ``extern "C"`` name has none: :func:`launch` checks only the sizes of arguments. The simulator reads
-    more from PTX: the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` adds to a kernel, or
-    else the types of the ``.param`` declarations.
+    The compiler reports types and names of the kernels that :func:`compile` made. For other kernels the types are from
+    their C++ names. An ``extern "C"`` name contains no types, so :func:`launch` checks only the sizes of arguments.
+    From PTX, the simulator reads the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` adds to a
+    kernel, or the types of the ``.param`` declarations.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""The content of a tensor map in the driver's names, order and units: the core value of the package.
+"""The content of a tensor map with the driver's names, order and units, which is the central value of the package.
 
 Every array is in driver order: index 0 is the innermost dimension. There are ``rank - 1`` strides, in bytes, because
-the innermost dimension has none. Construction converts integers of any type to plain ints and refuses other types. It
-does not check that the map is legal: :func:`cuda_tma.check` does. :func:`cuda_tma.encode` writes the numbers, and
+the innermost dimension has none. Construction converts integers of any type to plain ints and refuses other types.
+:func:`cuda_tma.check` checks that the map is legal. :func:`cuda_tma.encode` writes the numbers, and
 :func:`cuda_tma.decode` returns them.
 
 Source of names and order: CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2col`` and ``...Im2colWide``.
@@ -75,7 +75,7 @@ class Params:
                     object.__setattr__(self, field.name, plain(field.name, getattr(self, field.name)))
 
     def __repr__(self) -> str:
-        """Return the call that makes an equal value: members of enums by name, the address in hexadecimal digits."""
+        """Return the call that returns an equal value, with names of enum members and a hexadecimal address."""
         fields = (f"{f.name}={_written(f.name, getattr(self, f.name))}" for f in dataclass_fields(self))
         return f"{type(self).__name__}({', '.join(fields)})"
 
@@ -155,7 +155,7 @@ def _digits(value: Any) -> str:
 
 
 # Equal numbers of different types are one key of a cache but compute differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
-# float. Therefore the fields are ints.
+# float. So the fields are ints.
 
 _INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"  # the annotations of the fields
 
@@ -168,8 +168,8 @@ def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any
 
 
 def _is_plain(params: Params) -> bool:
-    """Return whether all numbers already are ints, the common case; loops, because every decoded map pays for this."""
-    kind: Any = type(params)  # mypy takes a dataclass not to be hashable
+    """Return whether all numbers already are ints, the common case; loops are the fastest test of decoded maps."""
+    kind: Any = type(params)  # for mypy, a dataclass is not hashable
     get_integers, get_arrays = _getters(kind)
     for value in get_integers(params):
         if type(value) is not int:

@@ -48,7 +48,7 @@ def assert_tile_equal(
     coordinates: Sequence[int] = (),
     offsets: Sequence[int] = (),
 ) -> None:
-    """Fail at the first delivered element that differs, named in the tensor's coordinates.
+    """Raise AssertionError for the first delivered element that differs; the error has its index in the tensor.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ _NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained"
 
 
 def _check_map(params: Params, expected: Tile) -> None:
-    """Refuse a tile from a load with another map: equal bytes may be elsewhere in the tensor."""
+    """Refuse a tile from a load with another map, because equal bytes may be another part of the tensor."""
     made = expected.params
     if made is None:
         return
@@ -165,7 +165,7 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-_LARGEST_DIM = (0, 300, 80, 24, 12, 7)  # indexed by rank: every tensor, with the padding of its strides, is below 1 MB
+_LARGEST_DIM = (0, 300, 80, 24, 12, 7)  # by rank; every tensor, with the padding of its strides, has less than 1 MB
 
 
 def _draw_common(draw: DrawFn, data_types: Sequence[T], rank: int) -> dict[str, Any]:
@@ -291,7 +291,7 @@ def store_cases(
 ) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...]]]:
     """Return a Hypothesis strategy for (params, memory, coordinates) of stores and reductions that do not fault.
 
-    As :func:`load_cases`, but no coordinate is negative, and no pixel box extends outside the tensor.
+    The cases are like those of :func:`load_cases`, but without negative coordinates or pixel boxes outside the tensor.
     """
     _require_hypothesis()
     from hypothesis import strategies as st

@@ -63,7 +63,7 @@ def test_bytes_of_an_array_are_a_word():
     """Kernels write the bytes of the word into an array."""
     word = encode_barrier(Barrier(1, 2, 3, 64))
     assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
-    with pytest.raises(ValueError, match="8 bytes, not 4"):
+    with pytest.raises(ValueError, match="word has 4 bytes, but an mbarrier has 8"):
         decode_barrier(np.zeros(4, np.uint8))
     with pytest.raises(ValueError, match=r"word % 2\*\*64"):
         decode_barrier(np.int64(-1))

@@ -159,11 +159,11 @@ def test_cuda_cores_name_of_the_options():
 
 
 def test_options_mistakes_are_named():
-    with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
+    with pytest.raises(TypeError, match=r"pass box_dim=\(...\)"):
         options_from()
     with pytest.raises(TypeError, match="options= and box_dim, swizzle were both passed"):
         options_from((8,), options={"box_dim": (8,)}, swizzle="128B")
-    with pytest.raises(TypeError, match="options has no 'swizzel', 3; its names are box_dim"):
+    with pytest.raises(TypeError, match="options contains unknown names, 'swizzel', 3; use only box_dim"):
         options_from(options={"swizzel": 2, 3: 1, "box_dim": (8,)})
     with pytest.raises(TypeError, match="options is a int"):
         options_from(options=3)
@@ -212,7 +212,7 @@ def test_the_names_in_a_mapping_or_object_select_the_options():
         assert options_from(options=options) is options
         assert options_from(options=dataclasses.asdict(options)) == options
         assert options_from(options=types.SimpleNamespace(**dataclasses.asdict(options))) == options
-    with pytest.raises(TypeError, match="options has no 'box'; its names are pixel_box_lower_corner, "):
+    with pytest.raises(TypeError, match="options contains unknown names, 'box'; use only pixel_box_lower_corner, "):
         options_from(options={**dataclasses.asdict(im2col), "box": 1})
     with pytest.raises(TypeError, match="channels_per_pixel"):
         options_from(options={"pixel_box_lower_corner": (0,), "pixel_box_upper_corner": (0,)})
@@ -241,7 +241,7 @@ def test_options_of_a_convolution():
     assert options == TensorMapIm2colOptions(
         (-1, -2), (1 - 4, 2 - 4), 32, 64, (1, 1, 2, 1), swizzle="64B", l2_promotion="128B", allocation_class="LARGE"
     )
-    with pytest.raises(TypeError, match="need channels_per_pixel, or data_type"):
+    with pytest.raises(TypeError, match="pass channels_per_pixel, or data_type"):
         TensorMapIm2colOptions.convolution(3)
 
 

@@ -122,7 +122,7 @@ def test_suppressions(suite, tmp_path):
     [
         (["--cuda-tma-schedules", "0"], "schedules=0; pass 1 to 1000"),
         (["--cuda-tma-schedules", "x"], "invalid literal"),
-        (["--cuda-tma-compute-capability", "8.0"], "TMA needs"),
+        (["--cuda-tma-compute-capability", "8.0"], "has no TMA"),
         (["--cuda-tma-suppressions", "absent"], "absent cannot be read"),
         (["--cuda-tma-json", "absent/o.json"], "there is no such folder"),
     ],
@@ -135,4 +135,7 @@ def test_misuse(suite, options, text):
 def test_an_unknown_kind_is_misuse(suite):
     text = "import pytest\n@pytest.mark.cuda_tma(expected='rase')\ndef test_it(): pass\n"
     _, output, found = suite(text, "--cuda-tma")
-    assert "cuda_tma(expected='rase'): a kind is one of race, " in output and found.get("test_it") != "PASSED"
+    assert (
+        "cuda_tma(expected='rase') names an unknown kind; use one of race, " in output
+        and found.get("test_it") != "PASSED"
+    )

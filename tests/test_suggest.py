@@ -105,7 +105,7 @@ def test_integers_of_any_kind():
 def test_reasons():
     assert suggest((257, 33), "float32").reasons == (
         "swizzle='NONE': ldmatrix reads are free of bank conflicts (ways: NONE 1, 32B 1, 64B 1, 128B 1), in 2 loads",
-        "shape[0]=257 takes 2 loads of 129, 1 beyond the tile: a box is at most 256 long",
+        "shape[0]=257 takes 2 loads of 129, 1 beyond the tile: each dimension of a box has at most 256 elements",
         "shape[1]=33 is not a whole number of 16 bytes: the box takes 36 elements",
         "one load delivers 18576 bytes (expect_tx) into 18576 bytes of shared memory, aligned to 128",
     )

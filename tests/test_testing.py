@@ -49,7 +49,7 @@ def test_the_first_difference_is_named_in_tensor_coordinates():
 def test_without_coordinates_the_box_index_is_enough():
     with pytest.raises(AssertionError, match=r"256 of 256 .* first at box index \(0, 0\) \(innermost first\)"):
         assert_tile_equal(PARAMS, ~TILE.smem, TILE)
-    with pytest.raises(AssertionError, match="actual has 16 bytes; the box takes 512"):
+    with pytest.raises(AssertionError, match="actual has 16 bytes, but the box takes 512"):
         assert_tile_equal(PARAMS, TILE.smem[:16], TILE)
 
 
@@ -96,7 +96,10 @@ def test_a_tile_of_a_map_of_another_mode_is_refused():
         element_strides=(1,) * 4, pixel_box_lower_corner=(0, 0), pixel_box_upper_corner=(0, 0), channels_per_pixel=8,
         pixels_per_column=4,
     )  # fmt: skip
-    refuses("expected has TiledParams, and params is Im2colParams", lambda: assert_tile_equal(params, TILE.smem, TILE))
+    refuses(
+        "expected has params of type TiledParams, but params is Im2colParams",
+        lambda: assert_tile_equal(params, TILE.smem, TILE),
+    )
 
 
 @pytest.mark.parametrize(

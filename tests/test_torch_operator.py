@@ -263,7 +263,7 @@ def test_a_pointer_takes_contiguous_tensors():
 
 
 def test_devices_are_not_mixed():
-    with pytest.raises(RuntimeError, match="argument 'total' is on cpu, and 'x' on meta; all tensors of a call"):
+    with pytest.raises(RuntimeError, match="argument 'total' is on cpu, but 'x' is on meta; all tensors of a call"):
         add_rows(torch.rand(5, 40, device="meta"), torch.ones(40), False)
 
 
@@ -296,11 +296,11 @@ def test_zero_sizes():
 DEFINITIONS = {
     "no name": (("scale",), {}, "'scale' is not the name of an operator"),
     "unknown output": ((), {"outputs": {"z": like("x")}}, "outputs has 'z', which is not a parameter"),
-    "unknown argument": ((), {"outputs": {"y": like("z")}}, r"outputs\['y'\] takes 'z'.* one of x, factor"),
+    "unknown argument": ((), {"outputs": {"y": like("z")}}, r"outputs\['y'\] uses 'z'.* one of x, factor"),
     "no effect": ((), {"outputs": {}}, "neither outputs nor mutates_args"),
-    "twice": ((), {"mutates_args": ["y"]}, "'y' is in outputs and in mutates_args"),
+    "twice": ((), {"mutates_args": ["y"]}, "'y' is both in outputs and in mutates_args"),
     "no function": ((), {"outputs": {"y": 3}}, r"outputs\['y'\] is 3. Remedy: pass like"),
-    "config": ((), {"config": lambda size: None}, "config takes 'size'"),
+    "config": ((), {"config": lambda size: None}, "config uses 'size'"),
 }
 
 

@@ -86,7 +86,7 @@ def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
 
 def byte_order(dtype: str) -> TensorMapError:
     """Refuse another byte order, because TMA reads little-endian elements."""
-    return TensorMapError(f"the view's dtype {dtype} is not in native byte order; TMA moves native elements")
+    return TensorMapError(f"the view's dtype {dtype} is not in native byte order, which TMA needs")
 
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:

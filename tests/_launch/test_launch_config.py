@@ -129,7 +129,7 @@ def test_a_field_without_three_extents_is_refused(launch, name, value):
     """cuda.core checks only the arguments of its constructor."""
     config = core.LaunchConfig(grid=1, block=32)
     setattr(config, name, value)
-    with pytest.raises(ValueError, match=rf"^the configuration's {name} is {re.escape(str(value))}; a launch needs"):
+    with pytest.raises(ValueError, match=rf"^the configuration's {name} is {re.escape(str(value))}; pass three"):
         launch("k", [], config=config)
     setattr(config, name, (2, 1, 1))
     launch("k", [], config=config)

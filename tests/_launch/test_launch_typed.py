@@ -236,7 +236,7 @@ def test_a_kernel_without_types_is_checked_for_sizes(driver, stream):
 def test_errors_have_the_names_of_the_source(driver, stream, device_tensor):
     kernel = compiled_kernel(driver, TILE, "i", sizes=(128, 4), names=("a_map", ""))
     with pytest.raises(
-        TensorMapError, match=r"^argument 0 \(a_map\) of kernel k, TiledMap<.*>: box_dim=\(16, 32\) has 2"
+        TensorMapError, match=r"^argument 0 \(a_map\) of kernel k, TiledMap<.*>: box_dim=\(16, 32\) has length 2"
     ):
         cuda_tma.launch(stream, CONFIG, kernel, device_tensor((64,)), 3)
     with pytest.raises(TypeError, match=r"^argument 1 of kernel k: the parameter takes an integer"):

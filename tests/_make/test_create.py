@@ -97,7 +97,7 @@ def test_known_keywords_are_refused_next_to_options(door, device_tensor):
     door(tensor, box_dim=box_dim)
     with pytest.raises(TypeError, match="options= and box_dim were both passed"):
         door(tensor, TensorMapOptions((8, 8)), box_dim=box_dim)
-    with pytest.raises(TypeError, match=r"needs box_dim=\(...\)"):
+    with pytest.raises(TypeError, match=r"pass box_dim=\(...\)"):
         door(tensor)
 
 

@@ -146,7 +146,7 @@ def test_dtypes_without_a_name(driver):
     descriptor = cuda_tma.create_tensor_map(Complex64(), box_dim=(16, 32))
     assert "complex64 as UINT64 (64, 128)" in repr(descriptor)
     untyped = describe_tensor((64, 128), None, None, itemsize=4)
-    with pytest.raises(TensorMapError, match=r"untyped \(4-byte elements\), from which no .* pass data_type="):
+    with pytest.raises(TensorMapError, match=r"untyped \(4-byte elements\), which has no .* pass data_type="):
         tiled_params(untyped, TensorMapOptions((16, 32)))
     params = tiled_params(untyped, TensorMapOptions((16, 32), data_type="float32"))
     assert (params.data_type, params.global_strides) == (7, (512,))

@@ -128,7 +128,7 @@ def test_a_chunk_is_dropped_where_memory_ends():
     assert emulate.store(vector_of_5, memory, np.arange(16, dtype=np.uint8), (0,)) == 16
     assert memory.tolist() == list(range(10))
     row = dataclasses.replace(MATRIX, box_dim=(24, 1))
-    with pytest.raises(TensorMapFault, match="reaches bytes 0 to 47 of memory, which has 30 bytes"):
+    with pytest.raises(TensorMapFault, match="accesses bytes 0 to 47 of memory, which has 30 bytes"):
         emulate.store(row, np.zeros(30, np.uint8), np.zeros(48, np.uint8), (0, 0))
 
 
@@ -137,7 +137,7 @@ def test_memory_that_ends_a_whole_chunk_before_the_row_faults():
     for missing in (16, 17, 32):
         short = np.zeros(32 - missing if missing < 32 else 0, np.uint8)
         with pytest.raises(
-            TensorMapFault, match=f"reaches bytes 0 to 31 of memory, which has {len(short)} bytes"
+            TensorMapFault, match=f"accesses bytes 0 to 31 of memory, which has {len(short)} bytes"
         ) as fault:
             emulate.store(vector, short, np.ones(32, np.uint8), (0,))
         assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS" and not short.any()
@@ -162,7 +162,7 @@ def test_base_address_moves_memory_not_the_store():
     memory = np.zeros_like(expected)
     assert emulate.store(moved, memory, source, (8, 1), base) == 64
     assert memory.tolist() == expected.tolist()
-    with pytest.raises(TensorMapFault, match="reaches bytes 80 to 239 of memory, which has 200 bytes"):
+    with pytest.raises(TensorMapFault, match="accesses bytes 80 to 239 of memory, which has 200 bytes"):
         emulate.store(moved, memory[:200], source, (8, 1), base_address=base)
     integers = dataclasses.replace(moved, data_type=T.UINT32, global_dim=(12, 6), box_dim=(4, 4))
     assert emulate.reduce(integers, memory, source, (4, 1), "xor", base) == 64
@@ -199,7 +199,7 @@ def test_scatter4_takes_any_four_rows():
         (
             dataclasses.replace(IM2COL, pixel_box_upper_corner=(2,)),
             (0, 1, 0),
-            r"pixel_box_upper_corner\[0\]=2 lies outside the tensor",
+            r"pixel_box_upper_corner\[0\]=2 is outside the tensor",
         ),
     ],
 )
@@ -281,7 +281,7 @@ def test_invalid_operation(op, given):
 
 def test_store_refuses_short_sources_and_read_only_memory():
     memory, smem = np.zeros(288, np.uint8), np.zeros(64, np.uint8)
-    with pytest.raises(TensorMapError, match="smem has 63 bytes; the box takes 64"):
+    with pytest.raises(TensorMapError, match="smem has 63 bytes, but the box takes 64"):
         emulate.store(MATRIX, memory, smem[:63], (0, 0))
     with pytest.raises(TensorMapError, match=r"smem is a numpy.ndarray of shape \(4, 16\) and dtype uint8; give"):
         emulate.store(MATRIX, memory, smem.reshape(4, 16), (0, 0))

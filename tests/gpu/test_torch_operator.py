@@ -124,7 +124,7 @@ def test_a_wrong_tensor(name):
 
 
 def test_mixed_devices():
-    with pytest.raises(RuntimeError, match="argument 'total' is on cpu, and 'x' on cuda:0; all tensors of a call"):
+    with pytest.raises(RuntimeError, match="argument 'total' is on cpu, but 'x' is on cuda:0; all tensors of a call"):
         add_rows(rand(5, 40), torch.ones(40), False)
     with pytest.raises(RuntimeError, match="was called with CPU tensors"):
         scale(torch.rand(32, 32), 2.0)

@@ -150,8 +150,8 @@ def test_python_objects_are_not_numbers(launch):
 @pytest.mark.parametrize(
     ("grid", "block", "cluster", "text"),
     [
-        ((1, 65536), 1, None, r"grid=\(1, 65536, 1\); the most is \(2147483647, 65535, 65535\)"),
-        (1, (1, 1, 65), None, r"block=\(1, 1, 65\); the most is \(1024, 1024, 64\)"),
+        ((1, 65536), 1, None, r"grid=\(1, 65536, 1\) is too large; pass at most \(2147483647, 65535, 65535\)"),
+        (1, (1, 1, 65), None, r"block=\(1, 1, 65\) is too large; pass at most \(1024, 1024, 64\)"),
         ((1, 65535), 1, (1, 2), r"grid times cluster=\(1, 131070, 1\)"),
     ],
 )
@@ -313,4 +313,4 @@ def test_memory_of_a_size_that_threads_compute():
     np.testing.assert_array_equal(out, [sum(i * i for i in range(5 + t)) + t for t in range(96)])
     (finding,) = gpu.launch(simulate.Config(1, 96), kernel, out, 2000).errors
     assert (finding.kind, finding.ptx_line, len(finding.threads)) == ("fault", 7, 47)
-    assert finding.message.startswith("stack overflow: alloca of 8380 bytes; the simulator has 8192 for those of a ")
+    assert finding.message.startswith("stack overflow: alloca of 8380 bytes, more than the 8192 bytes that ")

@@ -61,9 +61,13 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
 @pytest.mark.parametrize(
     ("directives", "block", "words"),
     [
-        (".reqntid 64", 32, r"block=\(32, 1, 1\), and kernel k was compiled only for blocks of \(64, 1, 1\)"),
+        (
+            ".reqntid 64",
+            32,
+            r"block=\(32, 1, 1\) was passed, but kernel k was compiled only for blocks of \(64, 1, 1\)",
+        ),
         (".reqntid 32, 2", 64, r"compiled only for blocks of \(32, 2, 1\)"),
-        (".maxntid 8, 4", 33, r"has 33 threads, and kernel k was compiled for at most 32"),
+        (".maxntid 8, 4", 33, r"has 33 threads, but kernel k was compiled for at most 32"),
     ],
 )
 def test_directives_of_ptx_apply(gpu, directives, block, words):
@@ -122,7 +126,7 @@ def test_ptx_gives_the_type_of_a_float(gpu):
         ({"suppressions": [5]}, TypeError, "suppressions has 5; pass a Suppression, or text"),
         ({"suppressions": 5}, TypeError, "suppressions is 5; pass a sequence"),
         ({"suppressions": ["race:f.cu:1"]}, ValueError, "has no reason; add the reason why the finding is acceptable"),
-        ({"compute_capability": (8, 9)}, ValueError, "TMA needs"),
+        ({"compute_capability": (8, 9)}, ValueError, "has no TMA"),
     ],
 )
 def test_settings_of_a_device_are_checked(settings, error, words):

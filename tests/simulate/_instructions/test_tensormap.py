@@ -69,7 +69,7 @@ def test_a_dimension_that_no_map_has(field, ordinal, has):
     report, after = launched(RANK_2, field, ordinal, 16)
     (finding,) = report.errors
     assert (finding.kind, finding.source[0].line) == ("map-mismatch", 4)
-    assert f"tensormap.replace of {field} {ordinal}; a tensor map has {field} {has}" in finding.message
+    assert f"tensormap.replace of {field} {ordinal}, but a tensor map has only {field} {has}" in finding.message
     assert after == RANK_2
 
 

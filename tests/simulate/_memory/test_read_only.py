@@ -55,7 +55,7 @@ def test_a_pointer_in_memory_is_of_a_launch_before(gpu, ptx):
 def test_an_object_that_exports_read_only_memory_is_not_written(gpu, put):
     array = read_only(zeros(4))
     (finding,) = gpu.launch(FOUR, put, Exporter(array, versioned=True)).findings
-    assert "that is read-only" in finding.message
+    assert "which is read-only" in finding.message
     assert array.tolist() == [0, 0, 0, 0]
 
 
@@ -68,7 +68,7 @@ def test_a_tensor_over_a_read_only_file_is_read_and_not_written(ptx, torch, tmp_
     gpu.launch(FOUR, gpu.load(ptx, "add"), tensor, out).raise_for_errors()
     assert out.tolist() == [1, 1, 1, 1]
     (finding,) = gpu.launch(FOUR, gpu.load(ptx, "put"), tensor).findings
-    assert "that is read-only" in finding.message
+    assert "which is read-only" in finding.message
 
 
 def test_a_read_only_file_is_read_under_several_schedules(ptx, tmp_path):

@@ -151,7 +151,7 @@ def test_operands_that_do_not_fit(statement):
 )
 def test_parameters_have_an_end(statement):
     text = f".visible .entry f(.param .u64 p)\n{{\n{REGISTERS} .param .b8 one;\nL:\n{statement};\nret;\n}}\n"
-    with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: .* of (8|1) bytes of parameters"):
+    with pytest.raises(simulate.UnsupportedInstruction, match="PTX line 8: .*, outside the (8|1) bytes of parameters"):
         simulate.Device().load(HEAD + text, "f")
 
 

@@ -234,7 +234,7 @@ def test_every_instruction_of_every_kernel(source, target):
         (".entry k() { bra `x; }", 1, "'`x; }' is not PTX"),
         (".entry k() {\n@q ret;\n}", 2, "the guard q is not a register"),
         (".entry k() {\n.reg .b32 r; x: ret; x: ret;\n}", 2, "x is declared twice"),
-        (".global .b8 x[2] = {1, 2, 3};", 1, "too many"),
+        (".global .b8 x[2] = {1, 2, 3};", 1, "it has more numbers"),
         ("\n.surprise 3", 2, "not .surprise"),
         ("add.s32 a, b, c;", 1, "a directive"),
         (".global .b9 x;", 1, "a type, not .b9,"),

@@ -80,7 +80,7 @@ WRONG = {
     ),
     "size": (
         "if (warp == 0)\nALLOC(base, 48); // HERE\n",
-        "tcgen05.alloc of 48 columns, but the number must be a power of two from 32 to 512",
+        "tcgen05.alloc has 48 columns, but the number must be a power of two from 32 to 512",
         "if (warp == 0) { ALLOC(base, 64); DEALLOC(base[0], 64); }",
     ),
     "after the permit": (
@@ -102,7 +102,7 @@ WRONG = {
     ),
     "out of columns": (
         "if (warp == 0) { ALLOC(base, 512);\nST(512, x); // HERE\nDEALLOC(base[0], 512); }",
-        "reaches columns 512 to 512 of tensor memory, which has 512",
+        "accesses columns 512 to 512 of tensor memory, which has 512",
         "if (warp == 0) { ALLOC(base, 512); ST(511, x); WAIT_ST(); DEALLOC(base[0], 512); }",
     ),
     "wrong quarter": (
