@@ -1,4 +1,4 @@
-"""The private and optional parts of cuda.core, and replacements for those that a version lacks."""
+"""The private and optional parts of cuda.core, and replacements for the parts that a version lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ try:
 except ImportError:
 
     class GraphCondition:  # type: ignore[no-redef]
-        """The class in a cuda.core without conditional graph nodes: it has no instances."""
+        """A class without instances, for a cuda.core without conditional graph nodes."""
 
 
 try:
@@ -43,17 +43,17 @@ try:
 except ImportError:
 
     class TensorMapDescriptor:  # type: ignore[no-redef]
-        """The class in a cuda.core without descriptors of its own: it has no instances."""
+        """A class without instances, for a cuda.core without descriptors of its own."""
 
 
 class ClosedWithoutHandle:
-    """A stream of cuda.core before 1.2, which has no `is_closed`: the handle of a closed one is None or 0."""
+    """A stream of cuda.core before 1.2, which has no `is_closed`; the handle of a closed stream is None or 0."""
 
     handle: Any
 
     @property
     def is_closed(self) -> bool:
-        """Whether the stream is closed; the getter is called with any stream."""
+        """Whether the stream is closed. The getter may be called with any stream."""
         return self.handle is None or int(self.handle) == 0
 
 
@@ -64,12 +64,12 @@ def itemsize_of(view: StridedMemoryView) -> int:
 
 
 def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], object] | None:
-    """Return the function by which cuda.core 1.2 fills a view from a torch tensor, without DLPack; or None.
+    """Return the function with which cuda.core 1.2 fills a view from a torch tensor without DLPack, or None.
 
-    cuda.core loads it with the first tensor that it views, and only for versions of torch that it was tested with. So
-    it is asked to view this one.
+    cuda.core loads this function with the first tensor of a view, and only for tested versions of torch. So this
+    function first creates a view of a tensor.
     """
-    with suppress(Exception):  # an error for this tensor does not matter
+    with suppress(Exception):  # an error for this tensor has no effect
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
@@ -81,8 +81,8 @@ _ELEMENTS = 16  # of the smallest tensor that a map can have, in bytes
 def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
     """Return cuda.core's own descriptor with these 128 bytes, in the current context; it keeps `owner` alive.
 
-    cuda.core makes one only from a view, and not for every data type. So it makes one of a few bytes at the tensor's
-    address, whose Buffer has the owner, and its bytes are then replaced.
+    cuda.core creates descriptors only from views, and not for every data type. So it creates a descriptor for a few
+    bytes at the tensor's address, whose Buffer has the owner. The 128 bytes of this descriptor are then replaced.
     """
     memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
     view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))
@@ -94,7 +94,7 @@ def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
 
 
 def core_map(descriptor: Any) -> int:
-    """Return the address of the 128 bytes in cuda.core's descriptor, which it passes to a launch."""
+    """Return the address of the 128 bytes that cuda.core's descriptor passes to a launch."""
     holder = ParamHolder((descriptor,))
     address = ctypes.c_void_p.from_address(holder.ptr).value or 0
     if not 0 <= address - id(descriptor) < type(descriptor).__basicsize__:
@@ -106,7 +106,7 @@ def core_map(descriptor: Any) -> int:
 
 
 def bytes_of_map(raw: Any) -> Any:
-    """Return the bytes of cuda.core's and cuda.bindings' maps, and of bytes-like objects; other objects unchanged."""
+    """Return the bytes of a map of cuda.core or cuda.bindings, or of a bytes-like object; other objects unchanged."""
     if isinstance(raw, CUtensorMap):
         return ctypes.string_at(int(raw.getPtr()), DESCRIPTOR_BYTES)
     if isinstance(raw, TensorMapDescriptor):

@@ -1,1 +1,1 @@
-"""Launches: a kernel's parameters, its configuration, arguments in their block, the driver call."""
+"""Launches: the parameters of a kernel, its configuration, the block of its arguments, and the driver's call."""

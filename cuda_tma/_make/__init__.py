@@ -1,1 +1,1 @@
-"""From a tensor and options to 128 bytes: arguments in driver order, the driver's encoders, descriptors, arrays."""
+"""Conversion of a tensor and options to 128 bytes: arguments in driver order, encoders, descriptors, arrays."""

@@ -1,1 +1,1 @@
-"""Reading of a user's objects: a tensor, its memory and context, a stream, an index."""
+"""Conversion of a user's objects: a tensor, its memory and context, a stream, an index."""

@@ -250,7 +250,7 @@ def test_an_unwatched_launch_gives_the_reason_and_runs(gpu, twice):
         cuda_tma.launch(STREAM, *arguments)
     assert len(gpu.driver.launches) == 4 and [each.report is None for each in more] == [True, False, True]
     reasons = [watched.skipped for watched in (*found, *more)]
-    assert reasons[0] in {f"it reaches {size} bytes, more than most_bytes=100" for size in (128, 256)}
+    assert reasons[0] in {f"it can access {size} bytes, more than most_bytes=100" for size in (128, 256)}
     assert reasons[1:3] == ["the launch is captured into a graph", ""]
     assert reasons[3] == "the limit of watched launches is reached: launches_of_each=1"
 
