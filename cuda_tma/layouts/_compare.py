@@ -164,9 +164,9 @@ class Comparison:
         for thread, numbers in self.threads().items():
             counts.setdefault(numbers, []).append(thread)
         for (kept, of), threads in sorted(counts.items(), reverse=True)[:4]:
-            who = "every thread" if len(counts) == 1 else f"{len(threads)} threads ({_listed(threads)})"
+            which = "every thread" if len(counts) == 1 else f"{len(threads)} threads ({_listed(threads)})"
             verb = "finds" if len(counts) == 1 else "find"
-            yield f"{who} {verb} {kept} of {of} values right"
+            yield f"{which} {verb} {kept} of {of} values right"
 
 
 def compare(

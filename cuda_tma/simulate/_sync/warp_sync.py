@@ -201,13 +201,13 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
     given = np.broadcast_to(np.asarray(masks, np.uint32), here.shape)
     missing = given >> (here % WARP).astype(np.uint32) & 1 == 0
     if missing.any():
-        who = here[missing]
+        outside = here[missing]
         raise Fault(
             "barrier-divergence",
-            f"lane {int(who[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not "
+            f"lane {int(outside[0]) % WARP} of its warp names the mask 0x{int(given[missing][0]):08x}, which does not "
             "contain that lane: the result is undefined (PTX ISA, membermask). Remedy: compute a mask of all lanes "
             "that reach it, with __ballot_sync() before the branch",
-            who,
+            outside,
         )
     if (given != given[0]).any():
         _check_agreement(here, given)
