@@ -237,7 +237,7 @@ def test_compiled_training():
 WRONG = {
     "dtype": (torch.rand(40, 64).half(), r"has dtype torch.float16.* takes float32.*Remedy: pass tensor.to\(torch.flo"),
     "integers": (torch.ones(40, 64, dtype=torch.int32), "has dtype torch.int32"),
-    "rank": (torch.rand(2, 40, 64), "has 3 dimensions, TiledMap<.*> has 2"),
+    "rank": (torch.rand(2, 40, 64), "has 3 dimensions, but TiledMap<.*> has 2"),
     "order": (torch.rand(64, 40).T, r"stride 40 elements .*tensor.contiguous\(\)"),
     "stride": (torch.rand(40, 63), "252 bytes.* TMA needs a multiple of 16"),
 }

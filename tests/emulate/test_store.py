@@ -283,7 +283,7 @@ def test_store_refuses_short_sources_and_read_only_memory():
     memory, smem = np.zeros(288, np.uint8), np.zeros(64, np.uint8)
     with pytest.raises(TensorMapError, match="smem has 63 bytes, but the box takes 64"):
         emulate.store(MATRIX, memory, smem[:63], (0, 0))
-    with pytest.raises(TensorMapError, match=r"smem is a numpy.ndarray of shape \(4, 16\) and dtype uint8; give"):
+    with pytest.raises(TensorMapError, match=r"smem is a numpy.ndarray of shape \(4, 16\) and dtype uint8; pass"):
         emulate.store(MATRIX, memory, smem.reshape(4, 16), (0, 0))
     memory.flags.writeable = False
     with pytest.raises(TensorMapError, match=r"memory is a read-only array, but .* pass a writeable copy"):

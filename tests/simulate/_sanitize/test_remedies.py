@@ -71,7 +71,7 @@ FIXES = {
         ("pass the sum of the copies' bytes", "expect_tx(BUG == 5 ? 2048 : BUG == 6 ? 512 : 1024)", "expect_tx(1024)")
     ],
     "cutlass_2944_load_beyond_the_last_tile": [
-        ("issue no unused load", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
+        ("or remove an unused load", "== 0) {\n#endif", "== 0 && i + 2 < tiles) {\n#endif")
     ],
     "tilelang_2634_product_of_unfenced_writes": [
         ("after its writes and before the barrier", "\n    __syncthreads();", f"{FENCE}\n    __syncthreads();")
