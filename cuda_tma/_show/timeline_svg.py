@@ -208,7 +208,7 @@ def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
 
 
 def _warps(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield rows of warps, which run between their waits; a strip below shows products."""
+    """Yield the rows of warps with their waits; a strip below shows products."""
     life = element("rect", **scale.place(track.begin, track.end), y=3, height=17, rx=2, class_="run")
     parts = [life]
     for span in track.spans:

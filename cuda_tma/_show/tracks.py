@@ -54,7 +54,7 @@ class Track:
     begin, end : int
         Its lifetime, in steps.
     spans : tuple of Span
-        In the order of their begin. Copies overlap; the others do not, except that products overlap waits.
+        In the order of their begin. Copies may overlap, and products may overlap waits; other spans do not overlap.
     levels : tuple of (int, int, int)
         For an mbarrier: a step, and the arrivals and bytes that its phase needs from that step on.
     """
