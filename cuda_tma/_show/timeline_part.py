@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -> Part:
-    """Return the part around the last execution of each statement, or the first steps if there is none.
+    """Return the part around the last execution of each statement, or the first steps without an execution.
 
     Parameters
     ----------

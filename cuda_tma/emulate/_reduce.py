@@ -167,7 +167,7 @@ def reduce(
     the NaN of its operand, payload and signaling bit unchanged. Only the FTZ types flush subnormals, operands and sums,
     to zeros of the same sign. ``min`` and ``max`` prefer a number to a NaN, and -0 is less than +0. Elements outside
     the tensor are not changed, except those after a row's end in its last 16 bytes, as in
-    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). Of two FLOAT64 NaNs, the result is the one from
+    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). With two FLOAT64 NaNs, the result is the one from
     shared memory, as in the two recordings with such a pair. FLOAT64 infinity - infinity was not recorded.
 
     Examples
