@@ -4,7 +4,7 @@
 for each rule of the PTX ISA. All kernels were written from the rules, before the checks. The first lines of a kernel
 state its `source`, the `bug` and the `kind` of the finding. They also state the number of threads (`block`) if it is
 not 128, and the number of CTAs of the one cluster in the grid (`cluster`) if it is not 1. A finding may name each line
-that ends in ``// culprit``.
+that ends in ``// culprit``. A kernel in which the sanitizer finds nothing has a reason, `missed`.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class WrongUse:
     kinds : tuple of str
         The kinds of finding that are right.
     block, cluster : int
+    missed : str
+        The reason for which the defect is not found; usually empty.
     """
 
     name: str
@@ -40,6 +42,7 @@ class WrongUse:
     kinds: tuple[str, ...]
     block: int = 128
     cluster: int = 1
+    missed: str = ""
 
     @property
     def code(self) -> str:
@@ -62,4 +65,5 @@ def _read(path: Path) -> WrongUse:
     entries = {key: re.sub(r"\n//   +", " ", value) for key, value in _ENTRY.findall(text.split("\n\n")[0])}
     kinds = tuple(entries["kind"].split(", "))
     block, cluster = int(entries.get("block", "128")), int(entries.get("cluster", "1"))
-    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, block, cluster)
+    missed = entries.get("missed", "")
+    return WrongUse(path.stem, text, entries["source"], entries["bug"], kinds, block, cluster, missed)
