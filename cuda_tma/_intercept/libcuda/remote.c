@@ -8,8 +8,8 @@
    them. Host memory that the program registers has a copy in the arena. */
 #define _GNU_SOURCE
 #include "driver.h"
+#include "sockets.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { UNKNOWN = 999 };
@@ -37,26 +36,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, arena = -1;
 static pid_t owner; /* the process that has connected; 0 before the connection */
 
-/* Send or receive all bytes. Return 0 if the other end is closed. */
-static int move_all(void *data, size_t size, int is_sent) {
-    for (char *next = data; size > 0;) {
-        ssize_t count = is_sent ? send(channel, next, size, MSG_NOSIGNAL) : recv(channel, next, size, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return 0;
-        next += count;
-        size -= count;
-    }
-    return 1;
-}
-
 static int send_all(const void *data, size_t size) {
-    return move_all((void *)data, size, 1);
+    return move_all(channel, (void *)data, size, 1);
 }
 
 static int take_all(void *data, size_t size) {
-    return move_all(data, size, 0);
+    return move_all(channel, data, size, 0);
 }
 
 /* Make the file of the arena. Its size never changes, so that no access of the server is beyond its end. */
@@ -86,20 +71,6 @@ static int hand_over(int file) {
     head->cmsg_len = CMSG_LEN(sizeof file);
     memcpy(CMSG_DATA(head), &file, sizeof file);
     return sendmsg(channel, &message, MSG_NOSIGNAL) == 1;
-}
-
-/* The path of a socket has at most 107 bytes, and the path of a folder may have more. */
-static int open_channel(const char *folder) {
-    int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/server", directory);
-    int is_open = directory >= 0 && made >= 0 && connect(made, (struct sockaddr *)&address, sizeof address) == 0;
-    if (directory >= 0)
-        close(directory);
-    if (!is_open && made >= 0)
-        close(made);
-    return is_open ? made : -1;
 }
 
 static void end_channel(void) {

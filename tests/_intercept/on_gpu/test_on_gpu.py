@@ -42,6 +42,23 @@ unknown = PTX.replace(b"scale", b"unknown")
 _, function = loaded(b"unknown", code_of(1, unknown))
 for _ in range(4):
     launch(function, 64, third)
+# A kernel that reaches memory by a pointer in memory, at an offset.
+INDIRECT = b'''.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry indirect(.param .u64 table) {
+    .reg .b64 %rd<3>; .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [table];
+    ld.global.u64 %rd2, [%rd1+8];
+    ld.global.u32 %r1, [%rd2];
+    st.global.u32 [%rd2+4], %r1;
+    ret;
+}
+'''
+table = array(np.array([5, third.value + 16], np.uint64))
+_, function = loaded(b"indirect", INDIRECT)
+launch(function, 1, table)
+assert list(read(third, values)[4:6]) == [values[4]] * 2
 # The GPU and the session have different PTX for the same machine code.
 right = PTX.replace(b"scale", b"disagreeing")
 wrong = right.replace(b"mul.lo.u32 %r2", b"add.u32 %r2")

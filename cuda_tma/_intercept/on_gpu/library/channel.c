@@ -3,14 +3,11 @@
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "../../libcuda/sockets.h"
+
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 /* on_gpu/server.py has the same values. */
@@ -32,19 +29,6 @@ const char *session_folder(void) {
     return getenv("CUDA_TMA_ON_GPU");
 }
 
-static int move_all(void *data, size_t size, int is_sent) {
-    for (char *next = data; size > 0;) {
-        ssize_t count = is_sent ? send(channel, next, size, MSG_NOSIGNAL) : recv(channel, next, size, 0);
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count <= 0)
-            return 0;
-        next += count;
-        size -= count;
-    }
-    return 1;
-}
-
 static void end_channel(void) {
     if (channel >= 0)
         close(channel);
@@ -55,10 +39,10 @@ static int exchange(uint32_t kind, const void *data, size_t size, const void *mo
                     struct bytes *reply) {
     struct request request = {kind, 0, size + more_size};
     uint64_t answered;
-    int is_whole = move_all(&request, sizeof request, 1) && move_all((void *)data, size, 1) &&
-                   move_all((void *)more, more_size, 1) && move_all(&answered, sizeof answered, 0);
+    int is_whole = move_all(channel, &request, sizeof request, 1) && move_all(channel, (void *)data, size, 1) &&
+                   move_all(channel, (void *)more, more_size, 1) && move_all(channel, &answered, sizeof answered, 0);
     unsigned char *taken = is_whole && answered < 1u << 30 ? malloc(answered + 1) : NULL;
-    if (taken == NULL || !move_all(taken, answered, 0)) {
+    if (taken == NULL || !move_all(channel, taken, answered, 0)) {
         free(taken);
         end_channel();
         return 0;
@@ -68,20 +52,6 @@ static int exchange(uint32_t kind, const void *data, size_t size, const void *mo
     else
         free(taken);
     return 1;
-}
-
-/* The path of a socket has at most 107 bytes, and the path of a folder may have more. */
-static int open_channel(const char *folder) {
-    int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/server", directory);
-    int is_open = directory >= 0 && made >= 0 && connect(made, (struct sockaddr *)&address, sizeof address) == 0;
-    if (directory >= 0)
-        close(directory);
-    if (!is_open && made >= 0)
-        close(made);
-    return is_open ? made : -1;
 }
 
 static void greet(void) {
