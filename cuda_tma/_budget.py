@@ -9,6 +9,7 @@ __all__ = [
     "ALIGNMENT_BYTES",
     "BASELINE_BYTES",
     "CALL_DEPTH",
+    "COMPILER_BYTES",
     "KERNEL_BYTES",
     "LAYOUT_STEPS",
     "LOCAL_BYTES",
@@ -31,6 +32,7 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 # ---- PTX texts ----
 
 KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
+COMPILER_BYTES = 8 << 30  # memory that NVRTC may take; a kernel of CUTLASS needs half
 TOKENS = 4 << 20  # the tokens of 32 MB of PTX from a compiler; each takes 150 bytes here
 NESTING = 100  # nested brackets, braces or signs
 ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles need 1024

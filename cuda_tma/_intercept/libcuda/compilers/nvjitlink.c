@@ -30,7 +30,8 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 
 static int call(const char *name, const void *a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e) {
     if (library == NULL)
-        run_python("__import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvJitLink')");
+        run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvJitLink')\n"
+                   "except Exception: pass"); /* sets it; the caller has the error of a library that is absent */
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? (int)function((uintptr_t)a, b, c, d, e) : NO_LIBRARY;
 }

@@ -34,7 +34,8 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 
 static uintptr_t call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) {
     if (library == NULL)
-        run_python("__import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')"); /* this sets it */
+        run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')\n"
+                   "except Exception: pass"); /* sets it; the caller has the error of a library that is absent */
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? function(a, b, c, d, e, f) : NO_NVRTC;
 }
