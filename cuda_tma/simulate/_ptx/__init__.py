@@ -1,4 +1,4 @@
-"""From PTX text to values: `parser.parse` is the entry point, `module` has the types of the result."""
+"""The parser of PTX; `parser.parse` is the entry point, and `module` contains the types of the result."""
 
 from .module import (
     TYPE_BYTES,

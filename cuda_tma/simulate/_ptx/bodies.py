@@ -1,4 +1,4 @@
-"""The bodies of functions in a PTX text: the rest is read first, and a body when a kernel needs it."""
+"""The search for the bodies of functions in a PTX text, so that a body is read only when a kernel needs it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def tokens_outside(text: str, check: Check) -> list[Token]:
 
 
 def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each body that ends."""
+    """Yield the start and the end of each body that has a closing brace."""
     at, is_function, is_pragma = 0, False, False
     for number in count(1):
         if (found := _OUTSIDE.search(text, at)) is None:
@@ -54,7 +54,7 @@ def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
 
 
 def _end(text: str, at: int, check: Check) -> int | None:
-    """Return the end of a body whose first brace ends at a place."""
+    """Return the end of the body whose opening brace ends at `at`; None without a closing brace."""
     depth = 1
     for number in count(1):
         if (found := _INSIDE.search(text, at)) is None:

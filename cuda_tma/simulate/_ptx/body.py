@@ -1,7 +1,7 @@
-"""The body of a function: first its statements, each with its scope, then the meaning of their names.
+"""The parser of a function's body, which reads all statements with their scopes and then resolves their names.
 
-Labels may be used before they are declared, and each ``{ }`` has its own registers, variables and labels: inline asm
-relies on both. PTX, "Instruction Statements", "Directive Statements".
+A label may be used before its declaration, and each ``{ }`` has its own registers, variables and labels. Inline asm
+relies on both. Source: PTX, "Instruction Statements", "Directive Statements".
 """
 
 from __future__ import annotations

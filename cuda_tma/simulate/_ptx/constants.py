@@ -1,4 +1,4 @@
-"""Numbers, and integer expressions of them. PTX, "Constants", "Constant Expressions"."""
+"""The parser of numbers and integer expressions. PTX, "Constants", "Constant Expressions"."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .._errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 
-_MOST_DIGITS = 66  # of a number: 0b and 64 bits
+_MOST_DIGITS = 66  # the most characters of a number: 0b and 64 bits
 STARTS = ("-", "+", "~", "!", "(")  # the start of a constant, other than a number
 
 _WORD = 1 << 64
 _Binary = Callable[[int, int], int]
-# By operator: its precedence, and its function.
+# The precedence and the function of each operator.
 _BINARY: dict[str, tuple[int, _Binary]] = {
     "|": (0, operator.or_),
     "^": (1, operator.xor),
@@ -49,7 +49,7 @@ def constant(cursor: Cursor) -> Immediate:
 
 
 def integers(cursor: Cursor) -> np.ndarray:
-    """Return the values of a long run of integers and commas; none where no run begins."""
+    """Return the values of a long run of integers and commas; the array is empty if no run begins here."""
     if cursor.token.kind != "integers":
         return np.zeros(0, np.int64)
     return np.fromstring(cursor.next().text.rstrip().rstrip(","), np.int64, sep=",")

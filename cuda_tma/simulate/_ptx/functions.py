@@ -1,4 +1,4 @@
-"""The functions of a module, of which each is read at its first use."""
+"""The functions of a module, each of which is parsed at its first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Functions(Mapping[str, Function]):
     Parameters
     ----------
     read : callable
-        Returns a function with its body, from its head, the body and the number of names that precede it.
+        Returns a function with its body; takes its head, its body and the number of names that precede it.
     """
 
     def __init__(self, read: Read):

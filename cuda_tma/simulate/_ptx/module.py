@@ -1,7 +1,7 @@
-"""PTX as values: a module, its functions and variables, each instruction with its operands. Nothing here executes.
+"""The types of parsed PTX: a module, its functions and variables, and instructions with their operands.
 
-The terms are the PTX ISA's ("PTX" is NVIDIA's "Parallel Thread Execution ISA"). All values are frozen. Names are unique
-within a function: a variable that a scope declares again is called ``name#2``.
+The terms are those of the PTX ISA ("PTX" is NVIDIA's "Parallel Thread Execution ISA"). All values are frozen. Names are
+unique within a function: if a scope declares a variable again, its name is ``name#2``.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, field
 from typing import Protocol
 
-SPECIAL_REGISTER = "%"  # the prefix of their names, and of a compiler's registers
+SPECIAL_REGISTER = "%"  # the prefix of special registers, and of a compiler's registers
 
 # Bytes of each fundamental type; a predicate has none. PTX, "Fundamental Types", "Packed Data Types".
 TYPE_BYTES = {
@@ -21,7 +21,7 @@ TYPE_BYTES = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a source, as ``.loc`` of the PTX gives it.
+    """A place in a source file, from a ``.loc`` directive of the PTX.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """A variable or function, plus bytes; or the target list or prototype of a branch or call."""
+    """The address of a variable or function plus an offset, or the target list or prototype of a branch or call."""
 
     name: str
     offset: int = 0
@@ -110,7 +110,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A place to branch to: `Function.instructions[target]`, or their end."""
+    """The target of a branch: `Function.instructions[target]`, or the end of the function."""
 
     name: str
     target: int

@@ -1,4 +1,4 @@
-"""From ``.file``, ``.loc`` and the section of their names to places in the source. PTX, "Debugging Directives"."""
+"""The places in the source from ``.file``, ``.loc`` and the section of names. PTX, "Debugging Directives"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _At = tuple[int, int, int]  # file, line, column
 
 
 class Names:
-    """The meaning of the numbers in ``.loc``. It is at the end of a text, and therefore read before the rest."""
+    """The names for the numbers in ``.loc``; they are at the end of a PTX text, so they are read before the rest."""
 
     def __init__(self, all_tokens: list[Token]):
         self._files: dict[int, str] = {}
@@ -77,8 +77,8 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 class Places:
     """The places of one function: each ``.loc`` applies until the next.
 
-    ``inlined_at`` gives the place of the call. That place may be inlined itself: then the last ``.loc`` that named it
-    has its caller.
+    ``inlined_at`` is the place of the call. If that place is inlined too, the last ``.loc`` for it contains its
+    caller.
     """
 
     def __init__(self, names: Names, function: str):

@@ -1,4 +1,4 @@
-"""PTX from users: the text, or the file that contains it."""
+"""PTX from users, who pass the text or the file that contains it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def text_of(given: str | os.PathLike[str]) -> str:
     Raises
     ------
     OSError
-        If it is a file that cannot be read.
+        If the argument is a file that cannot be read.
     ValueError
-        If it is a file larger than any PTX.
+        If the file is too large for PTX.
     """
     if isinstance(given, str) and ("\n" in given or given.lstrip().startswith(_BEGINNINGS)):
         return str(given)

@@ -1,4 +1,4 @@
-"""From PTX text to tokens, and a cursor over them. PTX, "Lexical Elements"."""
+"""The tokens of a PTX text, and a cursor over them. PTX, "Lexical Elements"."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Cursor:
     Attributes
     ----------
     check : callable
-        Raises an error when the parser's time is over.
+        A function that raises an exception at the time limit of the parser.
     """
 
     __slots__ = ("_at", "_depth", "_tokens", "check")

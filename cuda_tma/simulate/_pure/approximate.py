@@ -1,4 +1,4 @@
-"""Functions whose result PTX defines within an error. Here the exact value is rounded to nearest, which is within it.
+"""Functions for which PTX permits an error; here the result is the exact value, rounded to nearest.
 
 PTX, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh".
 """

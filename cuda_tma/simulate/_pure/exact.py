@@ -1,4 +1,4 @@
-"""Exact sums and products: for narrow formats as float64 rounded to odd, for f64 with the rounding error's sign."""
+"""Exact sums and products: float64 values rounded to odd for narrow formats, or f64 with its rounding error."""
 
 from __future__ import annotations
 

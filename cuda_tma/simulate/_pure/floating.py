@@ -1,4 +1,4 @@
-"""Floating-point arithmetic, to the last bit.
+"""Floating-point arithmetic that is equal to the hardware in every bit.
 
 PTX, "Floating Point Instructions", "Half Precision Floating Point Instructions". Comments mark results that
 differ from PTX on hardware, or that PTX leaves open.

@@ -25,7 +25,10 @@ _INPUTS = {
 
 @entry("mma")
 def multiply(s: Spelling) -> Pure:
-    """D = A * B + C, with A of 16 rows by 16 or 32 bytes, or 8 by 16 of integers; of f64, 8 or 16 rows by 4 to 16."""
+    """Build mma: D = A * B + C.
+
+    A has 16 rows of 16 or 32 bytes, or 8 rows of 16 bytes for integers. A of f64 has 8 or 16 rows of 4 to 16 elements.
+    """
     d_type, a_type, b_type, rows, k, saturate, bitwise = _product(s)
     if d_type == "f64":
         return _of_f64(s, rows, k)

@@ -103,7 +103,7 @@ def _code_mask(type_: str) -> int:
 
 
 def _to_scales(s: Spelling, source: str) -> Pure:
-    """``cvt.{rz, rp}{.satfinite}``: the exponent of the magnitude, rounded down or up; 0xff for NaN."""
+    """Build ``cvt.{rz, rp}{.satfinite}``: the exponent of the magnitude, rounded down or up, or 0xff for NaN."""
     up, finite = s.choice("rz", "rp") == "rp", s.flag("satfinite")
     if source == "f32":
 
@@ -134,7 +134,7 @@ def _scale(bits: Array, up: bool, finite: bool) -> Array:
 
 
 def _from_scales(s: Spelling, result: str) -> Pure:
-    """``cvt.rn.bf16x2.ue8m0x2``: 2 to the exponent; the least is a subnormal bf16."""
+    """Build ``cvt.rn.bf16x2.ue8m0x2``: 2 to the power of the exponent; the least result is a subnormal bf16."""
     s.choice("rn")
     if result != "bf16x2":
         s.unknown()

@@ -1,7 +1,7 @@
-"""One table of the instructions that depend only on their sources; `lookup` returns their whole effect.
+"""The table of instructions that depend only on their sources; `lookup` returns an instruction as a function.
 
-An entry is built for a spelling, such as ``add.rn.ftz.f32``. A builder for the opcode's root takes the supported
-modifiers one by one. If modifiers are left over, the spelling is not supported, and `lookup` returns None.
+An entry is built for a spelling, such as ``add.rn.ftz.f32``. The builder for the root of the opcode removes the
+supported modifiers one by one. If modifiers remain, the spelling is not supported, and `lookup` returns None.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Pure:
     Attributes
     ----------
     section : str
-        Title of its section in the PTX ISA.
+        The title of the section in the PTX ISA.
     results, sources : tuple of numpy.dtype
         One for each operand, with vectors and pairs spread. A source is the low bits of its register; a result fills
         its register, zero-extended, or sign-extended if its dtype is signed.
@@ -44,11 +44,11 @@ class Pure:
         several results. It writes to none of its sources, but may return one. Call it under
         ``np.errstate(all="ignore")``.
     warp : bool
-        Whether lanes see each other: sources are ``[warps, 32]``, preceded by ``active``, the executing lanes.
+        Whether lanes read other lanes: sources are then ``[warps, 32]``, after ``active``, the executing lanes.
     carry_in, carry_out : bool
         Whether CC.CF is an additional source, or an additional result: the last.
     approximate : bool
-        Whether PTX documents an error, so that hardware may give other bits.
+        Whether PTX permits an error, so that hardware may return other bits.
     """
 
     section: str
