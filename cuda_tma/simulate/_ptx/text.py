@@ -1,4 +1,4 @@
-"""PTX from users, who pass the text or the file that contains it."""
+"""PTX from users, as text or as a file that contains the text."""
 
 from __future__ import annotations
 
