@@ -11,6 +11,7 @@ enum { NO_NVRTC = 5 }; /* NVRTC_ERROR_INVALID_OPTION */
 
 struct program {
     void *handle;
+    void *library; /* a process may have several versions of NVRTC */
     char *source;
     struct program *next;
 };
@@ -23,19 +24,32 @@ int nvrtcCompileProgram(void *, int, const char *const *), nvrtcDestroyProgram(v
 int nvrtcGetCUBIN(void *, char *), nvrtcGetCUBINSize(void *, size_t *);
 int nvrtcGetPTX(void *, char *), nvrtcGetPTXSize(void *, size_t *);
 
-#define COMPILER(name, ...)                                            \
-    ({                                                                 \
-        __typeof__(&name) entry_ = (__typeof__(&name))nvrtc_entry(#name); \
-        entry_ != NULL ? entry_(__VA_ARGS__) : NO_NVRTC;               \
+#define COMPILER(library, name, ...)                                           \
+    ({                                                                         \
+        __typeof__(&name) entry_ = (__typeof__(&name))entry_in(library, #name); \
+        entry_ != NULL ? entry_(__VA_ARGS__) : NO_NVRTC;                       \
     })
+#define CALLER __builtin_return_address(0)
+
+/* The NVRTC of a program, or of a caller whose program is not known. */
+static void *library_of(const void *handle, void *caller, const char *name) {
+    void *library = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct program *program = programs; program != NULL && library == NULL; program = program->next)
+        if (program->handle == handle)
+            library = program->library;
+    pthread_mutex_unlock(&lock);
+    return library != NULL ? library : nvrtc_of(caller, name);
+}
 
 int nvrtcCreateProgram(void **handle, const char *source, const char *name, int count, const char *const *headers,
                        const char *const *names) {
-    int result = COMPILER(nvrtcCreateProgram, handle, source, name, count, headers, names);
+    void *library = nvrtc_of(CALLER, "nvrtcCreateProgram");
+    int result = COMPILER(library, nvrtcCreateProgram, handle, source, name, count, headers, names);
     struct program *program = result == 0 ? calloc(1, sizeof *program) : NULL;
     if (program == NULL)
         return result;
-    *program = (struct program){*handle, strdup(source), NULL};
+    *program = (struct program){*handle, library, strdup(source), NULL};
     pthread_mutex_lock(&lock);
     program->next = programs;
     programs = program;
@@ -45,6 +59,7 @@ int nvrtcCreateProgram(void **handle, const char *source, const char *name, int 
 
 int nvrtcDestroyProgram(void **handle) {
     const void *given = handle != NULL ? *handle : NULL;
+    void *library = library_of(given, CALLER, "nvrtcDestroyProgram");
     pthread_mutex_lock(&lock);
     for (struct program **at = &programs; *at != NULL; at = &(*at)->next)
         if ((*at)->handle == given) {
@@ -55,16 +70,17 @@ int nvrtcDestroyProgram(void **handle) {
             break;
         }
     pthread_mutex_unlock(&lock);
-    return COMPILER(nvrtcDestroyProgram, handle);
+    return COMPILER(library, nvrtcDestroyProgram, handle);
 }
 
 /* Compile with line information of the source, which changes no instruction. */
 int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
     static const char *const lines[] = {"-lineinfo", "--generate-line-info", "-G", "--device-debug"};
+    void *library = library_of(handle, CALLER, "nvrtcCompileProgram");
     const char **given = count >= 0 && (count == 0 || options != NULL) ? calloc(count + 1, sizeof *given) : NULL;
     int total = count;
     if (given == NULL)
-        return COMPILER(nvrtcCompileProgram, handle, count, options);
+        return COMPILER(library, nvrtcCompileProgram, handle, count, options);
     int has_lines = 0;
     for (int i = 0; i < count; ++i) {
         given[i] = options[i];
@@ -73,7 +89,7 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
     }
     if (!has_lines)
         given[total++] = "-lineinfo";
-    int result = COMPILER(nvrtcCompileProgram, handle, total, given);
+    int result = COMPILER(library, nvrtcCompileProgram, handle, total, given);
     free(given);
     return result;
 }
@@ -89,15 +105,16 @@ static char *source_of(const void *handle) {
 }
 
 int nvrtcGetCUBIN(void *handle, char *code) {
-    int result = COMPILER(nvrtcGetCUBIN, handle, code);
+    void *library = library_of(handle, CALLER, "nvrtcGetCUBIN");
+    int result = COMPILER(library, nvrtcGetCUBIN, handle, code);
     size_t size = 0, ptx_size = 0;
-    if (result != 0 || COMPILER(nvrtcGetCUBINSize, handle, &size) != 0 ||
-        COMPILER(nvrtcGetPTXSize, handle, &ptx_size) != 0 || ptx_size < 2)
+    if (result != 0 || COMPILER(library, nvrtcGetCUBINSize, handle, &size) != 0 ||
+        COMPILER(library, nvrtcGetPTXSize, handle, &ptx_size) != 0 || ptx_size < 2)
         return result;
     char *source = source_of(handle);
     size_t source_size = source != NULL ? strlen(source) : 0;
     char *text = malloc(ptx_size + source_size);
-    if (text != NULL && COMPILER(nvrtcGetPTX, handle, text) == 0) {
+    if (text != NULL && COMPILER(library, nvrtcGetPTX, handle, text) == 0) {
         text[ptx_size - 1] = 0;
         if (source_size > 0)
             memcpy(text + ptx_size, source, source_size);

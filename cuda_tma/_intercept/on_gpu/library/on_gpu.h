@@ -79,7 +79,8 @@ struct description {
 
 /* symbols.c */
 void *driver_entry(const char *name);
-void *nvrtc_entry(const char *name);
+void *nvrtc_of(void *caller, const char *name);
+void *entry_in(void *library, const char *name);
 
 /* channel.c */
 int say(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size, struct bytes *reply);

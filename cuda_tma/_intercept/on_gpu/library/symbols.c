@@ -84,12 +84,26 @@ static int is_first_nvrtc(void *entry) {
     return file != NULL && nvrtc_file != NULL && strcmp(file, nvrtc_file) == 0;
 }
 
-void *nvrtc_entry(const char *name) {
-    if (nvrtc_file == NULL) { /* a library of the program is linked with it */
+/* The file of the NVRTC with which the library of a caller is linked; NULL if it looks entries up. */
+static const char *linked_nvrtc(void *caller, const char *name) {
+    const char *file = file_of(caller);
+    void *library = file != NULL ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *found = library != NULL ? own_lookup()(library, name) : NULL;
+    return found != NULL && found != replaced(name) ? file_of(found) : NULL;
+}
+
+/* The NVRTC that a caller means, as dlopen returns it: NULL without one. */
+void *nvrtc_of(void *caller, const char *name) {
+    const char *file = linked_nvrtc(caller, name);
+    if (file == NULL && nvrtc_file == NULL) {
         void *linked = own_lookup()(RTLD_NEXT, name);
         is_first_nvrtc(linked != NULL ? linked : loaded_nvrtc(name));
     }
-    void *library = nvrtc_file != NULL ? dlopen(nvrtc_file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    file = file != NULL ? file : nvrtc_file;
+    return file != NULL ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+}
+
+void *entry_in(void *library, const char *name) {
     return library != NULL ? own_lookup()(library, name) : NULL;
 }
 
