@@ -35,8 +35,8 @@ _TABLE = (
     (
         "deadlock",
         "all remaining threads wait for events that cannot happen",
-        "check each wait: the count of mbarrier.init equals the arrivals, the barrier's count equals its threads, "
-        "and the parity is that of the next phase",
+        "let each missing thread arrive, or pass to mbarrier.init or the barrier the number of threads that do; "
+        "pass to a wait the parity of its phase, which is 0 for the first",
     ),
     (
         "transaction-count",
@@ -86,7 +86,7 @@ _TABLE = (
         "barrier-divergence",
         "threads of one barrier name different barriers or counts, diverge at a .sync.aligned instruction, or are "
         "not in the mask that they name",
-        "name the same barrier with the same count in all its threads",
+        "in all threads that execute the barrier, pass its number and, as the count, the number of these threads",
     ),
     (
         "cluster",

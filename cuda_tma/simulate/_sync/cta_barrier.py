@@ -133,8 +133,9 @@ class CtaBarriers:
         if barrier.expected != expected:
             raise Fault(
                 "barrier-divergence",
-                f"barrier {number} is used with {expected or 'all'} threads and, before it has completed, with "
-                f"{barrier.expected or 'all'}: pass the same count in all threads of a barrier",
+                f"the count of barrier {number} is {expected or 'all'} threads here, and "
+                f"{barrier.expected or 'all'} in the threads that have arrived: all threads of a barrier pass the same "
+                "count",
                 lanes,
                 related=before,
             )

@@ -44,8 +44,8 @@ class ProductNotFenced(Violation):
 
     KIND, RULE = "wgmma-order", "registers"
     REMEDY = (
-        "execute wgmma_fence() (wgmma.fence.sync.aligned) before the first product, and after each change of its "
-        "registers"
+        "execute wgmma_fence() (wgmma.fence.sync.aligned) in all threads of the warpgroup, before the first "
+        "wgmma.mma_async and after each change of its registers"
     )
 
     def sentence(self, parts: Parts) -> str:

@@ -50,7 +50,7 @@ RULES = {
     "clusters": "Observed, and in no document (driver 580, sm_90): st.async and red.async end in "
     "CUDA_ERROR_ILLEGAL_INSTRUCTION without clusters, and run in clusters of one CTA",
     "tcgen05": f'{_ISA}"Memory Consistency Model for 5th generation of TensorCore operations": tcgen05 operations are '
-    "asynchronous; tcgen05.commit and tcgen05.wait make their ends known",
+    "asynchronous; tcgen05.wait waits for ld and st, and the mbarrier of a tcgen05.commit for the others",
     "tensor memory": f'{_ISA}"Tensor Memory": it is not initialized',
     "lifetime": f'{_ISA}"Shared State Space": shared memory lasts as long as its CTA',
 }
@@ -73,10 +73,7 @@ CONFIRMED = (
 NO_EFFECT = (
     "the value has no effect: a replay with another value takes the same number of steps and leaves the same memory"
 )
-EFFECT = (
-    "the value has an effect: a replay with another value gives another memory or output, or takes another number of "
-    "steps"
-)
+EFFECT = "the value has an effect: a replay with another value gives another memory, output or number of steps"
 GLOBAL_ORDER = (
     "order the two accesses: within a block by a barrier, between blocks by a release after the first (st.release, or "
     "__threadfence() and an atomic) and an acquire before the second; after a TMA store, execute "
@@ -121,12 +118,13 @@ WIDER_SCOPE = (
     "mbarrier.try_wait.acquire.cluster (Barrier::wait_cluster()) in the waiting thread; the default scope is .cta"
 )
 _BARRIER = (
-    "put __syncthreads() between the two (within one warp, __syncwarp()), or let the first thread arrive on an "
-    "mbarrier and the second one wait for it"
+    "put __syncthreads() between the two (within one warp, __syncwarp()), or let the thread of the other access "
+    "arrive on an mbarrier after it, and wait for that mbarrier before this access"
 )
 _CLUSTER_BARRIER = (
-    "put a barrier of the cluster (cluster_sync(), barrier.cluster) between the two, or let the first thread arrive on "
-    "an mbarrier with .release.cluster and the second one wait for it with .acquire.cluster"
+    "put a barrier of the cluster (cluster_sync(), barrier.cluster) between the two, or let the thread of the other "
+    "access arrive on an mbarrier with .release.cluster after it, and wait for that with .acquire.cluster before this "
+    "access"
 )
 _READ_FIRST = (
     "arrive on an mbarrier after the read, and wait for it before the write; or put __syncthreads() between the two "

@@ -13,8 +13,8 @@ from .violation import Violation
 __all__ = ["StageInFlight", "TensorUnordered", "UnwrittenTensorMemory"]
 
 _COMMIT = (
-    "execute tcgen05.commit after the operation, and wait for the phase of its mbarrier (mbarrier.try_wait) before the "
-    "access"
+    "execute tcgen05.commit after the operation; before the access, wait for the phase of its mbarrier "
+    "(mbarrier.try_wait), then execute tcgen05.fence::after_thread_sync"
 )
 _WAIT_ST = "execute tcgen05.wait::st after the store, before the warp signals other warps"
 _WAIT_LD = "execute tcgen05.wait::ld after the load, before the warp signals that the stage is free"
@@ -31,6 +31,10 @@ _MISSING = {
     ),
     "order": "nothing orders the two",
 }
+
+
+def _columns(first: int, count: int) -> str:
+    return f"column {first}" if count == 1 else f"columns {first} to {first + count - 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -50,7 +54,7 @@ class TensorUnordered(Violation):
         return _REMEDIES.get(self.missing.rpartition(" ")[2], _ORDER)
 
     def sentence(self, parts: Parts) -> str:
-        what = f"columns {self.column} to {self.column + self.columns - 1} of tensor memory"
+        what = f"{_columns(self.column, self.columns)} of tensor memory"
         place = place_of(self.other.places, self.other.line)
         return (
             f"{name_of(self.now)} of {self.thread(parts)} {self.verb} {what}, which {name_of(self.other)} at {place} "
@@ -78,5 +82,5 @@ class UnwrittenTensorMemory(Violation):
     columns: int
 
     def sentence(self, parts: Parts) -> str:
-        what = f"columns {self.column} to {self.column + self.columns - 1} of tensor memory"
+        what = f"{_columns(self.column, self.columns)} of tensor memory"
         return f"{name_of(self.now)} of {self.thread(parts)} reads {what}, to which nothing has been written"
