@@ -156,7 +156,7 @@ def test_a_grid_meets(order):
     assert report.findings == () and np.array_equal(o, np.roll(np.arange(48 * 64), -64))
     (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings  # a grid whose CTAs cannot all be resident
     assert finding.kind == "fault"
-    with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, and 2 multiproc"):
+    with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, but 2 multiproc"):
         gpu.launch(Config(80, 64, is_cooperative=True), kernel, o)
 
 
