@@ -120,4 +120,4 @@ def _check(form: Form, bits: int) -> None:
     if form.kind == "i8" and (form.a_negative or form.b_negative):
         raise ValueError("bits 13 and 14 must be 0, because integers cannot be negated")
     if form.sums != "f32" and form.kind == "f16" and "bf16" in (form.a_type, form.b_type):
-        raise ValueError("the type of D must be f32, because A and B are bf16")
+        raise ValueError("the type of D must be f32, because an operand is bf16")

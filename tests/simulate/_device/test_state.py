@@ -113,7 +113,7 @@ def test_an_interrupt_leaves_a_read_only_view_read_only(ptx, interrupt_inside, m
         gpu.launch(ONE, kernel, numbers(3), out)
     monkeypatch.undo()
     (finding,) = gpu.launch(ONE, kernel, numbers(3), view).findings
-    assert "that is read-only" in finding.message
+    assert "which is read-only" in finding.message
     assert out[0] == 0
 
 

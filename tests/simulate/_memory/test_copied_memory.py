@@ -27,6 +27,6 @@ def test_an_allocation_is_copied_once(two_pages):
 
 def test_the_limit_holds_for_the_sum_of_all_allocations(two_pages):
     assert [two_pages.find(page * PAGE).start for page in (3, 5)] == [3 * PAGE, 5 * PAGE]
-    with pytest.raises(ValueError, match="it reaches 12288 bytes, more than most_bytes=8192"):
+    with pytest.raises(ValueError, match="it can access 12288 bytes, more than most_bytes=8192"):
         two_pages.find(9 * PAGE)
     assert two_pages.find(5 * PAGE + 1).start == 5 * PAGE

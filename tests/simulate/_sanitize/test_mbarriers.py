@@ -188,7 +188,7 @@ def test_an_arrival_beyond_the_count_is_an_error(name):
     count, body = TOO_MANY[name]
     found = launched(body, count)
     line = lines_of(body, "// here")[0]
-    assert is_found(found, "as one more than mbarrier.init states", line) or is_found(found, "more arrive", line)
+    assert is_found(found, "exceeds the count of mbarrier.init", line) or is_found(found, "more arrive", line)
 
 
 @pytest.mark.parametrize("name", AS_MANY)

@@ -25,7 +25,7 @@ def test_the_fields():
     ("bits", "error", "problem"),
     [
         (0, ValueError, "bits 46 to 48 of the matrix descriptor 0x0000000000000000 are 0"),
-        (encoded(0, 0, 0, 3), ValueError, "no swizzle has it"),
+        (encoded(0, 0, 0, 3), ValueError, "which is not the code of a swizzle"),
         (encoded(0, 0, 0, 2) | 1 << 49, NotImplementedError, "base offset 1"),
         (encoded(0, 0, 0, 2) | 1 << 52, NotImplementedError, "absolute leading dimension"),
     ],

@@ -119,9 +119,9 @@ def test_the_input_of_d_is_added_and_operands_are_negated():
     [
         (form(96, 16, 1, 0, 0), "M is 96"),
         (form(128, 0, 1, 0, 0), "N is 0"),
-        (form(128, 16, 2, 0, 0), "its type of D, 2, is not a type of .kind::f16"),
-        (form(128, 16, 1, 2, 0), "its type of A, 2, is not a type of .kind::f16"),
-        (form(128, 16, 0, 1, 1), "sums of bf16 are f32"),
+        (form(128, 16, 2, 0, 0), "its code 2 for the type of D is not a type of .kind::f16"),
+        (form(128, 16, 1, 2, 0), "its code 2 for the type of A is not a type of .kind::f16"),
+        (form(128, 16, 0, 1, 1), "the type of D must be f32"),
         (form(128, 16, 1, 0, 0, 1 << 29), "reserved bits"),
     ],
 )
