@@ -386,3 +386,10 @@ def test_a_default_stream_is_of_the_current_context(fake, kernel, handle, curren
     fake.cuStreamGetCtx = lambda stream: asked.append(int(stream)) or (OK, real.CUcontext(1))
     synchronize(SimpleNamespace(__cuda_stream__=(0, handle)))
     assert asked == ([] if current else [handle])
+
+
+def test_an_error_of_the_driver_is_raised(fake):
+    fake.cuMemHostAlloc = lambda *_: (real.CUresult.CUDA_ERROR_OUT_OF_MEMORY, 0)
+    with pytest.raises(CUDAError, match="cuMemHostAlloc failed with CUDA_ERROR_OUT_OF_MEMORY"):
+        watchdog.arm(FakeKernel(), "", "a.cu", 1)
+    assert watchdog._watches == {}

@@ -1,0 +1,12 @@
+"""Tests of the memory of a GPU for watched launches: a result of the driver that is an error is raised."""
+
+import pytest
+from cuda.bindings import driver
+
+from cuda_tma.simulate._memory import allocations
+
+
+def test_an_error_of_the_driver_is_raised():
+    allocations._require((driver.CUresult.CUDA_SUCCESS, 7))
+    with pytest.raises(RuntimeError, match="the driver says CUDA_ERROR_ILLEGAL_ADDRESS: an earlier launch may have"):
+        allocations._require((driver.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,))
