@@ -179,3 +179,10 @@ def test_members_of_parameters():
 )  # fmt: skip
 def test_short_names_are_accepted_unless_numpy_has_them(name, wanted):
     assert parse_data_type(name) is wanted
+
+
+def test_each_name_of_dlpack_has_its_own_type():
+    """Source: dlpack.h, DLDataTypeCode of version 1.1; code, bits and lanes."""
+    codes = {11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 10: "float8_e4m3fn", 7: "float8_e3m4"}
+    assert {code: DLPACK_NAMES[code, 8, 1] for code in codes} == codes
+    assert len(DLPACK_DTYPES) == len(DLPACK_NAMES)

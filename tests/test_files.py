@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 import pytest
 
 from cuda_tma import _files
@@ -20,3 +23,28 @@ def test_text_of_any_encoding_is_read(tmp_path, content, text):
     path = tmp_path / "kernel.ptx"
     path.write_bytes(content)
     assert _files.text_of_file(path, 100, "replace") == text
+
+
+def test_a_new_file_is_not_executable(tmp_path):
+    umask = os.umask(0)
+    try:
+        _files.write(tmp_path / "new", "text")
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o666
+
+
+def test_a_file_that_cannot_be_used_is_closed(tmp_path, monkeypatch):
+    """The limit of open files would be reached otherwise."""
+    handles = []
+
+    def refused(handle, blocking):
+        handles.append(handle)
+        raise KeyboardInterrupt
+
+    (tmp_path / "file").write_text("text")
+    monkeypatch.setattr(os, "set_blocking", refused)
+    with pytest.raises(KeyboardInterrupt):
+        _files.whole(tmp_path / "file", 10)
+    with pytest.raises(OSError):
+        os.fstat(handles[0])

@@ -142,3 +142,10 @@ def test_invalid_tensor_map(raw, words):
     refuses(f"b is {words}.*; pass the 128 bytes of a tensor map, ", lambda: cuda_tma.diff(LEGAL, raw))
     given = len(raw) if isinstance(raw, bytes) else words
     refuses(f"a tensor map has 128 bytes, not {given}.*; pass all bytes of the CUtensorMap", cuda_tma.decode, raw)
+
+
+@pytest.mark.parametrize("values", [(2**31, 0), (0, -(2**31) - 1), (0, 2**40)])
+def test_a_value_of_more_than_32_bits(values):
+    with pytest.raises(cuda_tma.TensorMapError, match="has a value of more than 32 bits"):
+        given.integers("coordinates", values, 2, "one for each dimension")
+    assert given.integers("coordinates", (2**31 - 1, -(2**31)), 2, "") == (2**31 - 1, -(2**31))

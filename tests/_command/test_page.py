@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from cuda_tma._command import cli
+from cuda_tma._command import cli, page
 from cuda_tma._show.timeline import Timeline
 from cuda_tma._show.tracks import Span, Track
 from tests.support.sanitized_programs import sanitize
@@ -147,3 +147,9 @@ def test_a_picture_has_its_styles_unless_the_page_has_them():
     assert timeline.svg().count("<style>") == timeline.svg().count("<pattern ") == 1
     assert timeline.svg(has_styles=False).count("<style>") == 0
     assert ("#d43c7c" in timeline.svg(marked=["a.cu:7"]), "#d43c7c" in timeline.svg(marked=["a.cu:8"])) == (True, False)
+
+
+def test_only_a_result_has_the_mark_of_a_finding():
+    assert page._cell("result", "1 error").count('class="tag is-error"') == 1
+    assert page._cell("kernel", "error") == '<td data-name="kernel">error</td>'
+    assert page._cell("launches", "3") == '<td class="number" data-name="launches">3</td>'

@@ -53,3 +53,18 @@ def test_a_map_without_tiles_is_refused():
         plot.divided(strided)
     with pytest.raises(TensorMapError, match=r"tile=\(2, 0\) is not the index of a tile; .* of \(2, 8\) tiles"):
         plot.divided(UNEVEN).coordinates((2, 0))
+
+
+def test_a_start_outside_of_the_tensor_is_in_the_picture():
+    """Both pictures contain the whole tensor and the whole box; the filled part of the box is outside."""
+    pytest.importorskip("matplotlib")
+    figure = plot.tiles(UNEVEN, (-32, -4))
+    whole, one = figure.axes
+    (left, right), (bottom, top) = whole.get_xlim(), whole.get_ylim()
+    assert left < -32 and right > 128 and top < -4 and bottom > 60
+    inside = one.patches[1]
+    assert (inside.get_x(), inside.get_y(), inside.get_width(), inside.get_height()) == (32, 4, 32, 4)
+    figure = plot.tiles(UNEVEN, (160, 70))
+    whole, one = figure.axes
+    assert whole.get_xlim()[1] > 160 + 64 and whole.get_ylim()[0] > 70 + 8
+    assert (one.patches[1].get_width(), one.patches[1].get_height()) == (0, 0)

@@ -188,3 +188,17 @@ def test_one_command_answers(capsys, tmp_path):
     assert found["elements"][65] == {
         "row": 1, "column": 1, "written": [1, 32, 1], "read": [1, 32, 1], "found": [1, 1],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["16x32bx2", "16x64b", "16x128b", "16x256b", "32x32b"])
+def test_a_load_of_64_rows_is_that_of_32_rows_twice(name):
+    """A warp accesses 32 lanes; the next warp accesses the next 32."""
+    found = places(f"tcgen05.ld.{name}:b32:64x8")
+    assert np.array_equal(found[32:, :, 0], found[:32, :, 0] + 32)
+    assert np.array_equal(found[32:, :, 1], found[:32, :, 1]) and found[:32, :, 0].max() < 32
+
+
+@pytest.mark.parametrize("name", ["ldmatrix.x4:f32", "wgmma.d:e4m3", "ldmatrix.x4.trans:e4m3"])
+def test_elements_of_another_width_are_refused(name):
+    with pytest.raises(ValueError, match="has elements of .* bits, not"):
+        layouts.layout(name)

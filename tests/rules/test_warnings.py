@@ -152,6 +152,9 @@ WARNED = [
     (LEGAL, (9, 0), {"box_dim": (28, 16, 2)}, [
         "box_dim[0]=28 should be 32: a row of 112 bytes takes the whole span of 128 bytes in shared memory.",
     ]),
+    (replace(LEGAL, data_type=0), (9, 0), {"box_dim": (48, 16, 2)}, [
+        "box_dim[0]=48 should be 128: a row of 48 bytes takes the whole span of 128 bytes in shared memory.",
+    ]),
     (replace(LEGAL,swizzle=1), (9, 0), {"box_dim": (4, 16, 2)}, [
         "box_dim[0]=4 should be 8: a row of 16 bytes takes the whole span of 32 bytes in shared memory.",
     ]),

@@ -13,6 +13,7 @@ import pytest
 from cuda_tma import simulate
 from cuda_tma._command import cli
 from cuda_tma.simulate import Config
+from cuda_tma.simulate._machine import deadline
 from cuda_tma.simulate._machine.deadline import Deadline
 
 HEAD = ".version 8.0\n.target sm_90a\n.address_size 64\n"
@@ -230,3 +231,32 @@ def test_an_invalid_time_limit(capsys, limit):
 def test_the_help_states_the_default(capsys):
     cli.main(["sanitize", "--help"])
     assert "(default: 60)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_watched_work_is_removed_under_the_lock(monkeypatch):
+    """The thread of the watch reads the work at the same time."""
+    monkeypatch.setattr(threading.Thread, "start", lambda self: None)
+    watch, used = deadline._Watch(), []
+
+    class Watched(dict):
+        def __setitem__(self, key, value):
+            used.append(watch._lock.locked())
+            super().__setitem__(key, value)
+
+        def __delitem__(self, key):
+            used.append(watch._lock.locked())
+            super().__delitem__(key)
+
+        def values(self):
+            used.append(watch._lock.locked())
+            monkeypatch.setattr(deadline, "_IDLE_SECONDS", -1.0)  # the thread ends at its next turn
+            return [*super().values()]
+
+    watch._watched = Watched()
+    monkeypatch.setattr(deadline, "_TICK_SECONDS", 0.0)
+    first, second = (watch.add(deadline.NEVER, print) for _ in range(2))
+    watch.remove(first)
+    assert [*watch._watched] == [second]
+    watch.remove(second)
+    watch._run()
+    assert used == [True] * 5 and watch._thread is None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 
 from cuda_tma.simulate._memory.global_memory import Former, GlobalMemory, Segment
+from tests.simulate._memory._guarded import CountedLock
 
 
 def segment(start: int, size: int = 64) -> Segment:
@@ -33,3 +36,31 @@ def test_a_memory_takes_over_many_segments_in_one_step():
     memory.restore([Segment(start, data, "") for start in starts], [], starts.stop)
     assert memory.find(starts[150_000] + 63).start == starts[150_000]
     assert memory.find(starts[150_000] + 64) is None
+
+
+def test_each_change_of_the_table_holds_the_lock():
+    """A change is several steps, and a thread that changes the table at the same time would lose a segment."""
+    memory, one = GlobalMemory(), segment(1000)
+    memory._lock = lock = CountedLock()
+    uses = []
+    for change in (
+        lambda: memory.add(one),
+        lambda: memory.remove(one, "freed"),
+        lambda: memory.restore([one], [], 5000),
+        lambda: memory.allocate(np.zeros(8, np.uint8), "new"),
+        lambda: memory.formers,
+        lambda: memory.former(1000),
+    ):
+        before = lock.uses
+        change()
+        uses.append(lock.uses - before)
+    assert uses == [1, 1, 1, 2, 1, 1]
+    assert memory.former(1000).name == "at 1000" and memory.find(5000).name == "new"
+
+
+def test_segments_are_held_until_an_error():
+    memory = GlobalMemory()
+    with contextlib.suppress(KeyError), memory.holding(segment(1000), segment(2000)):
+        assert memory.find(1000) is not None and memory.find(2063) is not None
+        raise KeyError
+    assert [*memory] == []

@@ -238,6 +238,7 @@ def test_every_instruction_of_every_kernel(source, target):
         ("\n.surprise 3", 2, "not .surprise"),
         ("add.s32 a, b, c;", 1, "a directive"),
         (".global .b9 x;", 1, "a type, not .b9,"),
+        (".entry k() {\n.reg .b32 r;\nld.global.u32 r, [%tid];\n}", 3, "%tid is not an address"),
     ],
 )
 def test_a_refusal_names_the_line(text, line, message):

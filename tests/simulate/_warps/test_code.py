@@ -1,0 +1,10 @@
+"""Tests of the bytes that the registers of a thread take."""
+
+from types import SimpleNamespace
+
+from cuda_tma.simulate._warps.code import Code
+
+
+def test_the_bytes_of_the_registers_of_a_thread():
+    of = SimpleNamespace(row_counts={0: 3, 1: 2, 4: 10, 8: 5})  # the element size of a predicate is 0
+    assert Code.register_bytes.fget(of) == 3 + 2 + 40 + 40
