@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .outcome import Outcome, counted
 
 if TYPE_CHECKING:
     from .._intercept.on_gpu.messages import Counts
+    from .._intercept.on_gpu.table import KernelCounts
 
 __all__ = ["comparisons", "gpu_document", "gpu_lines"]
 
@@ -46,21 +47,24 @@ def gpu_lines(outcome: Outcome) -> Iterator[str]:
     """Yield the lines of the table."""
     for table in outcome.tables:
         rows = sorted(table.kernels, key=lambda each: -each.counts.launches)
-        launches = sum(each.counts.launches for each in rows)
-        kernels = counted(len(rows), "kernel", "kernels")
-        yield f"on {table.gpu}: {counted(launches, 'launch', 'launches')} of {kernels}"
-        for row in rows[:_MOST_ROWS]:
-            yield f"  {row.name}: {_described(row.counts, row.reason)}"
-        if len(rows) > _MOST_ROWS:
-            yield f"  and {len(rows) - _MOST_ROWS} more kernels"
+        yield f"on {table.gpu}: {_launches_of(rows)}"
+        judged = [row for row in rows if not row.reason]
+        yield from (f"  {row.name}: {_described(row.counts)}" for row in judged[:_MOST_ROWS])
+        if len(judged) > _MOST_ROWS:
+            yield f"  {_launches_of(judged[_MOST_ROWS:])} more"
+        for reason in dict.fromkeys(row.reason for row in rows if row.reason):
+            left_out = [row for row in rows if row.reason == reason]
+            yield f"  {_launches_of(left_out)} not judged: {reason.splitlines()[0]}"
     yield from _summary(outcome)
 
 
-def _described(counts: Counts, reason: str) -> str:
-    parts = [counted(counts.launches, "launch", "launches")]
-    if reason:
-        return f"{parts[0]}, not judged: {reason.splitlines()[0]}"
-    parts.append(f"{counts.judged} judged")
+def _launches_of(rows: Sequence[KernelCounts]) -> str:
+    launches = counted(sum(row.counts.launches for row in rows), "launch", "launches")
+    return f"{launches} of {counted(len(rows), 'kernel', 'kernels')}"
+
+
+def _described(counts: Counts) -> str:
+    parts = [counted(counts.launches, "launch", "launches"), f"{counts.judged} judged"]
     named = ((getattr(counts, name), text) for name, text in _LEFT_OUT.items())
     return ", ".join([*parts, *(f"{number} {text}" for number, text in named if number)])
 

@@ -91,7 +91,7 @@ class Images:
             if ptx not in self._modules:
                 self._modules[ptx] = read(ptx)
         except NoPTX as error:
-            return GpuKernel(entry, reason=_without_ptx(str(error)))
+            return GpuKernel(entry, reason=str(error))
         except (ParseError, UnsupportedInstruction, ValueError) as error:
             return GpuKernel(entry, reason=f"{type(error).__name__}: {error}")
         return GpuKernel(entry, ptx, source=self._sources.get(ptx, ""), module=self._modules[ptx])
@@ -100,8 +100,8 @@ class Images:
         if number in self._images:
             try:
                 self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
-            except NoPTX as error:
-                self._texts[number] = error
+            except NoPTX:  # whose text lists all contents, which differ from image to image
+                self._texts[number] = NoPTX("its image has no PTX for the GPU, only machine code")
         text = self._texts.get(number, NoPTX("its image is not known"))
         if isinstance(text, NoPTX):
             raise text
@@ -110,7 +110,3 @@ class Images:
 
 def _has_entry(ptx: str, entry: str) -> bool:
     return re.search(_ENTRY.format(re.escape(entry)), ptx) is not None
-
-
-def _without_ptx(text: str) -> str:
-    return f"machine code alone: {text.partition(', and the simulator runs PTX')[0]}"

@@ -145,7 +145,7 @@ def test_a_kernel_of_only_machine_code_is_counted(judged):
     _, document = judged
     row = row_of(document, "unknown")
     assert (row["launches"], row["judged"]) == (4, 0)
-    assert row["reason"].startswith("machine code alone")
+    assert row["reason"] == "its image has no PTX for the GPU, only machine code"
     assert [each["skipped"] for each in of(document, "unknown")] == [row["reason"]]
 
 
