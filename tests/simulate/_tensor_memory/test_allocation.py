@@ -112,7 +112,7 @@ WRONG = {
     ),
     "uninitialized": (
         "if (warp == 0) { ALLOC(base, 32);\nLD(x, base[0]); // HERE\nWAIT_LD(); DEALLOC(base[0], 32); }",
-        "reads columns 0 to 0 of tensor memory, to which nothing has been written",
+        "reads column 0 of tensor memory, to which nothing has been written",
         "if (warp == 0) { ALLOC(base, 32); ST(base[0], x); WAIT_ST(); LD(x, base[0]); WAIT_LD(); "
         "DEALLOC(base[0], 32); }",
     ),

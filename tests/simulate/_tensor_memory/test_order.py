@@ -45,7 +45,7 @@ AGAIN = f"{ONE} {{ WAIT(bar + 1, 0);\nPRODUCT(false); // HERE\nCOMMIT(bar + 2); 
 WRONG = {
     "no wait": (
         SUMS + f"{READ} // HERE\nWAIT(bar, 0);",
-        "reads columns 0 to 0 of tensor memory, which tcgen05.mma",
+        "reads column 0 of tensor memory, which tcgen05.mma",
         SUMS + f"WAIT(bar, 0); {READ}",
     ),
     "a wait that returns at once": (
@@ -72,13 +72,13 @@ WRONG = {
     ),
     "a store to sums in flight": (
         SUMS + "ST(d + quarter(), x); // HERE\nWAIT_ST(); WAIT(bar, 0);",
-        "writes columns 0 to 0 of tensor memory, which tcgen05.mma",
+        "writes column 0 of tensor memory, which tcgen05.mma",
         SUMS + "WAIT(bar, 0); ST(d + quarter(), x); WAIT_ST();",
     ),
     "a store to A in flight": (
         f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }}\n"
         "ST(d + quarter() + 33, x); // HERE\nWAIT_ST(); WAIT(bar, 0);",
-        "writes columns 33 to 33 of tensor memory, which tcgen05.mma",
+        "writes column 33 of tensor memory, which tcgen05.mma",
         f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);\n"
         "ST(d + quarter() + 33, x); WAIT_ST();",
     ),
@@ -165,7 +165,7 @@ def test_columns_that_nothing_wrote_are_advice_if_their_values_have_no_effect():
     report = launched(SOURCE.replace("BODY", f"{UNWRITTEN} x = 0;"), np.zeros(128, np.uint32))
     (finding,) = report.findings
     assert (finding.kind, finding.severity) == ("tensor-memory", "advice")
-    assert "reads columns 48 to 48 of tensor memory, to which nothing has been written" in finding.message
+    assert "reads column 48 of tensor memory, to which nothing has been written" in finding.message
 
 
 def test_columns_that_nothing_wrote_are_an_error_if_their_values_have_an_effect():

@@ -246,4 +246,4 @@ def test_a_read_before_the_commit_finds_the_old_value():
 def test_a_read_before_the_commit_is_an_error():
     (finding,) = launched(EARLY, np.zeros(256, np.uint32)).errors
     assert finding.kind == "tcgen05-order"
-    assert "reads columns 0 to 0 of tensor memory, which tcgen05.mma" in finding.message
+    assert "reads column 0 of tensor memory, which tcgen05.mma" in finding.message
