@@ -73,7 +73,7 @@ def test_clusters_become_an_attribute_of_the_node(driver, definition, kernel):
 def test_invalid_node_is_refused(driver, definition, prepared, kernel, device_tensor):
     with pytest.raises(TypeError, match="^definition is a Executable; pass a cuda.core.graph.GraphDefinition$"):
         graph.add_kernel_node(Executable(), prepared)
-    with pytest.raises(TypeError, match="^prepared is a int; pass cuda_tma.prepare"):
+    with pytest.raises(TypeError, match="^prepared is a int; pass the result of cuda_tma.prepare"):
         graph.add_kernel_node(definition, 7)
     with pytest.raises(TypeError, match=r"^after is .*; pass cuda.core.graph nodes .*; for one node: after=\[node\]$"):
         graph.add_kernel_node(definition, prepared, after=Node(definition, 1))

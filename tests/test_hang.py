@@ -314,6 +314,6 @@ def test_an_invalid_deadline(given):
 def test_a_deadline_that_is_set_twice():
     """Otherwise one of the deadlines would be ignored silently."""
     with pytest.raises(
-        ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 are one macro; pass"
+        ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 set the same macro; pass"
     ):
         cuda_tma.compile("", "k", watchdog_ms=500, defines={"CUDA_TMA_WATCHDOG_MS": 90})
