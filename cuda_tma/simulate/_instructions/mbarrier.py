@@ -31,7 +31,8 @@ def positions_of(binder: Binder, operand: Operand) -> Address64:
 
 
 def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
-    return np.broadcast_to(read(group, lanes), (count(lanes),)).tolist()
+    given = read(group, lanes)
+    return given.tolist() if isinstance(given, np.ndarray) and given.ndim else [int(given)] * count(lanes)
 
 
 def _with_value(

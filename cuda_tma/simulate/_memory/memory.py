@@ -118,6 +118,10 @@ class Memory:
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, alignment: int = 8
     ) -> np.ndarray:
         """Return the positions in `shared` for shared addresses, or for generic addresses of a CTA's own memory."""
+        if len(addresses) == 1 and space and not (address := int(addresses[0])) % alignment:
+            lane = lanes.start if isinstance(lanes, slice) else int(lanes[0])
+            if (position := self._reached(space, lane, address, size_bytes)) is not None:
+                return np.array([position])
         if space == "":
             addresses, space = addresses - WINDOWS["shared"], "shared"
             if ((addresses < 0) | (addresses >= WINDOW_BYTES)).any():

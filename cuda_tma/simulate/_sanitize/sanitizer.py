@@ -341,7 +341,7 @@ class Sanitizer:
         self._shared_races.by_threads(lanes, access.positions, access.size_bytes, use, access.values)
 
     def _by_operation(self, access: Access, mark: IssueRecord) -> None:
-        slot, cta = self._clocks.slot_of(mark.lane), int(access.positions[0]) // self._pitch
+        slot, cta = mark.lane // self._clocks.threads, int(access.positions[0]) // self._pitch
         if access.signal is not None and not self._remote.alive(cta):
             self._exits.unfinished(mark, cta, access.signal, sends=access.kind == _READ)
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
@@ -367,8 +367,8 @@ class Sanitizer:
             self._global_races.by_threads(area, access, use)
         elif not strong:
             mark = cast(IssueRecord, access.actor)
-            column, epoch = self._completion(access, mark, self._clocks.slot_of(mark.lane))
-            self._global_races.by_operation(area, access, mark, column, epoch)
+            slot = mark.lane // self._clocks.threads
+            self._global_races.by_operation(area, access, use, mark, slot, *self._completion(access, mark, slot))
 
     def _use_of_map(self, access: Access) -> None:
         """Check the use of a tensor map, or a write to global memory that may change a map."""

@@ -116,3 +116,18 @@ def test_touch_refuses_units_outside_the_memory():
     cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
     assert cells.touch(np.array([17]), 2, clock, np.array([0]), False, True, False, -1, 6, 0, 7, 3) == 1
     assert np.flatnonzero(cells.values[2]).tolist() == [3, 4]  # bytes 24 and on
+
+
+def test_releases_limit_the_order_between_clusters():
+    """Two clusters of 4 threads: a write of the first at time 7 precedes the second only if no releases exist."""
+    cells = Stamps(*(np.zeros((3, 8), dtype) for dtype in (np.int64, np.int32, np.int64)))
+    clocks, warps, started = np.zeros((1, 8, 6), np.int32), np.zeros((1, 1, 6), np.int32), np.zeros(2, np.int64)
+    clocks[0, 1, 1], clocks[0, [0, 4], 0], clocks[0, 4, 4], clocks[0, 0, 1] = 2, 1, 7, 2
+    rows, here = ClockRows(clocks, warps, started, 0, 4), (np.array([16]), 2)
+    assert cells.touch(*here, rows, np.array([1]), False, True, False, 0, 6, 7, 0, 3) == 1
+    for lane, released, follows in ((4, False, True), (4, True, False), (0, True, True), (2, False, False)):
+        who = np.array([lane])
+        assert cells.follow(1 << 2, *here, rows, who, released, 0, 3) == follows
+        assert (cells.touch(*here, rows, who, False, False, False, 0, 10, 9, 0, 3, released) == 1) == follows
+    for position in (-8, 56):  # outside the memory
+        assert not cells.follow(1 << 2, np.array([position]), 2, rows, np.array([4]), False, 0, 3)

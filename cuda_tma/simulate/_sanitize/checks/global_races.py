@@ -199,17 +199,17 @@ class GlobalRaceChecker:
         site, (epoch,) = self._collector.site(access.instruction), self._clocks.own(np.array([mark.lane]))
         self._shadow.remember(these._replace(slots=np.full_like(these.units, slot)), site, column, epoch, access.kind)
 
-    def by_operation(self, area: Area | None, access: Access, mark: IssueRecord, column: int, epoch: int) -> None:
+    def by_operation(
+        self, area: Area | None, access: Access, use: Use, mark: IssueRecord, slot: int, column: int, epoch: int
+    ) -> None:
         """Check and record an access of a TMA or bulk copy, which completes when `column` has the value `epoch`."""
         if area is None:
             return
-        slot, clock = self._clocks.slot_of(mark.lane), self._clocks.fitting(mark.clock)
-        site, fenced = self._collector.site(access.instruction), access.proxy == "async"
+        clock, site, fenced = self._clocks.fitting(mark.clock), use.site, access.proxy == "async"
         reduces = access.kind == "atomic"
-        if not (reduces or area.strong is not None or self._clocks.releases.any):
-            first = self._shadow.first_units(area, access.positions, access.size_bytes)
-            if self._shadow.operate(area, first, clock, slot, column, epoch, site, access.kind, fenced):
-                return
+        is_plain = not (reduces or area.strong is not None or self._clocks.releases.any)
+        if is_plain and self._shadow.operate(area, access, clock, slot, column, epoch, site):
+            return
         units = self._shadow.units(area, access.positions, access.size_bytes).ravel()
         known = [*map(Known.of, clock)]
         past = self._shadow.past(area, units, known, 0, slot, access.kind, fenced)

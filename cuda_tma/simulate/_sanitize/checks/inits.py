@@ -47,7 +47,7 @@ class InitChecker:
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]
-        clock, column = self._clocks.fitting(mark.clock), lane % self._clocks.threads
+        clock, column = mark.clock, lane % self._clocks.threads  # every clock has the columns of threads
         if clock[ORDERED, column] < epoch:
             after, now, other = (
                 (*mark.after, self._history.fence_of_inits),

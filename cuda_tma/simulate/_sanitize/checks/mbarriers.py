@@ -110,7 +110,7 @@ class MbarrierUses:
         positions = event.positions
         self._exits.waits.update(dict.fromkeys(positions.tolist(), event.instruction))
         self._barriers.mbarrier_wait(event)
-        done = np.broadcast_to(event.done, positions.shape)
+        done = event.done if np.shape(event.done) == positions.shape else np.broadcast_to(event.done, positions.shape)
         self._history.hear(as_array(event.lanes)[done], event.instruction, positions[done])
 
     def signaled_elsewhere(self, event: SignaledElsewhere) -> None:

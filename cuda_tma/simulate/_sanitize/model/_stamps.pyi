@@ -38,7 +38,19 @@ class Stamps:
         now: int = 0,
         offset: int = 0,
         shift: int = 0,
+        released: bool = False,
     ) -> int: ...
+    def follow(
+        self,
+        places: int,
+        positions: np.ndarray,
+        each: int,
+        clocks: ClockRows,
+        who: np.ndarray,
+        released: bool,
+        offset: int,
+        shift: int,
+    ) -> bool: ...
     def operate(
         self,
         first: np.ndarray,

@@ -112,13 +112,14 @@ cdef class Stamps:
         cdef Units units = units_of(first, each)
         with nogil:
             for place in range(self._last + 1):
-                if places >> place & 1 and self._is_late(place, &units, lanes, warps, who, strong, NULL, 1):
+                if places >> place & 1 and self._is_late(place, &units, lanes, warps, who, strong, NULL, 1, False):
                     found |= 1 << place
         return found
 
     cdef bint _is_late(
         self, int place, const Units* units, const int32_t[:, :] lanes, const int32_t[:, :] warps,
-        const int64_t[::1] who, bint strong, const int64_t* started, Py_ssize_t threads
+        const int64_t[::1] who, bint strong, const int64_t* started, Py_ssize_t threads,
+        bint released
     ) noexcept nogil:
         cdef const int64_t* stamps = &self._values[place, 0]
         cdef Py_ssize_t i, unit
@@ -145,14 +146,17 @@ cdef class Stamps:
                     if (
                         slot != lane // threads or time < started[slot]
                         or (lanes[lane, column] < epoch and warps[lane // WARP, column] < epoch)
-                    ) and lanes[lane, threads + slot] < time and warps[lane // WARP, threads + slot] < time:
+                    ) and (
+                        released or (lanes[lane, threads + slot] < time and warps[lane // WARP, threads + slot] < time)
+                    ):
                         return True
                 known, known_at = stamp, moment
         return False
 
     def touch(
         self, const int64_t[::1] positions, Py_ssize_t each, ClockRows clocks not None, const int64_t[::1] who,
-        bint strong, bint writes, bint reads, int place, int note, int64_t now=0, int64_t offset=0, int shift=0
+        bint strong, bint writes, bint reads, int place, int note, int64_t now=0, int64_t offset=0, int shift=0,
+        bint released=False
     ):
         """Remember accesses of threads, if all conflicting ones happen before them; otherwise do nothing.
 
@@ -173,6 +177,8 @@ cdef class Stamps:
             The site, doubled, plus one if the accesses are strong.
         now : int
             The present time; only for timed cells.
+        released : bool
+            Whether releases limit the order between clusters: then accesses of other clusters count as unordered.
 
         Returns
         -------
@@ -190,13 +196,33 @@ cdef class Stamps:
                     if looked >> at & 1 and not late:
                         row = clocks.visible if at == self._last or not self._timed else 0
                         late = self._is_late(
-                            at, &units, clocks.rows[row], clocks.warps[row], who, strong, began, clocks.threads
+                            at, &units, clocks.rows[row], clocks.warps[row], who, strong, began, clocks.threads,
+                            released
                         )
                 if not late:
                     result = self._put_own(&units, clocks, who, writes, place, note, now)
                     if writes:
                         self._clear(self._readers(), &units)
         return result
+
+    def follow(
+        self, int places, const int64_t[::1] positions, Py_ssize_t each, ClockRows clocks not None,
+        const int64_t[::1] who, bint released, int64_t offset, int shift
+    ):
+        """Return whether accesses of threads follow the stamps of some places; for timed cells, see `touch`."""
+        cdef Units units = units_of(positions, each, offset, shift)
+        cdef int at, row
+        cdef bint late
+        with nogil:
+            late = not self._holds(&units)
+            for at in range(self._last + 1):
+                if places >> at & 1 and not late:
+                    row = clocks.visible if at == self._last else 0
+                    late = self._is_late(
+                        at, &units, clocks.rows[row], clocks.warps[row], who, False, &clocks.started[0],
+                        clocks.threads, released
+                    )
+        return not late
 
     cdef int _put_own(
         self, const Units* units, ClockRows clocks, const int64_t[::1] who, bint writes, int place, int note,

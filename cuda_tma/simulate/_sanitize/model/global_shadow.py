@@ -14,6 +14,7 @@ import numpy as np
 
 from ..._memory.global_memory import GlobalMemory, Segment
 from ..._warps.lanes import WARP
+from ..._warps.observe import Access
 from .areas import READERS, WRITES, Area, AreaCells, PriorAccess, Row, Writer
 from .clocks import FENCED, ORDERED, Clocks, Known
 from .shadow import stamps_of
@@ -24,6 +25,7 @@ _MOST_BYTES = 16 << 20
 # Warps write their notes into this variable in any order; watchdog.cuh reads the note of a warp that waits too long.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
+_EVERY = (2 << WRITES) - 1  # all places of strong accesses
 _BY_WARP = -1  # the place of a read: a later read of the warp, which replaces an earlier one, happens after it
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
@@ -79,25 +81,30 @@ class GlobalShadow:
         return (addresses + (self._unit - 1 - area.start)) >> self._shift, max(1, size_bytes >> self._shift)
 
     def operate(
-        self, area: Area, units: tuple[np.ndarray, int], clock: np.ndarray, slot: int, column: int, epoch: int,
-        site: int, kind: str, fenced: bool,
-    ) -> bool:  # fmt: skip
+        self, area: Area, access: Access, clock: np.ndarray, slot: int, column: int, epoch: int, site: int
+    ) -> bool:
         """Record an access of an operation if all conflicting accesses happen before it; otherwise return False."""
-        place = READERS if kind != "read" else site % READERS
+        place = READERS if access.kind != "read" else site % READERS
+        units = self.first_units(area, access.positions, access.size_bytes)
         clocks, stamp = self._clocks, epoch << _COLUMN_BITS | column
         when, started = clocks.now << SLOT_BITS | slot, int(clocks.started[slot])
-        rows = clocks.visible, ORDERED, FENCED if fenced else -1
+        rows = clocks.visible, ORDERED, FENCED if access.proxy == "async" else -1
         times = when, started, clocks.threads
         return area.cells.operate(*units, clock, *rows, False, place, False, stamp, site << 1, *times)
 
     def touch(self, area: Area, addresses: np.ndarray, size_bytes: int, who: np.ndarray, site: int, kind: str) -> int:
-        """Record weak accesses as `Shadow.touch` does; also return 0 if strong accesses or releases exist."""
-        clocks = self._clocks
-        if area.strong is not None or clocks.releases.any:
-            return 0
+        """Record weak accesses as `Shadow.touch` does; also return 0 if the order may depend on a release."""
+        clocks, strong, writes, released = self._clocks, area.strong, kind != "read", self._clocks.releases.any
         each, to_units = max(1, size_bytes >> self._shift), (self._unit - 1 - area.start, self._shift)
-        rest = _BY_WARP, site << 1, clocks.now, *to_units
-        return area.cells.touch(addresses, each, clocks.in_c, who, False, kind != "read", False, *rest)
+        if strong is not None:
+            places = _EVERY if writes else 1 << WRITES
+            if not strong.cells.follow(places, addresses, each, clocks.in_c, who, released, *to_units):
+                return 0
+        rest = _BY_WARP, site << 1, clocks.now, *to_units, released
+        done = area.cells.touch(addresses, each, clocks.in_c, who, False, writes, False, *rest)
+        if done and writes and strong is not None:
+            strong.cells.clear(_EVERY, *self.first_units(area, addresses, size_bytes))
+        return done
 
     def past(
         self,
