@@ -8,12 +8,11 @@ before the wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from .._copies.copy import Issue
 from .._matrix import Wgmma, wgmma_of
+from .._matrix.descriptor import PlacedPieces, placed_pieces
 from .._ptx import Immediate, Operand, Register, Vector
 from .._sync.warp_sync import when_together
 from .._warps.binder import BOOL, U32, U64, Binder, Read
@@ -51,6 +50,9 @@ class Product:
         """Multiply for all warpgroups at once, with and without the previous accumulators."""
         firsts = as_array(lanes)[::WARPGROUP]
         scales = each(self._scale(group, selected(firsts)), len(firsts))
+        if len(firsts) == 1:
+            self._multiply(group, firsts, bool(scales[0]))
+            return
         for scale in (False, True):
             if (some := firsts[scales == scale]).size:
                 self._multiply(group, some, scale)
@@ -64,13 +66,13 @@ class Product:
             fragments = registers.reshape(len(registers), -1, WARPGROUP)
             left = fragments[np.ix_(self._a_rows, firsts // WARPGROUP)].reshape(4, -1)
         else:
-            matrices, a_of = self._matrices(group, issues, firsts, self._a, wgmma.a_addresses)
+            matrices, a_of = self._matrices(group, issues, firsts, self._a, 64, wgmma.a_mn_major)
             left = matrices[a_of]
-        right, b_of = self._matrices(group, issues, firsts, self._b, wgmma.b_addresses)
+        right, b_of = self._matrices(group, issues, firsts, self._b, wgmma.n, wgmma.b_mn_major)
         wgmma.multiply_in(group.views[self._d_view], self._d_rows, firsts, left, right, b_of, scale)
 
     def _matrices(
-        self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, find: Callable[[int], np.ndarray]
+        self, group: Group, issues: list[Issue], firsts: np.ndarray, read: Read, length: int, mn_major: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the matrices of descriptors, uint8 [matrices, ..., 16], and the index of each warpgroup's matrix."""
         parts = group.parts
@@ -78,25 +80,25 @@ class Product:
         named = [*zip(ctas, each(read(group, selected(firsts)), len(firsts)).tolist(), strict=True)]
         places = {name: i for i, name in enumerate(dict.fromkeys(named))}
         which = np.array([places[name] for name in named], np.intp)
-        offsets = np.stack([self._addresses(find, descriptor) for _, descriptor in places])
-        self._check(parts.memory.shared_stop, offsets, firsts)
-        starts = np.array([cta for cta, _ in places]) * parts.memory.shared_pitch
-        positions = offsets + starts.reshape(-1, *(1,) * (offsets.ndim - 1))
+        pitch = parts.memory.shared_pitch
+        pieces = [self._pieces(descriptor, length, mn_major, cta * pitch) for cta, descriptor in places]
+        self._check(parts.memory.shared_stop, pieces, firsts)
         if parts.events.observer is not None:
             for issue, place in zip(issues, which.tolist(), strict=True):
-                issue.observe("read", "shared", positions[place].ravel(), _PIECE.itemsize)
-        items = parts.memory.shared.typed(_PIECE)[positions // _PIECE.itemsize]
+                issue.observe("read", "shared", pieces[place].positions, _PIECE.itemsize)
+        at = pieces[0].items[None] if len(pieces) == 1 else np.stack([one.items for one in pieces])
+        items = parts.memory.shared.typed(_PIECE)[at]
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
 
-    def _addresses(self, find: Callable[[int], np.ndarray], descriptor: int) -> np.ndarray:
-        """Return the addresses of the 16-byte pieces of the matrix that a descriptor describes."""
+    def _pieces(self, descriptor: int, length: int, mn_major: bool, start: int) -> PlacedPieces:
+        """Return the 16-byte pieces of the matrix that a descriptor describes."""
         try:
-            return find(descriptor)
+            return placed_pieces(descriptor, length, mn_major, start)
         except NotImplementedError as error:
             raise self._binder.unsupported(str(error)) from None
 
-    def _check(self, stop: int, offsets: np.ndarray, firsts: np.ndarray) -> None:
-        first, last = int(offsets.min()), int(offsets.max()) + _PIECE.itemsize - 1
+    def _check(self, stop: int, pieces: list[PlacedPieces], firsts: np.ndarray) -> None:
+        first, last = min(one.first for one in pieces), max(one.last for one in pieces) + _PIECE.itemsize - 1
         if first < SHARED_START or last >= stop:
             raise Fault(
                 "out-of-bounds",

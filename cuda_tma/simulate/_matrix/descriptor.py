@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,6 +64,41 @@ def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
     swizzled = addresses ^ addresses >> 3 & descriptor.span_bytes - PIECE_BYTES
     swizzled.flags.writeable = False
     return swizzled
+
+
+class PlacedPieces(NamedTuple):
+    """The 16-byte pieces of a matrix in the shared memory of all CTAs; the arrays do not change.
+
+    Attributes
+    ----------
+    positions : numpy.ndarray
+        The position of each piece, in one dimension.
+    items : numpy.ndarray
+        The number of each piece, in the shape of `piece_addresses`.
+    first, last : int
+        The lowest and the highest address of a piece in the CTA.
+    """
+
+    positions: np.ndarray
+    items: np.ndarray
+    first: int
+    last: int
+
+
+@lru_cache(maxsize=2048)
+def placed_pieces(bits: int, length: int, mn_major: bool, start: int) -> PlacedPieces:
+    """Return the pieces of `piece_addresses` for a CTA whose shared memory begins at a byte, a multiple of 16.
+
+    Raises
+    ------
+    NotImplementedError
+        As `piece_addresses`.
+    """
+    addresses = piece_addresses(bits, length, mn_major)
+    positions = (addresses + start).ravel()
+    items = (addresses + start) // PIECE_BYTES
+    positions.flags.writeable = items.flags.writeable = False
+    return PlacedPieces(positions, items, int(addresses.min()), int(addresses.max()))
 
 
 def _k_major(descriptor: Descriptor, length: int) -> np.ndarray:

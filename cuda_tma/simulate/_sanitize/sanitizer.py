@@ -122,7 +122,7 @@ class Sanitizer:
                 self._collector.excuse(*pair, reason)
         if self._replay is not None and self._collector.undefined and not self._has_faulted:
             for key in self._replay.with_effect(self._collector.undecided(), self):
-                self._collector.accuse(key, EFFECT)
+                self._collector.escalate(key, EFFECT)
         return self._collector.findings()
 
     def before(self) -> dict[Segment, bytes] | None:
@@ -362,7 +362,7 @@ class Sanitizer:
         if access.actor is None and use.is_strong:
             self._global_races.by_strong_threads(area, access)
             if use.acquires:
-                self._history.hear(access.lanes, access.instruction)
+                self._history.record_wait(access.lanes, access.instruction)
         elif access.actor is None:
             self._global_races.by_threads(area, access, use)
         elif not strong:

@@ -108,7 +108,7 @@ class Arrivals:
 
     def _early(self, barrier: _Barrier, lanes: np.ndarray) -> int | None:
         """Return the first lane whose arrival is not ordered after the end of the preceding phase; None if all are."""
-        for lane in lanes[self._clocks.heard[lanes] < barrier.ended].tolist():
+        for lane in lanes[self._clocks.last_acquire[lanes] < barrier.ended].tolist():
             for arrived in barrier.before:
                 if not self._follows(lane, arrived):
                     return lane

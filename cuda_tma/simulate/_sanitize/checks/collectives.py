@@ -48,7 +48,7 @@ class Collectives:
     def met(self, event: _Together) -> None:
         """Record an instruction that all lanes of some warps have executed."""
         by = event.instruction
-        self._clocks.heard[event.lanes] = self._clocks.now
+        self._clocks.last_acquire[event.lanes] = self._clocks.now
         if by is None or by.opcode[0] in _BARRIERS or by.opcode[1] == _COVERED or self._repeats(event):
             return
         here = as_array(event.lanes)

@@ -111,7 +111,7 @@ class MbarrierUses:
         self._exits.waits.update(dict.fromkeys(positions.tolist(), event.instruction))
         self._barriers.mbarrier_wait(event)
         done = event.done if np.shape(event.done) == positions.shape else np.broadcast_to(event.done, positions.shape)
-        self._history.hear(as_array(event.lanes)[done], event.instruction, positions[done])
+        self._history.record_wait(as_array(event.lanes)[done], event.instruction, positions[done])
 
     def signaled_elsewhere(self, event: SignaledElsewhere) -> None:
         """Report a copy whose mbarrier is in another CTA than its destination."""

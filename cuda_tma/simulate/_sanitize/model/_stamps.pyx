@@ -12,16 +12,12 @@ cdef enum:
 ctypedef struct Units:
     # The first unit of each access is (positions[i] + offset) >> shift; an access has `each` units.
     const int64_t* positions
-    Py_ssize_t count
-    Py_ssize_t each
+    Py_ssize_t count, each
     int64_t offset
     int shift
 
 cdef inline Units units_of(const int64_t[::1] positions, Py_ssize_t each, int64_t offset=0, int shift=0) noexcept nogil:
-    cdef Units units
-    units.positions, units.count = &positions[0], positions.shape[0]
-    units.each, units.offset, units.shift = each, offset, shift
-    return units
+    return Units(&positions[0], positions.shape[0], each, offset, shift)
 
 cdef inline Py_ssize_t first_of(const Units* units, Py_ssize_t i) noexcept nogil:
     return (units.positions[i] + units.offset) >> units.shift
@@ -40,8 +36,7 @@ cdef class ClockRows:
     threads : int
     """
 
-    cdef const int32_t[:, :, :] rows
-    cdef const int32_t[:, :, :] warps
+    cdef const int32_t[:, :, :] rows, warps
     cdef const int64_t[::1] started
     cdef int visible
     cdef Py_ssize_t threads
@@ -122,8 +117,7 @@ cdef class Stamps:
         bint released
     ) noexcept nogil:
         cdef const int64_t* stamps = &self._values[place, 0]
-        cdef Py_ssize_t i, unit
-        cdef Py_ssize_t first
+        cdef Py_ssize_t i, unit, first
         cdef int64_t stamp, epoch, column, known = UNUSED, known_at = 0, lane = who[0], moment = 0, slot, time
         for i in range(units.count):
             if who.shape[0] > 1:
@@ -185,21 +179,11 @@ cdef class Stamps:
         int
             0 if nothing was done, 1 if all are remembered, 2 if one of them has replaced another.
         """
-        cdef const int64_t* began = &clocks.started[0] if self._timed else NULL
         cdef Units units = units_of(positions, each, offset, shift)
-        cdef int at, row, looked = 1 << self._last | (self._readers() if writes else 0)
-        cdef bint late = False
-        cdef int result = 0
+        cdef int looked = 1 << self._last | (self._readers() if writes else 0), result = 0
         with nogil:
             if self._holds(&units) and not (reads and self._is_unwritten(&units)):
-                for at in range(self._last + 1):
-                    if looked >> at & 1 and not late:
-                        row = clocks.visible if at == self._last or not self._timed else 0
-                        late = self._is_late(
-                            at, &units, clocks.rows[row], clocks.warps[row], who, strong, began, clocks.threads,
-                            released
-                        )
-                if not late:
+                if not self._any_late(looked, &units, clocks, who, strong, released):
                     result = self._put_own(&units, clocks, who, writes, place, note, now)
                     if writes:
                         self._clear(self._readers(), &units)
@@ -211,18 +195,20 @@ cdef class Stamps:
     ):
         """Return whether accesses of threads follow the stamps of some places; for timed cells, see `touch`."""
         cdef Units units = units_of(positions, each, offset, shift)
+        return self._holds(&units) and not self._any_late(places, &units, clocks, who, False, released)
+
+    cdef bint _any_late(
+        self, int places, const Units* units, ClockRows clocks, const int64_t[::1] who, bint strong, bint released
+    ) noexcept nogil:
+        cdef const int64_t* began = &clocks.started[0] if self._timed else NULL
         cdef int at, row
-        cdef bint late
-        with nogil:
-            late = not self._holds(&units)
-            for at in range(self._last + 1):
-                if places >> at & 1 and not late:
-                    row = clocks.visible if at == self._last else 0
-                    late = self._is_late(
-                        at, &units, clocks.rows[row], clocks.warps[row], who, False, &clocks.started[0],
-                        clocks.threads, released
-                    )
-        return not late
+        for at in range(self._last + 1):
+            row = clocks.visible if at == self._last or not self._timed else 0
+            if places >> at & 1 and self._is_late(
+                at, units, clocks.rows[row], clocks.warps[row], who, strong, began, clocks.threads, released
+            ):
+                return True
+        return False
 
     cdef int _put_own(
         self, const Units* units, ClockRows clocks, const int64_t[::1] who, bint writes, int place, int note,
@@ -387,10 +373,9 @@ cdef class Stamps:
         cdef int place
         cdef Py_ssize_t i, first
         for place in range(self._last + 1):
-            if places >> place & 1:
-                for i in range(units.count):
-                    first = first_of(units, i)
-                    fill(&self._values[place, 0], first, first + units.each, UNUSED)
+            for i in range(units.count if places >> place & 1 else 0):
+                first = first_of(units, i)
+                fill(&self._values[place, 0], first, first + units.each, UNUSED)
 
 
 cdef inline bint is_known(

@@ -55,7 +55,7 @@ class Phases:
         """Join the clock of an arrival from another CTA, released at scope ``.cluster`` or wider."""
         before = self.far_pending
         self.far_pending = clock if before is None else np.maximum(clocks.fitting(before), clock)
-        self.arrive(clocks, clocks.told_too_narrowly(clock))
+        self.arrive(clocks, clocks.narrowed(clock))
 
     def complete(self, clocks: Clocks) -> None:
         """End the present phase; later waits acquire the clocks of its arrivals."""
@@ -63,7 +63,7 @@ class Phases:
         self.ready, self.pending = _joined(clocks, self.ready, self.pending), None
         self.far_ready, self.far_pending = _joined(clocks, self.far_ready, self.far_pending), None
 
-    def signalled(self, clocks: Clocks, column: int) -> None:
+    def complete_operations(self, clocks: Clocks, column: int) -> None:
         """Record in a column of the clocks that the operations of the completed phases are complete."""
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.ready[:, column] = self.completions
@@ -77,7 +77,7 @@ class Phases:
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
 
-    def heard(self, clocks: Clocks, scope: int) -> np.ndarray | None:
+    def released(self, clocks: Clocks, scope: int) -> np.ndarray | None:
         """Return the clock that a wait of a scope acquires; None if there is nothing to acquire."""
         if scope == CTA or self.far_ready is None or self.ready is None:
             return self.ready
@@ -194,7 +194,7 @@ class Barriers:
                 if is_near:
                     phases.arrive(self._clocks, clock)
                 elif scope == CTA:
-                    phases.arrive(self._clocks, self._clocks.told_too_narrowly(clock))
+                    phases.arrive(self._clocks, self._clocks.narrowed(clock))
                 else:
                     phases.arrive_from_afar(self._clocks, clock)
 
@@ -202,7 +202,7 @@ class Barriers:
         """End the present phase of an mbarrier."""
         phases = self.mbarriers[position]
         phases.complete(self._clocks)
-        phases.signalled(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
+        phases.complete_operations(self._clocks, self._clocks.column(slot, ("mbarrier", position)))
         if position in self._sent_to:
             phases.sent(self._clocks, self._clocks.column(slot, ("sent", position)))
 
@@ -223,9 +223,9 @@ class Barriers:
         scope = scope_of(opcode, CTA)
         done = np.broadcast_to(event.done, event.positions.shape)
         for position, lanes in _by_position(as_array(event.lanes)[done], event.positions[done]):
-            heard = self.mbarriers[position].heard(self._clocks, scope)
-            if heard is not None:
-                take(lanes, heard)
+            released = self.mbarriers[position].released(self._clocks, scope)
+            if released is not None:
+                take(lanes, released)
 
 
 def _joined(clocks: Clocks, before: np.ndarray | None, more: np.ndarray | None) -> np.ndarray | None:

@@ -87,8 +87,7 @@ class Clocks:
         The number of threads of a cluster. The first columns belong to them, by their position in the cluster.
     slots : int
         The number of slots for resident clusters, whose columns come next and contain times. Earlier accesses precede.
-    each : numpy.ndarray
-        The columns of the threads of a cluster.
+    each : numpy.ndarray, of the columns of the threads of a cluster
     now : int
         The present time, which is a count of events.
     started : numpy.ndarray, [slot]
@@ -97,14 +96,15 @@ class Clocks:
         The clocks of threads at their last fences.
     releases : Releases
         The accesses that releases to other clusters cover.
-    heard : numpy.ndarray, [lane]
+    last_acquire : numpy.ndarray, [lane]
         The time of each lane's last wait or read of shared data. The lane may depend on all events before this time.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
         self.threads = geometry.cluster_ctas * geometry.lanes_of_cta
         self.slots, self.each = geometry.slots, np.arange(self.threads)
-        self.now, self.started, self.heard = 1, np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
+        self.now = 1
+        self.started, self.last_acquire = np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
         self._first = self.threads + self.slots  # the first column after those of threads and slots
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
@@ -128,7 +128,7 @@ class Clocks:
         self._together.clear()
         slot = self.slot_of(int(lanes[0]))
         self._columns[slot].clear()
-        self.started[slot] = self.heard[lanes] = self.now
+        self.started[slot] = self.last_acquire[lanes] = self.now
         self.fences.start(slot)
         first, here = slot * self.threads, slice(slot * self.threads, (slot + 1) * self.threads)
         self.warps[:, here.start // WARP : here.stop // WARP] = 0
@@ -217,7 +217,7 @@ class Clocks:
     def _learn(self, lanes: np.ndarray, clock: np.ndarray) -> None:
         """Join a clock into the clocks of some lanes, in one step for each whole warp."""
         self._together.clear()
-        self.heard[lanes] = self.now
+        self.last_acquire[lanes] = self.now
         whole, rest = _whole_warps(lanes)
         for some in stretches(whole) if len(whole) else ():
             np.maximum(self.warps[:, some], clock[:, None], out=self.warps[:, some])
@@ -264,7 +264,7 @@ class Clocks:
         """Return an empty clock."""
         return np.zeros((self.rows.shape[0], self.rows.shape[2]), np.int32)
 
-    def told_too_narrowly(self, clock: np.ndarray) -> np.ndarray:
+    def narrowed(self, clock: np.ndarray) -> np.ndarray:
         """Return the part of a clock that scope ``.cta`` transfers to another CTA: no threads in row `visible`."""
         if self.visible == ORDERED:
             return clock
@@ -284,7 +284,7 @@ class Clocks:
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
         """Keep a clock that lanes observe by a relaxed operation; their next fence of at least `scope` acquires it."""
-        self.heard[lanes] = self.now
+        self.last_acquire[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
             before = noticed[scope]
@@ -346,7 +346,7 @@ class Clocks:
     def meet(self, lanes: Lanes, width: int) -> None:
         """Join the clocks of those `lanes` that belong to the same group of `width` adjacent lanes."""
         here = as_array(lanes)
-        self.heard[lanes] = self.now
+        self.last_acquire[lanes] = self.now
         for number in np.unique(here // width).tolist() if self._noticed else ():
             some = here[here // width == number]
             self.notice_together(some, self.noticed(some))
@@ -374,7 +374,7 @@ class Clocks:
     def complete(self, lanes: Lanes, column: Any, value: Any, fenced: bool = True) -> None:
         """Record that operations are complete up to a value, in one column for all lanes or in one for each lane."""
         self._together.clear()
-        self.heard[lanes] = self.now
+        self.last_acquire[lanes] = self.now
         of, here = slice(None, None, 1 if fenced else 2), as_array(lanes)
         whole, rest = _whole_warps(here) if np.ndim(column) == 0 else (here[:0], here)
         if len(whole):

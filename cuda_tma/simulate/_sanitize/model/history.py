@@ -35,7 +35,7 @@ class History:
 
     def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
         self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
-        self._heard = np.full(lanes, _NOWHERE, np.int32)  # the site of each lane's last wait
+        self._last_wait = np.full(lanes, _NOWHERE, np.int32)  # the site of each lane's last wait
         self._mbarrier = np.full(lanes, _NOWHERE)  # the mbarrier of that wait, if any
         self._touched = np.full(lanes, _NOWHERE, np.int32)
         self._ended: dict[int, None] = {}  # the sites of the last waits of threads that have ended
@@ -44,21 +44,21 @@ class History:
 
     def start(self, lanes: np.ndarray) -> None:
         """Reset the history of threads that begin."""
-        for of in (self._heard, self._mbarrier, self._touched):
+        for of in (self._last_wait, self._mbarrier, self._touched):
             of[lanes] = _NOWHERE
 
-    def hear(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
+    def record_wait(self, lanes: Lanes, by: Instruction | None, mbarriers: np.ndarray | int = _NOWHERE) -> None:
         """Record a barrier, a wait or an acquire after which lanes continue."""
         if by is not None:
-            self._heard[lanes], self._mbarrier[lanes] = self._collector.site(by), mbarriers
+            self._last_wait[lanes], self._mbarrier[lanes] = self._collector.site(by), mbarriers
 
     def at_barrier(self, event: OfBarrier) -> None:
         """Record a barrier after which lanes continue, each at its own statement."""
         if isinstance(event, (WholeBarrier, ClusterWait)):
-            self.hear(event.lanes, event.instruction)
+            self.record_wait(event.lanes, event.instruction)
         elif isinstance(event, BarrierComplete):
             for lanes, by in event.waits:
-                self.hear(lanes, by)
+                self.record_wait(lanes, by)
 
     def touch(self, lanes: Lanes, site: int) -> None:
         """Record an access of lanes to shared memory, or a fence."""
@@ -66,7 +66,7 @@ class History:
 
     def end(self, lanes: np.ndarray) -> None:
         """Keep the sites of the last waits of threads that end."""
-        self._ended.update(dict.fromkeys(np.unique(self._heard[lanes]).tolist()))
+        self._ended.update(dict.fromkeys(np.unique(self._last_wait[lanes]).tolist()))
 
     # ---- explanations of a finding ----
 
@@ -76,7 +76,7 @@ class History:
         arrived = self._mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
         return (
-            ("last barrier or wait before it", self._at(int(self._heard[lane]))),
+            ("last barrier or wait before it", self._at(int(self._last_wait[lane]))),
             ("last arrival there", arrived),
             *((CALLED, by) for by in calls),
         )

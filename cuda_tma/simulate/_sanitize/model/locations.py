@@ -49,7 +49,7 @@ class Locations:
         """Apply the strong accesses of an instruction, atomics one after the other: they acquire, then release."""
         opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
-            self._clocks.heard[lanes] = self._clocks.now
+            self._clocks.last_acquire[lanes] = self._clocks.now
         fences = self._clocks.fences
         if not (self._found or releases or fences.any):
             return
@@ -94,14 +94,14 @@ class Locations:
         for cta in np.unique(ctas).tolist():
             some = lanes[ctas == cta]
             slot = self._clocks.slot_of(int(some[0]))
-            for level, clock in enumerate(self._heard(found, cta, slot)[: scope + 1]):
+            for level, clock in enumerate(self._acquired(found, cta, slot)[: scope + 1]):
                 if clock is not None:
                     if strong:
                         self._clocks.acquire(some, clock)
                     else:
                         self._clocks.notice(some, clock, level)
 
-    def _heard(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
+    def _acquired(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
         """Return the clocks that a CTA acquires at a location: from the CTA, from its cluster, and from others."""
         clocks, started = self._clocks, int(self._clocks.started[slot])
         near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))

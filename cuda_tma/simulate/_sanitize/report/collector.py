@@ -92,7 +92,7 @@ class FindingCollector:
         named = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
         return {key: read for key, read in self.undefined.items() if id(read.instruction) not in named}
 
-    def accuse(self, key: tuple, reason: str) -> None:
+    def escalate(self, key: tuple, reason: str) -> None:
         """Turn advice into an error, and add the reason to the message."""
         self._decide(key, "error", reason)
 
