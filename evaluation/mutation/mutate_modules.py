@@ -78,7 +78,7 @@ def again(root: Path, results: Path) -> list[Mutant]:
 def equivalents() -> dict[tuple[str, ...], str]:
     """Return the mutants of equivalent.txt, each with its reason."""
     lines = (Path(__file__).parent / "equivalent.txt").read_text().splitlines()
-    rows = [line.split(" | ") for line in lines if line and not line.startswith("#")]
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {tuple(row[:3]): row[3] for row in rows}
 
 

@@ -3,8 +3,10 @@ size."""
 
 import hashlib
 import json
+import multiprocessing
 import os
 import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -214,3 +216,25 @@ def test_another_version_of_the_package_has_another_key(monkeypatch):
     assert kept._key(("source",), {"a.cuh": b""}, "13.0") == before
     monkeypatch.setattr(kept, "__version__", "0.0.0")
     assert kept._key(("source",), {"a.cuh": b""}, "13.0") != before
+
+
+def test_eight_threads_and_two_processes_share_a_folder(tmp_path):
+    """Each read returns a whole entry or none; a limit of two entries removes others at the same time."""
+    size = len(packed(KERNEL, KEYS[0]))
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
+        others = [pool.submit(_used, tmp_path, 2 * size, first) for first in (3, 5)]
+        with ThreadPoolExecutor(8) as threads:
+            found = [*threads.map(lambda first: _used(tmp_path, 2 * size, first), range(8))]
+        found += [other.result() for other in others]
+    assert found == [True] * 10
+    assert not [file for file in tmp_path.iterdir() if file.suffix == ".part"]
+
+
+def _used(folder, most_bytes, first):
+    """Store and read entries; return whether each read found the entry, or nothing."""
+    disk, found = DiskCache(folder, most_bytes), []
+    for turn in range(20):
+        key = KEYS[(first + turn) % len(KEYS)]
+        disk.put(key, KERNEL)
+        found.append(disk.get(key) in (KERNEL, None))
+    return all(found)

@@ -16,77 +16,7 @@ from cuda_tma import KernelHang, arm_watchdog, synchronize
 from cuda_tma._cuda.core import CUDAError
 from cuda_tma._watchdog import deadlines as watchdog
 from cuda_tma._watchdog import memory
-from cuda_tma.barrier import Barrier, encode_barrier
-
-OK, BUSY = real.CUresult.CUDA_SUCCESS, real.CUresult.CUDA_ERROR_NOT_READY
-WORD = encode_barrier(Barrier(0, 1, 2, 0))
-STRUCT_BYTES = memory.NOTES_OFFSET + memory.NOTES * memory.NOTE.itemsize
-
-
-class FakeDriver:
-    """A driver with one context that uses host memory. Queries of streams return `answers` in order, and then
-    success."""
-
-    CUresult, CUstream_flags, CUstream, CUkernel = real.CUresult, real.CUstream_flags, real.CUstream, real.CUkernel
-    CU_MEMHOSTALLOC_PORTABLE, CU_MEMHOSTALLOC_DEVICEMAP = 1, 2
-
-    def __init__(self):
-        self.device = ctypes.create_string_buffer(STRUCT_BYTES)
-        self.pinned, self.answers, self.waited = [], [], []
-        self.found = OK
-        self.context_ids = {1: 11}
-
-    @property
-    def notes(self):
-        return np.frombuffer(self.device, np.uint8)[memory.NOTES_OFFSET :].view(memory.NOTE)
-
-    @property
-    def head(self):
-        return np.frombuffer(self.device, np.uint64)[:3]
-
-    def cuMemHostAlloc(self, size, flags):
-        self.pinned.append(ctypes.create_string_buffer(b"\xff" * size, size))
-        return OK, ctypes.addressof(self.pinned[-1])
-
-    def cuStreamCreate(self, flags):
-        return OK, 77
-
-    def cuKernelGetLibrary(self, kernel):
-        return OK, 5
-
-    def cuLibraryGetGlobal(self, library, name):
-        assert name == b"cuda_tma_watchdog"
-        return self.found, ctypes.addressof(self.device), STRUCT_BYTES
-
-    def cuCtxGetCurrent(self):
-        return OK, real.CUcontext(1)
-
-    def cuStreamGetCtx(self, stream):
-        return OK, real.CUcontext(1)
-
-    def cuCtxGetId(self, context):
-        return OK, self.context_ids[int(context)]
-
-    def cuMemcpyHtoDAsync(self, to, source, size, stream):
-        ctypes.memmove(to, source, size)
-        return (OK,)
-
-    def cuMemcpyDtoHAsync(self, to, source, size, stream):
-        if source < 1000:
-            return (real.CUresult.CUDA_ERROR_INVALID_VALUE,)
-        ctypes.memmove(to, source, size)
-        return (OK,)
-
-    def cuStreamSynchronize(self, stream):
-        self.waited.append(int(stream))
-        return (OK,)
-
-    def cuStreamQuery(self, stream):
-        return (self.answers.pop(0) if self.answers else OK,)
-
-
-class FakeKernel:
-    handle = 9
+from tests._watchdog._fake import BUSY, OK, WORD, FakeDriver, FakeKernel
 
 
 @pytest.fixture
@@ -393,3 +323,27 @@ def test_an_error_of_the_driver_is_raised(fake):
     with pytest.raises(CUDAError, match="cuMemHostAlloc failed with CUDA_ERROR_OUT_OF_MEMORY"):
         watchdog.arm(FakeKernel(), "", "a.cu", 1)
     assert watchdog._watches == {}
+
+
+def test_eight_threads_arm_and_take_each_report_once(fake):
+    """Each thread arms a kernel, and all of them take the reports that are written meanwhile."""
+    kernels, taken, begin = [FakeKernel() for _ in range(8)], [], threading.Barrier(8)
+
+    def work(kernel):
+        begin.wait()
+        watchdog.arm(kernel, "full.wait(0);", "/tmp/gemm.cu", 500)
+        begin.wait()
+        (watch,) = watchdog._watches.values()
+        for _ in range(20):
+            taken.extend(watch.take())
+
+    threads = [threading.Thread(target=work, args=(kernel,)) for kernel in kernels]
+    watchdog.arm(FakeKernel(), "", "a.cu", 1)
+    for slot in range(10):
+        write(fake, slot, grid=slot)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (watch,) = watchdog._watches.values()
+    assert len(taken) == 10 and len(watch.armed) == 8 and len({number for _, number, _ in watch.armed}) == 8
