@@ -70,3 +70,23 @@ def test_a_graph_of_cuda_core_runs_at_each_launch(run):
     ran = run(GRAPH, "")
     assert (ran.status, ran.kinds, ran.err) == (0, [], "")
     assert len(ran.launches) == 6
+
+
+def test_a_pool_of_host_memory_is_memory_of_the_process(run):
+    """cuda.core asks for attribute 144, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, before it makes the pool."""
+    ran = run(
+        """
+begin()
+assert out(i32, "cuDeviceGetAttribute", 144, 0) == 1
+properties = (ctypes.c_uint32 * 22)(1, 0, 2, 0)  # CUmemPoolProps: pinned, without handles, of the host
+pool = pointer(out(pointer, "cuMemPoolCreate", properties))
+address = out(u64, "cuMemAllocFromPoolAsync", ctypes.c_size_t(128), pool, None)
+values = np.ctypeslib.as_array((ctypes.c_uint32 * 32).from_address(address))
+values[:] = np.arange(32)
+module, function = loaded()
+launch(function, 32, u64(address))
+assert (values == 5 * np.arange(32)).all()
+require(cuda.cuMemFreeAsync(u64(address), None))
+"""
+    )
+    assert (ran.status, ran.kinds, ran.leaks) == (0, [], []), ran.err
