@@ -20,6 +20,7 @@ class Request(IntEnum):
     BEFORE = 5
     AFTER = 6
     COUNTS = 7
+    GRAPHS = 8
 
 
 _GPU = struct.Struct("<4i64s")

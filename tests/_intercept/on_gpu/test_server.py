@@ -109,12 +109,18 @@ def test_a_missing_file_is_a_skipped_launch(folder):
     assert launch.skipped.startswith("FileNotFoundError")
 
 
+def test_launches_of_graphs_are_noted(folder):
+    begun(folder).answer(Request.GRAPHS, struct.pack("<Q", 3))
+    assert read_journals(folder).notes == ("launches of graphs, whose kernels are not checked: 3",)
+
+
 def test_requests_of_any_bytes_end_in_a_note(folder):
     chance, server = np.random.default_rng(0), begun(folder)
     for kind in (*Request, 0, 99):
         for size in (0, 1, 8, 16, 40):
             assert isinstance(server.answer(int(kind), chance.bytes(size)), bytes)
-    assert all(note.startswith("a request of the program cannot be read") for note in read_journals(folder).notes)
+    known = ("a request of the program cannot be read", "launches of graphs")
+    assert all(note.startswith(known) for note in read_journals(folder).notes)
 
 
 def test_a_cut_request_ends_the_connection(folder):

@@ -104,8 +104,12 @@ int say(uint32_t kind, const void *data, size_t size, const void *more, size_t m
     return is_said;
 }
 
-/* At the end of the process, send the number of launches of each kernel. */
+/* At the end of the process, send the number of launches of each kernel, and of graphs. */
 __attribute__((destructor)) static void say_all_counts(void) {
-    if (owner == getpid() && channel >= 0)
-        each_target(say_counts);
+    uint64_t graphs = launched_graphs();
+    if (owner != getpid() || channel < 0)
+        return;
+    each_target(say_counts);
+    if (graphs > 0)
+        say(SAY_GRAPHS, &graphs, sizeof graphs, NULL, 0, NULL);
 }

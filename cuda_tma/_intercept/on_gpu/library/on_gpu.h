@@ -19,7 +19,8 @@ enum {
     SAY_CODE = 4,     /* the size of machine code, the code, its PTX, NUL, its C++ */
     SAY_BEFORE = 5,   /* the number of a function and of a launch with a first file -> whether to continue */
     SAY_AFTER = 6,    /* the number of a launch with a second file */
-    SAY_COUNTS = 7    /* the number of a function, struct counts */
+    SAY_COUNTS = 7,   /* the number of a function, struct counts */
+    SAY_GRAPHS = 8    /* the number of launches of graphs */
 };
 
 struct hello {
@@ -103,6 +104,9 @@ uint64_t number_of_image(void *owner);
 int is_captured(struct target *target, const struct stated *stated, uint64_t launch, struct description *known);
 void write_after(uint64_t launch, CUresult result, uint64_t nanoseconds);
 void end_capture(void);
+
+/* launches.c */
+uint64_t launched_graphs(void);
 
 /* describing.c */
 void describe(struct description *known);
