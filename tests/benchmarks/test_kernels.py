@@ -124,7 +124,7 @@ def test_tables_are_of_processes(monkeypatch):
     assert [f.ours_ms for f in moving.figures] == [(2.0, 2.0, 2.0)] and len(rest) == len(FAMILIES) - 2
     assert [(f.kernel, f.error) for f in multiplying.figures] == [("gemm", ""), ("gemm", "gone")]
     assert "written once" in moving.notes[-1] and "of 3 processes" in moving.notes[-1]
-    assert "after half a second" in multiplying.notes[-1] and "When a launch begins, L2 contains all" in multiplying.notes[-1]
+    assert "after half a second" in multiplying.notes[-1] and "L2 contains all operands" in multiplying.notes[-1]
 
 
 def test_a_single_family_leaves_the_others_unchanged(monkeypatch, tmp_path, capsys):
