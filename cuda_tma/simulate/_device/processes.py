@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -73,6 +74,7 @@ def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     try:
         os.close(reader)
         hide_progress()
+        gc.freeze()  # a collection would otherwise copy the pages of all objects of the first process
         with open(writer, "wb") as results:
             for each in given:
                 pickle.dump(work(each), results)
