@@ -11,13 +11,14 @@ from ..._budget import PARAMETER_BYTES
 from ...simulate._config import Config
 from ...simulate._memory.global_memory import Former
 from ...simulate._ptx import Place
-from ...simulate._warps.spaces import GLOBAL_START, GRID_WORKSPACE
+from ...simulate._warps.spaces import GRID_WORKSPACE
 from .recorded import Hardware, MemorySegment, RecordedLaunch
 
 __all__ = ["blobs_of", "launch_of", "values_of_launch"]
 
 _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
 _HARDWARE = ("name", "result", "seconds")
+_LEAST_ADDRESS = 1 << 16  # a GPU has memory below the first address of the simulator: at 0x302000000 (an H200)
 _PLACE = ("file", "line", "column", "function")
 _MOST_MULTIPROCESSORS = 1 << 16
 
@@ -141,7 +142,7 @@ def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[Memory
 
 def _ascending(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[tuple[int, bytes, Values]]:
     """Yield address and content of each segment. None may overlap another or leave the range of global memory."""
-    end = GLOBAL_START
+    end = _LEAST_ADDRESS
     for each in values:
         data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)
         if start < end:

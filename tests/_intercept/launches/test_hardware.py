@@ -161,6 +161,22 @@ def test_a_file_keeps_the_outcome(tmp_path):
     assert read.hardware == launch.hardware
 
 
+def test_a_gpu_has_memory_below_the_addresses_of_the_simulator():
+    launch = launch_with(EXACT)
+    assert launch.hardware is not None
+    at = 0x302000000
+    (memory,), (changed,) = launch.memory, launch.hardware.changed
+    launch = replace(
+        launch,
+        memory=(replace(memory, address=at),),
+        hardware=replace(launch.hardware, changed=(replace(changed, address=at),)),
+        arguments=(at.to_bytes(8, "little"),),
+    )
+    values, blobs = values_of_launch(launch)
+    read = launch_of(json.loads(json.dumps(values)), blobs)
+    assert str(compared_replay(read)[1]) == "equal"
+
+
 @pytest.mark.parametrize(
     "hardware",
     [

@@ -224,7 +224,7 @@ def changed(written, change):
         (lambda document, launch: launch["config"].update(shmem_size=1 << 60), "is not an integer from 0 to"),
         (lambda document, launch: launch["config"].update(grid=[1 << 60, 1, 1]), "is not an integer from 0 to"),
         (lambda document, launch: launch["memory"][0].update(address=1 << 60), "is not an integer from 0 to"),
-        (lambda document, launch: launch["memory"][0].update(address=0), "begins before 0x1000000000"),
+        (lambda document, launch: launch["memory"][0].update(address=0), "begins before 0x10000,"),
         (lambda document, launch: launch["memory"].append(launch["memory"][0]), "the end of the preceding memory"),
         (lambda document, launch: launch["memory"][0].update(data="0" * 64), "There is no item named"),
         (lambda document, launch: launch["memory"][0].update(data=7), "7 is no str"),
