@@ -370,3 +370,9 @@ def test_docstrings_describe_every_option():
 def test_the_padding_of_a_convolution_is_zeros():
     with pytest.raises(TypeError, match="leave oob_fill out"):
         TensorMapIm2colOptions.convolution(3, data_type="float16", oob_fill="NAN")
+
+
+def test_both_names_of_a_fill_with_nan_have_the_drivers_value():
+    """Source: cuda.h, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA."""
+    fill = cuda_tma.TensorMapOOBFill
+    assert (int(fill.NONE), int(fill.NAN), int(fill.NAN_REQUEST_ZERO_FMA)) == (0, 1, 1)

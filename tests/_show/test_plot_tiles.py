@@ -67,4 +67,5 @@ def test_a_start_outside_of_the_tensor_is_in_the_picture():
     figure = plot.tiles(UNEVEN, (160, 70))
     whole, one = figure.axes
     assert whole.get_xlim()[1] > 160 + 64 and whole.get_ylim()[0] > 70 + 8
+    assert whole.get_xlim()[0] < 0 and whole.get_ylim()[1] < 0
     assert (one.patches[1].get_width(), one.patches[1].get_height()) == (0, 0)
