@@ -32,7 +32,7 @@ __all__ = ["machine", "tables", "unavailable"]
 
 SAMPLES = 3  # the number of samples of each kernel, which takes seconds
 SMALL_SECONDS, LARGE_SECONDS = 2, 60  # the time limits of a GEMM of 256 and of 1024
-RATE = 10e6  # the number of instructions per second that a GEMM must reach, without unsuccessful polls
+RATE = 10e6  # the instructions per second that a GEMM must reach; unsuccessful polls do not count
 TRITON_RATE = 12e6
 LOOP_RATE = 1 / 3e-6  # the number of instructions of one thread, each of which is one of a warp
 SCHEDULES, MOST_TIMES = 4, 4.2  # the time of one schedule

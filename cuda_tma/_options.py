@@ -60,7 +60,7 @@ class TensorMapOptions(OptionsFields):
 
 
 class TensorMapIm2colOptions(Im2colOptionsFields):
-    """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in its own order.
+    """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in tensor order.
 
     :meth:`convolution` returns them for a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
     in convolution order, with `channels_per_pixel` channels each.

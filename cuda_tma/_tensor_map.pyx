@@ -146,7 +146,7 @@ cdef class TensorMapDescriptor:
 
     def _repr_html_(self):
         """Return every parameter as text, and shared memory as banks, for notebooks."""
-        from ._show.html import descriptor_html  # here, since it may draw
+        from ._show.html import descriptor_html  # imported here, because it may import matplotlib
 
         return descriptor_html(self.params, repr(self))
 

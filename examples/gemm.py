@@ -139,7 +139,7 @@ def check(c, a, b, units=1):
 
 
 def matmul(a, b, out):
-    """Return a run of out = a @ b by torch."""
+    """Return a function that runs out = a @ b in torch."""
     return partial(torch.matmul, a, b, out=out)
 
 

@@ -342,7 +342,7 @@ def as_it_lies(operand, is_k_major):
 
 
 def matmul(a, b, out):
-    """Return a run of out = a @ b by torch."""
+    """Return a function that runs out = a @ b in torch."""
     return partial(torch.matmul, a, b, out=out)
 
 

@@ -68,6 +68,6 @@ def test_spellings(spellings, pair):
 )
 def test_anything_else_is_refused_with_the_spellings(value):
     with pytest.raises(
-        TensorMapError, match=r'compute_capability is .*; pass \(major, minor\), as in \(9, 0\).*"sm_90a"'
+        TensorMapError, match=r'compute_capability is .*; pass \(major, minor\), such as \(9, 0\).*"sm_90a"'
     ):
         parse_compute_capability(value)

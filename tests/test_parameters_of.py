@@ -92,7 +92,7 @@ def test_names_of_other_parameters_are_not_shown(kernel):
 def test_an_invalid_parameter_is_reported(kernel):
     found = parameters_of(kernel("_Z1kfi", [4, 4]))
     for key in ("window", ""):
-        with pytest.raises(KeyError, match=f"kernel k has no parameter '{key}'; its parameters are \\?, \\?"):
+        with pytest.raises(KeyError, match=f"kernel k has no parameter '{key}'; use one of \\?, \\?"):
             found[key]
     with pytest.raises(IndexError):
         found[2]

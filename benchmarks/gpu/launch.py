@@ -59,8 +59,8 @@ NOTE = (
 GOAL_NOTE = (
     "The goals of this table and of the next two tables include three costs: some 70 ns for the release and "
     "acquisition of the GIL, a call of Python with a tuple of arguments, and cache misses of our code after the "
-    "driver's code. An earlier version received C arrays, by a second copy of the launch code and private parts of "
-    "CPython. It took 25 ns less, and for a prepared launch 7 ns less; its goals were 1.08 and 1.03."
+    "driver's code. An earlier version received C arrays. It needed a second copy of the launch code and private "
+    "parts of CPython. It took 25 ns less, and for a prepared launch 7 ns less; its goals were 1.08 and 1.03."
 )
 
 

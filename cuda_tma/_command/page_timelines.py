@@ -20,7 +20,7 @@ _WIDTH = 1100
 
 
 def timelines(causes: Sequence[Cause]) -> dict[int, str]:
-    """Return a picture for each cause that has one, by the number of the cause."""
+    """Return the pictures as a dict: the key is the number of the cause."""
     launches: dict[int, list[int]] = {}
     for number, cause in enumerate(causes):
         if cause.launch.recorded is not None:

@@ -266,7 +266,7 @@ def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], .
 
 
 def load() -> Any:
-    """Return NVRTC's bindings with the library; load it only for a compilation, because that takes some 12 ms."""
+    """Return NVRTC's bindings with the library, which only a compilation loads: loading takes some 12 ms."""
     from cuda.bindings import nvrtc
 
     try:

@@ -125,7 +125,7 @@ def test_bad_instruction_is_caught():
             "send_reduce_bulk<Reduction::add, BulkType::f32>(tile, 1, tile, 16, full);",
             "no such reduction: add has u32 s32",
         ),
-        ("as_tensor_map(tile);", "a tensor map has 128 bytes"),
+        ("as_tensor_map(tile);", "a tensor map is 128 bytes"),
         ("swizzled<SWIZZLE_NONE>(0, 0);", "a row is as long as the box is wide"),
     ],
 )

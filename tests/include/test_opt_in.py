@@ -247,7 +247,7 @@ static_assert(agrees());"""
         ("replace_interleave<3>(*map);", "an interleave is a value of CUtensorMapInterleave, 0 to 2"),
         ("replace_swizzle<7>(*map);", "a swizzle is a value of CUtensorMapSwizzle, 0 to 6"),
         ("replace_oob_fill<2>(*map);", "a fill is a value of CUtensorMapFloatOOBfill, 0 or 1"),
-        ("replace_rank(*full, 1);", "a tensor map has 128 bytes"),
+        ("replace_rank(*full, 1);", "a tensor map is 128 bytes"),
         ("copy_tensor_map_release<Scope::cta>(there, *map);", "Scope::gpu or Scope::sys"),
     ],
 )

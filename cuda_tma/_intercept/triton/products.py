@@ -19,7 +19,7 @@ from ..patches import Patches
 __all__ = ["install"]
 
 FloatArray = npt.NDArray[np.float64]
-_M, _N, _K = 64, 256, 32  # the elements of 8 bits in K of one wgmma
+_M, _N, _K = 64, 256, 32  # the extents of a wgmma; K is that of 8-bit elements
 
 
 class CublasLt:

@@ -86,7 +86,7 @@ class Format:
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():
             return value
-        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # normal if the result may be
+        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # not subnormal unless the result is
         flushed = subnormal & (np.abs(twice) < 2.0 ** (self.least_exponent + 1))
         return np.where(flushed, np.copysign(np.zeros_like(value), value), value)
 

@@ -130,7 +130,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     """Build a conversion with a rounding if bits may be lost; with equal types, a rounding to integers."""
     integral = s.choice(*_INTEGRAL, default="") if result == source or (result, source) == ("f64", "f32") else ""
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
-    between_halves = {result, source} == {"f16", "bf16"}  # ptxas treats no modifier as .rn: the same F2F in its SASS
+    between_halves = {result, source} == {"f16", "bf16"}  # without a modifier ptxas rounds as .rn: the SASS is the same
     mode = s.choice(*ROUNDINGS, default="rn" if between_halves else None) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
     narrower = result in ("f16", "bf16")  # .ftz does not change these (observed for .rp: driver 580, sm_90)

@@ -47,7 +47,7 @@ class Dependents:
         self._signalled[ctas.start : ctas.stop] = False
 
     def signal(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """Execute ``griddepcontrol.launch_dependents`` by any thread of a CTA, after which the next grid may begin."""
+        """Note that a thread of each CTA of `lanes` executes ``griddepcontrol.launch_dependents``."""
         self._signalled[self._geometry.cta_of_lane[lanes]] = True
         self._scheduler.add(group.context, pc + 1, as_array(lanes))
         return YIELD

@@ -120,7 +120,7 @@ def registers_in(operand: Operand) -> Iterator[int]:
 
 
 def hazards_of(function: Function) -> Hazards:
-    """Return the hazards of a function: accesses on any path through it to registers of products in flight."""
+    """Return the hazards of a function: accesses, on any path, to registers of products in flight."""
     if not any(each.opcode[:2] == _PRODUCT for each in function.instructions):
         return Hazards()
     search = _Search(function)

@@ -1,4 +1,4 @@
-"""Tests of threads that wait repeatedly until the time of a wait is up."""
+"""Tests of threads that repeat a timed wait until its time limit has passed."""
 
 from __future__ import annotations
 

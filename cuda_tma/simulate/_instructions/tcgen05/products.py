@@ -146,7 +146,7 @@ class Product:
             allowed = "0 or 16" if half else "0"
             raise Fault(
                 "tensor-memory",
-                f"tcgen05.mma writes D from lane {lane} on, but with M {form.m} D begins at lane {allowed} (PTX ISA, "
+                f"tcgen05.mma writes D from lane {lane} on, but for M={form.m}, D begins at lane {allowed} (PTX ISA, "
                 '"Data Path Layout Organization"). Remedy: pass an address with that lane',
                 self.issue.lanes,
                 self.issue.instruction,

@@ -87,7 +87,7 @@ class Collectives:
             warp = (first + column) // WARP
             others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
             if found.before == "write" and lane // WARP == warp:
-                others[lane % WARP] = 0  # only releases of other lanes order their writes
+                others[lane % WARP] = 0  # a release by this lane orders no write of another lane
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
             epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)

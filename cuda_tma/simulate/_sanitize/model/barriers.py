@@ -78,7 +78,7 @@ class Phases:
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
 
     def released(self, clocks: Clocks, scope: int) -> np.ndarray | None:
-        """Return the clock that a wait of a scope acquires; None if there is nothing to acquire."""
+        """Return the clock that a wait with this scope acquires, or None if the phase released nothing."""
         if scope == CTA or self.far_ready is None or self.ready is None:
             return self.ready
         return np.maximum(clocks.fitting(self.ready), clocks.fitting(self.far_ready))
