@@ -87,7 +87,7 @@ def suggest(
     >>> print(suggest((128, 128), "bfloat16"))
     box_dim=(128, 64), swizzle='128B'
     - swizzle='128B': ldmatrix reads are free of bank conflicts (ways: NONE 8, 32B 1, 64B 1, 128B 1), in 2 loads
-    - shape[1]=128 takes 2 loads of 64: a row is at most the span of the swizzle, 128 bytes
+    - shape[1]=128 takes 2 loads of 64: a row has at most the span of the swizzle, 128 bytes
     - one load delivers 16384 bytes (expect_tx) into 16384 bytes of shared memory, aligned to 1024
     """
     extents, data_type = _extents(shape), parse_data_type(dtype, "dtype")

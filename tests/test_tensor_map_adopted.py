@@ -100,7 +100,7 @@ def test_every_kind_of_128_bytes(driver, device_tensor):
     array[:] = bytes(128)  # the descriptor has a copy
     assert bytes(adopted) == made
     for raw, given in [(made + b"0", "129"), (words[:8], ""), (list(made), ""), (3, ""), (None, ""), ("text", "")]:
-        with pytest.raises(TensorMapError, match=f"a tensor map is 128 bytes, not {given}"):
+        with pytest.raises(TensorMapError, match=f"a tensor map has 128 bytes, not {given}"):
             TensorMapDescriptor.from_bytes(raw)
 
 

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
+from cuda_tma._compile.disk_cache import cache_folder  # noqa: E402
 from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
@@ -38,7 +39,7 @@ _MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # files there are i
 _BATCH = 400  # the number of inputs of one worker process
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
-_OWN = (str(ROOT), *_PACKAGES, "/proc/self/maps", os.devnull)
+_OWN = (str(ROOT), *_PACKAGES, str(cache_folder()), "/proc/self/maps", os.devnull)
 
 
 class Outcome(NamedTuple):

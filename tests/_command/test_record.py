@@ -16,7 +16,7 @@ def test_a_recording_that_cannot_be_written(tmp_path):
 
 def test_generated_sources_in_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(Misuse, match=r"file/sources cannot be made: Not a directory"):
+    with pytest.raises(Misuse, match=r"file/sources cannot be created: Not a directory"):
         reports._write_beside(tmp_path / "file" / "sources" / "k.cu", "text")
     reports._write_beside(tmp_path / "sources" / "k.cu", "text")
     assert (tmp_path / "sources" / "k.cu").read_text() == "text"

@@ -9,12 +9,14 @@ import contextlib
 import ctypes
 import json
 import sys
+from types import FrameType
+from typing import Any
 
 from cuda_tma_startup import after_import
 
 _MOST_FRAMES = 64
 _Describe = ctypes.CFUNCTYPE(None)
-_kept = []  # the registered function, which must exist while the library may call it
+_kept: list[Any] = []  # the registered function, which must exist while the library may call it
 
 
 def begin():
@@ -39,7 +41,8 @@ def _describe():
 
 def _frames():
     """Return the file, line and function of each frame, the innermost first."""
-    frames, frame = [], sys._getframe(1)
+    frames: list[tuple[str, int, str]] = []
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(frames) < _MOST_FRAMES:
         code = frame.f_code
         if code.co_filename != __file__:

@@ -8,5 +8,7 @@ from cuda_tma.simulate._memory import allocations
 
 def test_an_error_of_the_driver_is_raised():
     allocations._require((driver.CUresult.CUDA_SUCCESS, 7))
-    with pytest.raises(RuntimeError, match="the driver says CUDA_ERROR_ILLEGAL_ADDRESS: an earlier launch may have"):
+    with pytest.raises(
+        RuntimeError, match="the driver returned CUDA_ERROR_ILLEGAL_ADDRESS; check whether an earlier launch"
+    ):
         allocations._require((driver.CUresult.CUDA_ERROR_ILLEGAL_ADDRESS,))
