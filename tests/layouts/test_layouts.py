@@ -213,6 +213,7 @@ def test_elements_in_two_spaces_cannot_be_equal():
         ("cute:(4,8):(1,4)@3x3", "reaches 32 elements, up to number 31, but the matrix of 3 x 3 has 9"),
         ("cute:((4,8):(1,4)@4x8", "its parentheses do not match"),
         ("atom:SM80_NONE.a", "is not an operand of an atom"),
+        ("cute:((2,2),1):((1,3),0)@2x2", "reaches 4 elements, up to number 4"),
     ],
 )
 def test_missing_features_are_refused_with_a_reason(name, words):

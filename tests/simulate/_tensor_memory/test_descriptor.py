@@ -73,6 +73,11 @@ def test_the_form_of_a_product():
     assert (found.a_mn_major, found.b_mn_major) == (False, True)
 
 
+def test_bit_3_of_a_form_saturates():
+    bits = form(128, 256, 2, 1, 1, 0)
+    assert [form_of("i8", bits | more, 1, False).saturate for more in (0, 8)] == [False, True]
+
+
 def test_a_sparse_form_is_not_known():
     with pytest.raises(NotImplementedError, match="a sparse A"):
         form_of("f16", form(128, 256, 1, 1, 1, 4), 1, False)
