@@ -261,7 +261,7 @@ def test_content_of_the_wheel(wheel):
     package = {name.removeprefix("cuda_tma/") for name in names if name.startswith("cuda_tma/")}
     extensions = {name.partition(".")[0] for name in package if name.endswith(".so")}
     compiled = {name_in_package(path.with_suffix("")) for path in (ROOT / "cuda_tma").rglob("*.pyx")}
-    assert extensions == {*compiled, "_intercept/libcuda/libcuda"}
+    assert extensions == {*compiled, "_intercept/libcuda/libcuda", "_intercept/on_gpu/library/libongpu"}
     assert {name_in_package(path) for path in (ROOT / "cuda_tma").rglob("*.pyi")} <= package
     assert {"py.typed", "include/cuda_tma/tma.cuh"} <= package
     assert {Path(name).suffix for name in package} == {".py", ".pyi", ".so", ".typed", ".cuh", ".html", ".js"}
@@ -289,13 +289,18 @@ def test_metadata_for_an_index(wheel):
     assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
 
 
+NAMED_LIBRARIES = {  # the SONAME and versions of our driver library; the names that the library for a GPU looks up
+    "cuda_tma/_intercept/libcuda/libcuda.so": {b"libcuda.so", b"libcudart.so"},
+    "cuda_tma/_intercept/on_gpu/library/libongpu.so": {b"libcuda.so", b"libnvrtc.so"},
+}
+
+
 def test_the_wheel_needs_no_cuda_library(wheel):
     with zipfile.ZipFile(wheel.result()) as packed:
         for name in packed.namelist():
             if name.endswith(".so"):
-                is_ours = name == "cuda_tma/_intercept/libcuda/libcuda.so"  # its own SONAME and versions
-                own = {b"libcuda.so", b"libcudart.so"} if is_ours else set()
-                assert set(re.findall(rb"lib(?:cuda|cudart|nvrtc)\.so", packed.read(name))) == own, name
+                named = set(re.findall(rb"lib(?:cuda|cudart|nvrtc)\.so", packed.read(name)))
+                assert named == NAMED_LIBRARIES.get(name, set()), name
 
 
 def test_building_needs_no_cuda_header():

@@ -73,7 +73,7 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     if lower <= start <= upper:
         return
     raise TensorMapFault(
-        f"{name}={start} is outside the pixel box, which in this dimension spans {lower} to {upper} in this dimension "
+        f"{name}={start} is outside the pixel box, which spans {lower} to {upper} in this dimension "
         "(pixel_box_lower_corner to global_dim - 1 + pixel_box_upper_corner); start inside, and shift with offsets",
         "CUDA_ERROR_ILLEGAL_INSTRUCTION",
     )

@@ -190,7 +190,7 @@ def test_scatter4_takes_any_four_rows():
         (MATRIX, (0, -1), r"coordinates\[1\]=-1 is negative"),
         (MATRIX, (4, 0), r"coordinates\[0\]=4 is not a multiple of 8"),
         (IM2COL, (0, 1, -1), r"coordinates\[2\]=-1 is negative"),
-        (IM2COL, (0, 3, 0), r"coordinates\[1\]=3 is outside the pixel box, which in this dimension spans 1 to 2"),
+        (IM2COL, (0, 3, 0), r"coordinates\[1\]=3 is outside the pixel box, which spans 1 to 2"),
         (
             dataclasses.replace(IM2COL, pixel_box_lower_corner=(-1,)),
             (0, 1, 0),
