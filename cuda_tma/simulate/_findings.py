@@ -86,7 +86,8 @@ _TABLE = (
         "barrier-divergence",
         "threads of one barrier name different barriers or counts, diverge at a .sync.aligned instruction, or are "
         "not in the mask that they name",
-        "in all threads that execute the barrier, pass its number and, as the count, the number of these threads",
+        "execute the barrier in all its threads with the same number and, as the count, the number of these threads; "
+        "in a warp, name in the mask exactly the lanes that execute it",
     ),
     (
         "cluster",
