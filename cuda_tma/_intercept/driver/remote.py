@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..connection import received
 from ..session import current
 from ..startup.cuda_tma_startup import ALIVE, VARIABLE
 from .modules import BytesAt
@@ -68,13 +69,13 @@ def serve_connection(connection: socket.socket, server_of: Any) -> None:
     server: Server = server_of(_memory(handles[0]))
     printed = sys.stdout = io.StringIO()  # the program prints the output of its kernels in order with its own output
     while True:
-        head = _received(connection, _REQUEST.size)
+        head = received(connection, _REQUEST.size)
         if not head:
             return
         kind, size = _REQUEST.unpack(head)
         if size > _MOST_BYTES:
             return
-        result, reply = _answer(server, kind, _received(connection, size))
+        result, reply = _answer(server, kind, received(connection, size))
         output = printed.getvalue().encode("utf-8", "replace")
         printed.seek(0)
         printed.truncate()
@@ -101,15 +102,3 @@ def _answer(server: Server, kind: int, data: bytes) -> tuple[int, bytes]:
     except Exception as error:
         server.failed(error)
         return _UNKNOWN, b""
-
-
-def _received(connection: socket.socket, size: int) -> bytes:
-    """Return the next bytes, or an empty result if the other end is closed."""
-    parts = []
-    while size:
-        part = connection.recv(min(size, 1 << 20))
-        if not part:
-            return b""
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

@@ -17,6 +17,7 @@ from collections import deque
 from pathlib import Path
 from threading import Condition, Thread
 
+from ..connection import received
 from ..journal import Journal
 from ..options import read_options
 from ..startup.cuda_tma_startup import ALIVE, ON_GPU
@@ -92,11 +93,11 @@ class Server:
         """Answer requests until the program ends."""
         try:
             with contextlib.suppress(OSError, ValueError):
-                while head := _received(connection, _REQUEST.size):
+                while head := received(connection, _REQUEST.size):
                     kind, size = _REQUEST.unpack(head)
                     if size > _MOST_BYTES:
                         break
-                    reply = self.answer(kind, _received(connection, size))
+                    reply = self.answer(kind, received(connection, size))
                     connection.sendall(_ANSWER.pack(len(reply)) + reply)
         finally:
             with self._changed:
@@ -201,14 +202,3 @@ class Server:
     def end(self) -> None:
         """Write the table of the kernels."""
         write_table(self._folder, self._process, self._gpu, self._kernels.values())
-
-
-def _received(connection: socket.socket, size: int) -> bytes:
-    parts = []
-    while size:
-        part = connection.recv(min(size, 1 << 20))
-        if not part:
-            return b""
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)

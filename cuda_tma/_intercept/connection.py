@@ -1,0 +1,19 @@
+"""The socket between a program and its process of a session: reading a known number of bytes."""
+
+from __future__ import annotations
+
+import socket
+
+__all__ = ["received"]
+
+
+def received(connection: socket.socket, size: int) -> bytes:
+    """Return the next bytes, or an empty result if the other end is closed."""
+    parts = []
+    while size:
+        part = connection.recv(min(size, 1 << 20))
+        if not part:
+            return b""
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
