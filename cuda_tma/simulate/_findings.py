@@ -35,8 +35,8 @@ _TABLE = (
     (
         "deadlock",
         "all remaining threads wait for events that cannot happen",
-        "let each missing thread arrive, or pass to mbarrier.init or the barrier the number of threads that do; "
-        "pass to a wait the parity of its phase, which is 0 for the first",
+        "let the missing threads arrive, or pass the number of arriving threads to mbarrier.init or to the barrier; "
+        "pass the parity of the awaited phase, which is 0 for the first, to the wait",
     ),
     (
         "transaction-count",

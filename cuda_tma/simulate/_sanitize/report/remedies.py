@@ -119,12 +119,12 @@ WIDER_SCOPE = (
 )
 _BARRIER = (
     "put __syncthreads() between the two (within one warp, __syncwarp()), or let the thread of the other access "
-    "arrive on an mbarrier after it, and wait for that mbarrier before this access"
+    "arrive on an mbarrier after that access, and let this thread wait for the mbarrier before its own access"
 )
 _CLUSTER_BARRIER = (
     "put a barrier of the cluster (cluster_sync(), barrier.cluster) between the two, or let the thread of the other "
-    "access arrive on an mbarrier with .release.cluster after it, and wait for that with .acquire.cluster before this "
-    "access"
+    "access arrive on an mbarrier with .release.cluster after that access, and let this thread wait for the mbarrier "
+    "with .acquire.cluster before its own access"
 )
 _READ_FIRST = (
     "arrive on an mbarrier after the read, and wait for it before the write; or put __syncthreads() between the two "

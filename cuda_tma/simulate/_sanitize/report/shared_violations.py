@@ -63,9 +63,10 @@ class SharedPair(Violation):
         return f"{self._actor(parts)} {verb}{'s' if self.threads == 1 else ''} {self.memory(parts)}"
 
     def _actor(self, parts: Parts) -> str:
-        if self.is_operation or self.threads == 1:
-            return self.issued(parts) if self.is_operation else self.thread(parts)
-        others = self.threads - 1
+        if self.is_operation:
+            return self.issued(parts)
+        if not (others := self.threads - 1):
+            return self.thread(parts)
         return f"{self.thread(parts)} and {others} other thread{'s' if others > 1 else ''}"
 
     def earlier(self, parts: Parts) -> str:
