@@ -1,4 +1,4 @@
-"""A simulator that runs the PTX of kernels in NumPy, without a GPU, with :mod:`cuda_tma.emulate` as the TMA unit.
+"""A simulator that runs the PTX of kernels in NumPy, without a GPU; :mod:`cuda_tma.emulate` emulates its TMA unit.
 
 >>> import numpy as np
 >>> from cuda_tma import simulate

@@ -15,18 +15,19 @@ __all__ = ["Config"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config:
-    """The shape of a launch; `cuda.core`'s ``LaunchConfig`` is accepted in its place.
+    """The shape of a launch, which a ``LaunchConfig`` of `cuda.core` may replace in every call.
 
     Parameters
     ----------
     grid : int or tuple of int
-        The number of CTAs, with x first. If `cluster` is given, the number of clusters, as in ``LaunchConfig``.
+        The number of CTAs along x, y and z. If `cluster` is given, `grid` is the number of clusters, as in
+        ``LaunchConfig``.
     block : int or tuple of int
-        The number of threads of a CTA, with x first.
+        The number of threads of a CTA along x, y and z.
     cluster : int or tuple of int, optional
         The number of CTAs of a cluster (default: the cluster for which the kernel was compiled, or 1).
     shmem_size : int, optional
-        The bytes of dynamic shared memory of a CTA.
+        The size in bytes of the dynamic shared memory of a CTA.
     is_cooperative : bool, optional
         Whether all CTAs run at the same time, as ``this_grid().sync()`` of cooperative groups requires.
     programmatic_stream_serialization : bool, optional
@@ -62,7 +63,7 @@ class Config:
 
     @classmethod
     def of(cls, given: Any) -> Config:
-        """Return a Config from itself, from a ``LaunchConfig``, or from a mapping of its fields."""
+        """Return a Config for a Config, a ``LaunchConfig``, or a mapping of field names to values."""
         if isinstance(given, cls):
             return given
         if isinstance(given, Mapping):
@@ -75,7 +76,7 @@ class Config:
         return cls(**found | {"shmem_size": found["shmem_size"] or 0})
 
     def __repr__(self) -> str:
-        """Return the grid, the block, and the fields with other values than the default."""
+        """Return a text with the grid, the block, and the fields whose values differ from their defaults."""
         parts = [f"grid={self.grid}", f"block={self.block}"]
         parts += [f"{each.name}={value}" for each in fields(self)[2:] if (value := getattr(self, each.name))]
         return f"Config({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""Exceptions for input that the simulator cannot read or run; errors of a kernel are findings instead."""
+"""Exceptions for PTX that the simulator cannot read or run; an error of a kernel is a finding instead."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ __all__ = ["ParseError", "TimeLimitReached", "UnsupportedInstruction"]
 
 
 class ParseError(ValueError):
-    """A text that is not PTX, or that contains PTX which the simulator does not support.
+    """The exception for a text that is not PTX, or whose PTX the simulator does not support.
 
     Parameters
     ----------
@@ -22,12 +22,12 @@ class ParseError(ValueError):
         self._message = message
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy, which would call the class with only the whole text."""
+        """Return the arguments of the constructor, so that pickle and copy can recreate the exception."""
         return type(self), (self._message, self.line)
 
 
 class UnsupportedInstruction(NotImplementedError):
-    """An instruction, or a form of an instruction, that the simulator does not implement.
+    """The exception for an instruction, or a form of an instruction, that the simulator does not implement.
 
     Parameters
     ----------
@@ -50,9 +50,9 @@ class UnsupportedInstruction(NotImplementedError):
         self.reason = reason
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy, which would call the class with only the whole text."""
+        """Return the arguments of the constructor, so that pickle and copy can recreate the exception."""
         return type(self), (self.opcode, self.line, self.reason)
 
 
 class TimeLimitReached(RuntimeError):
-    """The end of a launch or of the loading of PTX by the time limit of a :class:`Device`."""
+    """The exception for a launch, or for the loading of PTX, that exceeds the time limit of a :class:`Device`."""

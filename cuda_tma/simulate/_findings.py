@@ -1,4 +1,4 @@
-"""Findings of a launch on the simulator, and the table of their kinds."""
+"""Findings of a launch on the simulator, and a table of all kinds of findings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._ptx import Place
 
 __all__ = ["KINDS", "Finding", "message_of"]
 
-# Each kind, its meaning, and its general remedy; a finding with more facts has a more specific remedy.
+# Each row contains a kind of finding, its meaning, and its general remedy.
 _TABLE = (
     (
         "race",
@@ -150,27 +150,28 @@ class Finding:
     message : str
         The event with its numbers, the rule and the remedy.
     source : tuple of Place
-        The statement, and the calls by which it is inlined; empty if the PTX has no line information.
+        The place of the statement, and of each call that inlines it. The tuple is empty if the PTX has no line
+        information.
     blocks : tuple of tuple of int
         ``blockIdx`` of the affected blocks.
     threads : tuple of int
         The affected threads, numbered within the block with x first.
     ptx_line : int
-        The line of the PTX; 0 if the finding is not about one instruction.
+        The line of the instruction in the PTX; 0 if the finding is not about one instruction.
     count : int
         The number of occurrences.
     other : tuple of Place
-        The conflicting statement, if there is one.
+        The place of the conflicting statement; empty without a conflicting statement.
     other_ptx_line : int
         The line of the conflicting statement in the PTX; 0 without a conflicting statement.
     rule, remedy : str
         The rule and the remedy in the message; empty if the message does not contain them.
     related : tuple of (str, tuple of Place)
-        Other statements that explain the finding, each with a label. For two accesses, this is the last barrier or wait
-        before the later access. For a deadlock, these are the initialization of the mbarrier, the last expect_tx, the
-        last arrival, and the other waits.
+        Other statements that explain the finding, each with a label. A finding about two accesses contains the last
+        barrier or wait before the later access. A deadlock contains the initialization of the mbarrier, the last
+        expect_tx, the last arrival, and the waits of other threads.
     ends_launch : bool
-        Whether the launch ended at this finding, so that its remaining statements were not checked.
+        Whether the launch ended at this finding, so that the simulator did not check the rest of the kernel.
     """
 
     kind: str
@@ -190,16 +191,16 @@ class Finding:
 
     @property
     def general_remedy(self) -> str:
-        """The remedy for findings of this kind."""
+        """The general remedy for the kind of the finding."""
         return _REMEDIES[self.kind]
 
     @property
     def happened(self) -> str:
-        """The message without the rule and the remedy."""
+        """The part of the message that describes the event, without the rule and the remedy."""
         return self.message.removesuffix(message_of("", self.rule, self.remedy))
 
     def __str__(self) -> str:
-        """Return the finding in the format of a compiler: place, severity, message, kind and other places."""
+        """Return the finding as a line of a compiler's output: place, severity, message, kind and other places."""
         own, inner = statements(self.source)
         where = [f"{shown_path(place.file)}:{place.line}" for place in own] or [f"PTX line {self.ptx_line}"]
         lines = [f"{where[0]}: {self.severity}: {self.message} [{self.kind}]"]

@@ -28,11 +28,12 @@ class Kernel:
     Attributes
     ----------
     name : str
-        The name in PTX.
+        The name of the kernel in PTX.
     ptx : str
-        The whole PTX text.
+        The whole text of the PTX.
     parameters : KernelParameters
-        The types and names of the parameters, as from :func:`cuda_tma.parameters_of`, if the C++ is known.
+        The types and names of the parameters. They are those in the C++ source if it is known, as in the result of
+        :func:`cuda_tma.parameters_of`.
     program : Program
         The decoded program.
     source : str
@@ -47,21 +48,21 @@ class Kernel:
 
     @property
     def cluster(self) -> tuple[int, int, int] | None:
-        """The extents in ``__cluster_dims__``; None without them."""
+        """The extents of a cluster in ``__cluster_dims__``; None if the kernel does not have this attribute."""
         return self.directives.reqnctapercluster
 
     @property
     def most_threads(self) -> int:
-        """The largest number of threads of a CTA according to ``__launch_bounds__`` (default: 1024)."""
+        """The largest number of threads of a CTA in ``__launch_bounds__`` (default: 1024)."""
         return self.directives.most_threads
 
     @cached_property
     def directives(self) -> Directives:
-        """The restrictions on launches that the PTX of the kernel contains."""
+        """The directives in the PTX of the kernel that restrict its launches."""
         return directives_of(self.program.entry.function.attributes)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to pickle the kernel, because its program consists of functions of this process."""
+        """Raise an error, because the program of a kernel consists of functions that pickle cannot copy."""
         raise TypeError(
             "a kernel of the simulator cannot be pickled or copied; pass its ptx and its name, and load them in the "
             "other process with gpu.load(kernel.ptx, kernel.name)"
@@ -78,9 +79,9 @@ def kernel_of(
     source: str = "",
     asked_name: str = "",
 ) -> Kernel:
-    """Return a kernel with the known facts about its parameters.
+    """Return a kernel with the types and names of its parameters.
 
-    `asked_name` is the name of the kernel in C++. Without `types`, the parameters have their types in PTX.
+    `asked_name` is the name of the kernel in C++. Without `types`, the types of the parameters are those in the PTX.
     """
     declared = program.entry.function.params
     count = len(declared)
@@ -96,5 +97,8 @@ def kernel_of(
 
 
 def _type_in_ptx(parameter: Variable) -> ParameterType:
-    """Return the type of a parameter in PTX; None for a struct, for bits, and for .u64, which may be a pointer."""
+    """Return the type of a parameter in PTX.
+
+    Return None for a struct, for bits, and for .u64, which may be a pointer.
+    """
     return "pointer" if parameter.is_pointer else _NUMBERS.get(parameter.type)

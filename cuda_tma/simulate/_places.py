@@ -1,4 +1,4 @@
-"""The order of places in a finding: the statement of the user first, then the places in the device header."""
+"""The order of the places of a finding: a statement in the user's source precedes the places in device headers."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def is_library(file: str) -> bool:
     return not {"site-packages", "dist-packages"}.isdisjoint(path.split("/")) or bool(_TOOLKIT.search(path))
 
 
-# The headers of an installed toolkit, including those of libcu++ and CUB (folder cccl).
+# The pattern matches the headers of an installed CUDA toolkit, including libcu++ and CUB (folder cccl).
 _TOOLKIT = re.compile(r"/(?:cuda(?:-[0-9.]+)?(?:/targets/[^/]+)?/include|include/cccl)/")
 _LIBRARIES = tuple(os.path.join(folder, "") for folder in (include_path(), sysconfig.get_path("stdlib")))
 
 
 def statements(places: Sequence[Place], generated: Collection[str] = ()) -> tuple[list[Place], list[Place]]:
-    """Divide a chain of inlined calls into the places of the user and the places in libraries.
+    """Divide a chain of inlined calls into the places in the user's source and the places in libraries.
 
-    The device header is such a library, and files in `generated`, which a compiler has generated, count as libraries.
-    If the whole chain is in libraries, its outermost place counts as a place of the user.
+    The device header is a library. The files in `generated`, which a compiler has generated, count as libraries. If the
+    whole chain is in libraries, its outermost place counts as a place in the user's source.
     """
     own = [place for place in places if not is_library(place.file) and place.file not in generated]
     return (own, [place for place in places if place not in own]) if own else (list(places[-1:]), list(places[:-1]))
 
 
 def by_way_of(inner: Sequence[Place]) -> str:
-    """Return a text with the places in libraries that lead from the statement of the user to the instruction."""
+    """Return a text with the places in libraries through which the user's statement reaches the instruction."""
     names = ", ".join(f"{Path(place.file).name}:{place.line}" for place in reversed(inner))
     return f", by way of {names}" if names else ""

@@ -1,4 +1,4 @@
-"""The report of a launch on the simulator: findings, the output of the kernel, and the number of instructions."""
+"""The report of a launch on the simulator: its findings, its printed output, and its number of instructions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Report", "SimulationError", "suppressed"]
 
 
 class SimulationError(RuntimeError):
-    """The errors that a launch on the simulator has found.
+    """The exception for a launch on the simulator that has errors.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class SimulationError(RuntimeError):
         self.findings = findings
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy."""
+        """Return the arguments of the constructor, so that pickle and copy can recreate the exception."""
         return type(self), (self.findings,)
 
 
@@ -38,17 +38,18 @@ class Report:
     ----------
     findings : tuple of Finding
     output : str
-        The printed output of the kernel.
+        The text that the kernel printed.
     thread_instructions : int
         The number of executed instructions, summed over all threads.
     schedules : tuple of (str, int)
-        The orders and seeds under which the launch ran, if there were several.
+        The order and the seed of each schedule under which the launch ran; empty if it ran only once.
     suppressed : tuple of Finding
         The findings to which a :class:`Suppression` applies.
     unused_suppressions : tuple of Suppression
         The suppressions that apply to no finding.
     unfinished : str
-        A sentence if the time limit ended the launch, whose findings are then incomplete; otherwise empty.
+        A sentence about the time limit that ended the launch; otherwise empty. The findings of such a launch are
+        incomplete.
     traced : Timeline, optional
         The result of :meth:`timeline`.
     """
@@ -63,12 +64,12 @@ class Report:
     traced: Timeline | None = None
 
     def __repr__(self) -> str:
-        """Return the report in one line."""
+        """Return a summary of the report in one line."""
         kinds = ", ".join(finding.kind for finding in self.findings) or "no findings"
         return f"<Report: {kinds}; {len(self.output)} characters printed, {self.thread_instructions} instructions>"
 
     def __str__(self) -> str:
-        """Return all findings, in a compiler's format."""
+        """Return all findings, one per line, in the format of a compiler."""
         lines = [*map(str, self.findings)] or ["no findings"]
         lines += [f"unused suppression: {each}" for each in self.unused_suppressions]
         lines += [self.unfinished] if self.unfinished else []
@@ -93,7 +94,7 @@ class Report:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings of severity ``"error"``."""
+        """The findings whose severity is ``"error"``."""
         return tuple(finding for finding in self.findings if finding.severity == "error")
 
     def raise_for_errors(self) -> None:
@@ -114,7 +115,8 @@ class Report:
 def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
     """Return a report without the suppressed findings, and with the list of unused suppressions.
 
-    A suppressed finding that ended the launch remains an error, because the rest of the launch was not checked.
+    A suppressed finding that ended the launch remains an error, because the simulator did not check the rest of the
+    launch.
     """
     if not suppressions:
         return report
@@ -126,6 +128,6 @@ def suppressed(report: Report, suppressions: Sequence[Suppression]) -> Report:
 
 
 def _end_of_launch(finding: Finding) -> Finding:
-    """Return the error for a suppressed finding that ended the launch, whose rest was therefore not checked."""
+    """Return the error that replaces a suppressed finding which ended the launch."""
     text = "a suppression covers this finding, but the launch ends at it, and the rest is not judged: "
     return replace(finding, message=f"{text}{finding.message}")

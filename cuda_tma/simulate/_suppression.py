@@ -17,14 +17,14 @@ from ._ptx import Place
 
 __all__ = ["Suppression", "read_suppressions"]
 
-_COLON = re.compile(r"(?<!:):(?!:)")  # a single colon: "::" is a part of a C++ name
-_DRIVE = re.compile(r"[A-Za-z]")  # a letter before a colon and a slash is the drive of a Windows path
+_COLON = re.compile(r"(?<!:):(?!:)")  # A single colon separates the parts; "::" is a part of a C++ name.
+_DRIVE = re.compile(r"[A-Za-z]")  # A letter before a colon and a slash is the drive of a Windows path.
 _LINE = re.compile(r"[\d*?]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Suppression:
-    """A suppression of the findings of one kind at one place, which are then not reported.
+    """A rule by which the report omits the findings of one kind at one place.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class Suppression:
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Return the kind, the place and the reason; the place is empty if one of them is missing."""
+    """Return the kind, the place and the reason in a text; the place is empty if a part is missing."""
     if len(parts := _COLON.split(text, 2)) < 3:
         return text, "", ""
     kind, place, reason = (part.strip() for part in parts)
@@ -99,13 +99,17 @@ def _parts(text: str) -> tuple[str, str, str]:
         file, _, reason = reason.partition(":")
         place, reason = f"{place}:{file.strip()}", reason.strip()
     line, _, after = reason.partition(":")
-    if _LINE.fullmatch(line.strip()):  # the line ends the place; if there is no more text, the reason is missing
+    # The number of the line is the last part of the place; the reason is missing if no text follows.
+    if _LINE.fullmatch(line.strip()):
         place, reason = f"{place}:{line.strip()}", after.strip()
     return kind, place, reason
 
 
 def _names(finding: Finding, pattern: str) -> Iterator[str]:
-    """Yield the names of a finding's places: a path of the pattern's length, and the mangled and plain function."""
+    """Yield each place of a finding as ``file:line``, and the mangled and plain names of its functions.
+
+    A path has the number of folders of the pattern.
+    """
     for place in (*finding.source, *finding.other):
         yield f"{_end(place, pattern.count('/'))}:{place.line}"
         if place.function:
@@ -118,7 +122,7 @@ def _end(place: Place, folders: int) -> str:
 
 
 def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
-    """Return the suppressions in a file, which has ``kind:place:reason`` on each line, empty lines and ``#`` comments.
+    """Return the suppressions in a file of lines ``kind:place:reason``, empty lines and ``#`` comments.
 
     Parameters
     ----------
@@ -133,7 +137,7 @@ def read_suppressions(path: str | os.PathLike[str]) -> tuple[Suppression, ...]:
     OSError
         If the file cannot be read.
     ValueError
-        If a line does not have this form, or the file is too large; the error contains the line.
+        If a line is not ``kind:place:reason``, or the file is too large; the error contains the line.
     """
     found = []
     for number, line in enumerate(text_of_file(path, SUPPRESSIONS_BYTES).splitlines(), 1):

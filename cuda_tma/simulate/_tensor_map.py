@@ -1,4 +1,4 @@
-"""The tensor map of the simulator, which contains its parameters and 128 bytes with a simulated address."""
+"""The tensor map of the simulator, whose 128 bytes contain the simulated address of a tensor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class TensorMap:
     params : TiledParams, Im2colParams or Im2colWideParams
         The parameters in driver order; `global_address` is the simulated address.
     tensor : array
-        The tensor, which the map keeps alive because the map refers to its memory.
+        The tensor whose memory the map describes; the map keeps the tensor alive.
     """
 
     params: Params
@@ -34,7 +34,7 @@ class TensorMap:
         return codec.encode(self.params)
 
     def __repr__(self) -> str:
-        """Return the parameters of the map as text."""
+        """Return a text with the parameters of the map."""
         return f"TensorMap({self.params!r})"
 
 
@@ -45,7 +45,7 @@ def tensor_map_of(
     options: Any,
     keywords: dict[str, Any],
 ) -> TensorMap:
-    """Return a tensor map of a tensor at its simulated address.
+    """Return a tensor map of a tensor at a simulated address.
 
     Refuse a map that the driver would refuse, with the same error.
     """

@@ -1,4 +1,4 @@
-"""Watched launches on a GPU, which the simulator also runs, with a comparison of the memory after both runs."""
+"""Launches on a GPU that the simulator also runs, with a comparison of their memory."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _parsed = lru_cache(maxsize=16)(parse)
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """A launch that was watched, or the reason why it was not watched.
+    """A launch of a ``with`` block of :func:`watch`, with its report or the reason why the simulator did not run it.
 
     Attributes
     ----------
     kernel : str
     report : Report or None
-        The simulator's report; None if it did not run.
+        The report of the simulator; None if the simulator did not run the launch.
     differences : tuple of Difference
     skipped : str
         The reason why the simulator did not run the launch; empty if it ran.
@@ -73,23 +73,23 @@ def watch(
 ) -> Iterator[list[Watched]]:
     """Also run each launch of a ``with`` block on the simulator, and compare the memory after both runs.
 
-    The simulator runs before the GPU and uses the addresses of the GPU. It copies an allocation to the host at its
-    first use by the kernel or in an argument. After the end of the launch, all copied memory is compared. The
-    comparison is exact only if no other thread or stream writes to this memory during the launch.
+    The simulator runs each launch before the GPU, with the addresses of the GPU. It copies an allocation to the host
+    when the kernel or an argument first uses the allocation. After the launch, it compares all copied memory with that
+    of the GPU. The comparison is exact only if no other thread or stream writes to this memory during the launch.
 
     Parameters
     ----------
     ptx : iterable of Program, ObjectCode, str, bytes or path, optional
-        The PTX of kernels that :func:`cuda_tma.compile` did not compile; a kernel is found by its name. An item is a
-        compiled Program with any target, the result of ``Program.compile("ptx")``, or the text or its file. A list may
-        grow inside the block.
+        The PTX of kernels that :func:`cuda_tma.compile` did not compile. The name of a kernel selects its PTX. An item
+        is a compiled Program with any target, the result of ``Program.compile("ptx")``, the text, or the path of a
+        file. The program may append to a list inside the block.
     launches_of_each : int, optional
-        The number of launches of each kernel that are watched, from the first on; None for all launches.
+        The number of launches of each kernel that the simulator runs, from the first launch on; None for all launches.
     most_bytes : int
-        The largest number of bytes to copy; a launch that accesses more bytes is not watched.
+        The largest number of bytes to copy; the simulator does not run a launch that accesses more bytes.
     sanitize, strict : bool
-        Whether to search for missing synchronization, which takes time, and whether disputed findings are errors, as
-        for :class:`Device`.
+        The settings of :class:`Device`: whether to search for missing synchronization, and whether disputed findings
+        are errors.
     **settings
         The arguments ``order``, ``seed`` and ``max_steps`` of :meth:`Device.launch`.
 
@@ -100,9 +100,9 @@ def watch(
 
     Notes
     -----
-    Only calls of ``cuda_tma.launch`` and of the result of ``cuda_tma.prepare`` by these names are watched. Kernels with
-    unknown PTX, launches into a graph, and kernels that the simulator cannot run are not watched. The list contains
-    them with the reason.
+    Watched launches are calls of ``cuda_tma.launch``, and of the result of ``cuda_tma.prepare``, by these names. The
+    simulator does not run kernels with unknown PTX, launches into a graph, and kernels with unsupported instructions.
+    The list contains such launches with the reason.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def watch(
 
 
 class _Prepared(PreparedLaunch):
-    """A prepared launch that is watched."""
+    """A launch from ``cuda_tma.prepare`` that the simulator also runs."""
 
     watcher: _Watcher
 
@@ -140,7 +140,7 @@ class _Prepared(PreparedLaunch):
 
 
 class _Source(NamedTuple):
-    """The PTX of a kernel."""
+    """The text of a kernel's PTX, and its file."""
 
     ptx: str
     lowered_name: str
@@ -148,11 +148,11 @@ class _Source(NamedTuple):
 
 
 class _NotWatched(Exception):
-    """The reason why a launch is not watched."""
+    """The exception that contains the reason why the simulator does not run a launch."""
 
 
 class _Watcher:
-    """The watched launches and their results."""
+    """The results of watched launches, and the functions that replace those of ``cuda_tma``."""
 
     def __init__(
         self,
@@ -170,14 +170,14 @@ class _Watcher:
         self.found: list[Watched] = []
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-        """Watch a call of ``cuda_tma.launch``, which this method replaces."""
+        """Watch a call of ``cuda_tma.launch``; this method replaces that function."""
         start = partial(self._launch, stream, config, kernel, *arguments)
         unread = ""
         try:
             prepared = PreparedLaunch(kernel, config, *arguments)
         except Exception as error:
             unread = f"its arguments cannot be read: {error}"
-        if unread:  # the launch itself raises the error
+        if unread:  # The launch itself raises the error for the user.
             start()
             self.found.append(Watched("?", skipped=unread))
         else:
@@ -190,7 +190,7 @@ class _Watcher:
         return prepared
 
     def watched(self, stream: Any, prepared: PreparedLaunch, start: Callable[[], None]) -> None:
-        """Simulate the launch, start it on the GPU by `start`, and then compare the memory."""
+        """Simulate a launch, call `start` to run it on the GPU, and compare the memory of both runs."""
         kernel, config, arguments = packed_in(prepared)
         compiled = compiled_of(kernel)
         name = compiled.name if compiled else name_of(kernel)
@@ -209,7 +209,7 @@ class _Watcher:
             self.found.append(Watched(name, report, memory.differences(), ptx=source.ptx))
 
     def _source(self, stream: Any, kernel: Kernel) -> _Source:
-        """Return the PTX of a kernel, or raise the reason why this launch is not watched."""
+        """Return the PTX of a kernel, or raise the reason why the simulator cannot run the launch."""
         if is_capturing(stream):
             raise _NotWatched("the launch is captured into a graph")
         source = self._known(kernel)
@@ -248,7 +248,7 @@ class _Watcher:
 
 
 def _text(given: Any) -> str:
-    """Return the PTX text in an object."""
+    """Return the text of the PTX in an object."""
     if isinstance(given, Program):
         return _text_of_program(given)
     if isinstance(given, ObjectCode):
@@ -261,20 +261,21 @@ def _text(given: Any) -> str:
 
 
 def _text_of_program(program: Program) -> str:
-    """Return the PTX of a program from NVRTC, which has it for every target."""
+    """Return the PTX of a program that NVRTC compiled; NVRTC keeps PTX for every target."""
     if program.backend != "NVRTC":
         raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
-    text = bytes(size + 1)  # a new object, because NVRTC writes to it and Python shares b" "
+    text = bytes(size + 1)  # NVRTC writes to this object, and Python shares the object b" " with other code.
     nvrtc.nvrtcGetPTX(program.handle, text)
     return text[:size].rstrip(b"\0").decode()
 
 
 def _variables(kernel: Kernel, module: Module, memory: CopiedMemory) -> dict[str, int]:
-    """Return the GPU addresses of the module's variables, with the content that earlier launches left in them."""
+    """Return the GPU addresses of a module's variables, with the content that earlier launches left in them."""
     found = {}
     for variable in module.variables.values():
-        if variable.space in ("global", "const") and not variable.references:  # addresses of functions differ
+        # The addresses of functions on the GPU differ from those on the simulator.
+        if variable.space in ("global", "const") and not variable.references:
             address = _allocations.variable_address(kernel, variable.name)
             if address is not None and _holds(memory, address, variable):
                 found[variable.name] = address
@@ -287,7 +288,7 @@ def _holds(memory: CopiedMemory, address: int, variable: Variable) -> bool:
 
 
 def _block(declared: tuple[Variable, ...], arguments: tuple[bytes, ...]) -> np.ndarray:
-    """Return the block of parameters with the offsets of PTX; the driver aligns maps differently."""
+    """Return the block of parameters with the offsets of PTX, which differ from the driver's offsets of tensor maps."""
     end = declared[-1].offset + declared[-1].size_bytes if declared else 1
     block = np.zeros(end, np.uint8)
     for parameter, data in zip(declared, arguments, strict=True):

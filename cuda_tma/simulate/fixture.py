@@ -7,16 +7,16 @@ Add ``pytest_plugins = ["cuda_tma.simulate.fixture"]`` to the outermost ``confte
         simulated_gpu.launch(Config(1, 32), kernel, given, out)
         assert np.array_equal(out, 2 * given)
 
-An error fails the test, and advice is a warning of pytest. An error of a launch in the teardown of another fixture is
-an error of the teardown of the test. A test that skips after an error fails. A mark of a test, class or module changes
-the settings:
+An error of a kernel fails the test, and advice is a warning of pytest. An error of a launch in the teardown of another
+fixture is an error of the test's teardown. A test that skips after an error fails. A mark on a test, class or module
+changes the settings of the device:
 
     @pytest.mark.simulated_gpu(strict=True, schedules=4, advice=False, suppressions=["race:scale.cu:7:an estimate"])
 
-The mark accepts the arguments of :class:`Device`; ``advice=False`` omits warnings. A suppression may be a text, as on
-the command line, and an unused suppression is a warning. ``simulated_gpu_suppressions = FILE`` in the configuration of
-pytest adds files of suppressions for all tests; the summary lists the unused suppressions. A test of a wrong kernel
-removes its reports by ``simulated_gpu.reports.clear()``.
+The mark accepts the arguments of :class:`Device`, and ``advice=False`` omits warnings. A suppression may be a text, as
+on the command line. An unused suppression is a warning. ``simulated_gpu_suppressions = FILE`` in the configuration of
+pytest adds files of suppressions for all tests. The summary of pytest lists the unused suppressions of these files. A
+test that expects errors of a kernel removes the reports by ``simulated_gpu.reports.clear()``.
 """
 
 from __future__ import annotations
@@ -46,16 +46,17 @@ _SKIPS = (pytest.skip.Exception, unittest.SkipTest)
 
 
 class SimulatedGpuWarning(UserWarning):
-    """Advice on a kernel, or an unused suppression."""
+    """The warning for advice on a kernel, or for an unused suppression."""
 
 
 class RecordingDevice(Device):
-    """A device that keeps the report of each launch.
+    """A simulated GPU that keeps the report of each launch.
 
     Attributes
     ----------
     reports : list of Report
-        The reports that decide at the end whether the test fails; remove reports that should not count.
+        The reports that decide at the end of the test whether it fails. A test may remove reports that should not
+        count.
     """
 
     def __init__(self, *arguments: Any, **keywords: Any):
@@ -69,7 +70,7 @@ class RecordingDevice(Device):
         return finished
 
     def judged(self) -> list[str]:
-        """Return the reasons for which reports fail a test; each report counts only in the first call."""
+        """Return the reasons why reports fail a test; each report counts only in the first call."""
         known = {id(report) for report in self._judged}
         new = [report for report in self.reports if id(report) not in known]
         self._judged += new
@@ -77,21 +78,21 @@ class RecordingDevice(Device):
         return [*errors, *(report.unfinished for report in new if report.unfinished)]
 
     def covering(self) -> set[Suppression]:
-        """Return the suppressions that applied to at least one finding."""
+        """Return the suppressions that applied to at least one finding of this device."""
         hidden = [finding for report in self.reports for finding in report.suppressed]
         return {each for each in self.suppressions if any(each.covers(finding) for finding in hidden)}
 
     def found(self, severity: str) -> list[Finding]:
-        """Return all findings of the launches that have a severity."""
+        """Return the findings of a given severity of all launches."""
         return [each for report in self.reports for each in report.findings if each.severity == severity]
 
 
 class _Session:
-    """The suppressions for all tests, and those that have applied to a finding."""
+    """The suppressions for all tests of a session, and the suppressions that applied to a finding."""
 
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
-        self.has_run = False  # whether a test with the fixture has run
+        self.has_run = False  # The value becomes true when a test with the fixture runs.
         self.devices = WeakSet[RecordingDevice]()
 
     @property
@@ -100,7 +101,7 @@ class _Session:
 
 
 class _Open(NamedTuple):
-    """The device of a running test, the suppressions in its marks, and whether advice is a warning."""
+    """The simulated GPU of a running test, with the suppressions in the marks of the test."""
 
     gpu: RecordingDevice
     suppressions: list[Suppression]
@@ -124,7 +125,7 @@ def simulated_gpu(request: pytest.FixtureRequest) -> RecordingDevice:
 def _marked(node: pytest.Item) -> tuple[dict[str, Any], list[Suppression], bool]:
     """Return the settings in the marks of a test: arguments of the device, suppressions, and whether to warn.
 
-    The nearest mark has priority.
+    The mark that is nearest to the test has priority.
     """
     settings: dict[str, Any] = {}
     suppressions: list[Suppression] = []
@@ -155,7 +156,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Fail the teardown for errors in the setup of a test that did not run, or in the teardown of other fixtures."""
+    """Fail the teardown of a test for errors in the teardown of other fixtures.
+
+    The teardown also fails for errors in the setup of a test that did not run.
+    """
     try:
         result = yield
     except BaseException:
@@ -171,7 +175,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, Any, Any]:
 
 
 def _new_errors(item: pytest.Item) -> str:
-    """Return the errors of launches since the last call, on all devices: a fixture may keep an earlier device."""
+    """Return the errors of launches since the last call, on the devices of all tests.
+
+    A fixture of a larger scope may keep the device of an earlier test.
+    """
     devices = [*_session(item.config).devices]
     return "\n".join(each for gpu in devices for each in gpu.judged())
 
@@ -201,7 +208,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the mark, and read the suppressions for all tests."""
+    """Register the mark ``simulated_gpu``, and read the suppressions for all tests."""
     config.addinivalue_line("markers", "simulated_gpu(**settings): settings of a simulated Device, and advice=False")
 
 
@@ -209,7 +216,7 @@ def _session(config: pytest.Config) -> _Session:
     if _SESSION not in config.stash:
         try:
             files = config.getini(_FILES)
-        except ValueError:  # in a conftest.py that is not the outermost, pytest reads no options
+        except ValueError:  # Pytest reads no options in a conftest.py that is not the outermost.
             files = []
         config.stash[_SESSION] = _Session(tuple(each for path in files for each in _read(path)))
     return config.stash[_SESSION]
@@ -234,7 +241,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receive the used suppressions of a process of pytest-xdist."""
+    """Receive the used suppressions from a process of pytest-xdist."""
     has_run, used = getattr(node, "workeroutput", {}).get(_FILES, (False, ()))
     session = _session(node.config)
     session.has_run |= has_run
@@ -242,7 +249,7 @@ def pytest_testnodedown(node: Any) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """List the suppressions that no launch of any test needed."""
+    """List the suppressions that applied to no finding of any test."""
     if unused := _session(config).unused:
         terminalreporter.section("suppressions of the simulated GPU that these tests did not use")
         for each in unused:

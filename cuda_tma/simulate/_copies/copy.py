@@ -1,4 +1,4 @@
-"""The common parts of asynchronous copies: the issuing thread, the target, and the submission to the engine."""
+"""The common parts of asynchronous copies: the issuing thread, the destination, and the submission to the engine."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from .parts import Parts
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
-BULK = "bulk"  # the kind of groups of cp.async.bulk.commit_group
+BULK = "bulk"  # The value is the kind of the groups of cp.async.bulk.commit_group.
 
 
 @dataclass(slots=True, eq=False)
 class Issue:
-    """The asynchronous operation of one thread.
+    """An asynchronous operation that one thread issues.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Issue:
     proxy : str
         ``"async"``, or ``"generic"`` for ``cp.async``.
     mark : object
-        The record of the issue by the observer.
+        The object by which the observer identifies the operation.
     sharers : tuple of int
         The other lanes that issue the same operation by the same instruction.
     """
@@ -50,19 +50,22 @@ class Issue:
 
     @property
     def lanes(self) -> slice:
-        """The issuing lane as a slice."""
+        """The lane of the issuing thread as a slice."""
         return slice(self.lane, self.lane + 1, 1)
 
     @property
     def name(self) -> str:
-        """The name of the operation in a report, which is the place of the instruction in the source."""
+        """The name of the operation in a report, which is the source place of its instruction."""
         if not self.instruction.places:
             return f"PTX line {self.instruction.line}"
         place = self.instruction.places[-1]
         return f"{place.file.rpartition('/')[2]}:{place.line}"
 
     def position(self, space: str, address: int, size_bytes: int, alignment: int) -> int:
-        """Return the position in `Memory.shared` of this thread's address in ``"shared"`` or ``"shared::cluster"``."""
+        """Return the position in `Memory.shared` of an address of the issuing thread.
+
+        The state space of the address is ``"shared"`` or ``"shared::cluster"``.
+        """
         return self.parts.memory.shared_position(space, self.lane, address, size_bytes, alignment)
 
     def observe(
@@ -75,7 +78,7 @@ class Issue:
         proxy: str | None = None,
         unchanged: Callable[[], np.ndarray] | None = None,
     ) -> None:
-        """Report accesses of the operation to the observer at their time, by default through the operation's proxy."""
+        """Report accesses of the operation to the observer, by default as accesses through the operation's proxy."""
         if self.parts.events.observer is not None:
             if self.mark is None:
                 self.mark = self.parts.events.observer.issue(self.lane, self.instruction, None)
@@ -84,12 +87,12 @@ class Issue:
             self.parts.events.observer.access(Access(*what, unchanged=unchanged))
 
     def faults(self) -> _Faults:
-        """Return a context that adds this thread and this instruction to faults."""
+        """Return a context manager that adds the issuing thread and the instruction to faults."""
         return _Faults(self)
 
 
 class _Faults:
-    """The context that adds a thread and an instruction to faults; a generator would take three times as long."""
+    """A context manager that adds a thread and an instruction to faults, in a third of the time of a generator."""
 
     __slots__ = ("_issue",)
 
@@ -117,7 +120,7 @@ def _kind(error: TensorMapFault | TensorMapError) -> str:
 
 
 def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -> None:
-    """Begin an operation; `kind` is the kind of the groups by which the thread waits for it, or None."""
+    """Begin an operation, whose groups for waits have the kind `kind`; None if no group contains the operation."""
 
     def guarded(stage: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
@@ -138,7 +141,10 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 def landings(
     issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
 ) -> list[tuple[int, int]]:
-    """Return the positions of a copy's target and mbarrier: one pair, or one for each CTA in a multicast's mask."""
+    """Return the position of the destination and of the mbarrier of each part of a copy.
+
+    A multicast has one part for each CTA in its mask; another copy has one part.
+    """
     barriers = _destinations(issue, barrier, mask)
     if mask is not None and "cta_group::2" in issue.instruction.opcode:
         barriers = [_in_pair(each, barrier) for each in barriers]
@@ -149,19 +155,19 @@ def landings(
 def _in_pair(destination: int, barrier: int) -> int:
     """Return the mbarrier that a multicast of ``.cta_group::2`` signals.
 
-    It is in the destination's pair of CTAs, in the CTA whose rank has the same parity as that of the mbarrier operand
-    (PTX ISA, "cp.async.bulk.tensor").
+    The mbarrier is in a CTA of the destination's pair. The rank of this CTA has the same parity as the rank of the CTA
+    of the mbarrier operand (PTX ISA, "cp.async.bulk.tensor").
     """
     parity = 1 << RANK_SHIFT
     return destination & ~parity | barrier & parity
 
 
 def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:
-    """Return the positions of a copy's target and of the mbarrier that it signals.
+    """Return the positions of a copy's destination and of the mbarrier that the copy signals.
 
-    The signaled mbarrier is in the CTA of the target, at the offset of the mbarrier operand (measured on an H200, for
-    cp.async.bulk with an mbarrier in another CTA). With .cta_group::2 it may be in the other CTA of the pair (PTX ISA,
-    "cp.async.bulk.tensor").
+    The signaled mbarrier is in the CTA of the destination, at the offset of the mbarrier operand (measured on an H200,
+    for cp.async.bulk with an mbarrier in another CTA). With .cta_group::2, the mbarrier may be in the peer CTA of the
+    pair (PTX ISA, "cp.async.bulk.tensor").
     """
     place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
     pitch = issue.parts.memory.shared_pitch
@@ -173,7 +179,7 @@ def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: in
 
 
 def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
-    """Return the target addresses of a copy: one, or the same offset in each CTA in a multicast's mask."""
+    """Return the destination addresses of a copy; a multicast has the same offset in each CTA of its mask."""
     if mask is None:
         return [address]
     ctas = issue.parts.geometry.cluster_ctas
@@ -187,10 +193,10 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
 
 
 def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
-    """Return the lanes that execute a store together, by the first lane of their warp with the same operands.
+    """Return the first lane of each set of lanes of a warp that execute a store with the same operands.
 
-    If the lanes of a warp execute a store with the same operands, an H200 runs one UTMASTG, but it runs a load or a
-    reduction once for each lane (recorded). A second store of the same bytes to the same place has no effect.
+    An H200 runs one UTMASTG for the lanes of a warp that execute a store with the same operands (recorded). It runs a
+    load or a reduction once for each lane (recorded).
     """
     here = as_array(lanes)
     if len(here) == 1:
@@ -205,7 +211,7 @@ def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, .
 def each_lane(
     group: Group[Parts], lanes: Lanes, instruction: Instruction, proxy: str = "async"
 ) -> Iterator[tuple[int, Issue]]:
-    """Yield the index of each thread, with a separate operation for the thread."""
+    """Yield the index of each thread, and a separate operation for this thread."""
     numbers = range(lanes.start, lanes.stop, lanes.step) if isinstance(lanes, slice) else lanes.tolist()
     for index, lane in enumerate(numbers):
         yield index, Issue(group.parts, lane, instruction, proxy)

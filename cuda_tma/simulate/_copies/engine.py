@@ -1,8 +1,9 @@
-"""The engine of asynchronous operations, which take effect in one or two stages.
+"""The engine of asynchronous operations, each of which takes effect in one or two stages.
 
-An operation may take effect at any time between its instruction and the wait for it, and a kernel must be correct for
-each time. The order of the launch chooses the time: ``early`` means at once, ``late`` means when no thread can continue
-without the operation, and ``random`` means a random time by the seed.
+An operation may take effect at any time between its instruction and the wait for the operation. A kernel must be
+correct for each of these times. The order of the launch chooses the time. In the order ``early``, an operation takes
+effect at once. In the order ``late``, it takes effect when no thread can continue without the operation. In the order
+``random``, it takes effect at a random time, which the seed determines.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import numpy as np
 __all__ = ["ORDERS", "Engine", "Operation"]
 
 ORDERS = ("early", "late", "random")
-_NOW = 0.3  # the probability, in random order, that an operation completes between two turns of threads
+_NOW = 0.3  # This is the probability that an operation of the order "random" completes between two turns of threads.
 
 
 class Operation:
-    """The remaining work of one copy.
+    """The remaining stages of one asynchronous operation.
 
     Attributes
     ----------
@@ -36,25 +37,25 @@ class Operation:
 
     @property
     def pending(self) -> bool:
-        """Return whether a stage has not been executed."""
+        """Return whether the operation still has a stage to execute."""
         return self._done < len(self._stages)
 
     def advance(self, stages: int | None = None) -> None:
-        """Execute the remaining stages up to number `stages`, or all remaining stages."""
+        """Execute the remaining stages up to number `stages`; the default is all remaining stages."""
         last = len(self._stages) if stages is None else stages
         while self._done < last:
-            self._done += 1  # before the call: a stage with a fault counts as done
+            self._done += 1  # The count precedes the call, because a stage with a fault also counts as done.
             self._stages[self._done - 1]()
 
 
 class _Group:
-    """A group of operations that a wait completes together.
+    """A group of asynchronous operations that one wait completes together.
 
     Attributes
     ----------
     operations : list of Operation
     owners : sequence of int
-        The threads that have this group in common.
+        The threads that share the group.
     is_closed : bool
         Whether one of the owners has committed the group.
     """
@@ -66,7 +67,7 @@ class _Group:
         self._done: list[int | None] = []
 
     def advance(self, stages: int | None) -> None:
-        """Execute the remaining stages of each operation up to number `stages`, or all remaining stages."""
+        """Execute the remaining stages of each operation up to number `stages`; the default is all remaining stages."""
         if stages not in self._done:
             for operation in self.operations:
                 operation.advance(stages)
@@ -75,7 +76,7 @@ class _Group:
 
 
 class Engine:
-    """All pending operations, and the groups by which threads wait for them.
+    """All pending asynchronous operations, and the groups by which threads wait for these operations.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class Engine:
         self._groups: dict[tuple[str, int], deque[_Group]] = defaultdict(deque)
 
     def submit(self, operation: Operation, kind: str | None = None, owners: Sequence[int] = ()) -> None:
-        """Begin an operation; add it to the open groups of `owners` if `kind` is given."""
+        """Begin an operation, and add it to the open groups of `owners` if `kind` is given."""
         if self.is_early:
             operation.advance()
             return
@@ -110,7 +111,7 @@ class Engine:
             self._open[key] = _Group([*before, operation], key[1:])
 
     def commit(self, kind: str, owners: Iterable[int]) -> None:
-        """Commit the open groups of some owners."""
+        """Commit the open groups of `owners`."""
         if not self.is_early:
             for owner in owners:
                 group = self._open.pop((kind, owner), None) or _Group([], (owner,))
@@ -118,7 +119,10 @@ class Engine:
                 self._groups[kind, owner].append(group)
 
     def wait(self, kind: str, owners: Iterable[int], most: int, stages: int | None = None) -> None:
-        """Complete all groups of some owners except the last `most`, or only the first `stages` of their operations."""
+        """Complete all groups of `owners` except the last `most` groups.
+
+        With `stages`, complete only the first stages of their operations.
+        """
         if self.is_early:
             return
         for owner in owners:
@@ -129,7 +133,7 @@ class Engine:
                     groups.popleft()
 
     def begun_by(self, kind: str, owner: int) -> list[Operation]:
-        """Return the operations of an owner for which it has not waited, committed or not."""
+        """Return the committed and uncommitted operations of a thread for which the thread has not waited."""
         groups = [*self._groups.get((kind, owner), ()), self._open.get((kind, owner))]
         return [operation for group in groups if group is not None for operation in group.operations]
 
@@ -141,14 +145,14 @@ class Engine:
         return bool(self._pending)
 
     def maybe_complete(self) -> None:
-        """Complete a pending operation at random times if the order is random."""
+        """If the order is random, complete a pending operation at random times."""
         if self._random is not None and self._pending and self._random.random() < _NOW:
             self._pending.pop(int(self._random.integers(len(self._pending)))).advance()
 
     def complete_one(self) -> bool:
-        """Complete a pending operation of each cluster, because no thread can continue; return False without one.
+        """Complete a pending operation of each cluster, because no thread can continue.
 
-        The clusters then continue together, which takes a fraction of the time.
+        Return False if no operation is pending. The clusters then continue together, which saves time.
         """
         chosen: dict[int, Operation] = {}
         for operation in self._pending if self._random is None else self._shuffled(self._random):
@@ -169,7 +173,7 @@ class Engine:
             pass
 
     def complete_reads_of(self, ctas: range) -> None:
-        """Complete the reads of CTAs that release their shared memory."""
+        """Complete the reads of `ctas`, which release their shared memory."""
         for operation in self._pending:
             if any(cta in ctas for cta in operation.ctas):
                 operation.advance(1)

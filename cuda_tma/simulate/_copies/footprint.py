@@ -1,4 +1,4 @@
-"""The bytes of a tensor that a box contains, for an observer."""
+"""The bytes of a tensor that a box contains, which an observer of a copy needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ __all__ = ["footprint"]
 
 
 def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray, int]:
-    """Return the start of each row of a box inside the tensor, and the bytes of a row; no rows for unsupported modes.
+    """Return the start of each row of a box inside the tensor, and the size of a row in bytes.
+
+    The result contains no rows for an unsupported mode.
 
     Parameters
     ----------
@@ -32,7 +34,7 @@ def footprint(params: Params, coordinates: tuple[int, ...]) -> tuple[np.ndarray,
     plain = isinstance(params, TiledParams) and not params.interleave and element_bits(params.data_type) >= 8
     if not isinstance(params, TiledParams) or not plain or any(step != 1 for step in params.element_strides):
         return np.zeros(0, np.int64), 0
-    if len(coordinates) != len(params.global_dim):  # the copy itself reports the error
+    if len(coordinates) != len(params.global_dim):  # The copy itself reports an error in the number of coordinates.
         return np.zeros(0, np.int64), 0
     spans = [
         (max(0, start), min(extent, start + box))

@@ -1,4 +1,4 @@
-"""The parts of a machine that instructions and observers use."""
+"""The state of a launch that instructions and observers use."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = ["Parts"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """The state of all resident threads.
+    """The state of all resident threads of a launch, divided into parts.
 
     Attributes
     ----------
@@ -51,13 +51,13 @@ class Parts:
     check_time : callable
         A function that raises an exception at the time limit of the launch.
     alive : numpy.ndarray of bool, [lane]
-        Whether each thread has begun but not ended.
+        Whether each resident thread is running: it has begun and has not ended.
     events : Events
     faults : FaultLog
     scheduler, clock, frames
     memory, local_use, runtime
     altered : AlteredReads or None
-        The loads of a replay that return other values.
+        The loads of a replay that return altered values.
     undefined : Undefined or None
         The undefined values of a replay.
     warp_sync, cta_barriers, cluster_barriers, mbarriers, dependents, register_pool
@@ -94,7 +94,7 @@ class Parts:
     clusters: PendingClusters
 
     def exit(self, lanes: np.ndarray, by: Instruction) -> None:
-        """End threads; a cluster whose last thread ends frees its slot."""
+        """End threads, and free the slot of each cluster whose last thread ends."""
         self.alive[lanes] = False
         self.events.tell(Exit(lanes, by))
         self.scheduler.progress()
@@ -105,7 +105,7 @@ class Parts:
             waits.exited(lanes)
 
     def waiting(self) -> Iterator[Waiting]:
-        """Yield all waiting threads, with the objects for which they wait."""
+        """Yield each waiting thread with the barrier or other object for which it waits."""
         barriers = self.mbarriers, self.cta_barriers, self.cluster_barriers
         for waits in (*barriers, self.warp_sync, self.register_pool, self.tensor_memory):
             yield from waits.waiting()

@@ -1,4 +1,4 @@
-"""Copies through tensor maps: the emulator applied to the memory of a launch."""
+"""Copies through tensor maps, which the emulator performs on the memory of a launch."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .footprint import footprint
 __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load", "params_at", "reduce", "store"]
 
 MAP_BYTES = 128
-_SMEM_ALIGNMENT = 128  # the alignment of a box: PTX ISA, "cp.async.bulk.tensor"
-_MAP_ALIGNMENT = 64  # the alignment of a map in the driver; CUDA 13 requires 128 for its type
-_REPEAT_BYTES = 1024  # no swizzle uses higher bits of an address
-_CHUNK = np.dtype(np.complex128)  # used only as an item of 16 bytes
+_SMEM_ALIGNMENT = 128  # A box in shared memory has this alignment: PTX ISA, "cp.async.bulk.tensor".
+_MAP_ALIGNMENT = 64  # The driver requires this alignment of a map; CUDA 13 requires 128 for the type of a map.
+_REPEAT_BYTES = 1024  # No swizzle uses the bits of an address from this value on.
+_CHUNK = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes.
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The box of one instruction: the parameters of its map, its place in the tensor, and the mode.
+    """The box of one copy: the parameters of the tensor map, the coordinates, and the mode.
 
     Attributes
     ----------
     params : Params
     coordinates, offsets : tuple of int
-        The coordinates and offsets of the instruction; only im2col has offsets.
+        The coordinates and offsets in the instruction; only im2col has offsets.
     rows : bool
-        Whether the coordinates contain four rows (gather4, scatter4).
+        Whether the coordinates contain the indices of four rows (gather4, scatter4).
     """
 
     params: Params
@@ -58,7 +58,7 @@ def params_at(issue: Issue, address: int) -> Params:
         )
     segment = parts.memory.all_global.find(address)
     if segment is not None and address + MAP_BYTES <= segment.stop:
-        if segment.writeable:  # otherwise the map cannot change
+        if segment.writeable:  # A map in memory that is not writeable cannot change.
             issue.observe("read", "global", np.array([address]), MAP_BYTES, proxy="tensormap")
         start = address - segment.start
         return _decoded(segment.bytes[start : start + MAP_BYTES].tobytes())
@@ -81,7 +81,7 @@ def _memory_of(issue: Issue, params: Params, writes: bool) -> Segment:
 
 
 def check_box(box: Box) -> None:
-    """Raise a fault for a box that does not fit its map, before the copy moves any byte."""
+    """Raise a fault for a box that does not fit its tensor map, before the copy moves any byte."""
     if not box.rows or not isinstance(box.params, TiledParams):
         visit(box.params, box.coordinates, box.offsets)
         return
@@ -93,13 +93,13 @@ def check_box(box: Box) -> None:
 
 
 def load(issue: Issue, box: Box, destinations: list[tuple[int, int]]) -> None:
-    """Begin a load.
+    """Begin the load of a box.
 
     Parameters
     ----------
     destinations : list of (int, int)
-        The positions in `Memory.shared` of each copy of the box and its mbarrier: one pair, or one for each CTA of a
-        multicast.
+        Pairs of positions in `Memory.shared`: the destination of the box and its mbarrier. A multicast has one pair for
+        each CTA.
     """
     for position, _ in destinations:
         _check_position(issue, position)
@@ -121,7 +121,10 @@ def _load(issue: Issue, box: Box, position: int, barrier: int) -> None:
 
 
 def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.ndarray | None, int]:
-    """Return the image of a box in shared memory, the mask of written bytes (None for all), and their number."""
+    """Return the image of a box in shared memory, the mask of written bytes, and their number.
+
+    The mask is None if the load writes all bytes.
+    """
     if (chunks := _chunks(box, segment, position)) is not None:
         found = segment.typed(_CHUNK)[chunks].view(np.uint8)
         return found, None, len(found)
@@ -131,7 +134,7 @@ def _image(box: Box, segment: Segment, position: int) -> tuple[np.ndarray, np.nd
 
 
 def _chunks(box: Box, segment: Segment, position: int) -> np.ndarray | None:
-    """Return, for each 16-byte chunk in shared memory, its chunk in the segment; None if the box is not simple."""
+    """Return the index in the segment of each 16-byte chunk of a box; None if the box is not simple."""
     found = None if box.rows or box.offsets else whole(box.params)
     if found is None or (origin := found.origin(box.coordinates)) is None:
         return None
@@ -154,12 +157,12 @@ def _tile(box: Box, segment: Segment) -> Tile:
 
 
 def store(issue: Issue, box: Box, position: int) -> None:
-    """Begin a store: read shared memory first, and write to the tensor later."""
+    """Begin the store of a box: the first stage reads shared memory, and the second stage writes to the tensor."""
     _store_in_stages(issue, box, position, emulate.scatter4 if box.rows else emulate.store, "write")
 
 
 def reduce(issue: Issue, box: Box, position: int, op: str) -> None:
-    """Begin a reduction."""
+    """Begin the reduction of a box into the tensor."""
 
     def combine(params: Params, memory: np.ndarray, smem: np.ndarray, coordinates: tuple, base_address: int) -> int:
         return emulate.reduce(params, memory, smem, coordinates, op, base_address)
@@ -194,7 +197,10 @@ def _store_in_stages(issue: Issue, box: Box, position: int, write: Callable[...,
 
 
 def _unchanged(box: Box, segment: Segment, put: Callable[[], None]) -> np.ndarray:
-    """Return, for each row of a box, whether a store would leave its bytes unchanged, without a change of memory."""
+    """Return, for each row of a box, whether a store would leave the bytes of the row unchanged.
+
+    The function does not change memory.
+    """
     rows, size = footprint(box.params, box.coordinates)
     places = rows[:, None] - segment.start + np.arange(size)
     before = segment.bytes[places]
@@ -243,7 +249,7 @@ def _check_end(issue: Issue, position: int, size: int) -> None:
 
 
 def _shifted(params: Params, position: int, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
-    """Return the image of a box at a position that is not a multiple of the swizzle's period.
+    """Return the image of a box at a position that is not a multiple of the period of its swizzle.
 
     Hardware computes the swizzle from the bits of the address.
     """
@@ -262,7 +268,10 @@ def _unshifted(params: Params, position: int, data: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _order(swizzle: int, shift: int, size: int) -> np.ndarray | None:
-    """Return, for each byte at a shifted position, its index in the aligned image; None if both are equal."""
+    """Return, for each byte at a shifted position, its index in the aligned image.
+
+    Return None if the shifted image and the aligned image are equal.
+    """
     offsets = np.arange(size)
     linear = swizzle_offset(swizzle, offsets + shift) - shift
     order = swizzle_offset(swizzle, linear)

@@ -1,4 +1,4 @@
-"""The conversion of arguments to the block of a kernel's parameters, with the errors of a launch on a GPU."""
+"""The conversion of arguments to the parameter block of a kernel, with the errors of a launch on a GPU."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ MakeMap = Callable[[Any, MapType], TensorMap]
 
 
 def parameter_block(kernel: Kernel, arguments: Sequence[Any], address: Address, make_map: MakeMap) -> np.ndarray:
-    """Return the bytes of the parameters for a launch.
+    """Return the block of bytes that contains the parameters of a launch.
 
     Parameters
     ----------
     kernel : Kernel
     arguments : sequence
-        The arguments, one for each parameter.
+        One argument for each parameter of the kernel.
     address : callable
-        Returns the simulated address of an array.
+        A function that returns the simulated address of an array.
     make_map : callable
-        Returns a tensor map of an array, for a parameter that is a typed map.
+        A function that returns a tensor map of an array, for a parameter that is a typed map.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def _packed(signature: Signature, index: int, argument: Any, make_map: MakeMap) 
 
 
 def _map_of_array(signature: Signature, index: int, array: Any, make_map: MakeMap) -> TensorMap:
-    """Return the tensor map of an array, whose elements must have the type that the kernel reads."""
+    """Return the tensor map of an array, after a check that the elements have the type that the kernel reads."""
     of_type = (signature.types or ())[index]
     assert isinstance(of_type, MapType)
     try:

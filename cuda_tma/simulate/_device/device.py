@@ -52,11 +52,12 @@ class Device:
     Parameters
     ----------
     compute_capability : (int, int) or str
-        The target of kernels, and the device for checks of tensor maps; at least (9, 0), the first with TMA.
+        The target of kernels, and the device for which tensor maps are checked. It is at least (9, 0), the first with
+        TMA.
     multiprocessor_count : int
         The number of multiprocessors, which limits the number of CTAs that run at the same time.
     sanitize : bool
-        Whether to search launches for races and missing proxy fences, which takes time.
+        Whether to search launches for races and missing proxy fences. The search takes time.
     strict : bool
         Whether disputed findings are errors instead of advice.
     schedules : int
@@ -64,11 +65,11 @@ class Device:
         random orders with fixed seeds. The first order determines the memory after the launch. The report contains the
         findings of all orders.
     suppressions : sequence of Suppression or str
-        Findings that are not reported, with reasons; a text is ``kind:place:reason``.
+        Suppressions of findings, with reasons; a suppression as text has the form ``kind:place:reason``.
     time_limit : float, optional
         The limit in seconds for a launch under all its schedules, and for the loading of PTX; None for no limit. A
-        launch that reaches the limit returns a report that is :attr:`Report.unfinished`; the loading raises
-        :class:`TimeLimitReached`. The time of NVRTC is not limited.
+        launch that reaches the limit returns a report with the reason in :attr:`Report.unfinished`. Loading that
+        reaches the limit raises :class:`TimeLimitReached`. The limit does not apply to NVRTC.
 
     Raises
     ------
@@ -106,7 +107,7 @@ class Device:
 
     @property
     def target(self) -> str:
-        """The target of kernels: ``"compute_90a"``."""
+        """The target for which kernels are compiled, such as ``"compute_90a"``."""
         major, minor = self.compute_capability
         return f"compute_{major}{minor}a"
 
@@ -132,7 +133,7 @@ class Device:
         options : sequence of str, optional
             Options of NVRTC.
         constants : mapping of str to str, optional
-            C++ expressions with integer values, which the kernel's `parameters` then contain.
+            C++ expressions with integer values. The `parameters` of the kernel contain their values.
 
         Returns
         -------
@@ -152,14 +153,14 @@ class Device:
         return self._kernel(compiled.ptx, compiled.lowered_name, compiled.signature, *known)
 
     def load(self, ptx: str | os.PathLike[str], name: str) -> Kernel:
-        """Load a kernel of PTX from any compiler.
+        """Load a kernel from the PTX of any compiler.
 
         Parameters
         ----------
         ptx : str or path
-            The text, or the file that contains it.
+            The PTX text, or the file that contains it.
         name : str
-            The name of the kernel in the PTX, or its name in C++ if that is unambiguous.
+            The name of the kernel in the PTX. The name in C++ is also accepted if only one kernel has this name.
 
         Returns
         -------
@@ -170,7 +171,7 @@ class Device:
         ParseError, UnsupportedInstruction, TimeLimitReached
             If the text is not PTX, contains an unsupported instruction, or takes too long to load.
         CompileError
-            If a header of cuda_tma refuses the kernel; an assembler would also refuse it.
+            If a header of cuda_tma refuses the kernel, as the assembler of PTX would.
         ValueError
             If the PTX does not contain a kernel with this name.
         """
@@ -179,7 +180,10 @@ class Device:
         return self._kernel(text, name, "")
 
     def _kernel(self, ptx: str, name: str, table: str, *known: Any) -> Kernel:
-        """Return a kernel with its own variables; `table` is the variable that contains the types of its parameters."""
+        """Return a kernel with its own variables.
+
+        `table` is the name of the variable that contains the types of the kernel's parameters.
+        """
         check = partial(Deadline(self.time_limit).check, "the loading of the PTX")
         found = kept(ptx, name, check)
         module = read(ptx, check) if found is None else found[0]
@@ -197,7 +201,7 @@ class Device:
         return kernel
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> TensorMap:
-        """Return a tensor map of a NumPy array or CPU tensor, and map the array to a simulated address if necessary.
+        """Return a tensor map of a NumPy array or CPU tensor, and give the array a simulated address if necessary.
 
         Parameters
         ----------
@@ -217,13 +221,14 @@ class Device:
         return tensor_map_of(tensor, self.address, self.compute_capability, options, keywords)
 
     def address(self, array: Any) -> int:
-        """Return the simulated address of the first element of an array, for example for a pointer in a struct.
+        """Return the simulated address of the first element of an array, for example to fill a pointer in a struct.
 
         Parameters
         ----------
         array : array
-            A NumPy array or a CPU tensor. It is mapped without a copy, together with the whole memory of which it is a
-            view. The address is valid as long as the array that owns the memory exists, and no resize moves the memory.
+            A NumPy array or a CPU tensor. The simulator uses its memory in place. A view receives an address inside the
+            memory of the array that owns the memory. The address is valid until the owner is deleted, or a resize moves
+            its memory.
 
         Returns
         -------
@@ -277,9 +282,9 @@ class Device:
         max_steps: int = MAX_STEPS,
         trace: bool = False,
     ) -> Report:
-        """Run a kernel to its end; return a finding for a kernel that would never end.
+        """Run a kernel to its end, and report a finding for a kernel that would never end.
 
-        Launches from several threads of the host run one after another.
+        Launches from several threads of the host run in sequence.
 
         Parameters
         ----------
@@ -293,10 +298,10 @@ class Device:
         seed : int
             The seed of the random order; the same seed leads to the same run.
         max_steps : int
-            The number of steps of groups of threads after which the kernel counts as endless, with a finding of kind
-            ``"no-progress"``. A loop that no longer changes anything is found earlier.
+            The largest number of steps of groups of threads. A kernel that reaches it has a finding of kind
+            ``"no-progress"``. The simulator finds a loop that changes no state earlier.
         trace : bool
-            Whether the report has a timeline of warps, copies and mbarriers, see :meth:`Report.timeline`.
+            Whether the report contains a timeline of warps, copies and mbarriers. See :meth:`Report.timeline`.
 
         Returns
         -------
@@ -333,19 +338,19 @@ class Device:
         return parameter_block(kernel, arguments, address, typed_map)
 
     def _finished(self, reports: Iterable[Report]) -> tuple[Report, ...]:
-        """Return the reports of launches after the suppressions; each launch calls this method once."""
+        """Return the reports of launches after their suppressions are applied; each launch calls this method once."""
         return tuple(suppressed(report, self.suppressions) for report in reports)
 
     def launch_all(
         self, launches: Iterable[Sequence[Any]], *, order: str = "early", seed: int = 0, max_steps: int = MAX_STEPS
     ) -> tuple[Report, ...]:
-        """Run kernels in sequence, as on one stream.
+        """Run kernels in sequence, like launches on one stream.
 
         Each kernel begins after the end of the preceding kernel. With ``programmatic_stream_serialization`` in its
-        configuration, a kernel may begin when every CTA of the preceding kernel has executed
-        ``griddepcontrol.launch_dependents`` or ended. It does so in the order ``"late"``, and sometimes in
-        ``"random"``, and runs to its ``griddepcontrol.wait``. In every order, accesses before this wait are compared
-        with those of the preceding kernel, and conflicts are races.
+        configuration, a kernel may begin earlier: when every CTA of the preceding kernel has executed
+        ``griddepcontrol.launch_dependents`` or ended. In the order ``"late"``, and sometimes in the order ``"random"``,
+        the kernel begins early and runs to its ``griddepcontrol.wait``. In every order, conflicts between accesses
+        before this wait and accesses of the preceding kernel are races.
 
         Parameters
         ----------
@@ -356,7 +361,7 @@ class Device:
         Returns
         -------
         tuple of Report
-            One report for each launch; launches after an error, or after the time limit, do not run.
+            One report for each launch. Launches after an error, or after the time limit, do not run.
         """
         check_settings(order, seed, max_steps)
         reports: list[Report] = []
@@ -370,7 +375,7 @@ class Device:
         return tuple(reports)
 
     def _launch_row(self, row: list[Sequence[Any]], schedules: list[Schedule], max_steps: int) -> tuple[Report, ...]:
-        """Run launches of which each may begin before the end of the preceding launch."""
+        """Run launches, each of which may begin before the end of the preceding launch."""
         deadline = Deadline(self.time_limit)
         with self._memory.launch() as address:
             blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]

@@ -1,7 +1,8 @@
-"""Long PTX texts that a process of this user has read before, from the disk.
+"""A cache on disk of parsed PTX modules, for long texts that an earlier process of the user has parsed.
 
-An entry has the name of its key, the digest of the text, the kernel's name and this version of the reader. It begins
-with the digest of its own content. An entry that was cut short or changed is absent, and is written again.
+The name of an entry consists of its key, the digest of the text, the kernel's name and the version of the parser. An
+entry begins with the digest of its own content. An entry that is cut short or changed counts as absent, and is written
+again.
 """
 
 from __future__ import annotations
@@ -21,14 +22,17 @@ from .._ptx.stored import packed, unpacked
 
 __all__ = ["LEAST_CHARACTERS", "keep", "kept"]
 
-LEAST_CHARACTERS = 1 << 18  # a shorter text takes less than 50 ms
-_MOST_BYTES = 16 << 20  # of an entry: the values of 16 MB take two seconds
+LEAST_CHARACTERS = 1 << 18  # The parser reads a shorter text in less than 50 ms.
+_MOST_BYTES = 16 << 20  # An entry has at most this size, because an entry of 16 MB takes two seconds to read.
 _MAGIC = b"cuda_tma module 1\n"
 _DIGEST_BYTES = 32
 
 
 def kept(text: str, name: str, check: Callable[[], None]) -> tuple[Module, str] | None:
-    """Return the module of a text and the entry of a name; None if the text is short, or was not kept."""
+    """Return the stored module of a text, and the path of its entry.
+
+    The module is None if the text is short, or if the cache does not contain it.
+    """
     disk = _disk(text)
     if disk is None:
         return None
@@ -40,14 +44,14 @@ def kept(text: str, name: str, check: Callable[[], None]) -> tuple[Module, str] 
 
 
 def keep(text: str, name: str, module: Module, entry: str, bodies: Iterable[str]) -> None:
-    """Keep a module with the bodies of some functions, if the text is long and the disk takes it."""
+    """Store a module with the bodies of some functions, if the text is long and the disk accepts the entry."""
     disk = _disk(text)
     if disk is None:
         return
     key = _key(text, name)
     body = json.dumps({"key": key, "module": packed(module, entry, bodies)}, separators=(",", ":")).encode()
     if len(body) < _MOST_BYTES - len(_MAGIC) - _DIGEST_BYTES:
-        with suppress(OSError):  # the next process reads the text again
+        with suppress(OSError):  # If the disk refuses the entry, the next process parses the text again.
             disk.keep(f"{key}{MODULE_SUFFIX}", _MAGIC + hashlib.sha256(body).digest() + body)
 
 
@@ -66,7 +70,7 @@ def _module(content: bytes, key: str, text: str, check: Callable[[], None]) -> t
 def _disk(text: str) -> DiskCache | None:
     if len(text) < LEAST_CHARACTERS:
         return None
-    with suppress(RuntimeError):  # no home folder
+    with suppress(RuntimeError):  # A user without a home folder has no cache.
         return DiskCache(cache_folder())
     return None
 
@@ -78,7 +82,7 @@ def _key(text: str, name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _reader() -> str:
-    """Return the digest of the modules that read PTX, which change between two versions of the package."""
+    """Return the digest of the source of the PTX parser, which differs between two versions of the package."""
     digest = hashlib.sha256()
     for path in sorted(Path(str(_ptx.__file__)).parent.glob("*.py")):
         digest.update(path.read_bytes())

@@ -1,4 +1,4 @@
-"""A PTX module on a device, whose variables receive new memory at each loading."""
+"""A PTX module on a device, whose variables receive new memory each time the module is loaded."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .._warps.program import function_addresses
 
 __all__ = ["entry_of", "fill_variables", "load_variables"]
 
-_MOST_NAMES = 64  # the most names of kernels in a message
+_MOST_NAMES = 64  # A message lists at most this number of kernels.
 
 
 def load_variables(
     module: Module, memory: GlobalMemory, placed: Mapping[str, int] = MappingProxyType({})
 ) -> dict[str, int]:
-    """Allocate and initialize the global and constant variables of a module, and return their addresses.
+    """Allocate and initialize the global and constant variables of a module, and return the address of each.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def load_variables(
 def fill_variables(
     module: Module, variables: Iterable[Variable], memory: Mapping[str, np.ndarray], addresses: Mapping[str, int]
 ) -> None:
-    """Write the initial value of each variable into its memory, which contains zeros.
+    """Write the initial value of each variable into its zeroed memory.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def fill_variables(
 
 
 def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, int]) -> None:
-    """Write the addresses of variables and functions to which an initializer refers."""
+    """Write the addresses of the variables and functions to which an initializer refers."""
     for reference in variable.references:
         value = (addresses[reference.symbol] + reference.addend) % (1 << 64)
         if reference.mask is None:
@@ -72,7 +72,7 @@ def _fill_references(variable: Variable, data: np.ndarray, addresses: dict[str, 
 
 
 def entry_of(module: Module, name: str) -> str:
-    """Return the name in PTX of the kernel with a name in PTX or in C++."""
+    """Return the name in PTX of the kernel whose name in PTX or in C++ is given."""
     entries = [head.name for head in module.functions.heads() if head.kind == "entry"]
     found = [name] if name in entries else [entry for entry in entries if plain_name(entry) == name]
     if len(found) == 1:

@@ -1,4 +1,4 @@
-"""Work on several cores by forked processes, which return their results through pipes."""
+"""Forked processes that use several cores, and return their results through pipes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Worker(NamedTuple):
 
 
 def cores() -> int:
-    """Return the number of cores for forked processes; 1 if a fork may deadlock, as with several threads."""
+    """Return the number of cores for forked processes; 1 if a fork may deadlock, for example with several threads."""
     others = [each for each in threading.enumerate() if each.name != THREAD_NAME]
     if sys.platform != "linux" or len(others) > 1:
         return 1
@@ -38,10 +38,10 @@ def cores() -> int:
 def results_of(
     work: Callable[[Given], Result], given: Sequence[Given], processes: int
 ) -> Generator[Result, None, None]:
-    """Yield ``work(each)`` in order, computed by forked processes, or by this process if `processes` is 0.
+    """Yield ``work(each)`` for each item in order, computed by forked processes.
 
-    A forked process has a copy of all memory, so its work has no effect except its result. If such a process fails,
-    this process repeats its work.
+    If `processes` is 0, this process computes all results. A forked process has a copy of all memory, so its work has
+    no effect except its result. If a forked process fails, this process repeats its work.
     """
     workers: list[_Worker] = []
     try:
@@ -55,7 +55,7 @@ def results_of(
 
 
 def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | None) -> Result:
-    """Return the next result of a worker; compute it in this process without a worker or after a failure."""
+    """Return the next result of a forked process; compute the result in this process if the forked process failed."""
     if worker is not None:
         with suppress(EOFError, pickle.PickleError):
             found: Result = pickle.load(worker.results)
@@ -65,7 +65,7 @@ def _result(work: Callable[[Given], Result], given: Given, worker: _Worker | Non
 
 def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     reader, writer = os.pipe()
-    with warnings.catch_warnings():  # Python 3.12 warns of the threads of NumPy's BLAS, for which a fork is safe
+    with warnings.catch_warnings():  # Python 3.12 warns of the threads of NumPy's BLAS, for which a fork is safe.
         warnings.simplefilter("ignore", DeprecationWarning)
         pid = os.fork()
     if pid:
@@ -74,7 +74,8 @@ def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     try:
         os.close(reader)
         hide_progress()
-        gc.freeze()  # a collection would otherwise copy the pages of all objects of the first process
+        # Without this call, a garbage collection copies the pages of all objects that the first process created.
+        gc.freeze()
         with open(writer, "wb") as results:
             for each in given:
                 pickle.dump(work(each), results)

@@ -1,4 +1,4 @@
-"""The checks of settings of a Device, of settings of a launch, and of a kernel before a launch."""
+"""Checks of the settings of a Device, of the settings of a launch, and of a kernel before its launch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def since_tma(given: Any) -> tuple[int, int]:
-    """Return the compute capability; refuse one without TMA."""
+    """Return the compute capability; refuse a compute capability without TMA."""
     found = parse_compute_capability(given)
     if found < TMA_SINCE:
         raise ValueError(
@@ -59,14 +59,14 @@ def schedule_count(given: Any) -> int:
 
 
 def flag(name: str, given: Any) -> bool:
-    """Return a bool argument; refuse other values, such as a text, which would count as true."""
+    """Return a bool argument; refuse other values, such as a non-empty text, which Python treats as true."""
     if not isinstance(given, (bool, np.bool_)):
         raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
 
 
 def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ...]:
-    """Return suppressions, which the user may pass as text."""
+    """Return a tuple of suppressions; the user may pass each suppression as text."""
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"suppressions is {shown(given)}; pass a sequence of Suppression or of text")
     found = tuple(Suppression.parse(each) if isinstance(each, str) else each for each in given)
@@ -79,7 +79,7 @@ def suppressions_of(given: Iterable[Suppression | str]) -> tuple[Suppression, ..
 
 
 def check_settings(order: str, seed: int, max_steps: int) -> None:
-    """Refuse invalid settings of a launch."""
+    """Check the settings of a launch, and refuse invalid values."""
     if not isinstance(order, str) or order not in ORDERS:
         raise ValueError(f"order={shown(order)}; pass one of {', '.join(map(repr, ORDERS))}")
     count("seed", seed, 0)
@@ -87,7 +87,10 @@ def check_settings(order: str, seed: int, max_steps: int) -> None:
 
 
 def check_headers(ptx: str, source: str, file: str, name: str, target: str) -> None:
-    """Refuse a kernel that the assembler refuses, with the same message; the simulator uses no assembler."""
+    """Refuse a kernel that the assembler would refuse, with the message of the assembler.
+
+    The simulator does not call the assembler.
+    """
     if (refusal := diagnose_refusal(ptx, source, file, name, target)) is not None:
         raise refusal
 

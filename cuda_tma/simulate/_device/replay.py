@@ -1,8 +1,8 @@
 """Replays of a launch, which decide whether the value of a racing read has an effect.
 
-A racing read returns the value before or after the write. A replay returns other values in its place. If the memory,
-the output and the number of executed instructions are the same, the value has no effect. Compilers emit such reads: all
-threads load a scalar, but only one of them uses it.
+A racing read may return the value before the write or the value after the write. A replay returns other values in its
+place. The value has no effect if the memory, the output and the number of executed instructions stay the same.
+Compilers emit such reads: all threads load a scalar, but only one thread uses the value.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 
-_MOST_REPLAYS = 8  # the most replays of a launch
+_MOST_REPLAYS = 8  # One launch has at most this number of replays.
 _OTHER_BYTES = 0xFF, 0x55
-_SPARE_STEPS = 10_000  # a replay may take twice the steps of the launch, plus these
+_SPARE_STEPS = 10_000  # A replay may take twice the steps of the launch, plus this number.
 _Bytes = dict[Segment, bytes]
 
 
 class _Outcome(NamedTuple):
-    """The effect of a launch, by which replays are compared."""
+    """The memory, the output and the number of instructions of a run, by which replays are compared."""
 
     memory: _Bytes
     output: str
@@ -42,14 +42,14 @@ class _Outcome(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A launch that can be repeated.
+    """A launch that the simulator can run again.
 
     Parameters
     ----------
     kernel : Kernel
     config : Config
     block : numpy.ndarray of uint8
-        The parameters.
+        The block of parameters of the kernel.
     memory : GlobalMemory
     settings : Settings
     """
@@ -61,7 +61,7 @@ class Replay:
     settings: Settings
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
-        """Return the pairs whose reads have no effect, each with the reason, and restore memory.
+        """Return the pairs whose loads have no effect, each with the reason, and restore memory.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class Replay:
             _write(expected.memory)
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of reads of undefined values that have an effect, and restore memory."""
+        """Return the keys of the reads of undefined values that have an effect, and restore memory."""
         before = self._lasting(launched) if reads else None
         if before is None:
             return set()
@@ -103,7 +103,7 @@ class Replay:
             _write(expected.memory)
 
     def _lasting(self, observer: Launched) -> _Bytes | None:
-        """Return the initial bytes of arrays that outlive the launch; None if one has no shadow."""
+        """Return the initial bytes of the arrays that outlive the launch; None if an array has no shadow."""
         before = observer.before()
         if before is None:
             return None
@@ -151,7 +151,7 @@ class Replay:
 
 
 def _undefined(reads: Collection[UndefinedRead]) -> Iterator[Undefined]:
-    """Yield other values for all of some reads: all bits set, and a large positive number."""
+    """Yield replacement values for undefined reads: all bits set, and a large positive number."""
     some = [read.offsets for read in reads if len(read.offsets)]
     offsets = np.flatnonzero(np.logical_or.reduce(some)) if some else np.zeros(0, np.int64)
     local_offsets = np.array(sorted({offset for read in reads for offset in read.local_offsets}), np.int64)

@@ -1,4 +1,4 @@
-"""One launch under several schedules, each of which is legal: an error may appear under only some of them."""
+"""Runs of one launch under several legal schedules; an error may appear under only some of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .processes import cores, results_of
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
-_OVERLAPS = 0.5  # the probability, in random schedules, that a grid begins early
-_WORTH_SECONDS = 0.1  # a fork takes a tenth of this time
-Schedule = tuple[str, int]  # the order of asynchronous operations, and the seed
+_OVERLAPS = 0.5  # In random schedules, a grid begins early with this probability.
+_WORTH_SECONDS = 0.1  # A run of this time justifies a fork, which takes a tenth of it.
+Schedule = tuple[str, int]  # A schedule is the order of asynchronous operations, and the seed of this order.
 
 
 def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
@@ -33,7 +33,7 @@ def schedules_of(order: str, seed: int, number: int) -> list[Schedule]:
 
 
 def rows(launches: Iterable[Sequence[Any]]) -> Iterator[list[Sequence[Any]]]:
-    """Yield groups of launches; within a group, each may begin before the end of the preceding launch."""
+    """Yield groups of launches; each launch of a group may begin before the end of the preceding launch."""
     together: list[Sequence[Any]] = []
     for each in launches:
         if together and not Config.of(each[0]).programmatic_stream_serialization:
@@ -54,7 +54,7 @@ def begin_early(number: int, schedule: Schedule) -> list[bool]:
 def explored(
     run: Callable[[Schedule], tuple[Report, ...]], memory: GlobalMemory, schedules: list[Schedule]
 ) -> tuple[Report, ...]:
-    """Run each schedule on the present memory; the first schedule determines the memory afterwards.
+    """Run each schedule on the same initial memory, and keep the memory after the first schedule.
 
     Parameters
     ----------
@@ -81,17 +81,18 @@ def explored(
 
 
 def _processes(schedules: int, seconds: float) -> int:
-    """Return the number of processes for schedules if one took `seconds` seconds; 0 means this process only."""
+    """Return the number of processes for the schedules, if one takes `seconds` seconds; 0 means this process only."""
     most = cores()
     if most == 1 or seconds < _WORTH_SECONDS:
         return 0
-    return schedules if schedules <= 2 * most else most  # a few processes share the cores evenly
+    # A few processes share the cores evenly, so each schedule has a process of its own.
+    return schedules if schedules <= 2 * most else most
 
 
 def _up_to_unfinished(
     reports: Generator[tuple[Report, ...], None, None], schedules: int
 ) -> Iterator[tuple[Report, ...]]:
-    """Yield the reports of schedules, up to the first that the time limit ended, and show the progress."""
+    """Yield the reports of schedules up to the first report that the time limit ended, and show the progress."""
     progress = Progress()
     try:
         for number in range(1, schedules):
@@ -137,7 +138,7 @@ def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
 
 
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Return the first finding of each cause; an error replaces advice of the same cause."""
+    """Return the first finding of each cause; an error replaces advice with the same cause."""
     known: dict[object, Finding] = {}
     for finding in chain.from_iterable(found):
         held = known.setdefault(_cause(finding), finding)
@@ -147,7 +148,7 @@ def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 
 
 def _cause(finding: Finding) -> object:
-    """Return a key with the statements of a finding, or with their PTX lines if the PTX has no source places."""
+    """Return a key of the statements of a finding, or of their PTX lines if the PTX has no source places."""
     here = finding.source or finding.ptx_line
     other = finding.other or finding.other_ptx_line
     return finding.kind, frozenset({here, other} if other else {here})

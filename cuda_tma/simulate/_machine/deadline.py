@@ -1,7 +1,7 @@
 """The time limit of a launch, or of the loading of its PTX.
 
-One thread of the process interrupts each launch at its time limit, because a launch itself never reads the clock. The
-thread starts with the first launch that has a limit, and ends after some time without such launches.
+A separate thread of the process interrupts each launch at its time limit, because a launch itself never reads the
+clock. The thread starts with the first launch that has a limit, and ends after some time without such launches.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ __all__ = ["NEVER", "THREAD_NAME", "Deadline", "seconds_of"]
 
 THREAD_NAME = "cuda_tma time limits"
 
-_TICK_SECONDS = 0.05  # the interval at which the thread checks the limits
+_TICK_SECONDS = 0.05  # The thread checks the limits at this interval.
 _IDLE_SECONDS = 5.0
-_MOST_SECONDS = 10_000_000  # four months
+_MOST_SECONDS = 10_000_000  # The largest time limit is about four months.
 
 
 class Deadline:
-    """The time at which some work must end.
+    """The time at which a launch, or the loading of PTX, must end.
 
     Parameters
     ----------
     limit_seconds : float or None
-        The seconds from now on; None for no limit.
+        The limit in seconds from the present time; None for no limit.
     """
 
     def __init__(self, limit_seconds: float | None):
@@ -54,7 +54,8 @@ class Deadline:
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], None]) -> Iterator[None]:
-        """Call a function repeatedly from another thread, from the time limit to the end of the ``with`` block."""
+        """Call a function repeatedly from another thread, after the time limit and until the end of the ``with``
+        block."""
         if self.limit_seconds is None:
             yield
             return
@@ -80,7 +81,7 @@ def seconds_of(given: float | None) -> float | None:
 
 
 class _Watch:
-    """The thread that interrupts work at its time limit, and this work."""
+    """The thread that interrupts launches at their time limits, and the list of these launches."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -92,7 +93,8 @@ class _Watch:
         with self._lock:
             key = next(self._keys)
             self._watched[key] = deadline, interrupt
-            if self._thread is None or not self._thread.is_alive():  # a forked process does not have the thread
+            # A forked process does not have the threads of its parent.
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
                 self._thread.start()
         return key

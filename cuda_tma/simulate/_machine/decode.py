@@ -1,8 +1,8 @@
-"""The conversion of a module's instructions to callables, once for each kernel.
+"""The conversion of the instructions of a kernel to callables, which happens once for each kernel.
 
 An instruction becomes a closure with NumPy operations on whole rows of registers. On 2 cores of an EPYC, an addition
 takes 2.4 µs plus 0.3 ns for each lane (measured): 100 million instructions of threads per second with 256 lanes, and
-2000 million with 16384. This is enough for CI, so no code is generated for basic blocks or compiled by Cython.
+2000 million with 16384. This speed is enough for CI, so the simulator generates no code for basic blocks.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .._warps.program import Program
 
 __all__ = ["decode"]
 
-_EVERY = 64  # instructions between two checks of the clock
+_EVERY = 64  # The clock is checked after this number of instructions.
 
 
 def decode(module: Module, entry: str, addresses: dict[str, int], check: Callable[[], None] | None = None) -> Program:
-    """Return a kernel and all functions that it may call, ready to run.
+    """Return the program of a kernel, with all functions that the kernel may call.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
     binder = Binder(program, code, instruction, pc)
     entry = _entry(instruction)
     try:
-        with np.errstate(all="ignore"):  # for a number that is too large for its type
+        with np.errstate(all="ignore"):  # NumPy warns of a number that is too large for its type.
             step, moves = (entry.bind(binder), entry.moves) if entry else bind_pure(binder)
     except (
         ValueError,
@@ -69,7 +69,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
         AttributeError,
         TypeError,
         OverflowError,
-    ) as error:  # an unsupported spelling that looks like another instruction
+    ) as error:  # The spelling of the instruction is unsupported, but begins like that of a supported instruction.
         raise binder.unsupported("of this form") from error
     step = watched(step, code, pc)
     if instruction.guard is None:
@@ -79,7 +79,7 @@ def _step(program: Program, code: Code, instruction: Instruction, pc: int) -> St
 
 
 def _entry(instruction: Instruction) -> Entry | None:
-    """Return the entry of the table for the longest part of an opcode; None if no part is in the table."""
+    """Return the table's entry for the longest prefix of an opcode; None if the table contains no prefix."""
     parts = instruction.opcode
     for length in range(len(parts), 0, -1):
         entry = TABLE.get(".".join(parts[:length]))
@@ -94,7 +94,7 @@ def _mask(binder: Binder, guard: Guard) -> Read:
 
 
 def _guarded(step: Step, mask: Read) -> Step:
-    """Return a step that executes only the lanes whose guard is true."""
+    """Return a step that executes only the lanes whose guard predicate is true."""
 
     def guarded(group: Group, lanes: Lanes) -> None:
         chosen = mask(group, lanes)
@@ -107,7 +107,10 @@ def _guarded(step: Step, mask: Read) -> Step:
 
 
 def _guarded_move(step: Step, mask: Read, pc: int) -> Step:
-    """Return a guarded step for an instruction that may move its threads; lanes with a false guard continue."""
+    """Return a guarded step for an instruction that may change the next instruction of its threads.
+
+    Lanes whose guard predicate is false continue at the next instruction.
+    """
 
     def guarded(group: Group, lanes: Lanes) -> Outcome:
         chosen = mask(group, lanes)

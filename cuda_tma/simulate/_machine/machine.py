@@ -42,13 +42,13 @@ from .repetition import Repetition
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_MOST_STALLS = 20  # the most advances of the clock while no thread can run; the last is half an hour
+_MOST_STALLS = 20  # The clock advances at most this often while no thread can run; the last advance is half an hour.
 _STALL_NANOSECONDS = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings of a launch, without its configuration.
+    """The settings of a launch on the simulator, except its configuration.
 
     Attributes
     ----------
@@ -58,9 +58,9 @@ class Settings:
     seed : int
         The seed of the order ``"random"``.
     max_steps : int
-        The number of steps after which a kernel counts as endless.
+        The largest number of steps of a kernel that counts as finite.
     altered : AlteredReads, optional
-        The loads of a replay that return other values.
+        The loads of a replay that return altered values.
     undefined : Undefined, optional
         The undefined values of a replay.
     deadline : Deadline, optional
@@ -77,7 +77,7 @@ class Settings:
 
 
 class Machine:
-    """The execution of one launch.
+    """The execution of one launch on the simulator.
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ class Machine:
 
     @property
     def stalled(self) -> list[Waiting]:
-        """Return the threads that waited when no thread could last continue, if no event has happened since."""
+        """Return the threads that waited when the launch last had no runnable thread; empty if an event has happened
+        since."""
         return [] if self.parts.scheduler.has_progressed else self._stalled
 
     # ---- the loop ----
@@ -118,7 +119,7 @@ class Machine:
     def run(self, until: Callable[[], bool] | None = None) -> None:
         """Run until all threads of the grid have ended or wait for preceding grids, or until `until` returns true.
 
-        A fault ends the run with an exception.
+        A fault of the kernel ends the run with an exception.
         """
         if not self.parts.clusters.first:
             self.parts.memory.reserve_stack(self._entry.local_end)
@@ -139,13 +140,13 @@ class Machine:
                 self.parts.engine.complete_all()
 
     def lets_begin(self) -> bool:
-        """Return whether every CTA of the grid has signaled that the next grid may begin, or has ended."""
+        """Return whether every CTA of the grid has ended, or has signaled that the next grid may begin."""
         return not self.parts.clusters.left and self.parts.dependents.have_signalled()
 
     def _advance(self) -> bool:
-        """Advance the machine by one turn; return False at the end."""
+        """Advance the machine by one turn of threads; return False at the end of the launch."""
         if self.parts.scheduler:
-            if self.parts.scheduler.turn(self.parts):  # threads that only poll need the time to advance
+            if self.parts.scheduler.turn(self.parts):  # Threads that only poll an mbarrier need the time to advance.
                 changed = self._place_clusters()
                 if not (self.parts.engine.complete_one() or changed):
                     self._check_repetition()
@@ -156,10 +157,12 @@ class Machine:
         return self._place_clusters() or self.parts.engine.complete_one() or self._wait_in_vain()
 
     def _check_repetition(self) -> None:
-        """Raise the fault of an endless loop if the state repeats; preceding grids do not run meanwhile."""
+        """Raise the fault of an endless loop if the state of the launch repeats; preceding grids do not run
+        meanwhile."""
         if self.parts.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        if self.parts.mbarriers.looked_at and not self._goes_round:  # run again, to find the threads that only poll
+        # The next run finds the threads that only poll an mbarrier.
+        if self.parts.mbarriers.looked_at and not self._goes_round:
             self._goes_round = True
             self.parts.mbarriers.forget_looks()
         elif self.parts.mbarriers.park_who_look():
@@ -198,14 +201,14 @@ class Machine:
         return self.parts.clusters.first - self.parts.geometry.slots + self.parts.geometry.cluster_of_slot.count(-1)
 
     def _many_have_ended(self) -> bool:
-        """Return whether half of the slots are free; new clusters start together, because they then run together."""
+        """Return whether half of the slots for clusters are free; clusters that start together also run together."""
         return (
             self.parts.clusters.left > 0
             and 2 * self.parts.geometry.cluster_of_slot.count(-1) >= self.parts.geometry.slots
         )
 
     def _place_clusters(self) -> bool:
-        """Start clusters in the free slots; return False if none started."""
+        """Start clusters in the free slots; return False if no cluster started."""
         started = False
         for slot, cluster in enumerate(self.parts.geometry.cluster_of_slot):
             if cluster < 0 and self.parts.clusters.left:
@@ -241,7 +244,7 @@ class Machine:
 def _parts(
     program: Program, plan: LaunchPlan, memory: GlobalMemory, settings: Settings, observer: Observer | None
 ) -> Parts:
-    """Create all parts of a machine, each after the parts that it uses."""
+    """Create all parts of a machine; each part follows the parts that it uses."""
     geometry, special = plan.geometry, _special_values(program, plan, settings)
     alive, random = np.zeros(geometry.lanes, bool), _generator(settings)
     events, engine = Events(observer), Engine(settings.order, random, geometry.cluster_ctas)

@@ -1,4 +1,4 @@
-"""An observer of a launch, which receives all events and accesses and returns findings."""
+"""The interface of an observer, which receives all events and accesses of a launch and returns findings."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Observer(Listener, Protocol):
     """The interface of an observer, such as the sanitizer or the recorder of a timeline."""
 
     def begin(self, parts: Parts) -> None:
-        """Begin the observation, before the launch runs."""
+        """Begin the observation before the launch runs."""
 
     def findings(self) -> tuple[Finding, ...]:
         """Return the findings at the end of the launch."""
 
     def follows(self, before: Any) -> None:
-        """Connect this observer with that of the preceding grid, which may still run when this grid begins."""
+        """Connect this observer with the observer of the preceding grid, which may still run when this grid begins."""
 
     def explained(
         self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
     ) -> Sequence[tuple[str, Instruction | None]]:
-        """Return statements that explain a fault of some lanes while other lanes wait, each with its relation."""
+        """Return statements that explain a fault of `lanes` while the threads in `waiting` wait, each with a label."""
 
 
 class Both:
-    """Two observers of one launch, of which the second receives every step."""
+    """A pair of observers of one launch, the second of which receives every step."""
 
     def __init__(self, first: Observer, second: Observer):
         self._first, self._second = first, second
@@ -51,11 +51,11 @@ class Both:
         self._second.begin(parts)
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Return the records of both observers for an operation."""
+        """Return the records of both observers for an asynchronous operation."""
         return self._first.issue(lane, instruction, kind), self._second.issue(lane, instruction, kind)
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
-        """Return None: the second observer follows each operation."""
+        """Return None, because the second observer records each operation separately."""
 
     def access(self, access: Access) -> None:
         first, second = access.actor if isinstance(access.actor, tuple) else (None, None)

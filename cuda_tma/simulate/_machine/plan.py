@@ -1,4 +1,4 @@
-"""The plan of a launch, which contains all decisions before the creation of its machine."""
+"""The plan of a launch, which contains its extents and addresses before the machine exists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["LaunchPlan"]
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
-    """The extents and the memory of one launch.
+    """The extents of one launch, and the memory that it uses.
 
     Attributes
     ----------
@@ -21,9 +21,9 @@ class LaunchPlan:
         The parameters of the kernel.
     dynamic_shared_bytes : int
     has_explicit_cluster : bool
-        Whether the launch or the kernel specifies a cluster, which may be one CTA.
+        Whether the launch or the kernel specifies a cluster; the cluster may consist of one CTA.
     grid_workspace : int
-        The address of the workspace of a cooperative launch; otherwise 0.
+        The address of the workspace of a cooperative launch; 0 for another launch.
     is_held : bool
         Whether the launch begins before the end of the preceding launches.
     """

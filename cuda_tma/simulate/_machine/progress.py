@@ -1,4 +1,4 @@
-"""The progress line of a long launch on standard error, on a terminal only."""
+"""The progress line of a long launch, which appears on standard error if it is a terminal."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from contextvars import ContextVar
 
 __all__ = ["Progress", "hide_progress", "progress_of_run"]
 
-_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2  # the time to the first line, and between lines
+# The first line appears after the first time; the second time is the interval between lines.
+_FIRST_SECONDS, _NEXT_SECONDS = 2.0, 0.2
 _prefix: ContextVar[str] = ContextVar("prefix", default="")
 _first_due: ContextVar[float | None] = ContextVar("first_due", default=None)
 
 
 class Progress:
-    """A line that is rewritten at most five times a second."""
+    """A progress line that is written again at most five times a second."""
 
     def __init__(self) -> None:
         self._is_seen = sys.stderr is not None and sys.stderr.isatty()
@@ -30,12 +31,12 @@ class Progress:
         return self._is_seen and time.monotonic() >= self._due
 
     def show(self, text: str) -> None:
-        """Replace the line."""
+        """Replace the progress line by a text."""
         self._due = time.monotonic() + _NEXT_SECONDS
         self._write(_prefix.get() + text)
 
     def clear(self) -> None:
-        """Erase the line."""
+        """Erase the progress line."""
         if self._width:
             self._write("")
 
@@ -45,20 +46,20 @@ class Progress:
 
 
 def hide_progress() -> None:
-    """Show no progress line in this process."""
+    """Disable the progress line in this process."""
     _first_due.set(float("inf"))
 
 
 @contextmanager
 def progress_of_run(launch: str, begun: float) -> Iterator[None]:
-    """Show the name of a launch in the progress line of a longer run, whose start determines the first line.
+    """Show the name of a launch in the progress line of a run of several launches.
 
     Parameters
     ----------
     launch : str
         The name of the launch, such as ``"launch 12, matmul"``.
     begun : float
-        The value of ``time.monotonic()`` at the start of the run.
+        The value of ``time.monotonic()`` at the start of the run, which determines the time of the first line.
     """
     prefix = _prefix.set(f"{launch}: ")
     due = _first_due.set(begun + _FIRST_SECONDS)

@@ -1,4 +1,4 @@
-"""The detection of endless loops: a launch that reaches a state twice repeats it endlessly.
+"""The detection of endless loops: a launch that reaches the same state twice repeats it endlessly.
 
 A state consists of the places of threads, their registers, and memory, which determine the rest of the launch. It does
 not contain the time, because a loop that reads the clock has a new value in a register in each iteration.
@@ -19,14 +19,15 @@ from .._warps.scheduler import Scheduler
 
 __all__ = ["Repetition"]
 
-_BYTES_A_LOOK = 1 << 21  # the larger the state in bytes, the fewer comparisons
+# A launch with a larger state has fewer comparisons; this is the number of bytes for one comparison.
+_BYTES_A_LOOK = 1 << 21
 
 
 class Repetition:
-    """The comparison of the present state of a launch with an earlier state at intervals.
+    """A comparison, at intervals, of the present state of a launch with an earlier state.
 
-    One earlier state is kept. The present state replaces it at intervals that double, as in R. P. Brent's algorithm,
-    which finds a cycle of any length.
+    The object keeps one earlier state, and replaces it by the present state at intervals that double. This is R. P.
+    Brent's algorithm, which finds a cycle of any length.
     """
 
     def __init__(self, alive: np.ndarray, runtime: RuntimeState, scheduler: Scheduler, memory: Memory, frames: Frames):
@@ -37,9 +38,10 @@ class Repetition:
         self._kept_at = self._next = 1
 
     def found(self) -> bool:
-        """Return whether the launch has returned to an earlier state; call this after each run of the oldest group.
+        """Return whether the launch has returned to an earlier state; the caller calls this after each run of the
+        oldest group.
 
-        All groups that can run must have run since that state, which takes one call for each group.
+        All groups that can run must have run since the earlier state, which takes one call for each group.
         """
         self._looks += 1
         size = sum(part.nbytes for part in self._parts())
@@ -66,7 +68,7 @@ class Repetition:
             yield from registers.memory
 
     def fault(self) -> Fault:
-        """Return the fault to raise."""
+        """Return the fault for an endless loop."""
         scheduler = self._scheduler
         context, pc, lanes = scheduler.standing()[-1]
         return Fault(

@@ -29,12 +29,12 @@ from .plan import LaunchPlan
 
 __all__ = ["Running", "run", "run_overlapping"]
 
-_MOST_SHARED_BYTES = 227 << 10  # per CTA, compute capability 9.0
+_MOST_SHARED_BYTES = 227 << 10  # This is the limit of shared memory per CTA for compute capability 9.0.
 _DEVICE_ID = 0
 
 
 class Running:
-    """A launch that runs in several parts.
+    """A launch that the simulator runs in several parts.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Running:
             self._segments.append(Segment(plan.grid_workspace, np.zeros(8, np.uint8), "the grid's workspace"))
 
     def go(self, until: Callable[[], bool] | None = None) -> None:
-        """Run the machine; a fault ends the launch, and is kept for the report."""
+        """Run the machine; a fault ends the launch, and the report contains it."""
         if self.has_faulted:
             return
         deadline, interrupt = self.machine.deadline, self.machine.parts.scheduler.interrupt
@@ -84,7 +84,7 @@ class Running:
                 self._unfinished = self._cut(reached)
 
     def _cut(self, reached: TimeLimitReached) -> str:
-        """Return the sentence for a launch that the time limit ended, with the place of its threads."""
+        """Return the sentence about a launch that the time limit ended, with the places of its threads."""
         scheduler = self.machine.parts.scheduler
         at = next((each for each in scheduler.standing()[-1:]), None)
         instruction = at[0].code.instruction(at[1]) if at else None
@@ -95,7 +95,7 @@ class Running:
         )
 
     def _told(self, fault: Fault) -> tuple[Fault, Machine, list[Waiting]]:
-        """Return the deadlock that led to a trap: a wait with a deadline traps after the deadline."""
+        """Return the deadlock that led to a trap, because a wait with a deadline traps at its deadline."""
         stalled, at = self.machine.stalled, self.machine.parts.scheduler.where
         instructions = at.context.code.function.instructions if at else ()
         is_trap = at is not None and at.pc < len(instructions) and instructions[at.pc].opcode[0] == "trap"
@@ -145,7 +145,10 @@ def run(
 
 
 def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
-    """Run launches in sequence; a launch that begins early runs as far as it can, then the preceding one continues."""
+    """Run launches in sequence, where a launch may begin before the end of the preceding launch.
+
+    A launch that begins early runs as far as it can. Then the preceding launch continues.
+    """
     before = None
     for running in launches:
         if before is not None:
@@ -226,7 +229,7 @@ def _place(instruction: Instruction) -> str:
 def _explained(
     fault: Fault, lanes: np.ndarray | None, machine: Machine, waiting: list[Waiting]
 ) -> Sequence[tuple[str, Instruction | None]]:
-    """Return the statements by which the observer explains a fault."""
+    """Return the statements with which the observer explains a fault."""
     if machine.observer is None or lanes is None:
         return ()
     return machine.observer.explained(fault, lanes, [each.parked.lanes for each in waiting])
