@@ -1,4 +1,4 @@
-"""Atomic operations of many threads at one address in turn, computed for all threads at once."""
+"""Atomic operations of many threads on one address in sequence, computed for all threads at once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 __all__ = ["Combine", "in_turn"]
 
-Combine = Callable[..., np.ndarray]  # (old, source, ...) -> new
-# (value in memory, sources) -> the value that each thread reads, and the final value; None if this is not possible.
+Combine = Callable[..., np.ndarray]  # The function computes the new value from the old value and the sources.
+# A scan computes the value that each thread reads, and the final value in memory, from the initial value and the
+# sources. It returns None if it cannot compute them.
 Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
 
 
@@ -21,7 +22,8 @@ def in_turn(view: np.ndarray, items: np.ndarray, sources: list[np.ndarray], comb
     sizes = np.diff(starts, append=len(items))
     old = np.empty(len(items), view.dtype)
     most = int(sizes.max())
-    scan = _SCANS.get(op) if len(starts) < most else None  # otherwise one step for each rank is faster
+    # For many addresses, one step for each rank takes less time than a scan.
+    scan = _SCANS.get(op) if len(starts) < most else None
     for start, size in zip(starts, sizes, strict=True) if scan else ():
         who, at = order[start : start + size], ordered[start]
         found = scan(view[at], *(source[who] for source in sources)) if scan else None
@@ -44,7 +46,7 @@ def _one_by_one(
     who: np.ndarray,
     rank: np.ndarray,
 ) -> None:
-    """Combine the sources of one rank in a step, because no two of them have the same address."""
+    """Combine all sources of the same rank in one step, because no two of them have the same address."""
     for number in range(int(rank.max()) + 1):
         some = who[rank == number]
         where = items[some]
@@ -61,7 +63,7 @@ def _accumulated(ufunc: np.ufunc) -> Scan:
 
 
 def _of_integers(ufunc: np.ufunc) -> Scan:
-    """Return a scan for integers only, because PTX defines min and max of floats differently from NumPy."""
+    """Return a scan of integers, because the min and max of floats in PTX differ from those of NumPy."""
     scan = _accumulated(ufunc)
     return lambda there, values: scan(there, values) if values.dtype.kind in "iu" else None
 
@@ -70,7 +72,10 @@ _sums = _accumulated(np.add)
 
 
 def _added(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
-    """Add values in turn, including floats; without subnormals and NaNs, NumPy's sums are equal to those of PTX."""
+    """Add the values in sequence, and return None for a sum of floats with subnormals or NaNs.
+
+    All other sums of floats in NumPy are equal to those of PTX.
+    """
     found = _sums(there, values)
     if values.dtype.kind == "f" and found is not None:
         every = np.abs(np.concatenate([found[0], values, [found[1]]]))
@@ -84,8 +89,8 @@ def _exchanged(there: np.generic, values: np.ndarray) -> tuple[np.ndarray, np.ge
 
 
 def _swapped(there: np.generic, expected: np.ndarray, new: np.ndarray) -> tuple[np.ndarray, np.generic] | None:
-    """Compute a sequence of atom.cas: from each source whose expected value is in memory, continue with the next."""
-    if expected.dtype.itemsize > 8:  # complex numbers in NumPy
+    """Compute a sequence of atom.cas: find each source whose expected value is in memory, and store its new value."""
+    if expected.dtype.itemsize > 8:  # NumPy represents items of 16 bytes as complex numbers.
         return None
     old, start = np.empty_like(expected), 0
     while len(hits := np.flatnonzero(expected[start:] == there)):

@@ -1,4 +1,4 @@
-"""Reads by ``shfl.sync`` of lanes that do not execute it, which have undefined values."""
+"""Reads by ``shfl.sync`` of the registers of lanes that do not execute it, which return undefined values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MODES = ("up", "down", "bfly", "idx")
 def shuffled(
     group: Group, warps: Warps, by: Instruction, given: list[np.ndarray], values: np.ndarray, knows_all: bool
 ) -> np.ndarray:
-    """Return the values that lanes receive, [warps, 32], and report undefined values to the observer.
+    """Return the values that a shuffle returns to each lane, [warps, 32], and report undefined values to the observer.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The table of instructions that access more than registers: a function and a section of the PTX ISA for each."""
+"""The table of instructions that access more than registers: for each, a function and a section of the PTX ISA."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Entry:
     moves: bool
 
 
-TABLE: dict[str, Entry] = {}  # the key is an opcode, or its beginning up to a dot
+TABLE: dict[str, Entry] = {}  # A key is an opcode, or the beginning of an opcode up to a dot.
 
 
 def instruction(*opcodes: str, section: str, moves: bool = False) -> Callable:
-    """Return a decorator that adds a binding function to the table."""
+    """Return a decorator that adds a function to the table for some instructions."""
 
     def enter(bind: Callable[[Binder], Step]) -> Callable[[Binder], Step]:
         for opcode in opcodes:

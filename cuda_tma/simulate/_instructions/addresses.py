@@ -1,4 +1,4 @@
-"""The conversion of addresses to another state space and to another CTA."""
+"""Instructions that convert an address to another state space or to another CTA."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECTION = "Data Movement and Conversion Instructions: {}"
 
 
 def space_of(parts: tuple[str, ...]) -> str:
-    """Return the state space in an opcode as a key of WINDOWS; the result is empty for generic addresses."""
+    """Return the state space in an opcode as a key of WINDOWS; the key of a generic address is the empty text."""
     found = next((part for part in parts if part.split("::")[0] in WINDOWS), "")
     return found if found in WINDOWS else found.split("::")[0]
 
@@ -56,10 +56,10 @@ def isspacep(binder: Binder) -> Step:
 
 @instruction("mapa", section=SECTION.format("mapa"))
 def mapa(binder: Binder) -> Step:
-    """Bind the conversion of an address to a CTA of the cluster.
+    """Return the step that converts an address to an address in another CTA of the cluster.
 
-    If the cluster does not have the CTA, only an access to the address is an error. In CuTe DSL's pipelines, each lane
-    maps the mbarrier to the CTA with the lane's number, but only some lanes arrive there.
+    If the cluster does not have the CTA, only an access to the address is an error. In the pipelines of CuTe DSL, each
+    lane maps the mbarrier to the CTA with the lane's number, but only some lanes arrive at the mapped address.
     """
     parts = binder.instruction.opcode
     result, source, rank = binder.instruction.operands

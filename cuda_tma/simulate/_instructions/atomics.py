@@ -1,4 +1,4 @@
-"""The instructions ``atom`` and ``red``, which threads with the same address execute in turn."""
+"""The instructions ``atom`` and ``red``, which update one address for several threads in sequence."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _same_bits(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def combination(binder: Binder, op: str, of_type: str, space: str) -> Combine:
-    """Return the operation on two values; sums of floats are those of the instruction ``add``.
+    """Return the operation that combines two values; sums of floats are those of the instruction ``add``.
 
     ``atom.add.f32`` flushes subnormal numbers in global memory, but not in shared memory (PTX ISA, "atom").
     """
@@ -68,13 +68,14 @@ def red(binder: Binder) -> Step:
 def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[Operand]) -> Step:
     parts, space = binder.instruction.opcode, space_of(binder.instruction.opcode)
     op = next(part for part in parts if part in _OPS)
-    of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)  # .v4 may precede or follow the type
-    sources = sources[: len(sources) - ("L2::cache_hint" in parts)]  # the last one is a cache policy
+    # The modifier .v4 may precede or follow the type.
+    of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)
+    sources = sources[: len(sources) - ("L2::cache_hint" in parts)]  # The last operand may be a cache policy.
     if len(sources) != (2 if op == "cas" else 1):
         raise binder.unsupported(f"with {len(sources)} values")
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")
     combine, address = combination(binder, op, of_type, space), binder.address(where)
-    scan = op if of_type[-2:] not in ("16", "x2") else ""  # float types that are stored as bits have no scan
+    scan = op if of_type[-2:] not in ("16", "x2") else ""  # Float types that the simulator stores as bits have no scan.
     reads = [[binder.read(element, dtype) for element in binder.flat((source,))] for source in sources]
     writes: list[Write] = [binder.write(r, dtype) for r in results]
     vector = len(reads[0])
@@ -86,7 +87,7 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
             at = addresses + element * dtype.itemsize
             given = [_all(source[element], group, lanes, dtype) for source in reads]
             old = update(group, lanes, space, at, given, combine, scan, binder.instruction)
-            if element < len(writes):  # red has no results, and a sink discards them
+            if element < len(writes):  # The instruction red has no results, and an operand "_" discards the results.
                 writes[element](group, lanes, old)
 
     return step
@@ -106,7 +107,7 @@ def update(
     op: str,
     instruction: Instruction,
 ) -> np.ndarray:
-    """Combine a value of each lane with memory in ascending order of lanes; return the old value for each lane."""
+    """Combine a value of each lane with memory in ascending order of lanes, and return the old value for each lane."""
     dtype = sources[0].dtype
     old = np.empty(count(lanes), dtype)
     pieces = group.parts.memory.pieces(space, lanes, addresses, dtype.itemsize, writes=True)

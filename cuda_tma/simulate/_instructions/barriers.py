@@ -1,4 +1,4 @@
-"""Barriers of warps, CTAs and clusters."""
+"""The instructions for barriers of warps, CTAs and clusters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def bar_warp(binder: Binder) -> Step:
 
 @instruction("bar", "barrier", section=SECTION.format("bar, barrier"), moves=True)
 def bar(binder: Binder) -> Step:
-    """Bind ``bar.sync a{, b}``, ``bar.arrive a, b``, ``bar.red.op p, a{, b}, {!}c``."""
+    """Return the step that executes ``bar.sync a{, b}``, ``bar.arrive a, b`` or ``bar.red.op p, a{, b}, {!}c``."""
     parts = [part for part in binder.instruction.opcode if part != "cta"]
     action, operands, pc = parts[1], binder.instruction.operands, binder.pc
     if action == "red":
@@ -42,7 +42,7 @@ def bar(binder: Binder) -> Step:
 
 
 def _each_barrier(binder: Binder, number: Operand, threads: tuple[Operand, ...], act: Act) -> Step:
-    """Bind an instruction whose barrier and number of threads may differ between warps."""
+    """Return the step of an instruction whose barrier and number of threads may differ between warps."""
     read, pc = binder.read(number, U32), binder.pc
     read_count = binder.read(threads[0], U32) if threads else None
 

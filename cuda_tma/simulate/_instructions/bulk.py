@@ -20,7 +20,7 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_MULTIPLE = 16  # addresses and sizes are multiples of 16
+_MULTIPLE = 16  # Addresses and sizes of bulk copies must be multiples of this number.
 _TYPES = {
     "u32": T.UINT32, "s32": T.INT32, "u64": T.UINT64, "s64": T.INT64, "b32": T.UINT32, "b64": T.UINT64,
     "f16": T.FLOAT16, "bf16": T.BFLOAT16, "f32": T.FLOAT32, "f64": T.FLOAT64,
@@ -28,7 +28,7 @@ _TYPES = {
 
 
 class Ends:
-    """The source, the destination and the size of each lane's copy."""
+    """The operands of a bulk copy in each lane: source, destination and size."""
 
     def __init__(self, binder: Binder, target: Operand, source: Operand, size: Operand):
         self._target, self._source = binder.address(target), binder.address(source)
@@ -39,7 +39,7 @@ class Ends:
         return [read(group, lanes) for read in (self._target, self._source, self._size)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, int, int, int]]:
-        """Return the tuple (issue, target, source, size) of each lane after a check of its size and addresses."""
+        """Check the operands of each lane's copy, and return (issue, target, source, size) for each lane."""
         sizes = np.broadcast_to(self._size(group, lanes), (count(lanes),)).tolist()
         ends = zip(self._target(group, lanes).tolist(), self._source(group, lanes).tolist(), sizes, strict=True)
         found = []
@@ -69,7 +69,7 @@ def _shared(issue: Issue, position: int, size: int, kind: str, signal: int | Non
 
 @instruction("cp.async.bulk", section=SECTION.format("cp.async.bulk"))
 def cp_async_bulk(binder: Binder) -> Step:
-    """Bind ``.shared::cluster.global``, ``.shared::cluster.shared::cta`` and ``.global.shared::cta``."""
+    """Return the step of ``.shared::cluster.global``, ``.shared::cluster.shared::cta`` or ``.global.shared::cta``."""
     parts = binder.instruction.opcode
     if parts[3] == "global":
         return _to_global(binder)
@@ -123,7 +123,7 @@ def _to_global(binder: Binder) -> Step:
 
 
 def _submit_store(issue: Issue, target: int, position: int, size: int, mask: int | None) -> None:
-    """Submit a store; with ``.cp_mask``, bit i of the mask selects byte i of each 16 bytes."""
+    """Submit a store to global memory; with ``.cp_mask``, bit i of the mask selects byte i of each 16 bytes."""
     taken: list[np.ndarray] = []
 
     def read() -> None:
@@ -196,7 +196,7 @@ def _submit_reduction(
 
 @instruction("cp.async.bulk.prefetch", section=SECTION.format("cp.async.bulk.prefetch"))
 def cp_async_bulk_prefetch(binder: Binder) -> Step:
-    """Bind a prefetch, which only checks its operands because caches are not simulated."""
+    """Return the step of a prefetch, which only checks its operands because the simulator has no caches."""
     source, size, *_ = binder.instruction.operands
     start, length = binder.address(source), binder.read(size, U32)
 
@@ -222,7 +222,7 @@ def commit_group(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.wait_group", section=SECTION.format("cp.async.bulk.wait_group"))
 def wait_group(binder: Binder) -> Step:
-    """Bind the wait for bulk groups; with ``.read``, threads wait only for the reads of shared memory."""
+    """Return the step that waits for bulk groups; with ``.read``, threads wait only for the reads of shared memory."""
     (most,) = binder.instruction.operands
     if not isinstance(most, Immediate):
         raise binder.unsupported("a count that is not a constant")

@@ -1,4 +1,4 @@
-"""Calls of functions in the module by name or address, and calls of functions of the runtime."""
+"""Calls of functions by name or by address, and calls of functions of the CUDA runtime."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ from ._table import Group, instruction
 from .runtime import RUNTIME
 
 SECTION = "Control Flow Instructions: call"
-Copy = Callable[[Any, Any, Lanes], None]  # takes the source, the target (groups or contexts), the lanes
+# The arguments are the source, the target (both groups or contexts) and the lanes.
+Copy = Callable[[Any, Any, Lanes], None]
 
 
 class CallSite:
-    """The arguments and results of a call."""
+    """The arguments and results of a call at one place in the PTX."""
 
     def __init__(self, binder: Binder, results: tuple[Operand, ...], arguments: tuple[Operand, ...]):
         self._binder, self._results, self._arguments = binder, results, arguments
         self._bound: dict[Code, tuple[list[Copy], list[Copy]]] = {}
 
     def enter(self, group: Group, lanes: Lanes, code: Code) -> Outcome:
-        """Copy the arguments, and let the threads continue in a function."""
+        """Copy the arguments of the call, and continue the threads in the called function."""
         context = group.context.callee(group.parts.frames, code, self._binder.pc + 1)
         for copy in self.copies(code)[0]:
             copy(group.context, context, lanes)
@@ -38,12 +39,12 @@ class CallSite:
         return YIELD
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
-        """Copy a function's results to its caller."""
+        """Copy the results of a function to its caller."""
         for copy in self.copies(context.code)[1]:
             copy(context, context.caller, lanes)
 
     def copies(self, code: Code) -> tuple[list[Copy], list[Copy]]:
-        """Return the copies of the arguments into a function, and the copies of its results to the caller.
+        """Return the functions that copy the arguments into a function and its results to the caller.
 
         Raises
         ------
@@ -66,7 +67,7 @@ class CallSite:
 
 
 def _operand(code: Code, variable: Variable) -> Operand:
-    """Return the operand for a parameter or result in the function itself; such registers are its first registers."""
+    """Return the operand for a parameter or result inside the function; such registers are its first registers."""
     if variable.space != "reg":
         return Symbol(variable.name)
     declared = (*code.function.returns, *code.function.params)
@@ -74,7 +75,7 @@ def _operand(code: Code, variable: Variable) -> Operand:
 
 
 def _copy(source: Binder, a: Operand, target: Binder, b: Operand, declared: Variable) -> Copy:
-    """Return the copy of a parameter: of bytes in the ``.param`` space, or of a value in a register or a number."""
+    """Return the function that copies a parameter: bytes in the ``.param`` space, a register, or a number."""
     if isinstance(a, Symbol) and isinstance(b, Symbol):
         size = declared.size_bytes
         first, second = _place(source, a, size), _place(target, b, size)
@@ -124,7 +125,10 @@ def _writer(binder: Binder, operand: Operand, dtype: np.dtype) -> Callable[[Any,
 
 @instruction("call", section=SECTION, moves=True)
 def call(binder: Binder) -> Step:
-    """Bind ``call (result), function, (arguments), prototype;``, of which only the function is required."""
+    """Return the step that executes ``call (result), function, (arguments), prototype;``.
+
+    Only the function is required.
+    """
     operands = [*binder.instruction.operands]
     results = _listed(operands.pop(0)) if isinstance(operands[0], Listed) else ()
     target, *rest = operands
@@ -136,7 +140,7 @@ def call(binder: Binder) -> Step:
         code = binder.program.codes[target.name]
         if code.function.declared_only:
             raise binder.unsupported(f"no body of {target.name}")
-        site.copies(code)  # refuses wrong parameters
+        site.copies(code)  # The call raises an error for wrong parameters.
         return lambda group, lanes: site.enter(group, lanes, code)
     return _indirect(binder, target, site)
 
@@ -146,7 +150,7 @@ def _listed(operand: Operand) -> tuple[Operand, ...]:
 
 
 def _variables(binder: Binder, listed: tuple[Operand, ...]) -> tuple[Symbol, ...]:
-    """Return the arguments or results of a runtime call; CUDA C++ passes only variables."""
+    """Return the arguments or results of a call of the runtime; refuse operands that are not variables."""
     found = tuple(element for element in listed if isinstance(element, Symbol))
     if len(found) != len(listed):
         raise binder.unsupported("arguments in registers")
@@ -180,7 +184,7 @@ def _indirect(binder: Binder, target: Operand, site: CallSite) -> Step:
 
 def _runtime_call(binder: Binder, name: str, results: tuple[Symbol, ...], arguments: tuple[Symbol, ...]) -> Step:
     code, function = binder.code, RUNTIME[name]
-    signature(function).bind(None, None, *arguments)  # refuses a wrong number of arguments
+    signature(function).bind(None, None, *arguments)  # The call raises an error for a wrong number of arguments.
     widths = {v.name: v.size_bytes for v in code.function.variables.values()}
     takes = [(code.parameters[a.name], widths[a.name]) for a in arguments]
     gives = [(code.parameters[r.name], widths[r.name]) for r in results]

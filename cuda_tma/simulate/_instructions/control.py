@@ -79,7 +79,7 @@ def trap(binder: Binder) -> Step:
 
 @instruction("brkpt", "pmevent", section="Miscellaneous Instructions: brkpt, pmevent")
 def nothing(binder: Binder) -> Step:
-    """Bind an instruction for debuggers or profilers, which has no effect here."""
+    """Return the step of an instruction for debuggers or profilers, which has no effect on the simulator."""
     return lambda group, lanes: None
 
 
@@ -95,7 +95,10 @@ def nanosleep(binder: Binder) -> Step:
 
 @instruction("setmaxnreg", section="Miscellaneous Instructions: setmaxnreg", moves=True)
 def setmaxnreg(binder: Binder) -> Step:
-    """Bind ``setmaxnreg.action.sync.aligned.u32 count``, which counts the registers of the CTA like a GPU."""
+    """Return the step that executes ``setmaxnreg.action.sync.aligned.u32 count``.
+
+    The simulator counts the registers of the CTA as a GPU does.
+    """
     by, pc, grows = binder.instruction, binder.pc, "inc" in binder.instruction.opcode
     registers = int(cast(Immediate, by.operands[0]).value)
     return lambda group, lanes: group.parts.register_pool.resize(group, lanes, pc, registers, grows, by)

@@ -24,13 +24,13 @@ from ._table import Group, instruction
 from .mbarrier import positions_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_KIND = "cp.async"  # the kind of its groups
+_KIND = "cp.async"  # The value is the kind of the groups of cp.async.
 _TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 
 @instruction("cp.async", section=SECTION.format("cp.async"))
 def cp_async(binder: Binder) -> Step:
-    """Bind ``[destination], [source], size{, source_size | ignore_source}{, policy}``."""
+    """Return the step that executes ``[destination], [source], size{, source_size | ignore_source}{, policy}``."""
     target, source, size, *rest = binder.instruction.operands
     if "L2::cache_hint" in binder.instruction.opcode:
         rest = rest[:-1]
@@ -54,9 +54,9 @@ def cp_async(binder: Binder) -> Step:
 
 
 def _parts(lanes: np.ndarray, parts: Parts) -> list[slice]:
-    """Return slices of the lanes, each for the copies of one operation.
+    """Return slices of the lanes, one for each asynchronous operation.
 
-    All lanes have one operation if the copies take effect at once; otherwise each CTA has an operation.
+    If copies take effect at once, one operation contains the copies of all lanes. Otherwise each CTA has one operation.
     """
     if parts.engine.is_early:
         return [slice(0, len(lanes))]
@@ -70,15 +70,15 @@ def _is_predicate(binder: Binder, register: Register) -> bool:
 
 
 class _Copies(NamedTuple):
-    """The copies of several lanes by one instruction.
+    """The copies of several lanes that one cp.async begins.
 
     Attributes
     ----------
     parts : Parts
     instruction : Instruction
     lanes, places, addresses, lengths : numpy.ndarray
-        The lanes, the position in shared memory and the address in global memory of each copy, and the number of bytes
-        that it reads. It writes zeros to the rest of its `size` bytes.
+        The lane of each copy, its position in shared memory, its address in global memory, and the number of bytes that
+        it reads. A copy writes zeros to the rest of its `size` bytes.
     size : int
     """
 
@@ -91,7 +91,10 @@ class _Copies(NamedTuple):
     size: int
 
     def submit_together(self) -> bool:
-        """Begin all copies as one operation; return False if a length is not 0 or `size`, or the observer refuses."""
+        """Begin all copies as one operation, and return True if this is possible.
+
+        Each length must be 0 or `size`, and the observer must allow one operation.
+        """
         if ((self.lengths != 0) & (self.lengths != self.size)).any():
             return False
         parts, actor = self.parts, None
@@ -144,7 +147,7 @@ class _Copies(NamedTuple):
 
 
 def _copy(issue: Issue, address: int, length: int, position: int, size: int) -> None:
-    """Copy `length` bytes, and write zeros to the rest of `size` bytes."""
+    """Copy `length` bytes to shared memory, and fill the rest of `size` bytes with zeros."""
     memory = issue.parts.memory
     memory.check_aligned(issue.lanes, np.array([address]), size)
     place = memory.shared.bytes[position : position + size]
@@ -183,7 +186,10 @@ def wait_group(binder: Binder) -> Step:
 
 @instruction("cp.async.mbarrier.arrive", section=SECTION.format("cp.async.mbarrier.arrive"))
 def mbarrier_arrive(binder: Binder) -> Step:
-    """Bind an arrival after a thread's pending copies; without ``.noinc``, the phase expects one more arrival."""
+    """Return the step of an arrival that follows the pending copies of a thread.
+
+    Without ``.noinc``, the phase expects one more arrival.
+    """
     positions = positions_of(binder, binder.instruction.operands[0])
     counted = "noinc" in binder.instruction.opcode
 

@@ -14,7 +14,7 @@ from ._table import Group, instruction
 
 @instruction("elect.sync", section="Parallel Synchronization and Communication Instructions: elect.sync", moves=True)
 def elect(binder: Binder) -> Step:
-    """Bind the election of the lowest thread in the mask, which hardware elects too."""
+    """Return the step that elects the lowest thread in the mask, as hardware does."""
     result, membermask = binder.instruction.operands
     if not isinstance(result, Pair):
         raise binder.unsupported("one result")

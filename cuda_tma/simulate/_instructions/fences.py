@@ -1,4 +1,4 @@
-"""Fences, which have an effect only on observers: the simulator performs all accesses to one memory in order."""
+"""Fences, which have an effect only on observers, because the simulator performs all accesses to a memory in order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Simple = MemoryFence | AsyncProxyFence | OtherProxyFence | MapRelease | InitFen
 
 @instruction("fence", "membar", section="Parallel Synchronization and Communication Instructions: membar, fence")
 def fence(binder: Binder) -> Step:
-    """Bind a fence; only ``fence.proxy.tensormap::generic.acquire.scope [address], 128`` has operands."""
+    """Return the step of a fence; only ``fence.proxy.tensormap::generic.acquire.scope [address], 128`` has operands."""
     by, operands = binder.instruction, binder.instruction.operands
     if len(by.opcode) < 2:
         raise binder.unsupported("without a scope or a proxy")
@@ -34,9 +34,9 @@ def fence(binder: Binder) -> Step:
 
 
 def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
-    """Report a ``fence.proxy.async::generic`` as two fences.
+    """Report a ``fence.proxy.async::generic`` to the observer as two fences.
 
-    A release is a fence of the proxy and then a release; an acquire is an acquire and then a fence of the proxy.
+    A release is a proxy fence and then a release; an acquire is an acquire and then a proxy fence.
     """
     memory, proxy = MemoryFence(lanes, by, _scope(by)), AsyncProxyFence(lanes, by, of_global=False, of_shared=True)
     for event in (memory, proxy) if "acquire" in by.opcode else (proxy, memory):
@@ -44,7 +44,7 @@ def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
 
 
 def _event(lanes: Lanes, by: Instruction) -> _Simple:
-    """Return the event of a fence without operands."""
+    """Return the event that describes a fence without operands."""
     opcode = by.opcode
     if opcode[1:3] == ("proxy", "async"):
         of_all = len(opcode) == 3

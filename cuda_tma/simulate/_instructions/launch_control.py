@@ -1,7 +1,8 @@
 """The instruction ``clusterlaunchcontrol.try_cancel``, by which a cluster takes over the work of a pending cluster.
 
-Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol". PTX leaves the
-encoding of the response open. Here it has x, y and z of the first CTA, and 1 if a cluster was canceled.
+Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: clusterlaunchcontrol". PTX does not
+define the encoding of the response. In the simulator, the response contains x, y and z of the first CTA, and 1 if a
+cluster was canceled.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _RESPONSE_BYTES = 16
 
 @instruction("clusterlaunchcontrol.try_cancel", section=SECTION.format("clusterlaunchcontrol.try_cancel"))
 def try_cancel(binder: Binder) -> Step:
-    """Bind ``[response], [mbarrier]``, which are in the issuing CTA, or with multicast in each CTA of the cluster."""
+    """Return the step that executes ``[response], [mbarrier]``.
+
+    The operands are addresses in the issuing CTA; with multicast, the same addresses in each CTA of the cluster.
+    """
     response, barrier = binder.instruction.operands
     to, at = binder.address(response), binder.address(barrier)
     to_all = "multicast::cluster::all" in binder.instruction.opcode
@@ -44,7 +48,7 @@ def _places(issue: Issue, address: int, signal: int, to_all: bool) -> list[tuple
 
 
 def _answer(issue: Issue, places: list[tuple[int, int]]) -> None:
-    """Cancel a cluster, and write the response for each CTA."""
+    """Cancel a pending cluster, and write the response to each CTA."""
     canceled = issue.parts.clusters.cancel()
     words = np.array([*(canceled or (0, 0, 0)), canceled is not None], "<u4").view(np.uint8)
     for place, signal in places:

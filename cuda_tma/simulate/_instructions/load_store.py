@@ -1,4 +1,4 @@
-"""The instructions ``ld`` and ``st``, and hints to caches."""
+"""The instructions ``ld`` and ``st``, and instructions that give hints to caches."""
 
 from __future__ import annotations
 
@@ -49,14 +49,17 @@ def ld(binder: Binder) -> Step:
 
 
 def _check_elements(binder: Binder, given: int) -> None:
-    """Refuse a vector operand with a wrong number of registers."""
+    """Refuse a vector operand whose number of registers differs from that of the opcode."""
     (elements,) = {int(part[1:]) for part in binder.instruction.opcode if part in _VECTORS} or {1}
     if given != elements:
         raise binder.unsupported(f"of {elements} elements with {given} registers")
 
 
 def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: list[Write]) -> Step:
-    """Bind a load of memory that other threads may change; a thread that repeats the load lets them run."""
+    """Return the step of a load from memory that other threads may change.
+
+    A thread that repeats the load lets the other threads run.
+    """
     space = space_of(binder.instruction.opcode)
 
     def step(group: Group, lanes: Lanes) -> None:
@@ -69,9 +72,10 @@ def _ld_of_others(binder: Binder, address: Address64, dtype: np.dtype, writes: l
 
 
 def _ld_param(binder: Binder, source: Symbol, behind: int, dtype: np.dtype, writes: list[Write]) -> Step:
-    """Bind a load of a parameter.
+    """Return the step of a load of a parameter.
 
-    A kernel's parameter is equal for all threads. Parameters and results of a function are stored with its registers.
+    A parameter of a kernel is equal for all threads. Parameters and results of a function are stored with its
+    registers.
     """
     name, offset, size = source.name, source.offset + behind, dtype.itemsize
     if name in binder.code.parameters:
@@ -138,12 +142,12 @@ def _st_param(binder: Binder, target: Symbol, behind: int, dtype: np.dtype, read
     return step
 
 
-_BULK_UNIT = 8  # bytes; the address and the size are multiples
+_BULK_UNIT = 8  # The address and the size in bytes are multiples of this number.
 
 
 @instruction("st.bulk", section=SECTION.format("st.bulk"))
 def st_bulk(binder: Binder) -> Step:
-    """``st.bulk{.weak}{.shared::cta} [address], size, 0;``: zeros in the shared memory of the CTA."""
+    """Return the step that executes ``st.bulk{.weak}{.shared::cta} [address], size, 0;``, which writes zeros."""
     by, (target, size, value) = binder.instruction, binder.instruction.operands
     if not isinstance(value, Immediate) or value.value != 0:
         raise binder.unsupported("of a value other than 0")
@@ -170,13 +174,13 @@ def st_bulk(binder: Binder) -> Step:
 
 @instruction("prefetch", "prefetchu", "discard", "applypriority", section=SECTION.format("prefetch"))
 def hint(binder: Binder) -> Step:
-    """Bind a hint, which has no effect because caches are not simulated."""
+    """Return the step of a hint, which has no effect because the simulator has no caches."""
     return lambda group, lanes: None
 
 
 @instruction("createpolicy", section=SECTION.format("createpolicy"))
 def createpolicy(binder: Binder) -> Step:
-    """Bind the creation of a cache policy, which has no effect here, so that its value is arbitrary."""
+    """Return the step that creates a cache policy, whose value is arbitrary because the simulator has no caches."""
     write = binder.write(_first(binder.instruction.operands), U64)
     return lambda group, lanes: write(group, lanes, U64.type(0))
 

@@ -16,11 +16,11 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Warp Level Matrix Instructions: {}"
-_ROW = np.dtype(np.complex128)  # used only as an item of 16 bytes, a row
+_ROW = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes, which is a row of a matrix.
 
 
 class Rows:
-    """The rows of matrices, whose addresses are in the first lanes of each warp."""
+    """The rows of 8 x 8 matrices, whose addresses are in the first lanes of each warp."""
 
     def __init__(self, binder: Binder, address: Address64, move: MatrixMove | ByteMove):
         self._address, self._lanes = address, 8 * move.count

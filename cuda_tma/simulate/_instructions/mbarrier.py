@@ -1,4 +1,4 @@
-"""The instructions ``mbarrier``: initialization, arrivals and waits."""
+"""The instructions ``mbarrier``, which initialize an mbarrier, arrive at it, and wait for it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
 
-Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]  # takes the positions of the barriers of polling lanes
+# The function returns the parities for lanes that poll the mbarriers at some positions.
+Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
 
 
 def positions_of(binder: Binder, operand: Operand) -> Address64:
-    """Return the positions in `Memory.shared` of the lanes' barriers."""
+    """Return the positions in `Memory.shared` of the mbarriers of all lanes."""
     address, space = binder.address(operand), space_of(binder.instruction.opcode)
 
     def positions(group: Group, lanes: Lanes) -> np.ndarray:
@@ -38,7 +39,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
 def _with_value(
     event: type[Init | ExpectBytes | CompleteBytes], act: Callable[[Group, int, int, Instruction, int], None]
 ) -> Callable[[Binder], Step]:
-    """Return the function that binds ``mbarrier.op [address], value``."""
+    """Return the function that makes the step of ``mbarrier.op [address], value``."""
 
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands
@@ -89,7 +90,7 @@ def inval(binder: Binder) -> Step:
 
 @instruction("mbarrier.arrive", "mbarrier.arrive_drop", section=SECTION.format("arrive, mbarrier.arrive_drop"))
 def arrive(binder: Binder) -> Step:
-    """Bind ``mbarrier.arrive{.expect_tx} {state|_,} [address]{, value};``."""
+    """Return the step that executes ``mbarrier.arrive{.expect_tx} {state|_,} [address]{, value};``."""
     parts, operands = binder.instruction.opcode, [*binder.instruction.operands]
     write = _drop if isinstance(operands[0], Address) else binder.write(operands.pop(0), U64)
     positions = positions_of(binder, operands[0])
@@ -112,12 +113,15 @@ def arrive(binder: Binder) -> Step:
 
 
 def _drop(group: Group, lanes: Lanes, values: np.ndarray) -> None:
-    """Discard the state, which a remote arrival does not return."""
+    """Discard the state, because an arrival at an mbarrier of another CTA does not return it."""
 
 
 @instruction("mbarrier.test_wait", section=SECTION.format("test_wait, mbarrier.try_wait"))
 def test_wait(binder: Binder) -> Step:
-    """Bind a poll, after which threads continue at once; threads that poll in a loop wait for the phase."""
+    """Return the step of a poll, after which threads continue at once.
+
+    Threads that poll in a loop wait for the phase.
+    """
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -133,7 +137,10 @@ def test_wait(binder: Binder) -> Step:
 
 @instruction("mbarrier.try_wait", section=SECTION.format("test_wait, mbarrier.try_wait"), moves=True)
 def try_wait(binder: Binder) -> Step:
-    """Bind a wait until the phase completes; it ends at its time limit only if no other thread or copy can continue."""
+    """Return the step of a wait until the phase completes.
+
+    The wait ends at its time limit only if no other thread or copy can continue.
+    """
     write, positions, parities = _waiting(binder)
     pc = binder.pc
 
@@ -145,7 +152,7 @@ def try_wait(binder: Binder) -> Step:
             _announce_waited(binder, group, lanes, at, done)
             write(group, lanes, True)
             return None
-        done = np.broadcast_to(done, at.shape)  # all threads may have one barrier and parity
+        done = np.broadcast_to(done, at.shape)  # All threads may have the same mbarrier and the same parity.
         go = done | late
         if go.any():
             some = narrowed(lanes, go)
@@ -165,7 +172,7 @@ def _announce_waited(binder: Binder, group: Group, lanes: Lanes, at: np.ndarray,
 
 
 def _waiting(binder: Binder) -> tuple[Write, Address64, Parities]:
-    """Return the writer of the result, and the readers of the barriers and of the parities of the awaited phases."""
+    """Return functions that write the result, read the mbarriers, and read the awaited parities."""
     result, where, phase, *_ = binder.instruction.operands
     by, write, positions = binder.instruction, binder.write(result, BOOL), positions_of(binder, where)
     if "parity" in by.opcode:

@@ -1,4 +1,4 @@
-"""Instructions whose results depend only on their operands: the functions of `_pure`, bound to registers."""
+"""Instructions whose results depend only on their operands; the package `_pure` computes these results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["bind_pure"]
 
 
 def bind_pure(binder: Binder) -> tuple[Step, bool]:
-    """Return the step of an instruction in the table of `_pure`, and whether it may make threads wait."""
+    """Return the step of an instruction in the table of `_pure`, and whether the step may make threads wait."""
     pure = lookup(binder.instruction)
     if pure is not None:
         return _bind(binder, pure), pure.warp
@@ -28,7 +28,7 @@ def bind_pure(binder: Binder) -> tuple[Step, bool]:
 
 
 def _bind_look(binder: Binder) -> Step:
-    """Bind ``mov`` of a special register, or of a variable's address."""
+    """Return the step of a ``mov`` from a special register, or of a variable's address."""
     result, source = binder.instruction.operands
     dtype = dtype_of(binder.instruction.opcode[-1])
     read, write = binder.read(source, dtype), binder.write(result, dtype)
@@ -77,7 +77,7 @@ def _read(binder: Binder, operand: Operand, dtype: np.dtype) -> Read:
 
 
 def _number(operand: Immediate, dtype: np.dtype) -> np.ndarray:
-    """Return a number as an array, for which NumPy takes half the time of a scalar."""
+    """Return a number as an array, because NumPy takes half the time for an array as for a scalar."""
     value = np.array(immediate(operand, dtype))
     value.flags.writeable = False
     return value
@@ -86,7 +86,10 @@ def _number(operand: Immediate, dtype: np.dtype) -> np.ndarray:
 def _in_place(
     binder: Binder, pure: Pure, sources: list[Operand], reads: list[Read], view: int, row: int
 ) -> Step | None:
-    """Return the step of one to three sources, whose result is written into the row of a register."""
+    """Return the step of an instruction with one to three sources.
+
+    The step writes its result into the row of a register.
+    """
     compute, first = pure.compute, _place(binder, sources[0], pure.sources[0]) if sources else None
     if len(reads) == 1:
         (only,) = reads
@@ -121,7 +124,7 @@ def _in_place(
 
 
 def _place(binder: Binder, operand: Operand, dtype: np.dtype) -> tuple[int, int] | None:
-    """Return the view and the row of a register that has the size of a dtype; otherwise None."""
+    """Return the view and the row of a register that has the size of a dtype; otherwise return None."""
     if not isinstance(operand, Register):
         return None
     size, row = binder.row(operand, dtype)
@@ -129,7 +132,7 @@ def _place(binder: Binder, operand: Operand, dtype: np.dtype) -> tuple[int, int]
 
 
 def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """Bind an instruction for which the condition code register is an additional source or result."""
+    """Return the step of an instruction that also reads or writes the condition code register."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -149,7 +152,7 @@ def _bind_carry(binder: Binder, pure: Pure, results: list[Operand], sources: lis
 
 
 def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list[Operand]) -> Step:
-    """Bind an instruction whose lanes read the registers of other lanes, for whole warps."""
+    """Return the step, for whole warps, of an instruction whose lanes read the registers of other lanes."""
     reads = [binder.read(operand, dtype) for operand, dtype in zip(sources, pure.sources, strict=True)]
     writes = [binder.write(operand, dtype) for operand, dtype in zip(results, pure.results, strict=True)]
 
@@ -177,5 +180,5 @@ def _bind_warp(binder: Binder, pure: Pure, results: list[Operand], sources: list
 
 
 def _membermask(binder: Binder, sources: list[Operand]) -> Read | int:
-    """Return a reader of the mask of threads that must execute the instruction together with each lane."""
+    """Return a function that reads the mask of the lanes that must execute the instruction together."""
     return WHOLE if "aligned" in binder.instruction.opcode else binder.membermask(sources[-1])

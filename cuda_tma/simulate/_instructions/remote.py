@@ -18,7 +18,7 @@ from .atomics import combination
 
 @instruction("st.async", "red.async", section="Data Movement and Conversion Instructions: st.async; red.async")
 def asynchronous(binder: Binder) -> Step:
-    """Bind ``st.async{.vec}.type [address], value, [mbarrier];``."""
+    """Return the step that executes ``st.async{.vec}.type [address], value, [mbarrier];``."""
     parts = binder.instruction.opcode
     if "mbarrier::complete_tx::bytes" not in parts:
         raise binder.unsupported("without an mbarrier")

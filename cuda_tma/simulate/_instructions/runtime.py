@@ -1,4 +1,4 @@
-"""Functions that PTX calls but does not contain: ``printf``, ``assert``, ``malloc`` and ``free`` of CUDA C++.
+"""Functions that PTX calls but does not define: ``printf``, ``assert``, ``malloc`` and ``free`` of CUDA C++.
 
 Source: CUDA C++ Programming Guide, "Formatted Output", "Assertion", "Dynamic Global Memory Allocation and Operations".
 Source of the layout of vprintf's arguments: PTX Writer's Guide to Interoperability, "System Calls".
@@ -22,13 +22,13 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-_SHORT = {"h": 16, "hh": 8}  # the bits of a number that C passes as an int and prints as a narrower type
-_MOST_DIGITS = 9  # the most digits of a width
-_HEAP_BYTES = 8 << 20  # the default of cudaLimitMallocHeapSize
+_SHORT = {"h": 16, "hh": 8}  # C passes such a number as an int and prints this number of its bits.
+_MOST_DIGITS = 9  # A width or a precision has at most this number of digits.
+_HEAP_BYTES = 8 << 20  # This size is the default of cudaLimitMallocHeapSize.
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:
-    """Append the text of each thread to the output of the report, up to the largest size of the output."""
+    """Append the printed text of each thread to the output of the report, up to the largest size of the output."""
     state, counts = group.parts.runtime, []
     if state.printed > OUTPUT_CHARACTERS:
         return np.full(len(formats), -1)
@@ -57,7 +57,10 @@ def _text(group: Group, lane: int, address: int) -> str:
 
 
 class _Arguments:
-    """The arguments of a printf in memory, each aligned to its size; `count` arguments have been read."""
+    """The arguments of a printf in memory, each at a multiple of its size.
+
+    The attribute `count` is the number of arguments that have been read.
+    """
 
     def __init__(self, group: Group, lane: int, address: int):
         self._group, self._lane, self._at = group, lane, address
@@ -74,7 +77,7 @@ class _Arguments:
 
 
 def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -> tuple[str, int]:
-    """Return the text that printf writes in C, and the number of its arguments.
+    """Return the text that printf writes in C, and the number of arguments that it reads.
 
     The text ends at the first conversion beyond `room` characters.
     """
@@ -90,7 +93,7 @@ def _formatted(group: Group, lane: int, pattern: str, address: int, room: int) -
 
 
 def _converted(found: re.Match[str], given: _Arguments) -> str:
-    """Return the text of one conversion."""
+    """Return the text that a conversion of printf writes."""
     conversion, length = found[5], found[4]
     if conversion == "%":
         return "%"
@@ -112,19 +115,20 @@ def _converted(found: re.Match[str], given: _Arguments) -> str:
     if length in _SHORT:
         value = _narrowed(value, _SHORT[length], kind == "i")
     text = f"{spelled}{'d' if conversion in 'diu' else conversion}" % value
-    return text.replace("0o", "0") if conversion == "o" else text  # Python's own prefix
+    # Python writes the prefix 0o of an octal number, and C writes 0.
+    return text.replace("0o", "0") if conversion == "o" else text
 
 
 def _count(digits: str | None) -> int | None:
-    """Return a width or precision; use only the first digits if there are too many."""
+    """Return a width or precision; ignore the digits beyond the largest number of digits."""
     return None if digits is None else int(digits[:_MOST_DIGITS])
 
 
 def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
-    """Return the flags, width and precision of a conversion, which have the same spelling in Python and C.
+    """Return the flags, width and precision of a conversion, whose spelling is equal in Python and C.
 
     A negative width aligns to the left, and a negative precision is ignored (C17 7.21.6.1). Width and precision are at
-    most the length of the longest text that a conversion writes here.
+    most the length of the longest text that the function writes for a conversion.
     """
     flags = conversion[1 : len(conversion) - len(conversion[1:].lstrip("-+ #0"))]
     spelled = f"%{flags}"
@@ -134,7 +138,7 @@ def _spelled(conversion: str, width: int | None, precision: int | None) -> str:
 
 
 def _hexadecimal(value: float) -> str:
-    """Return the text of the conversion ``%a`` in C, without trailing zeros."""
+    """Return the text that the conversion ``%a`` writes in C, without trailing zeros."""
     digits, point, exponent = float(value).hex().partition("p")
     return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{point}{exponent}"
 
@@ -160,7 +164,7 @@ def assert_fail(
 
 
 def malloc(group: Group, lanes: Lanes, sizes: np.ndarray) -> np.ndarray:
-    """Return the address of a new block of the heap for each thread; 0 if the heap has too little room."""
+    """Return the address of a new block of the heap for each thread; 0 if the heap has too little free memory."""
     memory = group.parts.memory.all_global
     left, found = _HEAP_BYTES - sum(len(segment.bytes) for segment in group.parts.runtime.heap.values()), []
     for size in map(int, sizes):

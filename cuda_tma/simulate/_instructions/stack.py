@@ -1,6 +1,6 @@
-"""The instruction ``alloca`` and related ones, for local memory whose size a thread computes.
+"""The instructions ``alloca``, ``stacksave`` and ``stackrestore``, for local memory whose size a thread computes.
 
-Source: PTX ISA 9.0, "Stack Manipulation Instructions": alloca, stacksave, stackrestore.
+Source: PTX ISA 9.0, "Stack Manipulation Instructions".
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from .._warps.lanes import Lanes, as_array, count
 from ._table import Group, instruction
 
 SECTION = "Stack Manipulation Instructions: {}"
-_ALIGNMENT = 16  # the smallest alignment of an allocation
+_ALIGNMENT = 16  # An allocation has at least this alignment.
 
 
 @instruction("alloca", section=SECTION.format("alloca"))
 def alloca(binder: Binder) -> Step:
-    """Bind ``alloca.type pointer, size{, alignment};``.
+    """Return the step that executes ``alloca.type pointer, size{, alignment};``.
 
-    The memory is valid until the function returns or the stack is restored.
+    The memory is valid until the function returns or restores the stack.
     """
     result, size, *rest = binder.instruction.operands
     read, write = binder.read(size, I64), binder.write(result, I64)

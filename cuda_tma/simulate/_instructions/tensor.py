@@ -23,7 +23,7 @@ S32 = np.dtype(np.int32)
 
 
 class Boxes:
-    """The operands for the box of each lane: ``[map, {coordinates}]``, and offsets for im2col."""
+    """The operands that describe a box in each lane: ``[map, {coordinates}]``, and offsets for im2col."""
 
     def __init__(self, binder: Binder, where: Operand, offsets: Operand | None):
         if not isinstance(where, Address) or where.coordinates is None:
@@ -39,11 +39,11 @@ class Boxes:
         self._is_tiled_load = "mbarrier::complete_tx::bytes" in binder.instruction.opcode and not is_im2col
 
     def operands(self, group: Group, lanes: Lanes) -> list[np.ndarray]:
-        """Return the map's address and the coordinates of each lane."""
+        """Return the address of the tensor map and the coordinates of each lane."""
         return [self._map(group, lanes), *(read(group, lanes) for read in self._coordinates)]
 
     def __call__(self, group: Group, lanes: Lanes) -> list[tuple[Issue, Box]]:
-        """Return the box of each lane."""
+        """Return the box that each lane copies."""
         addresses = self._map(group, lanes) + self._window
         coordinates, offsets = ([_list(r, group, lanes) for r in reads] for reads in (self._coordinates, self._offsets))
         found = []
@@ -59,7 +59,7 @@ class Boxes:
 
 
 def _im2col_map() -> Fault:
-    """Return the fault; such a load ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (observed: driver 580, sm_90)."""
+    """Return the fault of a load that ends in CUDA_ERROR_ILLEGAL_INSTRUCTION (observed: driver 580, sm_90)."""
     return Fault(
         "map-mismatch",
         "a tiled load through an im2col map: load with offsets (load_im2col), or make a tiled map",
@@ -67,7 +67,10 @@ def _im2col_map() -> Fault:
 
 
 def _window(binder: Binder, where: Address) -> int:
-    """Return the window of a map whose operand is a name: a parameter, or a variable in constant or global memory."""
+    """Return the window of a tensor map whose operand is a name.
+
+    The name is a parameter, or a variable in constant or global memory.
+    """
     from_parameters = {v.name for v in binder.code.function.params}
     return copy.PARAM_WINDOW if getattr(where.base, "name", None) in from_parameters else 0
 
@@ -82,7 +85,10 @@ def _column(rows: list[list[int]], index: int) -> tuple[int, ...]:
 
 @instruction("cp.async.bulk.tensor", section=SECTION.format("cp.async.bulk.tensor"))
 def cp_async_bulk_tensor(binder: Binder) -> Step:
-    """Bind a load, whose first operand is the destination, or a store, whose first operand is the map."""
+    """Return the step of a load or a store.
+
+    The first operand of a load is the destination. The first operand of a store is the tensor map.
+    """
     return _load(binder) if "mbarrier::complete_tx::bytes" in binder.instruction.opcode else _store(binder)
 
 
@@ -135,7 +141,10 @@ def cp_reduce_async_bulk_tensor(binder: Binder) -> Step:
 
 @instruction("cp.async.bulk.prefetch.tensor", section=SECTION.format("cp.async.bulk.prefetch.tensor"))
 def cp_async_bulk_prefetch_tensor(binder: Binder) -> Step:
-    """Bind a prefetch, which only compares the coordinates with the map because caches are not simulated."""
+    """Return the step of a prefetch, which only compares the coordinates with the tensor map.
+
+    The simulator has no caches.
+    """
     where, *rest = binder.instruction.operands
     boxes = Boxes(binder, where, rest[0] if rest else None)
 

@@ -1,4 +1,4 @@
-"""The instructions ``tensormap``: threads replace fields of a map, or copy a map from shared memory with a fence.
+"""The instructions ``tensormap``, which replace a field of a tensor map, or copy a tensor map from shared memory.
 
 Source: PTX ISA 9.0, "Tensor Map" instructions: ``tensormap.replace``, ``tensormap.cp_fenceproxy``.
 """
@@ -26,7 +26,8 @@ from ._table import Group, instruction
 from .addresses import space_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-# Fields with one value, and fields with one for each dimension: the names in PTX and in params. PTX has rank - 1.
+# The table contains the names of fields in PTX and in params. Some fields have one value, and some fields have one
+# value for each dimension. PTX stores the rank minus 1.
 _FIELDS = {
     "global_address": "global_address",
     "elemtype": "data_type",
@@ -40,15 +41,16 @@ _FIELDS = {
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
 _STRIDE_BYTES = 16
-_RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}  # the valid values
+# These are the lowest and the highest valid value of a field.
+_RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}
 _RULE = 'PTX ISA, "tensormap.replace"'
-# The numbers of .elemtype are those of the driver API, except for these.
+# All other numbers of .elemtype are those of the driver API.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 
 @instruction("tensormap.replace", section=SECTION.format("tensormap.replace"))
 def tensormap_replace(binder: Binder) -> Step:
-    """Bind ``tensormap.replace.tile.field{.space}.b1024.type [address], {dimension,} value;``."""
+    """Return the step of ``tensormap.replace.tile.field{.space}.b1024.type [address], {dimension,} value;``."""
     parts = binder.instruction.opcode
     where, *values = binder.instruction.operands
     field = next((part for part in parts if part in (*_FIELDS, "rank")), None)
@@ -75,7 +77,7 @@ def tensormap_replace(binder: Binder) -> Step:
 
 
 def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
-    """Return the 128 bytes of a map in global or shared memory."""
+    """Return the 128 bytes of a tensor map in global or shared memory."""
     memory, at = issue.parts.memory, np.array([address])
     memory.check_aligned(issue.lanes, at, MAP_BYTES)
     ((_, buffer, positions, found),) = memory.pieces(space, issue.lanes, at, MAP_BYTES, writes=kind == "write")
@@ -84,11 +86,11 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
 
 
 def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes:
-    """Return a map with one field replaced and all other bits unchanged.
+    """Return the bytes of a tensor map after one field is replaced.
 
-    A dimension beyond the rank also has bits, which apply if the rank grows. A kernel may replace them: measured on an
-    H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS replaces such fields for each group of a
-    GEMM (cute/arch/copy_sm90_desc.hpp).
+    All other bits stay the same. A dimension beyond the rank also has bits, which apply if the rank grows. A kernel may
+    replace them: measured on an H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS replaces
+    such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
     row = RANK if field == "rank" else _row(mode, field, dimension)
@@ -113,7 +115,7 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
 
 
 def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
-    """Return the entry of a field in the table of fields of a mode, for a map of the largest rank."""
+    """Return the entry of a field in the table of fields of a mode, for a tensor map of the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
         raise Fault(
@@ -131,10 +133,10 @@ def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
 
 @instruction("tensormap.cp_fenceproxy", section=SECTION.format("tensormap.cp_fenceproxy"), moves=True)
 def cp_fenceproxy(binder: Binder) -> Step:
-    """Bind a copy of a map from shared to global memory with a fence, by a whole warp (``.sync.aligned``).
+    """Return the step of a copy of a tensor map from shared to global memory with a fence.
 
-    The threads of the warp wait for each other before the copy, so the copy contains the writes of all threads.
-    Triton relies on this.
+    A whole warp executes the instruction (``.sync.aligned``). The threads of the warp wait for each other before the
+    copy, so the copy contains the writes of all threads. Triton relies on this order.
     """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)

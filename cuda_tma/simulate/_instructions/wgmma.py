@@ -1,9 +1,9 @@
 """The instructions ``wgmma``: products of matrices in shared memory, which the four warps of a warpgroup compute.
 
 Products take effect at once in every order of the launch. The reason is that PTX, unlike machine code, may move
-accumulators between registers before the wait (observed: PTX of examples/grouped_gemm.py). `flights.py` checks all
-other accesses to their registers before the wait. An observer checks that operands in shared memory do not change
-before the wait.
+accumulators between registers before the wait (observed: PTX of examples/grouped_gemm.py). The module `flights.py`
+checks all other accesses to these registers before the wait. An observer checks that operands in shared memory do not
+change before the wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .._warps.spaces import SHARED_START
 from ._table import Group, instruction
 
 SECTION = "Asynchronous Warpgroup Level Matrix Instructions: {}"
-_PIECE = np.dtype(np.complex128)  # used only as an item of 16 bytes
+_PIECE = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes.
 
 
 @instruction("wgmma.mma_async", section=SECTION.format("wgmma.mma_async"), moves=True)
@@ -37,7 +37,7 @@ def mma_async(binder: Binder) -> Step:
 
 
 class Product:
-    """One ``wgmma.mma_async`` of a function."""
+    """One ``wgmma.mma_async`` instruction of a function."""
 
     def __init__(self, binder: Binder, wgmma: Wgmma):
         self._binder, self._wgmma = binder, wgmma
@@ -47,7 +47,7 @@ class Product:
         self._d_rows, self._d_view = _rows(binder, wgmma.d), VIEW[np.dtype(wgmma.sums.register_dtype)]
 
     def execute(self, group: Group, lanes: Lanes) -> None:
-        """Multiply for all warpgroups at once, with and without the previous accumulators."""
+        """Multiply the matrices of all warpgroups at once, with and without the previous accumulators."""
         firsts = as_array(lanes)[::WARPGROUP]
         scales = each(self._scale(group, selected(firsts)), len(firsts))
         if len(firsts) == 1:
@@ -91,7 +91,7 @@ class Product:
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize), which
 
     def _pieces(self, descriptor: int, length: int, mn_major: bool, start: int) -> PlacedPieces:
-        """Return the 16-byte pieces of the matrix that a descriptor describes."""
+        """Return the 16-byte pieces of the matrix that a matrix descriptor describes."""
         try:
             return placed_pieces(descriptor, length, mn_major, start)
         except NotImplementedError as error:
@@ -110,7 +110,7 @@ class Product:
 
 
 def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
-    """Return the rows of some registers in the matrix of all 32-bit registers."""
+    """Return the rows of some registers in the array of all 32-bit registers."""
     found = [binder.code.register_rows[r.index][1] for r in registers if isinstance(r, Register)]
     if len(found) != len(registers):
         raise binder.unsupported("an operand that is not a register")
@@ -125,7 +125,10 @@ def _rows(binder: Binder, registers: tuple[Operand, ...]) -> np.ndarray:
     moves=True,
 )
 def order(binder: Binder) -> Step:
-    """Bind a fence, a commit or a wait, which only observers and the checks of registers use."""
+    """Return the step of a fence, a commit or a wait.
+
+    Only observers and the checks of registers use these instructions.
+    """
     pc, kind, by = binder.pc, binder.instruction.opcode[1], binder.instruction
     values = [operand.value for operand in binder.instruction.operands if isinstance(operand, Immediate)]
 

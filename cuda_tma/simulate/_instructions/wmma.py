@@ -1,7 +1,7 @@
 """The instructions ``wmma``, by which a warp loads, multiplies and stores matrices (``nvcuda::wmma`` in CUDA C++).
 
-PTX does not define which thread has which element (PTX ISA 9.0, "Matrix Fragments for WMMA"). Here the elements are
-distributed equally to all lanes, row by row, and the remaining registers repeat them.
+PTX does not define which thread has which element (PTX ISA 9.0, "Matrix Fragments for WMMA"). The simulator distributes
+the elements equally to all lanes, row by row. Registers that remain contain the same elements again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """One matrix of a warp, which occupies `registers` registers in each lane."""
+    """A matrix in the registers of a warp; each lane has `registers` registers of it."""
 
     rows: int
     columns: int
@@ -66,17 +66,17 @@ class Fragment:
         return self.registers * self.register.itemsize // self.dtype.itemsize
 
     def place(self, slot: int, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column of the element in a slot of each lane."""
+        """Return the row and the column in the matrix of the element in a slot of each lane."""
         element = lanes % WARP * self.held + slot
         return element // self.columns, element % self.columns
 
     def packed(self, elements: np.ndarray) -> np.ndarray:
-        """Return elements of each lane, [lanes, held], as registers, [registers, lanes]."""
+        """Return the elements of each lane, [lanes, held], packed into registers, [registers, lanes]."""
         every = np.tile(elements.astype(self.dtype), (1, self.slots // self.held))
         return np.ascontiguousarray(every).view(self.register).T
 
     def unpacked(self, registers: np.ndarray) -> np.ndarray:
-        """Return registers as elements, the inverse of :meth:`packed`."""
+        """Return the elements in registers; this is the inverse of :meth:`packed`."""
         return np.ascontiguousarray(registers.T).view(self.dtype)[:, : self.held]
 
 
@@ -93,7 +93,7 @@ def _fragment(binder: Binder, matrix: str, of_type: str, registers: int) -> Frag
 
 
 def _addresses(binder: Binder, fragment: Fragment, operands: tuple[Operand, ...]) -> Callable:
-    """Return a function that computes the address of a slot's element in each lane.
+    """Return a function that computes the address of the element in a slot of each lane.
 
     Adjacent rows, or columns, have a distance of `stride` elements.
     """
@@ -151,7 +151,7 @@ def wmma_store(binder: Binder) -> Step:
 
 @instruction("wmma.mma", section=SECTION.format("wmma.mma"), moves=True)
 def wmma_mma(binder: Binder) -> Step:
-    """Bind ``wmma.mma.sync.aligned.alayout.blayout.shape.d.c`` for f16, or ``....d.a.b.c`` for other types."""
+    """Return the step that executes ``wmma.mma``, with the types ``.d.c`` for f16 and ``.d.a.b.c`` otherwise."""
     parts, pc = [p for p in binder.instruction.opcode if p != "satfinite"], binder.pc
     types = [part for part in parts if part in _BYTES]
     d_type, a_type, b_type, c_type = (types[0], "f16", "f16", types[1]) if len(types) == 2 else types

@@ -1,4 +1,4 @@
-"""The operations of tensor cores as functions of arrays: fragments, descriptors, wgmma, ldmatrix and stmatrix."""
+"""The operations of tensor cores as functions of arrays: products, matrix moves, fragments and matrix descriptors."""
 
 from .descriptor import Descriptor, piece_addresses
 from .moves import MatrixMove, matrix_move_of

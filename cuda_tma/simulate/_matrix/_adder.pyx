@@ -1,5 +1,5 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The sums of `adder.py`, by `sums.h`: each finds the largest exponent of its terms, then cuts and adds them."""
+"""The sums of `adder.py`, which `sums.h` computes: each sum truncates its terms by their largest exponent."""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport free, malloc
@@ -32,7 +32,10 @@ def add_to_rows(
     const double[:, :, ::1] a not None, const double[:, :, ::1] b not None, double[:, :, ::1] c not None,
     tuple least, int fraction_bits, int kept_bits
 ):
-    """C = A * B + C: [groups, m, n] from [groups, m, k] and [groups, n, k]; `least` exponents of A, B and C."""
+    """Compute C = A * B + C in place; C is [groups, m, n], A is [groups, m, k], and B is [groups, n, k].
+
+    `least` contains the exponents of the smallest normal numbers of A, B and C.
+    """
     cdef Sums* sums = sums_for(a.shape[1], a.shape[2], b.shape[1], least, fraction_bits, kept_bits)
     cdef Py_ssize_t group
     with nogil:
@@ -48,14 +51,14 @@ def add_to_fragments(
     float[:, ::1] registers not None, const Py_ssize_t[::1] rows not None, const Py_ssize_t[::1] lanes not None,
     bint with_c, tuple least, int fraction_bits, int kept_bits
 ):
-    """Add as `add_to_rows`, or compute D = A * B; registers of warpgroups contain C and D as f32 (`fragments.py`).
+    """Compute C = A * B + C, or D = A * B, where registers of warpgroups contain C and D as f32 (`fragments.py`).
 
     Parameters
     ----------
     b_of
-        Which B each group takes.
+        The index of the matrix B of each group.
     registers
-        [register, lane], of which D are `rows`; each group's first lane is in `lanes`.
+        All registers, [register, lane]. `rows` are the registers of D, and `lanes` are the first lanes of the groups.
     """
     cdef Sums* sums = sums_for(a.shape[1], a.shape[2], b.shape[1], least, fraction_bits, kept_bits)
     cdef Py_ssize_t group, i, taken = -1

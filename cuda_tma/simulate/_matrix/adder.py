@@ -1,12 +1,13 @@
-"""The sums of the tensor cores of compute capability 9.0, equal in every bit.
+"""The sums of the tensor cores of compute capability 9.0, which are equal to those of hardware in every bit.
 
-The terms of an instruction, including C, are truncated to multiples of a unit. The unit is 25 bits below the largest
-exponent of the terms, or 13 bits below it for 8-bit floating types. The sum of the terms is exact and is rounded once:
-toward zero to f32 (for 8-bit types, to the first 13 bits), or to nearest to f16. The exponent of a subnormal number is
-the least exponent of its type. The exponent of a product is the sum of the exponents of its factors.
+Tensor cores truncate the terms of an instruction, including C, to multiples of a unit. The unit is 25 bits below the
+largest exponent of the terms. For 8-bit floating types, the unit is 13 bits below this exponent. The sum of the
+truncated terms is exact, and is rounded once. Sums of type f32 are rounded toward zero (for 8-bit types, to the first
+13 bits). Sums of type f16 are rounded to nearest. The exponent of a subnormal number is the least exponent of its type.
+The exponent of a product is the sum of the exponents of its factors.
 
-The recorded results of an H200 are equal in every bit, for wgmma and for mma.sync with 32 bytes of K
-(tests/data/wgmma_sm90.npz). For other shapes of mma.sync, the same sums are an assumption.
+Recorded results of an H200 are equal in every bit, for wgmma and for mma.sync with 32 bytes of K
+(tests/data/wgmma_sm90.npz). The simulator assumes the same sums for other shapes of mma.sync.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tupl
     Returns
     -------
     numpy.ndarray
-        float64 [groups, m, n], with values of type `sums`; sums that are too large for f32 are not made infinite.
+        float64 [groups, m, n], with values of type `sums`. A sum that is too large for f32 does not become infinite.
     """
     found = np.zeros((len(a), a.shape[1], b.shape[1])) if c is None else c.astype(np.float64, order="C")
     add_to_rows(np.ascontiguousarray(a), np.ascontiguousarray(b), found, *_precision(types, sums))
@@ -53,7 +54,7 @@ def multiply_add_to(
     types: tuple[str, str],
     add: bool,
 ) -> None:
-    """Compute `multiply_add` with f32 sums in place in the registers of warpgroups.
+    """Compute A * B + C as `multiply_add` does, with f32 sums in the registers of warpgroups.
 
     Parameters
     ----------
@@ -73,10 +74,10 @@ def multiply_add_to(
 
 
 def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) -> np.ndarray:
-    """Multiply as `multiply_add`, for mma.sync of e4m3 and e5m2, which compute capability 9.0 does not have.
+    """Multiply as `multiply_add` does, for mma.sync of e4m3 and e5m2, which compute capability 9.0 does not have.
 
-    ptxas (CUDA 13) converts the elements to f16. It multiplies the first two of every four elements, and then adds the
-    product of the other two. Finally it adds C in a separate instruction, with rounding to nearest.
+    ptxas (CUDA 13) converts the elements to f16. The code of ptxas multiplies the first two of every four elements, and
+    then adds the product of the last two. Finally the code adds C in a separate instruction, with rounding to nearest.
     """
     first, f16 = np.arange(a.shape[-1]) % 4 < 2, ("f16", "f16")
     product = multiply_add(a[..., first], b[..., first], None, f16, sums)
@@ -87,7 +88,10 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
 
 
 def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
-    """Return the least exponents of three types, the bits of a term below the largest exponent, and those of a sum."""
+    """Return the least exponents of the types of A, B and C, and the numbers of bits of a term and of a sum.
+
+    The bits of a term are those below the largest exponent.
+    """
     narrow = types[0] in NARROW
     least = tuple(FORMATS[each].least_exponent for each in (*types, sums))
     return least, 13 if narrow else 25, 52 if sums == "f16" else 13 if narrow else 23

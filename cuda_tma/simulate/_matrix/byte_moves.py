@@ -1,8 +1,8 @@
-"""The moves of ldmatrix and stmatrix with elements of 8, 6 and 4 bits, from sm_100 on. PTX, "ldmatrix", "stmatrix".
+"""The moves of ldmatrix and stmatrix with elements of 8, 6 and 4 bits, for sm_100 and newer GPUs.
 
-The places of bytes are those of CUTLASS (`Copy_Traits` of SM100_U8x8_LDSM_T, SM100_U8x4_STSM_T and
-SM100_SU6_DU8x16_x1_LDSM_N). Elements of 6 and 4 bits become the low bits of a byte. These facts are documented, but not
-verified on hardware.
+Sources: PTX ISA, "ldmatrix" and "stmatrix". The places of bytes are those of CUTLASS (`Copy_Traits` of
+SM100_U8x8_LDSM_T, SM100_U8x4_STSM_T and SM100_SU6_DU8x16_x1_LDSM_N). Elements of 6 and 4 bits become the low bits of a
+byte. No test on hardware has verified these places.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4}
 
 @dataclass(frozen=True)
 class ByteMove:
-    """A move of `count` registers; for each register, 8 lanes have the addresses of its rows of 16 bytes.
+    """A move of `count` registers, each of which consists of 8 rows of 16 bytes at the addresses of 8 lanes.
 
     Attributes
     ----------
@@ -35,13 +35,13 @@ class ByteMove:
     form: str
 
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
-        """Return the registers, uint32 [count, warps, 32], for the bytes of rows, uint8 [warps, 8 * count, 16]."""
+        """Return the bytes of rows, uint8 [warps, 8 * count, 16], as registers, uint32 [count, warps, 32]."""
         row, column = self._places()
         found = np.ascontiguousarray(self._elements(rows)[:, row, column])
         return found.view(np.uint32)[..., 0].swapaxes(0, 1)
 
     def to_rows(self, registers: np.ndarray) -> np.ndarray:
-        """Return the rows, the inverse of `to_registers`."""
+        """Return the rows for registers; this is the inverse of `to_registers`."""
         row, column = self._places()
         given = np.ascontiguousarray(registers.swapaxes(0, 1))[..., None].view(np.uint8)
         found = np.zeros((len(given), 8 * self.count, 16), np.uint8)
@@ -49,7 +49,7 @@ class ByteMove:
         return found
 
     def _places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the row and the column of each byte, [register, thread, byte]."""
+        """Return the row and the column of each byte as arrays [register, thread, byte]."""
         register = np.arange(self.count)[:, None, None]
         if self.form == "m8n16":
             row, column = 8 * register + _THREAD // 4, 4 * (_THREAD % 4) + _BYTE
@@ -62,7 +62,7 @@ class ByteMove:
         return np.broadcast_to(row, shape), np.broadcast_to(column, shape)
 
     def _elements(self, rows: np.ndarray) -> np.ndarray:
-        """Return the rows with one byte for each element."""
+        """Return the rows unpacked to one byte for each element."""
         if self.bits == 8:
             return rows
         each = np.unpackbits(np.ascontiguousarray(rows), axis=-1, bitorder="little")[..., : 16 * self.bits]

@@ -1,8 +1,8 @@
-"""The 64-bit matrix descriptor of wgmma, and the addresses of the matrix that it describes.
+"""The 64-bit matrix descriptor of wgmma, and the addresses of the matrix that the descriptor describes.
 
 All addresses are those of pieces of 16 bytes. A core matrix consists of eight pieces. With a swizzle, eight rows of the
-swizzle's span replace adjacent core matrices. Source: PTX, "Shared Memory Matrix Layout", "Strides", "Matrix Descriptor
-Format" of wgmma.
+swizzle's span replace adjacent core matrices. Source: PTX ISA, the sections "Shared Memory Matrix Layout", "Strides"
+and "Matrix Descriptor Format" of wgmma.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import NamedTuple
 import numpy as np
 
 PIECE_BYTES = 16
-_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # by bits 62 and 63: no swizzle, 128B, 64B, 32B
+_SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # Bits 62 and 63 select the span in bytes: no swizzle, 128B, 64B or 32B.
 _ADDRESS_BITS = (1 << 18) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """The fields of a matrix descriptor, in bytes.
+    """The fields of a matrix descriptor, converted to bytes.
 
     Attributes
     ----------
     start, leading_bytes, stride_bytes : int
-        Multiples of 16 with 18 bits.
+        The start address and the two distances, which are multiples of 16 with 18 bits.
     base_offset : int
-        The offset for matrices that do not start at the start of the swizzle's pattern.
+        The offset of a matrix that does not start at the start of the swizzle's pattern.
     span_bytes : int
-        The bytes of a row of the swizzle; 16 without a swizzle.
+        The size in bytes of a row of the swizzle; 16 without a swizzle.
     """
 
     start: int
@@ -48,8 +48,9 @@ class Descriptor:
 def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
     """Return the addresses of the 16-byte pieces that one instruction reads.
 
-    `length` is the number of rows of A, or of columns of B. For a K-major matrix, the shape is [length, 2], with 32
-    bytes along K in each row. For an MN-major matrix of 16-bit elements, it is [16, length / 8], with a row for each k.
+    `length` is the number of rows of A, or of columns of B. The result for a K-major matrix has the shape [length, 2],
+    with 32 bytes along K in each row. The result for an MN-major matrix of 16-bit elements has the shape [16, length /
+    8], with a row for each k.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def piece_addresses(bits: int, length: int, mn_major: bool) -> np.ndarray:
 
 
 class PlacedPieces(NamedTuple):
-    """The 16-byte pieces of a matrix in the shared memory of all CTAs; the arrays do not change.
+    """The 16-byte pieces of a matrix in the shared memory of all CTAs, as arrays that must not change.
 
     Attributes
     ----------
@@ -87,12 +88,12 @@ class PlacedPieces(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def placed_pieces(bits: int, length: int, mn_major: bool, start: int) -> PlacedPieces:
-    """Return the pieces of `piece_addresses` for a CTA whose shared memory begins at a byte, a multiple of 16.
+    """Return the pieces of `piece_addresses` for a CTA whose shared memory begins at byte `start`, a multiple of 16.
 
     Raises
     ------
     NotImplementedError
-        As `piece_addresses`.
+        If `piece_addresses` raises it.
     """
     addresses = piece_addresses(bits, length, mn_major)
     positions = (addresses + start).ravel()
@@ -104,7 +105,7 @@ def placed_pieces(bits: int, length: int, mn_major: bool, start: int) -> PlacedP
 def _k_major(descriptor: Descriptor, length: int) -> np.ndarray:
     """Return the addresses for a K-major matrix, whose groups of eight rows have a distance of `stride_bytes`.
 
-    Without a swizzle, the second piece of a row is `leading_bytes` after the first.
+    Without a swizzle, the second piece of a row is `leading_bytes` after the first piece.
     """
     row, piece = np.ogrid[:length, :2]
     pitch = descriptor.leading_bytes if descriptor.span_bytes == PIECE_BYTES else PIECE_BYTES
@@ -114,8 +115,9 @@ def _k_major(descriptor: Descriptor, length: int) -> np.ndarray:
 def _mn_major(descriptor: Descriptor, length: int) -> np.ndarray:
     """Return the addresses for an MN-major matrix.
 
-    With a swizzle, groups of eight k have a distance of `stride_bytes`, and spans of M or N one of `leading_bytes`.
-    Without a swizzle, it is the other way round.
+    With a swizzle, groups of eight k have a distance of `stride_bytes`, and spans along M or N have a distance of
+    `leading_bytes`. Without a swizzle, groups of eight k have a distance of `leading_bytes`, and spans have a distance
+    of `stride_bytes`.
     """
     k, piece = np.ogrid[:16, : length * 2 // PIECE_BYTES]
     spans, within = np.divmod(piece, descriptor.span_bytes // PIECE_BYTES)

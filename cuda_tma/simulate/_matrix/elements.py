@@ -1,4 +1,4 @@
-"""The types of factors and sums of tensor cores. PTX, "wgmma.mma_async", "mma"."""
+"""The types of factors and sums of tensor cores (PTX ISA, "wgmma.mma_async" and "mma")."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def element_bytes(type_: str) -> int:
 
 
 def decoded(data: np.ndarray, type_: str) -> np.ndarray:
-    """Return bytes, [..., bytes], as float64, which can represent all values of these types.
+    """Return bytes, [..., bytes], as float64, which can represent all values of the types of factors.
 
-    The last 13 bits of tf32 are ignored.
+    The last 13 bits of a tf32 are ignored.
     """
     data = np.ascontiguousarray(data)
     if type_ in _BITS:
@@ -38,9 +38,9 @@ def decoded(data: np.ndarray, type_: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Sums:
-    """The type of sums, and their representation in registers.
+    """The type of the sums of a product, and the representation of the sums in registers.
 
-    Sums of s32 wrap, or saturate if `saturate` is true. `multiply_add` rounds the other types.
+    Sums of s32 wrap, or saturate if `saturate` is true. `multiply_add` rounds sums of the other types.
     """
 
     type: str
@@ -51,7 +51,7 @@ class Sums:
         return np.dtype({"f32": np.float32, "f16": np.uint32, "s32": np.int32, "f64": np.float64}[self.type])
 
     def unpack(self, registers: np.ndarray) -> np.ndarray:
-        """Return the sums in registers as float64, with one sum for each register."""
+        """Return the sums in registers as float64, with one element for each sum."""
         if self.type == "f16":
             return FORMATS["f16"].decode(unpacked(registers.view(np.uint32)))
         return registers.view(self.register_dtype).astype(np.float64)

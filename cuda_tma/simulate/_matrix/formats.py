@@ -1,9 +1,9 @@
-"""Floating-point formats: the meaning of their bits, and the rounding of exact values.
+"""Floating-point formats, which give a meaning to bits and round exact values.
 
 Operations on narrow formats compute in float64, which contains every value of these formats. If float64 cannot contain
-an exact sum, the sum is rounded to odd: it is truncated, and its last bit is set if bits were lost. A second rounding
-to at least two bits less then has the same result as one rounding of the exact sum (Boldo and Melquiond, "Emulation of
-a FMA and correctly rounded sums").
+an exact sum, the sum is rounded to odd: the sum is truncated, and its last bit is set if bits were lost. A second
+rounding to at least two bits less then has the same result as one rounding of the exact sum (Boldo and Melquiond,
+"Emulation of a FMA and correctly rounded sums").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
@@ -24,7 +24,8 @@ _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rp": np.ceil,
     "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
 }
-# The rounding modes and signs for which a value that is too large becomes infinite; otherwise it becomes the largest.
+# For each rounding mode, two values state whether a negative and a positive value that is too large becomes infinite.
+# Otherwise it becomes the largest finite number.
 _OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
 
 
@@ -35,15 +36,16 @@ class Format:
     Attributes
     ----------
     precision : int
-        The bits of the significand, including the hidden bit.
+        The number of bits of the significand, including the hidden bit.
     least_exponent : int
         The exponent of the smallest normal number, which is a power of 2.
     largest : float
         The largest finite number.
     nan : int
-        The bits of the NaN that instructions return. PTX: f32 "0x7fffffff", f16 and bf16 "0x7fff"; fp8 as in "cvt".
+        The bits of the NaN that instructions return (PTX ISA): 0x7fffffff for f32, 0x7fff for f16 and bf16, and the NaN
+        of "cvt" for fp8.
     decode, encode : callable
-        Functions from the NumPy type of the format to float64, and back for values of the format and NaN.
+        Functions that convert the NumPy type of the format to float64, and values of the format and NaN back.
     nearest : callable or None
         A function that rounds to nearest faster than `round`.
     """
@@ -58,7 +60,10 @@ class Format:
     nearest: Callable[[Array], Array] | None = None
 
     def round(self, value: Array, mode: str = "rn") -> Array:
-        """Return float64 values rounded to this format; a value that is too large becomes infinite or the largest."""
+        """Return float64 values rounded to this format.
+
+        A value that is too large becomes infinite or the largest finite number.
+        """
         if mode == "rn" and self.nearest is not None:
             return self.nearest(value)
         _, exponent = np.frexp(value)
@@ -72,13 +77,13 @@ class Format:
         return found
 
     def flush(self, value: Array) -> Array:
-        """Return values with subnormal ones replaced by zeros of the same sign, for .ftz."""
+        """Return values for the modifier .ftz, which replaces subnormal values by zeros of the same sign."""
         size = np.abs(value)
         subnormal = (size < 2.0**self.least_exponent) & (size > 0)
         return np.where(subnormal, np.copysign(np.zeros_like(value), value), value) if subnormal.any() else value
 
     def flush_result(self, value: Array, mode: str = "rn") -> Array:
-        """Flush values before their rounding, except values that are normal after a rounding to this precision.
+        """Flush values before they are rounded, except values that are normal after a rounding to this precision.
 
         This rounding has no least exponent. For f32, 2**-126 * (1 - 2**-24) therefore remains subnormal and is flushed,
         but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad: driver 580, sm_90).
@@ -86,7 +91,8 @@ class Format:
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():
             return value
-        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)  # not subnormal unless the result is
+        # Twice a subnormal value is normal, except if its rounded result is subnormal.
+        twice = self.round(np.where(subnormal, 2 * value, 0.0), mode)
         flushed = subnormal & (np.abs(twice) < 2.0 ** (self.least_exponent + 1))
         return np.where(flushed, np.copysign(np.zeros_like(value), value), value)
 
@@ -116,7 +122,7 @@ def _encode_tf32(value: Array) -> Array:
 
 
 def _nearest_bf16(value: Array) -> Array:
-    """Round to bf16 through float32, except values for which that would create a tie."""
+    """Round values to bf16 through float32, except values for which the rounding to float32 would create a tie."""
     single = np.asarray(value).astype(np.float32)
     bits = single.view(np.uint32)
     tie = (bits & np.uint32(0xFFFF) == 0x8000) & (single != value)
@@ -131,7 +137,7 @@ def _decode_bf16(bits: Array) -> Array:
 
 
 def _fp8(name: str, fraction_bits: int, bias: int, largest: float, nan: int) -> Format:
-    """Return a format of 8 bits, as a table of its 128 magnitudes."""
+    """Return a format of 8 bits, which is a table of its 128 magnitudes."""
     codes = np.arange(128)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
     significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)

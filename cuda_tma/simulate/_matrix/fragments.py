@@ -1,21 +1,22 @@
-"""The conversion of fragments of a matrix in registers to matrices, and back, for any number of adjacent warps.
+"""The conversion between matrices and their fragments in registers, for any number of adjacent warps.
 
 In a fragment of 8 rows by 16 bytes, lane i has the four bytes of row i / 4 that begin at byte i % 4 * 4. Arrays of
-registers are [register, lane]. Source: PTX, "Matrix Fragments for mma.m16n8k16", "Register Fragments for
-wgmma.mma_async.m64nNk16". Counted in bytes, the figures are equal for every type.
+registers have the order [register, lane]. Source: PTX ISA, "Matrix Fragments for mma.m16n8k16" and "Register Fragments
+for wgmma.mma_async.m64nNk16". The places of bytes are equal for every type of elements.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-_GROUPS, _QUADS = 8, 4  # the lanes of a warp: rows, and lanes of a row
+_GROUPS, _QUADS = 8, 4  # A warp holds eight rows, and four lanes hold one row.
 
 
 def rows_of_16(registers: np.ndarray) -> np.ndarray:
-    """Return A with 16 rows in each warp, bytes [warps * 16, 16 or 32], for registers, uint32 [2 or 4, warps * 32].
+    """Return the matrix A with 16 rows in each warp, bytes [warps * 16, 16 or 32].
 
-    The second register contains the row 8 below that of the first; the third and fourth contain the next 16 bytes.
+    The registers are uint32 [2 or 4, warps * 32]. The second register contains the row 8 below that of the first
+    register. The third and fourth registers contain the next 16 bytes of these rows.
     """
     pieces = len(registers) // 2
     parts = np.ascontiguousarray(registers).reshape(pieces, 2, -1, _GROUPS, _QUADS)
@@ -33,10 +34,10 @@ def rows_of_8(registers: np.ndarray) -> np.ndarray:
 
 
 def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
-    """Return C with 8 * halves rows in each warp, [warps * 8 * halves, columns].
+    """Return the matrix C with 8 * halves rows in each warp, [warps * 8 * halves, columns].
 
-    The registers are [columns / 8 * halves * 2, warps * 32]. Register i of a lane contains the sum in column
-    i / (2 * halves) * 8 + lane % 4 * 2 + i % 2. With two halves, the row of a sum is 8 below if i / 2 is odd.
+    The registers are [columns / 8 * halves * 2, warps * 32]. Register i of a lane contains the sum in column i / (2 *
+    halves) * 8 + lane % 4 * 2 + i % 2. With two halves, the row of a sum is 8 below if i / 2 is odd.
     """
     eights = len(registers) // (2 * halves)
     parts = registers.reshape(eights, halves, 2, -1, _GROUPS, _QUADS)
@@ -44,19 +45,22 @@ def sums_to_rows(registers: np.ndarray, halves: int = 2) -> np.ndarray:
 
 
 def rows_to_sums(rows: np.ndarray, halves: int = 2) -> np.ndarray:
-    """Return the registers of rows, the inverse of `sums_to_rows`."""
+    """Return the registers for rows; this is the inverse of `sums_to_rows`."""
     eights = rows.shape[1] // 8
     parts = rows.reshape(-1, halves, _GROUPS, eights, _QUADS, 2)
     return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(2 * halves * eights, -1)
 
 
 def unpacked(registers: np.ndarray) -> np.ndarray:
-    """Return registers with one 16-bit sum for registers with two sums; the lower half comes first."""
+    """Return registers with one 16-bit sum each, for registers with two sums each.
+
+    The sum in the lower half of a register comes first.
+    """
     pairs = np.ascontiguousarray(registers).view(np.uint16).reshape(*registers.shape, 2)
     return np.ascontiguousarray(pairs.transpose(0, 2, 1)).reshape(-1, registers.shape[1])
 
 
 def packed(sums: np.ndarray) -> np.ndarray:
-    """Return pairs of sums, the inverse of `unpacked`."""
+    """Return registers with two 16-bit sums each; this is the inverse of `unpacked`."""
     pairs = sums.reshape(-1, 2, sums.shape[1]).transpose(0, 2, 1)
     return np.ascontiguousarray(pairs).view(np.uint32)[..., 0]

@@ -1,6 +1,6 @@
 """The moves of ldmatrix, stmatrix and movmatrix: 8 x 8 matrices of 16-bit elements between rows and registers.
 
-PTX, "ldmatrix", "stmatrix", "movmatrix".
+Source: PTX ISA, "ldmatrix", "stmatrix" and "movmatrix".
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class MatrixMove:
     transposed: bool
 
     def to_registers(self, rows: np.ndarray) -> np.ndarray:
-        """Return the registers, uint32 [count, warps, 32], for the bytes of rows, uint8 [warps, 8 * count, 16]."""
+        """Return the bytes of rows, uint8 [warps, 8 * count, 16], as registers, uint32 [count, warps, 32]."""
         found = np.ascontiguousarray(rows).view(np.uint16).reshape(-1, self.count, 8, 8)
         return self._turned(found).view(np.uint32).reshape(-1, self.count, 32).swapaxes(0, 1)
 
     def to_rows(self, registers: np.ndarray) -> np.ndarray:
-        """Return the rows, the inverse of `to_registers`."""
+        """Return the rows for registers; this is the inverse of `to_registers`."""
         found = np.ascontiguousarray(registers.swapaxes(0, 1)).view(np.uint16).reshape(-1, self.count, 8, 8)
         return self._turned(found).view(np.uint8).reshape(-1, 8 * self.count, ROW_BYTES)
 
@@ -38,14 +38,14 @@ class MatrixMove:
 
 
 def matrix_move_of(instruction: Instruction) -> MatrixMove | ByteMove:
-    """Return the move of an ldmatrix or stmatrix.
+    """Return the move that an ldmatrix or stmatrix performs.
 
     Raises
     ------
     UnsupportedInstruction
         If the instruction has an unsupported form.
     """
-    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # ptxas accepts any order
+    words = {*instruction.opcode[1:]} - {"shared", "shared::cta", "trans"}  # ptxas accepts the modifiers in any order.
     count = next((count for count in (1, 2, 4) if words == {"sync", "aligned", "m8n8", f"x{count}", "b16"}), None)
     if count is None:
         if (found := byte_move_of(instruction.opcode)) is not None:

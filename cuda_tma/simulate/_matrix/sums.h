@@ -1,8 +1,10 @@
-/* What `_adder.pyx` does to a row of sums, in C: Cython cannot say that a function be compiled for several processors.
+/* The sums of one row of a product of matrices, in C, for `_adder.pyx`. Cython cannot compile a function for several
+   processors.
 
-   Numbers are floats: they hold every number of the types that tensor cores multiply, and every product, if its exponent
-   is theirs. Rows for which that is not certain take `add_far`, in doubles. A term that has been cut has less than 28
-   bits, so an int takes eight. The loops over the columns of a row are plain, for the compiler to make vectors of. */
+   A float can represent every number of the types that tensor cores multiply. It can also represent each product whose
+   exponent is in the range of f32. `add_far` adds the terms of other rows in doubles. A truncated term has less than 28
+   bits, so an int can contain the sum of eight terms. The loops over the columns of a row are simple, so that the
+   compiler can vectorize them. */
 
 #ifndef CUDA_TMA_SIMULATE_MATRIX_SUMS_H
 #define CUDA_TMA_SIMULATE_MATRIX_SUMS_H
@@ -12,8 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* x86-64 has vectors of 16 bytes for certain. Where the processor has longer ones, the loader takes the function made for
-   them; that is for gcc and glibc to do (GCC, "Common Function Attributes": target_clones). */
+/* Every x86-64 processor has vectors of 16 bytes. For a processor with longer vectors, gcc compiles a second version of
+   the function, and glibc selects it at load time (GCC, "Common Function Attributes": target_clones). */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
 #define FOR_EACH_PROCESSOR __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
@@ -22,9 +24,9 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    NONE = -10000,  /* exponent of zero: two of them fit int16 */
-    SPECIAL = 128,  /* and of infinities and NaNs */
-    NEAR = 48,      /* up to such exponents of A and B, floats hold their products */
+    NONE = -10000,  /* The number zero has this exponent; the sum of two such exponents fits in int16. */
+    SPECIAL = 128,  /* Infinities and NaNs have this exponent. */
+    NEAR = 48,      /* If the exponents of two factors are at most this number, a float can represent their product. */
     LEAST_UNIT = -125,
     MOST_K = 32,
     MOST_ROWS = 64,
@@ -43,34 +45,35 @@ typedef union {
 } Double;
 
 typedef struct {
-    float values[MOST_K * MOST_COLUMNS];  /* of infinities and NaNs, zero */
+    float values[MOST_K * MOST_COLUMNS];  /* A zero replaces each infinity and each NaN. */
     int16_t exponents[MOST_K * MOST_COLUMNS];
-    int special;  /* there are infinities or NaNs */
-    int far;      /* there are exponents beyond NEAR */
+    int special;  /* The value is true if the matrix contains an infinity or a NaN. */
+    int far;      /* The value is true if the matrix contains an exponent beyond NEAR. */
 } Factor;
 
 typedef struct {
-    int least_a, least_b, least_sum;  /* exponents of the least normal numbers */
-    int fraction_bits;                /* of a term, below the largest exponent */
-    uint64_t kept;                    /* mask of a sum's bits, as a double */
-    ptrdiff_t k;                      /* filled up with zeros to a multiple of eight */
+    int least_a, least_b, least_sum;  /* These are the exponents of the smallest normal numbers. */
+    int fraction_bits;                /* A term has this number of bits below the largest exponent. */
+    uint64_t kept;                    /* The mask selects the bits of a rounded sum, as a double. */
+    ptrdiff_t k;                      /* The number is a multiple of eight, because zeros extend each row of A. */
     ptrdiff_t columns;
-    Factor a;                         /* [row, k] */
-    Factor b;                         /* [k, column] */
-    float c[8][MOST_COLUMNS];         /* of rows, one after the other; of infinities and NaNs, zero */
-    float given[MOST_COLUMNS];        /* C of a row, if there are such */
-    int16_t largest[MOST_COLUMNS];    /* exponents of terms */
-    Single per_unit[MOST_COLUMNS];    /* of each sum: its terms are multiples of the unit */
-    Double unit[MOST_COLUMNS];
+    Factor a;                         /* The order of the elements is [row, k]. */
+    Factor b;                         /* The order of the elements is [k, column]. */
+    float c[8][MOST_COLUMNS];         /* Each row is a row of C; a zero replaces each infinity and each NaN. */
+    float given[MOST_COLUMNS];        /* The row of C with its infinities and NaNs, if C, A or B contains any. */
+    int16_t largest[MOST_COLUMNS];    /* Each number is the largest exponent of the terms of a sum. */
+    Single per_unit[MOST_COLUMNS];    /* Each number is 1 divided by the unit of a sum. */
+    Double unit[MOST_COLUMNS];        /* The terms of a sum are multiples of its unit. */
     double total[MOST_COLUMNS];
-    Double sums[MOST_COLUMNS];        /* D */
+    Double sums[MOST_COLUMNS];        /* Each number is an element of D. */
 } Sums;
 
 /* ---- numbers ---- */
 
 INLINE int16_t larger(int16_t a, int16_t b) { return a > b ? a : b; }
 
-/* That of a subnormal number is its type's least; of infinities and NaNs it is SPECIAL. */
+/* Return the exponent of a number. A subnormal number has the least exponent of its type, and an infinity or NaN has
+   SPECIAL. */
 INLINE int16_t exponent_of(float value, int least) {
     Single number = {value};
     int exponent = (int)(number.bits >> 23 & 0xFF) - 127;
@@ -78,7 +81,7 @@ INLINE int16_t exponent_of(float value, int least) {
     return (int16_t)(number.bits << 1 ? exponent : NONE);
 }
 
-/* Returns the largest. */
+/* Store the exponents of some numbers, and return the largest exponent. */
 INLINE int take_exponents(const float *values, int16_t *exponents, ptrdiff_t size, int least) {
     int16_t most = NONE;
     for (ptrdiff_t i = 0; i < size; ++i) exponents[i] = exponent_of(values[i], least);
@@ -86,7 +89,7 @@ INLINE int take_exponents(const float *values, int16_t *exponents, ptrdiff_t siz
     return most;
 }
 
-/* Zeros for infinities and NaNs. */
+/* Replace infinities and NaNs by zeros. */
 INLINE void clear_special(float *values, int16_t *exponents, ptrdiff_t size) {
     for (ptrdiff_t i = 0; i < size; ++i) {
         if (exponents[i] == SPECIAL) values[i] = 0, exponents[i] = NONE;
@@ -113,7 +116,8 @@ FOR_EACH_PROCESSOR static void take_a(Sums *s, const double *values, ptrdiff_t r
     take_factor(&s->a, rows * s->k, s->least_a);
 }
 
-/* Where a row has a column: in fragments, the even ones of each eight before the odd ones, as registers do. */
+/* Return the place of a column in a row. In fragments, the even columns of each eight columns precede the odd columns,
+   as in registers. */
 INLINE ptrdiff_t place_of(ptrdiff_t column, int fragments) {
     return fragments ? column / 8 * 8 + column % 2 * 4 + column % 8 / 2 : column;
 }
@@ -129,7 +133,7 @@ FOR_EACH_PROCESSOR static void take_b(Sums *s, const double *values, ptrdiff_t k
 
 /* ---- a row of sums ---- */
 
-/* By eight products. */
+/* Raise the largest exponent of each sum to the largest exponent of its next eight products. */
 INLINE void raise_largest(int16_t *restrict largest, const int16_t *a, const int16_t *restrict b, ptrdiff_t n) {
     for (ptrdiff_t column = 0; column < n; ++column) {
         int16_t most = largest[column];
@@ -138,7 +142,7 @@ INLINE void raise_largest(int16_t *restrict largest, const int16_t *a, const int
     }
 }
 
-/* The unit of each sum. Returns whether a float can be multiplied by all that there are in one. */
+/* Compute the unit of each sum, and return whether a float can represent 1 divided by each unit. */
 INLINE int align(Sums *s) {
     const int n = (int)s->columns, fraction_bits = s->fraction_bits;
     int least = 0;
@@ -154,7 +158,7 @@ INLINE int align(Sums *s) {
     return least >= LEAST_UNIT;
 }
 
-/* Eight products, each cut toward zero as a conversion to int does. */
+/* Add eight products to each sum; the conversion to int truncates each product toward zero. */
 INLINE void add_terms(Sums *s, const float *a, const float *b) {
     const ptrdiff_t n = s->columns;
     for (ptrdiff_t column = 0; column < n; ++column) {
@@ -183,7 +187,7 @@ static void add_far(Sums *s, const float *a, const float *c) {
     }
 }
 
-/* Sums rounded toward zero to a number of bits and, as f32 has no smaller ones, to multiples of 2 ** -149. */
+/* Round the sums toward zero to the kept bits, and to multiples of 2 ** -149, the smallest positive number of f32. */
 INLINE void finish(Sums *s, int is_near) {
     const ptrdiff_t n = s->columns;
     const uint64_t kept = s->kept;
@@ -199,18 +203,18 @@ INLINE void finish(Sums *s, int is_near) {
     }
 }
 
-/* Where there are infinities and NaNs, all is added as ever. */
+/* Compute the sums that contain infinities or NaNs by ordinary additions of doubles. */
 static void add_special(Sums *s, const double *a, const double *b, ptrdiff_t k, int fragments) {
     for (ptrdiff_t column = 0; column < s->columns; ++column) {
         ptrdiff_t place = place_of(column, fragments);
         double total = s->given[place];
         for (ptrdiff_t i = 0; i < k; ++i) total += a[i] * b[column * k + i];
-        if (isnan(total)) s->sums[place].bits = 0x7FFFFFFFE0000000; /* as f32 the GPU's, 0x7fffffff */
+        if (isnan(total)) s->sums[place].bits = 0x7FFFFFFFE0000000; /* As an f32, this is the NaN of the GPU. */
         else if (isinf(total)) s->sums[place].value = total;
     }
 }
 
-/* D of `c`, to `sums`; `a` and `b` are this row of A, and B. */
+/* Compute one row of D from a row `c` of C, a row `a` of A, and the matrix B, and store the row in `sums`. */
 INLINE void add_row(Sums *s, ptrdiff_t row, float *c, const double *a, const double *b, ptrdiff_t k, int fragments) {
     const ptrdiff_t n = s->columns;
     int special = take_exponents(c, s->largest, n, s->least_sum) == SPECIAL || s->a.special || s->b.special;
@@ -228,7 +232,7 @@ INLINE void add_row(Sums *s, ptrdiff_t row, float *c, const double *a, const dou
     if (special) add_special(s, a, b, k, fragments);
 }
 
-/* [rows, columns] of C, of numbers that floats hold, and of D. */
+/* Replace the rows of C by those of D; a float can represent each number of C. */
 FOR_EACH_PROCESSOR static void add_rows(
     Sums *s, double *c, ptrdiff_t rows, const double *a, const double *b, ptrdiff_t k) {
     const ptrdiff_t n = s->columns;
@@ -241,7 +245,7 @@ FOR_EACH_PROCESSOR static void add_rows(
 
 /* ---- registers ---- */
 
-/* Where a register has four lanes of each of eight rows side by side: to `c`, from a place on, or back. */
+/* Copy one register of a warp to `c`, from column `place` on. Each of eight rows has four adjacent lanes. */
 INLINE void load_eight(Sums *s, const float *lanes, ptrdiff_t place) {
     for (int row = 0; row < 8; ++row) memcpy(&s->c[row][place], lanes + 4 * row, 4 * sizeof(float));
 }
@@ -250,8 +254,8 @@ INLINE void store_eight(const Sums *s, float *lanes, ptrdiff_t place) {
     for (int row = 0; row < 8; ++row) memcpy(lanes + 4 * row, &s->c[row][place], 4 * sizeof(float));
 }
 
-/* C and D of a warpgroup: `registers` are those of its first thread. A thread has four sums of each eight columns: two
-   side by side of a row, and two of the row eight below. */
+/* Replace C by D in the registers of a warpgroup, of which `registers` are those of its first thread. A thread has four
+   sums of each eight columns: two adjacent sums of a row, and two sums of the row eight rows below. */
 FOR_EACH_PROCESSOR static void add_fragments(
     Sums *s, float *const *registers, int with_c, const double *a, const double *b, ptrdiff_t k) {
     const ptrdiff_t n = s->columns;

@@ -1,4 +1,4 @@
-"""The product of wgmma.mma_async as a function of arrays. PTX, "wgmma.mma_async"."""
+"""The product of wgmma.mma_async as a function of arrays (PTX ISA, "wgmma.mma_async")."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from .fragments import rows_of_16, rows_to_sums, sums_to_rows
 
 _SHAPE = re.compile(r"m64n(\d+)k(\d+)")
 _NARROW = ("e4m3", "e5m2")
-# The types of A and B for each type of sums; A and B have the same type, or two types of a pair that may be mixed.
+# The table contains the types of A and B for each type of sums. A and B have the same type, or two different types of a
+# pair.
 _INPUTS = {"f32": (("f16",), ("bf16",), ("tf32",), _NARROW), "f16": (("f16",), _NARROW), "s32": (("s8", "u8"),)}
 
 
 @dataclass(frozen=True)
 class Wgmma:
-    """One wgmma.mma_async: its operands, the addresses of its matrices, and the product.
+    """One wgmma.mma_async, with its operands, the addresses of its matrices, and its product.
 
     Attributes
     ----------
     n, k : int
-        The number of columns of B, and of elements along K (32 bytes). M is 64.
+        The number of columns of B, and the number of elements along K, which have 32 bytes. The number of rows of A is
+        64.
     a_type, b_type : str
         The types of A and B, such as ``"bf16"`` or ``"e4m3"``.
     sums : Sums
-        The type of C and D, and their representation in registers.
+        The type of C and D, and the representation of both in registers.
     a, b, scale_d : Operand
-        A is a descriptor or four registers (`a_in_registers`); if scale_d is false, D = A * B.
+        The operands. `a` is a descriptor or four registers (`a_in_registers`). If `scale_d` is false, D = A * B.
     d : tuple of Operand
         The registers of the sums.
     a_sign, b_sign : int
@@ -106,7 +108,7 @@ class Wgmma:
         Parameters
         ----------
         registers : numpy.ndarray
-            All registers, [register, lane] of `sums.register_dtype`; `rows` are those of D.
+            All registers, [register, lane] of `sums.register_dtype`; `rows` are the registers of D.
         lanes : numpy.ndarray of intp, [warpgroups]
             The first lane of each warpgroup.
         a, b : numpy.ndarray
@@ -147,12 +149,14 @@ def _matrix(pieces: np.ndarray, type_: str, mn_major: bool) -> np.ndarray:
 
 
 def wgmma_of(instruction: Instruction) -> Wgmma:
-    """Return a wgmma.mma_async of any shape and type of compute capability 9.0, except sparse and single-bit ones.
+    """Return the product of a wgmma.mma_async instruction.
+
+    Sparse products and products of single bits are not supported.
 
     Raises
     ------
     UnsupportedInstruction
-        If the instruction has another form.
+        If the form of the instruction is not supported.
     """
     words = list(instruction.opcode)
     saturate = "satfinite" in words

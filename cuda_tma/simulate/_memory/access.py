@@ -19,11 +19,12 @@ from .memory import Memory, Piece
 __all__ = ["load", "observe", "store"]
 
 _ORDERED = frozenset({"relaxed", "acquire", "release", "volatile", "acq_rel"})
-_SHIFTS = {1 << shift: shift for shift in range(5)}  # of a position, by the bytes of an element
+# The table contains the shift of a position for each size of an element in bytes.
+_SHIFTS = {1 << shift: shift for shift in range(5)}
 
 
 class Loading(Protocol):
-    """The parts of a machine that loads and stores use."""
+    """The interface of a machine for loads and stores: the memory, the events and the checks that they use."""
 
     @property
     def program(self) -> Program: ...
@@ -50,7 +51,7 @@ def load(
     elements: int,
     by: Instruction,
 ) -> list[np.ndarray]:
-    """Return the loaded values: for each of `elements` elements, an array with a value for each lane."""
+    """Return the loaded values, which are one array for each of `elements` elements, with a value for each lane."""
     size = dtype.itemsize * elements
     pieces = group.parts.memory.pieces(space, lanes, addresses, size)
     if group.parts.events.observer is not None:
@@ -81,7 +82,7 @@ def _loaded(pieces: list[Piece], dtype: np.dtype, elements: int, number: int) ->
 def store(
     group: Group[Loading], lanes: Lanes, space: str, addresses: np.ndarray, values: list[np.ndarray], by: Instruction
 ) -> None:
-    """Write an array of values for each element; if lanes write to one address, the last lane's value remains."""
+    """Store one array of values for each element; if lanes write to one address, the value of the last lane remains."""
     dtype = values[0].dtype
     size = dtype.itemsize * len(values)
     pieces = group.parts.memory.pieces(space, lanes, addresses, size, writes=True)
@@ -109,7 +110,7 @@ def observe(
     values: list[np.ndarray] | None = None,
     expected: np.ndarray | None = None,
 ) -> None:
-    """Tell the observer of accesses by the generic proxy."""
+    """Report accesses through the generic proxy to the observer."""
     parts, given = group.parts, expected
     observer, has_reserved = parts.events.observer, parts.program.shared_first != SHARED_START
     for piece in pieces:
@@ -133,7 +134,10 @@ def observe(
 
 
 def _is_of_the_system(group: Group[Loading], piece: Piece, by: Instruction) -> bool:
-    """Return whether a library accesses shared memory that the system reserves, whose order is the library's."""
+    """Return whether a library accesses shared memory that the system reserves.
+
+    The library itself orders such accesses.
+    """
     if piece.space != "shared" or by.opcode[0] == "atom":
         return False
     offsets = piece.positions % group.parts.memory.shared_pitch

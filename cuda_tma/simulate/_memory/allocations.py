@@ -1,4 +1,4 @@
-"""The memory of the GPU according to the driver: the allocation at an address, and its bytes."""
+"""The allocations of the GPU according to the driver, with their addresses and bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cuda.bindings import driver
 
 __all__ = ["allocation", "copied", "synchronize", "variable_address"]
 
-_MOST_ADDRESS = 1 << 57  # cuda.bindings accepts no larger addresses, and no GPU has them
+_MOST_ADDRESS = 1 << 57  # The module cuda.bindings accepts no larger addresses, and no GPU has larger addresses.
 _ATTRIBUTE = driver.CUpointer_attribute
 
 
@@ -18,7 +18,7 @@ def allocation(address: int) -> tuple[int, int] | None:
     if not 0 < address < _MOST_ADDRESS:
         return None
     error, base, size = driver.cuMemGetAddressRange(address)
-    if error != driver.CUresult.CUDA_SUCCESS:  # such as page-locked memory of the host
+    if error != driver.CUresult.CUDA_SUCCESS:  # An example of such an address is page-locked memory of the host.
         error, base = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
         if error == driver.CUresult.CUDA_SUCCESS:
             error, size = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)
@@ -40,7 +40,7 @@ def synchronize() -> None:
 
 
 def variable_address(kernel: Any, name: str) -> int | None:
-    """Return the address of a variable of a kernel's module on the GPU; None if the driver has none."""
+    """Return the address of a module variable on the GPU; None if the driver does not find the variable."""
     error, library = driver.cuKernelGetLibrary(driver.CUkernel(int(kernel.handle)))
     if error != driver.CUresult.CUDA_SUCCESS:
         return None

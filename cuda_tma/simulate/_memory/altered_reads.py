@@ -13,21 +13,22 @@ from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 
-Executions = Iterable[tuple[int, int]]  # for each execution of a load: the lane, and the number among its executions
+# Each execution of a load is a lane, and the number of the execution among those of the lane.
+Executions = Iterable[tuple[int, int]]
 
 
 class AlteredReads:
-    """Executions of racing loads that return the value which the load would read if the race ended differently.
+    """The executions of racing loads that return another value than memory contains, as if the race ended differently.
 
-    A loaded value is replaced by the value before the launch. If these are equal, it is replaced by the value after
-    the launch. If all three are equal, all its bits are inverted.
+    The value before the launch replaces a loaded value. If these two are equal, the value after the launch replaces it.
+    If all three are equal, the loaded value is replaced by its bitwise inverse.
 
     Parameters
     ----------
     executions : mapping
-        The executions to change, by the ``id`` of the load.
+        The executions to change, for the ``id`` of each load.
     before, after : mapping
-        The bytes of each segment at the beginning and at the end of the launch.
+        The bytes of each segment at the beginning, and at the end, of the launch.
     """
 
     def __init__(self, executions: Mapping[int, Executions], before: Mapping[Any, bytes], after: Mapping[Any, bytes]):
@@ -40,7 +41,7 @@ class AlteredReads:
                 by_lane.setdefault(lane, set()).add(number)
 
     def change(self, load: Instruction, lanes: Lanes, pieces: Sequence[Piece], values: Sequence[np.ndarray]) -> None:
-        """Change the loaded values of the chosen executions in place."""
+        """Replace the loaded values of the chosen executions in place."""
         by_lane = self._chosen.get(id(load))
         if by_lane is None:
             return

@@ -1,7 +1,7 @@
 """Arrays of the host in simulated global memory, each mapped for its lifetime.
 
-The memory of an array is mapped as a whole and without a copy, so a kernel writes to the array directly. A view is a
-part of the array that owns its memory. Two views of one array therefore overlap on the simulator as on the host.
+The whole memory of an array is mapped without a copy, so a kernel writes to the array directly. A view is a part of the
+array that owns the memory. Two views of one array therefore overlap on the simulator as on the host.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ __all__ = ["ArrayMemory"]
 _FREED = "lay, which is freed: keep the array as long as a kernel may use its address"
 _MOVED = "lay before its storage moved (a resize moves it): take the address again after that"
 _UNLOADED = "lay, whose kernel is gone: keep the kernel as long as another may use the variable's address"
-_ROOM_BYTES = 1 << 30  # free addresses on either side of an array whose memory may be a part of a larger array
+# This number of addresses is free on either side of an array whose memory may be a part of a larger array.
+_ROOM_BYTES = 1 << 30
 
 
 class _Permission:
@@ -34,20 +35,20 @@ class _Permission:
     is_open : bool
         Whether the user has the address of a writeable view.
     given : list of bool
-        For each argument of a running launch that is a part of the array, whether the argument is writeable.
+        One value for each argument of a running launch that is a part of the array: whether the argument is writeable.
     """
 
     def __init__(self) -> None:
         self.is_open, self.given, self._was_writeable = False, list[bool](), False
 
     def add(self, writeable: bool) -> None:
-        """Add an argument of a launch."""
+        """Add an argument of a running launch that is a part of the array."""
         self.given.append(writeable)
         self._was_writeable |= writeable
 
     @property
     def writeable(self) -> bool:
-        """Return whether a kernel may write: not if its launch has only read-only views of the array.
+        """Return whether a kernel may write to the array: not if its launch has only read-only views.
 
         A pointer in memory comes from an earlier launch, so it does not count as a view.
         """
@@ -55,7 +56,7 @@ class _Permission:
 
 
 class _ArraySegment(Segment):
-    """The segment for the memory of an array.
+    """The segment of global memory that maps the memory of an array.
 
     Parameters
     ----------
@@ -78,12 +79,12 @@ class _ArraySegment(Segment):
         self.extent, self.room, self.owners, self.permission = extent, room, owners, permission
 
     def over(self, extent: Extent, owners: list[Owner]) -> _ArraySegment:
-        """Return a segment for a larger or smaller range of the same memory; the common part keeps its address."""
+        """Return a segment for a larger or smaller range of the same memory, without a change of addresses."""
         start = self.start + extent.begin - self.extent.begin
         return _ArraySegment(start, extent, self.room, owners, self.permission)
 
     def is_of(self, owner: Owner) -> bool:
-        """Return whether an object is one of the owners."""
+        """Return whether an object is one of the owners of the memory."""
         return any(each.watched() is owner.watched() for each in self.owners)
 
 
@@ -116,9 +117,9 @@ class ArrayMemory(GlobalMemory):
 
     @contextmanager
     def launch(self) -> Iterator[Callable[[Any], int]]:
-        """Keep all mapped arrays alive during a launch; yield the function `address` for its arguments.
+        """Keep all mapped arrays alive during a launch, and yield the function `address` for its arguments.
 
-        The arguments are kept alive too. Only one thread of the host launches at a time, because the parameters of each
+        The arguments stay alive too. Only one thread of the host launches at a time, because the parameters of each
         launch have the same address.
         """
         with self._launching, self._kept() as address:
@@ -149,14 +150,14 @@ class ArrayMemory(GlobalMemory):
             kept.clear()
 
     def unload(self, addresses: Iterable[int]) -> None:
-        """Unmap the variables at some addresses."""
+        """Unmap the variables of a module at some addresses."""
         with self._lock:
             for address in addresses:
                 if (variable := self.find(address)) is not None:
                     self.remove(variable, _UNLOADED)
 
     def unload_with(self, kernel: object, addresses: Iterable[int]) -> None:
-        """Unmap the variables at some addresses when their kernel ends."""
+        """Unmap the variables of a module at some addresses when their kernel is deleted."""
         if variables := [*addresses]:
             with self._lock:
                 self._variables.append((weakref.ref(kernel), variables))
@@ -176,7 +177,8 @@ class ArrayMemory(GlobalMemory):
                 has_moved = any(owner.watched() is not None for owner in segment.owners)
                 self._arrays.remove(segment)
                 self.remove(segment, _MOVED if has_moved else _FREED)
-                segment.owners = []  # a launch that has ended may keep the segment, but not the memory
+                # A launch that has ended may keep the segment alive, but must not keep the memory alive.
+                segment.owners = []
             elif len(current) < len(segment.owners):
                 self._replace(segment, segment.over(_hull([owner.extent for owner in current]), current))
         for entry in [each for each in self._variables if each[0]() is None]:
@@ -209,7 +211,7 @@ class ArrayMemory(GlobalMemory):
         return segment
 
     def _replace(self, old: _ArraySegment, new: _ArraySegment) -> _ArraySegment:
-        """Replace a segment by another object; a running launch keeps the object that it has."""
+        """Replace a segment by a new object; a running launch keeps the old object."""
         self._arrays[self._arrays.index(old)] = new
         self.remove(old)
         self.add(new)

@@ -1,4 +1,4 @@
-"""Memory of the GPU on the simulator, which copies an allocation at its first use by an argument or the kernel."""
+"""Memory of the GPU on the simulator, which copies an allocation at its first use by an argument or by the kernel."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Difference:
 
 
 class CopiedMemory(GlobalMemory):
-    """Global memory with the addresses of the GPU.
+    """Global memory of the simulator whose addresses are those of the GPU.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class CopiedMemory(GlobalMemory):
         self._copies: list[Segment] = []
 
     def find(self, address: int) -> Segment | None:
-        """Return the segment that contains an address; copy an allocation of the GPU at its first use."""
+        """Return the segment that contains an address; the first use of an allocation copies it from the GPU."""
         found = super().find(address)
         if found is not None or (there := _allocations.allocation(address)) is None:
             return found
@@ -75,18 +75,18 @@ class CopiedMemory(GlobalMemory):
         return found
 
     def name(self, argument: bytes) -> None:
-        """Copy the allocations that an argument refers to: the tensor of a map, or the target of each word."""
+        """Copy the allocations to which an argument refers: the tensor of a tensor map, or the target of each word."""
         if len(argument) == _MAP_BYTES:
             try:
                 self.find(codec.decode(argument).global_address)
                 return
-            except TensorMapError:  # another struct with the size of a map
+            except TensorMapError:  # The bytes are a struct of another type with the size of a tensor map.
                 pass
         for word in np.frombuffer(argument[: len(argument) // 8 * 8], np.uint64).tolist():
             self.find(word)
 
     def differences(self) -> tuple[Difference, ...]:
-        """Return the allocations whose bytes on the GPU now differ from those of the simulator."""
+        """Return the allocations whose bytes on the GPU now differ from the bytes on the simulator."""
         found = (_difference(each.start, _allocations.copied(each.start, len(each.bytes)), each.bytes)
                  for each in self._copies)  # fmt: skip
         return tuple(each for each in found if each is not None)

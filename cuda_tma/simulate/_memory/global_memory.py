@@ -1,4 +1,4 @@
-"""Global memory: the segments that a kernel may access, at addresses that do not overlap."""
+"""Global memory, which consists of segments at addresses that do not overlap."""
 
 from __future__ import annotations
 
@@ -15,23 +15,24 @@ from .._warps.spaces import GLOBAL_START
 
 __all__ = ["Buffer", "Former", "GlobalMemory", "Segment"]
 
-_ALIGNMENT = 512  # the alignment of cuMemAlloc
-_GUARD_BYTES = 1 << 16  # between two arrays, so that an address beyond the end of one is invalid
-_MOST_FORMER = 4096  # the number of former segments that a finding can still name
+_ALIGNMENT = 512  # The function cuMemAlloc has this alignment.
+# This number of free bytes separates two arrays, so that an address beyond the end of an array is invalid.
+_GUARD_BYTES = 1 << 16
+_MOST_FORMER = 4096  # A finding can name at most this number of removed segments.
 
 
 class Buffer:
-    """Bytes and their typed views."""
+    """A range of bytes, with views of the bytes as other types."""
 
     __slots__ = ("_views", "bytes")
-    start = 0  # the number of its first byte
+    start = 0  # The value is the number of the first byte.
 
     def __init__(self, data: np.ndarray):
         self.bytes = data
         self._views: dict[np.dtype, np.ndarray] = {}
 
     def typed(self, dtype: np.dtype) -> np.ndarray:
-        """Return a view of all bytes as items of a type; bytes at the end that do not fill an item are left out."""
+        """Return a view of all bytes as items of a type, without bytes at the end that do not fill an item."""
         view = self._views.get(dtype)
         if view is None:
             whole = len(self.bytes) // dtype.itemsize * dtype.itemsize
@@ -40,7 +41,7 @@ class Buffer:
 
 
 class Segment(Buffer):
-    """A range of the address space that has memory.
+    """A range of global addresses that has memory.
 
     Parameters
     ----------
@@ -64,14 +65,14 @@ class Segment(Buffer):
 
 
 class Former(NamedTuple):
-    """A segment that has been removed.
+    """A segment that is no longer in global memory.
 
     Attributes
     ----------
     start, stop : int
     name : str
     end : str
-        A sentence for findings with the reason of the removal and the remedy.
+        A sentence for findings, with the reason for the removal and the remedy.
     """
 
     start: int
@@ -81,13 +82,14 @@ class Former(NamedTuple):
 
 
 class GlobalMemory:
-    """The segments of global memory by address.
+    """The segments of global memory, ordered by address.
 
     A change replaces the whole list of segments, so that a concurrent search by another thread uses a consistent list.
     """
 
     def __init__(self) -> None:
-        self._table: tuple[list[int], list[Segment]] = [], []  # the starts of the segments, and the segments
+        # The first list contains the starts of the segments, and the second list contains the segments.
+        self._table: tuple[list[int], list[Segment]] = [], []
         self._former: deque[Former] = deque(maxlen=_MOST_FORMER)
         self._next = GLOBAL_START
         self._lock = RLock()
@@ -97,7 +99,7 @@ class GlobalMemory:
 
     @property
     def next_address(self) -> int:
-        """The next free address."""
+        """The lowest address that a new segment may use."""
         return self._next
 
     @property
@@ -115,7 +117,7 @@ class GlobalMemory:
             self._next = next_address
 
     def find(self, address: int) -> Segment | None:
-        """The segment that an address lies in."""
+        """Return the segment that contains an address."""
         starts, segments = self._table
         at = bisect_right(starts, address) - 1
         if at < 0:
@@ -124,7 +126,7 @@ class GlobalMemory:
         return found if address < found.start + len(found.bytes) else None
 
     def before(self, address: int) -> Segment | None:
-        """Return the last segment that begins at an address or before it."""
+        """Return the last segment that begins at an address or at a lower address."""
         starts, segments = self._table
         at = bisect_right(starts, address) - 1
         return segments[at] if at >= 0 else None
@@ -135,7 +137,7 @@ class GlobalMemory:
             return next((each for each in reversed(self._former) if each.start <= address < each.stop), None)
 
     def add(self, segment: Segment) -> None:
-        """Add a segment at its own start address."""
+        """Add a segment at the start address of the segment."""
         with self._lock:
             starts, segments = self._table
             at = bisect_right(starts, segment.start)
@@ -145,7 +147,10 @@ class GlobalMemory:
             )
 
     def remove(self, segment: Segment, end: str = "") -> None:
-        """Remove a segment, whose addresses are never used again; `end` is the sentence for :class:`Former`."""
+        """Remove a segment, whose addresses are never used again.
+
+        `end` is the sentence for :class:`Former`.
+        """
         with self._lock:
             rest = [each for each in self._table[1] if each is not segment]
             self._table = [each.start for each in rest], rest
@@ -154,7 +159,7 @@ class GlobalMemory:
 
     @contextmanager
     def holding(self, *segments: Segment) -> Iterator[None]:
-        """Add some segments for the duration of a context."""
+        """Keep some segments in global memory during a ``with`` block."""
         for segment in segments:
             self.add(segment)
         try:
@@ -170,7 +175,7 @@ class GlobalMemory:
         return segment
 
     def place(self, segment: Segment, room_bytes: int = 0) -> None:
-        """Add a segment at the next free address, with free room before and after it."""
+        """Add a segment at the next free address, with free addresses before and after it."""
         with self._lock:
             segment.start = self._next + room_bytes
             self._next = -(-(segment.stop + room_bytes + _GUARD_BYTES) // _ALIGNMENT) * _ALIGNMENT

@@ -1,4 +1,4 @@
-"""Arrays of the host: the address of an array, the object that owns its memory, and the present range of the memory."""
+"""Arrays of the host, each with its address, the object that owns its memory, and the present range of the memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 __all__ = ["Extent", "HostArray", "Owner", "host_array"]
 
-_UNVERSIONED = b"numpy_dltensor"  # the name of a DLPack capsule before 1.0, without a flag for read-only memory
+# A DLPack capsule before version 1.0 has this name, and has no flag for read-only memory.
+_UNVERSIONED = b"numpy_dltensor"
 
 
 class Extent(NamedTuple):
@@ -35,25 +36,25 @@ class Extent(NamedTuple):
 
 
 class Owner:
-    """The object that owns the memory of an array, by a weak reference that does not extend its life.
+    """The owner of the memory of an array, with a weak reference that does not keep the owner alive.
 
     Parameters
     ----------
     watched : object
-        The object that owns the memory. An object without support for weak references is kept alive.
+        The object that owns the memory. An object that does not support weak references stays alive.
     locate : callable
-        A function from the object to the range of its memory at the time of the call.
+        A function that returns the present range of the object's memory.
     name : str
         The name of the object in findings.
     kept : object
         An object that keeps the memory at its address as long as `watched` exists.
     is_whole : bool
-        Whether the range contains all arrays with this memory.
+        Whether the range contains all arrays that share the memory.
 
     Attributes
     ----------
     extent : Extent
-        The range of the memory at the creation of this owner.
+        The range of the memory when this owner was created.
     """
 
     __slots__ = ("_kept", "_locate", "_watched", "extent", "is_whole", "name")
@@ -69,17 +70,17 @@ class Owner:
         self.extent = locate(watched)
 
     def watched(self) -> object | None:
-        """The object; None if it no longer exists."""
+        """The object that owns the memory; None if the object no longer exists."""
         return self._watched()
 
     def is_current(self) -> bool:
-        """Return whether the object exists and its memory has not moved."""
+        """Return whether the object that owns the memory exists, and its memory has not moved."""
         watched = self._watched()
         return watched is not None and self._locate(watched) == self.extent
 
 
 class HostArray(NamedTuple):
-    """An array of the host as memory.
+    """An array of the host as a range of memory.
 
     Attributes
     ----------
@@ -96,7 +97,7 @@ class HostArray(NamedTuple):
 
 
 def host_array(array: Any) -> HostArray:
-    """Return an array as memory of the host.
+    """Return the address, the owner and the permission of an array on the host.
 
     Raises
     ------
@@ -136,7 +137,7 @@ def _of_numpy(array: np.ndarray) -> HostArray:
 
 
 def _root(array: np.ndarray) -> tuple[np.ndarray, object | None]:
-    """Return the array to which a view finally refers, and the object that owns its memory, or None for the array."""
+    """Return the array to which a view finally refers, and the object that owns the memory of this array, or None."""
     base = array.base
     while True:
         if isinstance(base, memoryview):
@@ -156,28 +157,29 @@ def _buffer(exporter: Any) -> Extent | None:
 
 
 def _of_torch(tensor: Any) -> HostArray:
-    storage = tensor.untyped_storage()  # its device is the true one, even if an adapter lets the tensor report another
+    # The device of the storage is correct, even if an adapter changes the device that the tensor reports.
+    storage = tensor.untyped_storage()
     if storage.device.type != "cpu":
         raise TypeError(
             f"the tensor is on {storage.device}, but the simulator accesses only the memory of the CPU; pass "
             "tensor.cpu()"
         )
     owner = _storage_owner(tensor)
-    is_own = storage.resizable()  # memory of another object, such as a read-only file, is not resizable
+    is_own = storage.resizable()  # A storage of foreign memory, such as a read-only file, is not resizable.
     address = storage.data_ptr() + tensor.storage_offset() * tensor.element_size()
     return HostArray(address, owner, is_own or not _has_read_only_pages(owner.extent))
 
 
 def _storage_owner(tensor: Any) -> Owner:
-    """Return the owner of a tensor's storage; all tensors of the storage have the same object as long as one exists."""
+    """Return the owner of a tensor's storage; all tensors of a storage have the same owner."""
     storage = tensor.untyped_storage()
     return Owner(storage, _of_storage, f"the {type(storage).__name__} of {storage.nbytes()} bytes")
 
 
 def _has_read_only_pages(memory: Extent) -> bool:
-    """Return whether some pages are read-only, so that a write would end the process; a tensor has no flag for this.
+    """Return whether some pages are read-only, so that a write would end the process.
 
-    The result is False on other systems than Linux.
+    A tensor has no flag for read-only memory. The result is False on systems other than Linux.
     """
     try:
         lines = Path("/proc/self/maps").read_text("utf-8", "replace").splitlines()
@@ -196,7 +198,10 @@ def _of_storage(storage: Any) -> Extent:
 
 
 def _of_dlpack(array: Any) -> HostArray:
-    """Return the array of an object that exports DLPack; keep the export alive, because it may be a copy."""
+    """Return the array of an object that exports DLPack.
+
+    Keep the exported object alive, because it may be a copy.
+    """
     try:
         exported = np.from_dlpack(array)
     except (TypeError, AttributeError, BufferError, RuntimeError) as error:
@@ -209,7 +214,7 @@ def _of_dlpack(array: Any) -> HostArray:
 
 
 def _is_unversioned(capsule: object) -> bool:
-    """Return whether a capsule has no flag for read-only memory; NumPy treats its array as read-only."""
+    """Return whether a DLPack capsule has no flag for read-only memory; NumPy treats its array as read-only."""
     name = ctypes.pythonapi.PyCapsule_GetName
     name.restype, name.argtypes = ctypes.c_char_p, [ctypes.py_object]
     return type(capsule).__name__ == "PyCapsule" and name(capsule) == _UNVERSIONED
@@ -220,7 +225,10 @@ def _described(array: np.ndarray) -> str:
 
 
 def _byte_bounds(array: np.ndarray) -> Extent:
-    """Return the range from the lowest to the end of the highest element of an array, whose strides may be negative."""
+    """Return the range from the lowest element to the end of the highest element of an array.
+
+    The strides of the array may be negative.
+    """
     if not array.size:
         return Extent(array.ctypes.data, 0)
     reach = [(extent - 1) * stride for extent, stride in zip(array.shape, array.strides, strict=True)]

@@ -1,4 +1,4 @@
-"""Large arrays of zeros of which few pages are written."""
+"""Large arrays of zeros, of which a launch writes few pages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ __all__ = ["lazy_zeros"]
 
 
 def lazy_zeros(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return zeros for which the operating system allocates each page at its first write.
+    """Return an array of zeros whose pages the operating system allocates at the first write to each page.
 
     NumPy requests huge pages (``MADV_HUGEPAGE``), so one written element of `numpy.zeros` may need 2 MiB.
     """
-    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # not on Linux
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):  # Systems other than Linux do not have this flag.
         return np.zeros(shape, dtype)
     size = prod(shape) * np.dtype(dtype).itemsize
     memory = mmap.mmap(-1, max(1, size), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -1,4 +1,4 @@
-"""The check of local memory: reads before the first write, and accesses beyond the local variables of a function.
+"""The check of local memory for reads before the first write, and for accesses beyond the variables of a function.
 
 Source: PTX ISA 9.0, "Local State Space": local variables are private to a thread and not initialized.
 """
@@ -20,7 +20,7 @@ from .memory import Memory, Piece
 
 __all__ = ["LocalUse"]
 
-_MOST_BYTES = 1 << 26  # for all threads; writes beyond them are not recorded
+_MOST_BYTES = 1 << 26  # The check records writes to at most this number of bytes of all threads.
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -39,16 +39,17 @@ class LocalUse:
     def __init__(self, lanes: int, memory: Memory, events: Events, faults: FaultLog):
         self._memory, self._events, self._faults = memory, events, faults
         self._written = np.zeros((lanes, 0), bool)
-        self._copies: dict[int, bool] = {}  # results of `_only_copies`, by the ``id`` of a load
+        # The dictionary contains the results of `_only_copies` for the ``id`` of each load.
+        self._copies: dict[int, bool] = {}
         self._is_full = False
 
     def forget(self, lanes: Lanes) -> None:
-        """Forget the writes of threads that begin."""
+        """Clear the recorded writes of threads that begin."""
         if self._written.size:
             self._written[lanes] = False
 
     def note(self, group: Group[Any], kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
-        """Check and record accesses to local memory by `lanes`, the lanes of the piece."""
+        """Check and record accesses of `lanes` to local memory; `lanes` are the lanes of the piece."""
         here, end = as_array(lanes), group.context.variables_end
         addresses = piece.positions - here * self._memory.local_pitch
         beyond = addresses + size_bytes > end
@@ -75,7 +76,7 @@ class LocalUse:
         return not self._is_full
 
     def _copies_bytes(self, group: Group[Any], size_bytes: int, by: Instruction) -> bool:
-        """Return whether a load is a part of a copy of bytes, such as that of a structure with unused bytes."""
+        """Return whether a load is a part of a copy of bytes, for example of a structure with unused bytes."""
         if size_bytes > 1:
             return False
         if id(by) not in self._copies:
@@ -84,7 +85,7 @@ class LocalUse:
 
 
 def _only_copies(function: Function, load: Instruction) -> bool:
-    """Return whether only stores read the value of a load."""
+    """Return whether only stores use the value of a load."""
     taken = [each for each in function.instructions if each is not load and _names(each.operands, load.operands[0])]
     return all(each.opcode[0] == "st" and not _names(each.operands[:1], load.operands[0]) for each in taken)
 

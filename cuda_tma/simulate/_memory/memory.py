@@ -1,4 +1,4 @@
-"""The memory that a launch accesses: the bytes at the addresses of lanes, or a fault with the reason."""
+"""The memory of a launch, which returns the bytes at the addresses of lanes, or a fault with the reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _FIRST_STACK_BYTES = 1 << 10
 
 
 class Piece(NamedTuple):
-    """The accesses to one buffer: their indices (None for all), the buffer, and the position of each in the buffer."""
+    """Accesses to one buffer, with their indices among the accesses of all lanes, and their positions.
+
+    The indices are None if these are all accesses.
+    """
 
     chosen: np.ndarray | None
     buffer: Buffer
@@ -28,17 +31,17 @@ class Piece(NamedTuple):
     space: str
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """Return those of the values that belong to these accesses."""
+        """Return the elements of `values` that belong to these accesses."""
         return values if self.chosen is None or np.ndim(values) == 0 else values[self.chosen]
 
 
 class Memory:
-    """The global memory, and the shared and local memory of the resident CTAs.
+    """The global memory of a launch, and the shared and local memory of its resident CTAs.
 
     Attributes
     ----------
     shared : Buffer
-        The shared memory of all resident CTAs in sequence, `shared_pitch` bytes for each.
+        The shared memory of all resident CTAs in sequence; each CTA has `shared_pitch` bytes.
     """
 
     def __init__(self, memory: GlobalMemory, geometry: Geometry, shared_bytes: int, shared_first: int = SHARED_START):
@@ -54,15 +57,15 @@ class Memory:
     def pieces(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool = False
     ) -> list[Piece]:
-        """Return the pieces for accesses of one size, one access for each lane.
+        """Return the pieces for one access of each lane, where all accesses have the same size.
 
         Parameters
         ----------
         space : str
-            A state space; the empty string is generic.
+            The state space of the addresses; the empty string means generic addresses.
         lanes : slice or numpy.ndarray
         addresses : numpy.ndarray of int64
-            Addresses in that space.
+            The address of each lane in the state space.
         size_bytes : int
             The size of each access; the addresses are multiples of the size.
         writes : bool
@@ -75,7 +78,8 @@ class Memory:
             positions = self.shared_positions(lanes, addresses, size_bytes, space)
             return [Piece(None, self.shared, positions, "shared")]
         if space == "local":
-            positions = self._local_positions(lanes, addresses, size_bytes)  # which may replace the buffer
+            # This call may replace the buffer of local memory.
+            positions = self._local_positions(lanes, addresses, size_bytes)
             return [Piece(None, self._local, positions, "local")]
         if space in ("global", "const", "param"):
             return [*self._global(lanes, addresses + WINDOWS[space], size_bytes, writes)]
@@ -97,7 +101,7 @@ class Memory:
         return Piece(None, segment, np.array([address - segment.start]), "global")
 
     def _reached(self, space: str, lane: int, address: int, size_bytes: int) -> int | None:
-        """Return the position in `shared` for a shared address of a lane; None if the lane cannot access it."""
+        """Return the position in `shared` for a shared address; None if the lane cannot access the address."""
         rank, offset = address >> RANK_SHIFT, address & OFFSET_MASK
         ctas = self._geometry.cluster_ctas
         if not (0 <= rank < ctas and self._shared_first <= offset <= self.shared_stop - size_bytes):
@@ -107,7 +111,7 @@ class Memory:
         return (int(self._geometry.first_cta_of_cluster[lane]) + rank) * self.shared_pitch + offset
 
     def writeable(self) -> Iterator[np.ndarray]:
-        """Yield all bytes that a kernel can change."""
+        """Yield all bytes of memory that a kernel can change."""
         yield self.shared.bytes
         yield self._local.bytes
         for segment in self.all_global:
@@ -144,7 +148,7 @@ class Memory:
             )
 
     def shared_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, space: str) -> np.ndarray:
-        """Return the positions in `shared` for shared addresses, which contain the rank of a CTA and an offset."""
+        """Return the positions in `shared` for shared addresses, each with the rank of a CTA and an offset."""
         if self._geometry.cluster_ctas == 1 and self._are_inside(addresses, size_bytes):
             return self._geometry.cta_of_lane[lanes] * self.shared_pitch + addresses
         ranks, offsets = addresses >> RANK_SHIFT, addresses & OFFSET_MASK
@@ -162,11 +166,11 @@ class Memory:
         return (first + ranks) * self.shared_pitch + offsets
 
     def _are_inside(self, addresses: np.ndarray, size_bytes: int) -> bool:
-        """Return whether addresses are in the shared memory of a CTA without a cluster."""
+        """Return whether all addresses are in the shared memory of a CTA without a cluster."""
         return bool(addresses.min() >= self._shared_first and addresses.max() + size_bytes <= self.shared_stop)
 
     def shared_position(self, space: str, lane: int, address: int, size_bytes: int, alignment: int = 8) -> int:
-        """Return the position in `shared` for one shared address of a lane, see `in_shared`."""
+        """Return the position in `shared` for one shared address of a lane, as `in_shared` does for several lanes."""
         position = self._reached(space, lane, address, size_bytes) if address % alignment == 0 else None
         if position is not None:
             return position
@@ -174,7 +178,7 @@ class Memory:
         return int(found)
 
     def clear_shared(self, ctas: range) -> None:
-        """Fill the shared memory of new CTAs, whose content is undefined, with zeros."""
+        """Fill the shared memory of new CTAs with zeros, although its content is undefined on hardware."""
         self.shared.bytes[ctas.start * self.shared_pitch : ctas.stop * self.shared_pitch] = 0
 
     def _local_positions(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int) -> np.ndarray:
@@ -192,11 +196,11 @@ class Memory:
 
     @property
     def local_pitch(self) -> int:
-        """Return the bytes between the local memory of two lanes."""
+        """Return the distance in bytes between the local memory of two lanes."""
         return self._stack_bytes
 
     def fill_local(self, lanes: np.ndarray, offsets: np.ndarray, byte: int) -> None:
-        """Fill some bytes of the local memory of lanes."""
+        """Set some bytes of the local memory of lanes to the value `byte`."""
         self.reserve_stack(int(offsets.max()) + 1)
         self._local.bytes.reshape(-1, self._stack_bytes)[lanes[:, None], offsets] = byte
 
@@ -224,7 +228,7 @@ class Memory:
         self._local = Buffer(grown.reshape(-1))
 
     def _generic(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
-        """Yield the pieces for generic addresses, window by window; usually there is only one window."""
+        """Yield the pieces for generic addresses, one window after another; usually all addresses are in one window."""
         rest = np.ones(len(addresses), bool)
         for space in ("shared::cluster", "local"):
             inside = (addresses >= WINDOWS[space]) & (addresses < WINDOWS[space] + WINDOW_BYTES)
@@ -260,7 +264,7 @@ class Memory:
             rest = rest[~inside]
 
     def global_bytes(self, address: int, size_bytes: int, writes: bool = False) -> tuple[Segment, int]:
-        """Return the segment that contains some bytes of global memory, and their offset in it."""
+        """Return the segment that contains a range of global memory, and the offset of the range in the segment."""
         segment = self.all_global.find(address)
         if segment is None or address + size_bytes > segment.stop:
             raise self._unmapped(None, address, size_bytes, writes)
@@ -294,7 +298,7 @@ class Memory:
         )
 
     def _of_another_cta(self, lanes: Lanes, addresses: np.ndarray, far: np.ndarray) -> Fault:
-        """Return the fault for an address of another CTA.
+        """Return the fault for an address in the shared memory of another CTA.
 
         For st and mbarrier.try_wait, an H200 reports CUDA_ERROR_ILLEGAL_INSTRUCTION (measured).
         """

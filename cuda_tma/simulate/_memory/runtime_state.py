@@ -11,15 +11,15 @@ __all__ = ["RuntimeState"]
 
 @dataclass(slots=True)
 class RuntimeState:
-    """The output and the heap of one launch.
+    """The printed text and the heap of one launch.
 
     Attributes
     ----------
     output : list of str
     printed : int
-        The number of characters of the output.
+        The number of characters of the printed text.
     heap : dict
-        The blocks that ``malloc`` has returned, by address.
+        The blocks that ``malloc`` has returned; the keys are the addresses.
     """
 
     output: list[str] = field(default_factory=list)

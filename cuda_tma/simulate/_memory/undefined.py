@@ -1,4 +1,4 @@
-"""The values that replace undefined values in a replay, which shows whether they have an effect."""
+"""The values that a replay uses in place of undefined values, to find whether an undefined value has an effect."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ __all__ = ["Undefined"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Undefined:
-    """The values of a replay.
+    """The values of a replay that replace undefined values.
 
     Attributes
     ----------
     byte : int
         The value of each byte of an undefined value.
     offsets : numpy.ndarray
-        The offsets of bytes in the shared memory of each CTA that a thread reads before any write.
+        The offsets of the bytes of shared memory that a thread reads before any write.
     local_offsets : numpy.ndarray
-        The offsets of bytes in its local memory that a thread reads before any write.
+        The offsets of the bytes of local memory that a thread reads before any write.
     shuffles : frozenset of int
-        The ``id`` of each instruction that reads values of lanes which do not execute it.
+        The ``id`` of each instruction that reads registers of lanes which do not execute the instruction.
     has_columns : bool
-        Whether each column of tensor memory has these values at its allocation.
+        Whether an allocation fills its columns of tensor memory with such values.
     """
 
     byte: int
@@ -38,7 +38,7 @@ class Undefined:
 
     @property
     def word(self) -> np.uint32:
-        """The value of an undefined register."""
+        """The value of an undefined register of 32 bits."""
         return np.uint32(self.byte * 0x01010101)
 
     def fill(self, memory: Memory, ctas: range, lanes: np.ndarray) -> None:
@@ -49,5 +49,8 @@ class Undefined:
             memory.shared.bytes[cta * memory.shared_pitch + self.offsets] = self.byte
 
     def shuffled(self, values: np.ndarray, absent: np.ndarray, by: Instruction) -> np.ndarray:
-        """Return the values that lanes read from others; `absent` is true for a source that does not execute `by`."""
+        """Return the values that lanes read from other lanes.
+
+        `absent` is true for a source lane that does not execute the instruction `by`.
+        """
         return np.where(absent, self.word, values) if id(by) in self.shuffles else values

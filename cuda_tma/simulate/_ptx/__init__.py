@@ -1,4 +1,4 @@
-"""The parser of PTX; `parser.parse` is the entry point, and `module` contains the types of the result."""
+"""The parser of PTX, whose entry point is `parser.parse`; `module` contains the types of the result."""
 
 from .module import (
     TYPE_BYTES,

@@ -1,4 +1,4 @@
-"""The search for the bodies of functions in a PTX text, so that a body is read only when a kernel needs it."""
+"""The search for the bodies of functions in a PTX text, so that a body is parsed only when a kernel needs it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from .tokens import Check, Token, tokens
 
 __all__ = ["BODY", "tokens_outside", "with_places_of_statements"]
 
-BODY = "body"  # the kind of a token that is the whole text between the braces of a function, with the braces
+BODY = "body"  # A token of this kind is the whole text of a function from its opening brace to its closing brace.
 _OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
 _INSIDE = re.compile(r'"|//|/\*|[{}]')
-_EVERY = 4096  # marks between two checks of the clock
-_ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"  # comments of NVVM
+_EVERY = 4096  # The clock is checked after this number of marks.
+_ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"  # The compiler NVVM writes these comments.
 _LOC = re.compile(r"^[ \t]*\.loc\b[^\n]*", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def tokens_outside(text: str, check: Check) -> list[Token]:
-    """Return the tokens of a PTX text, with one for each body of a function."""
+    """Return the tokens of a PTX text, where one token contains the whole body of a function."""
     found: list[Token] = []
     at, line = 0, 1
     for start, end in _bodies(text, check):
@@ -32,7 +32,7 @@ def tokens_outside(text: str, check: Check) -> list[Token]:
 
 
 def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
-    """Yield the start and the end of each body that has a closing brace."""
+    """Yield the start and the end of each function body that has a closing brace."""
     at, is_function, is_pragma = 0, False, False
     for number in count(1):
         if (found := _OUTSIDE.search(text, at)) is None:
@@ -41,7 +41,7 @@ def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
             check()
         at, mark = _behind(text, found), found[0]
         if mark == ".pragma":
-            is_pragma = True  # among the attributes of a function, with a semicolon
+            is_pragma = True  # Such a directive may be an attribute of a function, although it ends in a semicolon.
         elif mark.startswith("."):
             is_function = True
         elif mark == ";":
@@ -54,7 +54,7 @@ def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
 
 
 def _end(text: str, at: int, check: Check) -> int | None:
-    """Return the end of the body whose opening brace ends at `at`; None without a closing brace."""
+    """Return the end of the body whose opening brace ends at `at`; None if the text has no closing brace."""
     depth = 1
     for number in count(1):
         if (found := _INSIDE.search(text, at)) is None:
@@ -69,7 +69,7 @@ def _end(text: str, at: int, check: Check) -> int | None:
 
 
 def _behind(text: str, found: re.Match[str]) -> int:
-    """Return the end of a mark, of a string or of a comment; the end of the text if these do not end."""
+    """Return the end of a mark, a string or a comment; the end of the text if a string or comment has no end."""
     mark, end = found[0], len(text)
     if mark == '"':
         string = _STRING.match(text, found.start())
@@ -82,9 +82,9 @@ def _behind(text: str, found: re.Match[str]) -> int:
 
 
 def with_places_of_statements(body: str) -> str:
-    """Remove each ``.loc`` within inline asm, so that its instructions have the place of the statement.
+    """Remove each ``.loc`` inside inline asm, so that its instructions have the place of the asm statement.
 
-    CuTe DSL's compiler adds the line within the asm to the line of the statement (observed with 4.8.1).
+    The compiler of CuTe DSL adds the line within the asm to the line of the statement (observed with 4.8.1).
     """
     outside, *parts = body.split(_ASM_BEGIN)
     kept = [outside]

@@ -1,7 +1,7 @@
-"""The parser of a function's body, which reads all statements with their scopes and then resolves their names.
+"""The parser of a function body, which reads all statements with their scopes and then resolves their names.
 
 A label may be used before its declaration, and each ``{ }`` has its own registers, variables and labels. Inline asm
-relies on both. Source: PTX, "Instruction Statements", "Directive Statements".
+relies on both rules. Source: PTX ISA, "Instruction Statements" and "Directive Statements".
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from .places import Places
 from .tokens import Check, Cursor, Token
 from .variables import LINKAGE, parameters, variables
 
-_EVERY = 64  # statements between two checks of the clock
+_EVERY = 64  # The clock is checked after this number of statements.
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
 
 
 class Known(Protocol):
-    """The names outside a function."""
+    """The names that are declared outside a function."""
 
     def get(self, name: str) -> Meaning | None: ...
 
 
 @dataclass
 class _Scope:
-    """The meaning of names in one ``{ }``, and in those around it."""
+    """The meaning of names in one ``{ }``, and in the scopes that enclose it."""
 
     outer: _Scope | None
     names: dict[str, Meaning] = field(default_factory=dict)
@@ -69,12 +69,12 @@ class _Statement(NamedTuple):
 
 
 class _Body:
-    """The declarations of one body, as they are read."""
+    """The declarations of a function body, which grow while the body is parsed."""
 
     def __init__(self, function: Function, known: Known, places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
-        self._numbers: dict[str, int] = {}  # the last number of each name
+        self._numbers: dict[str, int] = {}  # The value is the last number that was appended to each name.
         self.scope = _Scope(_Scope(None, module=known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}
@@ -93,13 +93,13 @@ class _Body:
         self.registers.append(RegisterName(name, type_))
 
     def reserve_registers(self, count: int, line: int) -> None:
-        """Count registers before their declaration."""
+        """Count registers against the limit before their declaration."""
         self._registers_left -= count
         if not 0 <= count <= count + self._registers_left:
             raise ParseError(f"{count} registers are declared here, but a module may declare at most {REGISTERS}", line)
 
     def unique(self, name: str, taken: Collection[str]) -> str:
-        """Return the name itself, or if another scope has declared it, one with a number."""
+        """Return a name that no other scope has declared: the name itself, or the name with a number."""
         found, number = name, self._numbers.get(name, 1)
         while found in taken:
             number += 1
@@ -109,7 +109,7 @@ class _Body:
 
 
 def read_body(cursor: Cursor, function: Function, known: Known, places: Places, registers_left: int) -> Function:
-    """Return the function with its body; the cursor is after the opening brace."""
+    """Return a function with its parsed body; the cursor is after the opening brace."""
     body = _Body(function, known, places, registers_left)
     depth = 1
     while depth:
@@ -179,7 +179,7 @@ def _read_directive(cursor: Cursor, body: _Body) -> None:
 
 
 def _read_registers(cursor: Cursor, body: _Body) -> None:
-    """Read ``.reg .b32 a, %r<3>;``."""
+    """Parse a declaration of registers such as ``.reg .b32 a, %r<3>;``."""
     cursor.next()
     if cursor.token.kind != "dotted":
         cursor.refuse("the type of registers")
@@ -204,7 +204,7 @@ def _read_registers(cursor: Cursor, body: _Body) -> None:
 
 
 def _read_label(cursor: Cursor, body: _Body, label: Token) -> None:
-    """Read a label, or the list of targets or the prototype that it names."""
+    """Parse a label, or the list of targets or the prototype that follows the label."""
     name = label.text
     if cursor.take(".branchtargets"):
         unique = body.unique(name, {taken for taken, *_ in body.target_lists})

@@ -1,4 +1,4 @@
-"""The parser of numbers and integer expressions. PTX, "Constants", "Constant Expressions"."""
+"""The parser of numbers and integer expressions (PTX ISA, "Constants" and "Constant Expressions")."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .._errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 
-_MOST_DIGITS = 66  # the most characters of a number: 0b and 64 bits
-STARTS = ("-", "+", "~", "!", "(")  # the start of a constant, other than a number
+_MOST_DIGITS = 66  # A number has at most this number of characters: 0b and 64 bits.
+STARTS = ("-", "+", "~", "!", "(")  # A constant that is not a number starts with one of these characters.
 
 _WORD = 1 << 64
 _Binary = Callable[[int, int], int]
-# The precedence and the function of each operator.
+# The table contains the precedence and the function of each operator.
 _BINARY: dict[str, tuple[int, _Binary]] = {
     "|": (0, operator.or_),
     "^": (1, operator.xor),
@@ -38,7 +38,7 @@ _UNARY: dict[str, Callable[[int], int]] = {
 
 
 def constant(cursor: Cursor) -> Immediate:
-    """Read a floating-point number with its sign, or an integer expression."""
+    """Parse a floating-point number with its sign, or an integer expression."""
     negative = cursor.text == "-"
     number = cursor.peek(int(negative))
     if number.kind == "number" and _is_float(number.text):
@@ -49,14 +49,14 @@ def constant(cursor: Cursor) -> Immediate:
 
 
 def integers(cursor: Cursor) -> np.ndarray:
-    """Return the values of a long run of integers and commas; the array is empty if no run begins here."""
+    """Return the values of a long run of integers and commas; the array is empty if no run begins at the cursor."""
     if cursor.token.kind != "integers":
         return np.zeros(0, np.int64)
     return np.fromstring(cursor.next().text.rstrip().rstrip(","), np.int64, sep=",")
 
 
 def integer(cursor: Cursor, weakest: int = 0) -> int:
-    """Read an integer expression of 64 bits, which wraps."""
+    """Parse an integer expression of 64 bits, which wraps."""
     value = _term(cursor)
     while (found := _BINARY.get(cursor.text)) is not None and found[0] >= weakest:
         cursor.next()

@@ -1,4 +1,4 @@
-"""The functions of a module, each of which is parsed at its first use."""
+"""The functions of a PTX module, each of which is parsed at its first use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ Read = Callable[[Function, Token, int], Function]
 
 
 class Functions(Mapping[str, Function]):
-    """Functions by name, in the order of the text.
+    """A mapping of names to functions, in the order of the text.
 
     Parameters
     ----------
     read : callable
-        Returns a function with its body; takes its head, its body and the number of names that precede it.
+        A function that returns a parsed function. It takes the head, the body and the number of names that precede the
+        function.
     """
 
     def __init__(self, read: Read):
@@ -27,17 +28,17 @@ class Functions(Mapping[str, Function]):
         self._bodies: dict[str, tuple[Token, int]] = {}
 
     def add(self, function: Function) -> None:
-        """Add a function that is only declared, or has its body."""
+        """Add a function that is only declared, or whose body is already parsed."""
         self._found[function.name] = function
         self._bodies.pop(function.name, None)
 
     def add_head(self, head: Function, body: Token, names: int) -> None:
-        """Add a function whose body is read later."""
+        """Add a function whose body is parsed at its first use."""
         self._found[head.name] = head
         self._bodies[head.name] = body, names
 
     def heads(self) -> tuple[Function, ...]:
-        """Return the functions, of which some may have no instructions yet."""
+        """Return all functions; a function whose body is not parsed has no instructions."""
         return tuple(self._found.values())
 
     def __getitem__(self, name: str) -> Function:

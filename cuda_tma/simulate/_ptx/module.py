@@ -12,7 +12,8 @@ from typing import Protocol
 
 SPECIAL_REGISTER = "%"  # the prefix of special registers, and of a compiler's registers
 
-# Bytes of each fundamental type; a predicate has none. PTX, "Fundamental Types", "Packed Data Types".
+# The table contains the size in bytes of each fundamental type; a predicate has no size. Source: PTX ISA, "Fundamental
+# Types" and "Packed Data Types".
 TYPE_BYTES = {
     **{f"{kind}{8 * size}": size for kind in "bus" for size in (1, 2, 4, 8)},
     **{"f16": 2, "f16x2": 4, "bf16": 2, "bf16x2": 4, "tf32": 4, "f32": 4, "f64": 8, "b128": 16, "pred": 0},
@@ -27,9 +28,9 @@ class Place:
     ----------
     file : str
     line, column : int
-        From 1; a column of 0 is unknown.
+        The line and the column, counted from 1; a column of 0 is unknown.
     function : str or None
-        The mangled name; None if the PTX does not have it.
+        The mangled name of the function; None if the PTX does not contain it.
     """
 
     file: str
@@ -43,7 +44,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """A register of the function: `Function.registers[index]`."""
+    """A register, which is `Function.registers[index]`."""
 
     index: int
 
@@ -58,14 +59,14 @@ class RegisterName:
 
 @dataclass(frozen=True, slots=True)
 class Special:
-    """A special register, without its percent sign: ``tid.x``. PTX, "Special Registers"."""
+    """A special register without its percent sign, such as ``tid.x`` (PTX ISA, "Special Registers")."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Immediate:
-    """A number: an integer if `type` is empty, else the bits of an f32 or f64."""
+    """A number: an integer if `type` is empty, otherwise the bits of an f32 or f64."""
 
     value: int
     type: str = ""
@@ -73,7 +74,7 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The address of a variable or function plus an offset, or the target list or prototype of a branch or call."""
+    """The address of a variable or function plus an offset, or the name of a list of targets or a prototype."""
 
     name: str
     offset: int = 0
@@ -81,14 +82,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The operand ``{a, b}``."""
+    """The operand ``{a, b}``, which is a vector of operands."""
 
     elements: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The operand ``p|q``: two destinations."""
+    """The operand ``p|q``, which consists of two destinations."""
 
     first: Operand
     second: Operand
@@ -96,14 +97,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The operand ``!p``."""
+    """The operand ``!p``, which is the negation of a predicate."""
 
     register: Register
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The operand ``(a, b)``: the arguments, or the results, of a call."""
+    """The operand ``(a, b)``, which contains the arguments or the results of a call."""
 
     elements: tuple[Operand, ...]
 
@@ -118,12 +119,12 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """The operand ``_``: a discarded result."""
+    """The operand ``_``, which discards a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """The operand ``[base+offset]``; with coordinates ``[map, {x, y}]``."""
+    """The operand ``[base+offset]``, or ``[map, {x, y}]`` with coordinates."""
 
     base: Register | Symbol | Immediate
     offset: int = 0
@@ -138,7 +139,7 @@ Operand = Register | Special | Immediate | Symbol | Vector | Pair | Not | Group 
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The guard ``@p`` or ``@!p``."""
+    """The guard ``@p`` or ``@!p`` of an instruction."""
 
     register: Register
     negated: bool
@@ -146,7 +147,11 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One instruction. `line` is a line of the PTX; `places` are those of the source, then of the inlined calls."""
+    """One instruction of a function.
+
+    `line` is the line of the instruction in the PTX. `places` contains its place in the source, and then the places of
+    the inlined calls.
+    """
 
     opcode: tuple[str, ...]
     operands: tuple[Operand, ...] = ()
@@ -157,9 +162,9 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Bytes of a variable that contain an address: that of `symbol` plus `addend`, generic if marked so.
+    """The bytes of a variable that contain an address: the address of `symbol` plus `addend`.
 
-    A `mask` selects eight bits of it, for one byte.
+    If `generic` is true, the address is a generic address. A `mask` selects eight bits of the address for one byte.
     """
 
     offset: int
@@ -171,11 +176,11 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable, or a parameter. `size_bytes` is 0 if PTX leaves it open (``extern .shared x[]``).
+    """A variable or a parameter.
 
-    `offset` is a parameter's offset among all, each at the next multiple of its alignment. `initial` has the length of
-    the variable, with zeros in place of `references`; None without an initializer. `is_pointer`: a parameter with
-    ``.ptr``.
+    `size_bytes` is 0 if PTX does not specify the size (``extern .shared x[]``). `offset` is the offset of a parameter
+    in the block of parameters. `initial` has the length of the variable, with zeros in place of `references`; it is
+    None without an initializer. `is_pointer` is true for a parameter with ``.ptr``.
     """
 
     name: str
@@ -192,7 +197,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Prototype:
-    """The results and parameters of an indirect call. PTX, ".callprototype"."""
+    """The results and parameters of an indirect call (PTX ISA, ".callprototype")."""
 
     returns: tuple[Variable, ...]
     params: tuple[Variable, ...]
@@ -200,7 +205,7 @@ class Prototype:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """An ``.entry`` or a ``.func``; without instructions if it is only declared.
+    """An ``.entry`` or a ``.func``, which has no instructions if it is only declared.
 
     Parameters and results of a ``.func`` may be registers, with the space ``reg``. `attributes` are the directives
     after the parameters, without their dot: ``{"maxntid": (256, 1, 1)}``.
@@ -223,10 +228,10 @@ class Function:
 
 
 class Functions(Protocol):
-    """Functions by name, in the order of the text; the body of one may be read at its first use."""
+    """The interface of a mapping of names to functions, which may parse a body at its first use."""
 
     def heads(self) -> tuple[Function, ...]:
-        """Return the functions, of which some may have no instructions yet."""
+        """Return all functions; a function whose body is not parsed has no instructions."""
 
     def __getitem__(self, name: str, /) -> Function: ...
 
@@ -243,7 +248,7 @@ class Functions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A PTX text. Functions and variables are in the order of the text."""
+    """A parsed PTX text, with its functions and variables in the order of the text."""
 
     version: tuple[int, int]
     target: tuple[str, ...]

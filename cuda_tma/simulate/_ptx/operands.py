@@ -1,4 +1,4 @@
-"""The operands of an instruction. PTX, "Instruction Operands"."""
+"""The parser of the operands of an instruction (PTX ISA, "Instruction Operands")."""
 
 from __future__ import annotations
 
@@ -23,14 +23,17 @@ from .module import (
 )
 from .tokens import Cursor, Token
 
-Meaning = Register | Symbol | Label  # of a declared name
+Meaning = Register | Symbol | Label  # A declared name has one of these meanings.
 Find = Callable[[str], Meaning | None]
 
 _WARP_SIZE = Immediate(32)
 
 
 def operands(listed: list[Token], find: Find, line: int, of_call: bool = False) -> tuple[Operand, ...]:
-    """Return all operands of an instruction; `find` resolves names. A call has some operands in parentheses."""
+    """Return all operands of an instruction; `find` returns the meaning of a name.
+
+    A call has some operands in parentheses.
+    """
     cursor = Cursor([*listed, Token("end", "", listed[-1].line if listed else line)])
     if cursor.token.kind == "end":
         return ()
@@ -104,7 +107,7 @@ def _register(cursor: Cursor, find: Find) -> Register:
 
 
 def _address(cursor: Cursor, find: Find) -> Address:
-    """Read ``[base+offset]`` or ``[base, {coordinates}]``."""
+    """Parse an address such as ``[base+offset]`` or ``[base, {coordinates}]``."""
     cursor.expect("[")
     token = cursor.token
     base = _name(cursor, find) if token.kind == "name" else constant(cursor)

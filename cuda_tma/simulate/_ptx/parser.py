@@ -1,4 +1,4 @@
-"""From PTX text to a `Module`. PTX, "PTX Module Directives", "Directives"."""
+"""The parser of a PTX text, which returns a `Module` (PTX ISA, "PTX Module Directives" and "Directives")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from .tokens import Check, Cursor, Token, not_at_all, tokens
 from .variables import LINKAGE, SPACES, parameters, variables
 
 _FUNCTIONS = ("entry", "func")
-# Directives by their largest values, which are integers (PTX ISA 9.0, "Performance-Tuning Directives").
+# The table contains the largest value of each directive whose values are integers (PTX ISA 9.0, "Performance-Tuning
+# Directives").
 _COUNTS = {
     **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
     **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),
@@ -28,7 +29,7 @@ _MOST_COUNT = (1 << 31) - 1
 
 
 def parse(text: str, check: Check = not_at_all) -> Module:
-    """Parse a PTX text, as NVRTC and nvcc write it, into a frozen `Module`.
+    """Parse the PTX text of a compiler, such as NVRTC or nvcc, into a frozen `Module`.
 
     Instructions keep their spelling, whether they are supported or not.
 
@@ -37,7 +38,7 @@ def parse(text: str, check: Check = not_at_all) -> Module:
     text : str
         The whole text.
     check : callable, optional
-        Called at intervals; it may raise to end the parsing.
+        A function that the parser calls at intervals; it may raise an exception to end the parsing.
 
     Returns
     -------
@@ -50,7 +51,7 @@ def parse(text: str, check: Check = not_at_all) -> Module:
 
     See Also
     --------
-    read : Reads each function at its first use.
+    read : Parse each function at its first use.
 
     Examples
     --------
@@ -65,13 +66,19 @@ def parse(text: str, check: Check = not_at_all) -> Module:
 
 
 def read(text: str, check: Check = not_at_all) -> Module:
-    """Return a module as `parse`; the body of a function is read, and may raise, at the function's first use."""
+    """Return a module as `parse` does, but parse each function body at the function's first use.
+
+    The first use raises the errors of the body.
+    """
     all_tokens = tokens_outside(text.rstrip("\0"), check)
     return _Reader(Cursor(all_tokens, check), Names(all_tokens)).module()
 
 
 class _Reader:
-    """The module as it is read. Names are declared before the bodies that use them."""
+    """The declarations of a module, which grow while the text is parsed.
+
+    In PTX, the declaration of a name precedes its uses in function bodies.
+    """
 
     def __init__(self, cursor: Cursor, names: Names):
         self._cursor = cursor
@@ -81,9 +88,9 @@ class _Reader:
         self._address_size = 64
         self._functions = Functions(self._with_body)
         self._variables: dict[str, Variable] = {}
-        self._known: dict[str, int] = {}  # the number of names before each
+        self._known: dict[str, int] = {}  # The value is the number of names that precede each name.
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
-        self._named: list[tuple[str, int]] = []  # names in initializers, with their lines
+        self._named: list[tuple[str, int]] = []  # Each entry is a name in an initializer, with its line.
 
     def module(self) -> Module:
         cursor = self._cursor
@@ -166,7 +173,7 @@ class _Reader:
         self._known.setdefault(name, len(self._known))
         if cursor.token.kind == BODY:
             self._functions.add_head(replace(function, declared_only=False), cursor.next(), len(self._known))
-        elif cursor.take("{"):  # it does not end
+        elif cursor.take("{"):  # The text of the body has no closing brace.
             self._functions.add(self._read(cursor, replace(function, declared_only=False), len(self._known)))
         elif name not in self._functions:
             self._functions.add(function)
@@ -184,7 +191,7 @@ class _Reader:
         return function
 
     def _attributes(self) -> Mapping[str, tuple[int | str, ...]]:
-        """Read ``.maxntid 256, 1, 1`` and similar directives, up to the body or the semicolon."""
+        """Parse directives such as ``.maxntid 256, 1, 1``, up to the body or the semicolon."""
         cursor = self._cursor
         found: dict[str, tuple[int | str, ...]] = {}
         while cursor.token.kind == "dotted":
@@ -205,13 +212,13 @@ class _Reader:
 
 
 class _Before:
-    """The names of a module that are declared before a function's body."""
+    """The names of a module that are declared before the body of a function."""
 
     def __init__(self, known: Mapping[str, int], names: int):
         self._known, self._names = known, names
 
     def get(self, name: str) -> Meaning | None:
-        """Return the meaning of a name."""
+        """Return the meaning of a name; None if no declaration precedes the function."""
         return Symbol(name) if self._known.get(name, self._names) < self._names else None
 
 

@@ -1,4 +1,4 @@
-"""The places in the source from ``.file``, ``.loc`` and the section of names. PTX, "Debugging Directives"."""
+"""The parser of source places: ``.file``, ``.loc`` and the section of names (PTX ISA, "Debugging Directives")."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from .constants import integer, integers
 from .module import Place
 from .tokens import Cursor, Token
 
-STRINGS = ".debug_str"  # the section with the names of inlined functions
-_At = tuple[int, int, int]  # file, line, column
+STRINGS = ".debug_str"  # This section contains the names of inlined functions.
+_At = tuple[int, int, int]  # The numbers are the file, the line and the column.
 
 
 class Names:
-    """The names for the numbers in ``.loc``; they are at the end of a PTX text, so they are read before the rest."""
+    """The names of files and functions for the numbers in ``.loc``.
+
+    The names are at the end of a PTX text, so the parser reads them before the rest.
+    """
 
     def __init__(self, all_tokens: list[Token]):
         self._files: dict[int, str] = {}
@@ -65,7 +68,10 @@ class Names:
 
 
 def _path(written: str) -> str:
-    """Return a file name; compilers escape non-ASCII characters, quotes and backslashes as in C, with octal bytes."""
+    """Return a file name without escapes.
+
+    Compilers escape non-ASCII characters, quotes and backslashes as in C, with octal bytes.
+    """
     data = re.sub(rb"\\([0-7]{1,3}|.)", _unescaped, written.encode(), flags=re.DOTALL)
     return os.fsdecode(data)
 
@@ -75,10 +81,9 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 
 
 class Places:
-    """The places of one function: each ``.loc`` applies until the next.
+    """The source places of the instructions of one function; each ``.loc`` applies until the next ``.loc``.
 
-    ``inlined_at`` is the place of the call. If that place is inlined too, the last ``.loc`` for it contains its
-    caller.
+    ``inlined_at`` is the place of the call. If that place is inlined too, the last ``.loc`` for it contains its caller.
     """
 
     def __init__(self, names: Names, function: str):
@@ -88,7 +93,7 @@ class Places:
         self.here: tuple[Place, ...] = ()
 
     def read(self, cursor: Cursor) -> None:
-        """Read the rest of ``.loc``."""
+        """Parse the rest of a ``.loc`` directive."""
         at = _at(cursor)
         function: str | None = self._function
         callers: tuple[Place, ...] = ()
@@ -102,7 +107,7 @@ class Places:
                 callers = self._chains.get(caller) or (self._place(caller, self._function),)
             else:
                 cursor.refuse("function_name or inlined_at")
-        # A compiler generates a place without lines (.loc 1 0 3).
+        # A compiler generates a place without a line as ".loc 1 0 3".
         self.here = self._chains[at] = (self._place(at, function), *callers)
 
     def _place(self, at: _At, function: str | None) -> Place:

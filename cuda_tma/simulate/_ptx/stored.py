@@ -1,7 +1,8 @@
-"""A module as JSON, with the bodies of some functions, and back: a long PTX that is loaded again is not read again.
+"""The conversion of a parsed module to JSON and back, so that a long PTX text is parsed only once.
 
-JSON contains rows, each of a value: its class, and its fields, in which numbers name preceding rows. It comes from a
-disk, so that each row is checked: the types of its fields, that registers and labels exist, and the parser's limits.
+The JSON is a list of rows, one for each value. A row consists of a class and of fields, in which numbers refer to
+preceding rows. The JSON comes from a disk, so the reader checks each row: the types of its fields, that registers and
+labels exist, and the limits of the parser.
 """
 
 from __future__ import annotations
@@ -42,26 +43,27 @@ __all__ = ["packed", "unpacked"]
 _OPERANDS: tuple[type, ...] = (
     Register, Special, Immediate, Symbol, Vector, Pair, Not, Group, Label, Sink, Address,
 )  # fmt: skip
-_EVERY = 1024  # rows between two checks of the clock
-_MOST_PARTS = 1024  # values in one instruction: a function has that many parameters
+_EVERY = 1024  # The clock is checked after this number of rows.
+# An instruction has at most this number of values, because a function has at most this number of parameters.
+_MOST_PARTS = 1024
 
 
 class _Field(NamedTuple):
-    """A field of a class: from the value to JSON, and back."""
+    """A field of a class, with a function that converts it to JSON and a function that converts it back."""
 
     pack: Callable[[_Rows, Any], Any]
     unpack: Callable[[_Values, Any], Any]
 
 
 class _Rows:
-    """The rows of values; equal ones have one row, but each instruction its own."""
+    """The rows of a module; equal values share a row, but each instruction has a separate row."""
 
     def __init__(self) -> None:
         self.rows: list[list[Any]] = []
         self._known: dict[Any, int] = {}
 
     def add(self, value: Any) -> int:
-        """Return the number of a value's row."""
+        """Return the number of the row that contains a value."""
         is_own = isinstance(value, Instruction | Function)
         known = None if is_own else self._known.get(value)
         if known is not None:
@@ -75,14 +77,14 @@ class _Rows:
 
 
 class _Values:
-    """The values of rows.
+    """The values that the rows of a JSON text describe.
 
     Attributes
     ----------
     found : list
         The value of each row.
     parts, register, label : int
-        The number of parts of the present value, and the highest register and label among them.
+        The number of parts of the present value, and the highest register and label among these parts.
     """
 
     def __init__(self) -> None:
@@ -91,7 +93,7 @@ class _Values:
         self.parts = self.register = self.label = 0
 
     def add(self, row: Any) -> None:
-        """Add the value of a row."""
+        """Append the value that a row describes."""
         number, *given = _list(row)
         of = _CLASSES[_count(number)]
         self.parts, self.register, self.label = 1, -1, -1
@@ -110,7 +112,7 @@ class _Values:
         self._facts.append((self.parts, self.register, self.label))
 
     def get(self, number: Any, classes: tuple[type, ...]) -> Any:
-        """Return the value of a preceding row, which is of one of some classes."""
+        """Return the value of a preceding row; refuse a value of a class that is not in `classes`."""
         value = self.found[_count(number)]
         if type(value) not in classes:
             raise ValueError("a value of another class")
@@ -231,7 +233,7 @@ def _check_variable(variable: Variable) -> None:
 
 
 def _check_function(function: Function, register: int, label: int) -> None:
-    """Refuse registers and labels that do not exist, and sizes that no parser returns."""
+    """Refuse registers and labels that do not exist, and sizes that the parser never returns."""
     end = len(function.instructions)
     targets = [*function.labels.values(), *(each for listed in function.branch_targets.values() for each in listed)]
     if register >= len(function.registers) or len(function.registers) > REGISTERS:
@@ -245,7 +247,7 @@ def _check_function(function: Function, register: int, label: int) -> None:
 
 
 def packed(module: Module, entry: str, bodies: Iterable[str]) -> dict[str, Any]:
-    """Return a module as JSON, with the bodies of some functions and the heads of the others."""
+    """Return a module as JSON, with the bodies of some functions and only the heads of the other functions."""
     rows, wanted = _Rows(), {*bodies}
     functions = [module.functions[head.name] if head.name in wanted else head for head in module.functions.heads()]
     return {
@@ -261,12 +263,12 @@ def packed(module: Module, entry: str, bodies: Iterable[str]) -> dict[str, Any]:
 
 
 def unpacked(given: Any, read_again: Callable[[], Module], check: Check = not_at_all) -> tuple[Module, str]:
-    """Return the module and the entry of :func:`packed`'s result; `read_again` returns the whole module.
+    """Return the module and the entry in a result of :func:`packed`; `read_again` returns the whole module.
 
     Raises
     ------
     ValueError, LookupError, TypeError
-        If it is another value.
+        If the argument is not a result of :func:`packed`.
     """
     given, values = _dict(given), _Values()
     for number, row in enumerate(_list(given["rows"])):

@@ -1,4 +1,4 @@
-"""PTX from users, as text or as a file that contains the text."""
+"""The PTX text in an argument, which is the text itself or the path of a file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..._files import text_of_file
 
 __all__ = ["text_of"]
 
-# PTX ISA, "PTX Module Directives: .version": each module begins with it; a comment may come first.
+# Each module begins with the directive .version (PTX ISA, "PTX Module Directives: .version"); a comment may precede it.
 _BEGINNINGS = (".version ", ".version\t", "/*")
 
 
 def text_of(given: str | os.PathLike[str]) -> str:
-    """Return the text; a str of one line is the name of a file, unless it begins as PTX does.
+    """Return the PTX text; a str of one line is the name of a file, unless it begins as PTX does.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The tokens of a PTX text, and a cursor over them. PTX, "Lexical Elements"."""
+"""The tokens of a PTX text, and a cursor that moves over them (PTX ISA, "Lexical Elements")."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import NamedTuple, NoReturn
 from ..._budget import NESTING, TOKENS
 from .._errors import ParseError
 
-# An opcode with its modifiers is one token, as is `%tid.x`; directives and types are one each: `.reg`, `.b32`. A long
-# run of integers with their commas is one token: tables of variables and names contain a hundred thousand.
+# An opcode with its modifiers is one token, as is `%tid.x`. Each directive and each type is one token, such as `.reg`
+# or `.b32`. A long run of integers and commas is one token, because the initializers of tables contain a hundred
+# thousand integers.
 _TOKEN = re.compile(
     r"""(?P<integers>(?<=[{,])\s*(?:(?:0|[1-9]\d{0,14})\s*,\s*){16,})
     |(?P<space>[ \t\r\f]+|//[^\n]*)
@@ -28,21 +29,21 @@ _TOKEN = re.compile(
 
 
 Check = Callable[[], None]
-_EVERY = 4096  # tokens between two checks of the clock
+_EVERY = 4096  # The clock is checked after this number of tokens.
 
 
 def not_at_all() -> None:
-    """Check nothing: the parser has no time limit."""
+    """Check nothing, because the parser has no time limit."""
 
 
 class Token(NamedTuple):
-    kind: str  # "string", "number", "integers", "name", "dotted", "mark", "body" or "end"
+    kind: str  # The kind is "string", "number", "integers", "name", "dotted", "mark", "body" or "end".
     text: str
     line: int
 
 
 def tokens(text: str, check: Check, line: int = 1) -> list[Token]:
-    """Return all tokens of a PTX text that begins in a line, the last of kind "end"."""
+    """Return all tokens of a PTX text whose first line has number `line`; the last token has the kind "end"."""
     found: list[Token] = []
     at = 0
     match = _TOKEN.match
@@ -86,7 +87,7 @@ class Cursor:
 
     @contextmanager
     def nested(self) -> Iterator[None]:
-        """Limit the nesting of brackets, braces and signs."""
+        """Limit the depth of nested brackets, braces and signs."""
         self._depth += 1
         if self._depth > NESTING:
             raise ParseError(f"brackets, braces and signs are nested more than {NESTING} deep", self.line)
@@ -112,7 +113,7 @@ class Cursor:
         return token
 
     def take(self, text: str) -> bool:
-        """Skip this token, if it has this text."""
+        """Skip the present token if it has a given text, and return whether it did."""
         if self._tokens[self._at].text != text or self._tokens[self._at].kind in ("string", "end"):
             return False
         self._at += 1
@@ -128,7 +129,7 @@ class Cursor:
         return self.next().text
 
     def until(self, *ends: str) -> list[Token]:
-        """Return the tokens before the first of these marks outside of brackets; skip the mark too."""
+        """Return the tokens before the first of some marks outside of brackets, and skip the mark."""
         start, depth = self._at, 0
         while (token := self.token).text not in ends or depth or token.kind != "mark":
             if token.kind == "end":

@@ -1,4 +1,4 @@
-"""Declarations of variables and parameters, and their initializers. PTX, "Variables"."""
+"""The parser of declarations of variables and parameters, and of their initializers (PTX ISA, "Variables")."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
 _ADDRESS_BYTES = 8
-_EVERY = 1024  # items between two checks of the clock
-_LARGEST = 8  # bytes of NumPy's integers
-_Item = Immediate | Reference | np.ndarray | list  # of an initializer: an array is a run, a list is in braces
+_EVERY = 1024  # The clock is checked after this number of items.
+_LARGEST = 8  # The largest integer of NumPy has this number of bytes.
+# An initializer consists of items: an array is a run of integers, and a list is a group in braces.
+_Item = Immediate | Reference | np.ndarray | list
 
 
 def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
-    """Read ``.space .align n .type name[dims] = {...}, ...;`` without its semicolon."""
+    """Parse ``.space .align n .type name[dims] = {...}, ...;`` up to its semicolon."""
     space = cursor.next().text[1:]
     align, vector, type_, _ = _modifiers(cursor)
     while True:
@@ -37,7 +38,7 @@ def variables(cursor: Cursor, linkage: str = "") -> Iterator[Variable]:
 
 
 def parameters(cursor: Cursor) -> tuple[Variable, ...]:
-    """Read ``( .param .b32 name, ... )``, or nothing; return each with its offset."""
+    """Parse ``( .param .b32 name, ... )`` or nothing, and return each parameter with its offset."""
     found: list[Variable] = []
     if cursor.take("("):
         while not cursor.take(")"):
@@ -64,7 +65,7 @@ def _at_offsets(params: Iterable[Variable]) -> Iterator[Variable]:
 
 
 def _modifiers(cursor: Cursor) -> tuple[int, int, str, bool]:
-    """Read alignment (0 by default), elements of a vector, type, and whether it is a pointer."""
+    """Parse the alignment (0 by default), the length of a vector, the type, and whether the parameter is a pointer."""
     align, vector, type_, is_pointer = 0, 1, "", False
     while cursor.token.kind == "dotted":
         word = cursor.next().text[1:]
@@ -88,14 +89,14 @@ def _modifiers(cursor: Cursor) -> tuple[int, int, str, bool]:
 
 
 def _pointer(cursor: Cursor) -> None:
-    """Read ``.ptr .global .align 16``: the target of a pointer parameter."""
+    """Parse ``.ptr .global .align 16``, which describes the target of a pointer parameter."""
     while cursor.token.kind == "dotted":
         if cursor.next().text == ".align":
             _alignment(cursor)
 
 
 def _variable(cursor: Cursor, declared: Variable) -> Variable:
-    """Read name, dimensions and initializer; `declared.size_bytes` is the number of elements of a vector."""
+    """Parse a name, its dimensions and its initializer; `declared.size_bytes` is the number of elements of a vector."""
     name = cursor.expect_kind("name")
     element_bytes = TYPE_BYTES.get(declared.type) or _OPAQUE_BYTES.get(declared.type, 1)
     item_bytes = element_bytes * declared.size_bytes
@@ -115,7 +116,7 @@ def _variable(cursor: Cursor, declared: Variable) -> Variable:
     shape = (*dims, declared.size_bytes) if declared.size_bytes > 1 else tuple(dims)
     line, items = cursor.line, _items(cursor)
     if shape[:1] == (0,) and isinstance(items, list):
-        shape = (sum(map(_length, items)), *shape[1:])  # x[] = {...} is as long as its items
+        shape = (sum(map(_length, items)), *shape[1:])  # The length of x[] = {...} is the number of its items.
     try:
         return _initialised(found, items, shape, element_bytes)
     except (IndexError, OverflowError) as error:
@@ -130,7 +131,7 @@ def _extent(cursor: Cursor, name: str) -> int:
 
 
 def _alignment(cursor: Cursor) -> int:
-    """Read an alignment: a power of two (PTX ISA 9.0, "Alignment")."""
+    """Parse an alignment, which is a power of two (PTX ISA 9.0, "Alignment")."""
     align = integer(cursor)
     if not 0 < align <= ALIGNMENT_BYTES or align & (align - 1):
         raise ParseError(f".align has {align}; write a power of two, at most {ALIGNMENT_BYTES}", cursor.line)
@@ -150,7 +151,7 @@ def _items(cursor: Cursor) -> _Item:
                 items.append(_items(cursor))
                 cursor.take(",")
         return items
-    if cursor.token.kind == "number" and cursor.peek().text == "(":  # 0xFF00(symbol)
+    if cursor.token.kind == "number" and cursor.peek().text == "(":  # An example of such an item is 0xFF00(symbol).
         mask = integer(cursor)
         cursor.expect("(")
         reference = _reference(cursor)
@@ -162,7 +163,7 @@ def _items(cursor: Cursor) -> _Item:
 
 
 def _reference(cursor: Cursor) -> Reference:
-    """Read ``symbol``, ``symbol+4``, or ``generic(symbol)+4``."""
+    """Parse a reference such as ``symbol``, ``symbol+4``, or ``generic(symbol)+4``."""
     generic = cursor.text == "generic" and cursor.peek().text == "("
     if generic:
         cursor.next()
@@ -175,7 +176,7 @@ def _reference(cursor: Cursor) -> Reference:
 
 
 def _initialised(variable: Variable, items: _Item, shape: tuple[int, ...], element_bytes: int) -> Variable:
-    """Return a variable with its initial bytes: inner braces begin a row, and missing items are zero."""
+    """Return a variable with its initial bytes; inner braces begin a row, and missing items are zero."""
     count = prod(shape)
     if not 0 < count * element_bytes <= MODULE_BYTES:
         raise IndexError(f"{count} elements")
@@ -220,7 +221,7 @@ def _length(item: _Item) -> int:
 
 
 def _stored(item: Immediate | np.ndarray, type_: str, size: int) -> bytes:
-    """Return a number or a run of integers as the bytes of a type: integers wrap, other numbers are rounded."""
+    """Return a number or a run of integers as the bytes of a type; integers wrap, and other numbers are rounded."""
     kind = _FLOATS.get(type_)
     if isinstance(item, np.ndarray):
         if kind is None and size <= _LARGEST:

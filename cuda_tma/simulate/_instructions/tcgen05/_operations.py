@@ -1,4 +1,4 @@
-"""The common parts of ``tcgen05.mma``, ``tcgen05.cp`` and ``tcgen05.shift``: their pipe and their sources."""
+"""The common parts of ``tcgen05.mma``, ``tcgen05.cp`` and ``tcgen05.shift``: their pipe and their source matrices."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ..._warps.tensor_events import OperationIssued, Touch
 
 __all__ = ["SharedMatrix", "begin", "ctas_of", "ctas_of_group", "pieces_of"]
 
-_PIECE = np.dtype(np.complex128)  # used only as an item of 16 bytes
+_PIECE = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes.
 
 
 def ctas_of_group(by: Instruction) -> int:
-    """Return the number of CTAs in ``.cta_group``, 1 or 2."""
+    """Return the number of CTAs that ``.cta_group`` specifies, 1 or 2."""
     return 2 if "cta_group::2" in by.opcode else 1
 
 
 def ctas_of(issue: Issue) -> tuple[int, ...]:
-    """Return the resident CTAs that an operation uses; the first is the CTA whose pipe contains the operation."""
+    """Return the resident CTAs that an operation uses; the first CTA is the one whose pipe contains the operation."""
     cta = int(issue.parts.geometry.cta_of_lane[issue.lane])
     if ctas_of_group(issue.instruction) == 1:
         return (cta,)
@@ -36,7 +36,7 @@ def ctas_of(issue: Issue) -> tuple[int, ...]:
 
 
 def pieces_of(binder: Binder, descriptor: int, rows: int, element_bytes: int = 1, mn_major: bool = False) -> np.ndarray:
-    """Return the addresses of the 16-byte pieces of the matrix that a descriptor describes."""
+    """Return the addresses of the 16-byte pieces of the matrix that a matrix descriptor describes."""
     try:
         return pieces(descriptor, rows, element_bytes, mn_major)
     except ValueError as error:
@@ -46,7 +46,7 @@ def pieces_of(binder: Binder, descriptor: int, rows: int, element_bytes: int = 1
 
 
 class SharedMatrix:
-    """A source matrix of an operation: pieces of 16 bytes in the shared memory of each of its CTAs.
+    """A source matrix of an operation, which consists of pieces of 16 bytes in the shared memory of each CTA.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class SharedMatrix:
     offsets : numpy.ndarray
         The shared addresses of the pieces.
     name : str
-        The name of the matrix, for an error.
+        The name of the matrix in an error.
     """
 
     __slots__ = ("_issue", "_offsets")
@@ -77,7 +77,7 @@ class SharedMatrix:
         self._issue.observe("read", "shared", positions, _PIECE.itemsize)
 
     def read(self, cta: int) -> np.ndarray:
-        """Return the bytes of the matrix in one CTA, uint8 [..., 16]."""
+        """Return the bytes of the matrix in one CTA as uint8 [..., 16]."""
         memory = self._issue.parts.memory
         items = memory.shared.typed(_PIECE)[(self._offsets + cta * memory.shared_pitch) // _PIECE.itemsize]
         return items.view(np.uint8).reshape(*items.shape, _PIECE.itemsize)

@@ -1,4 +1,4 @@
-"""The instruction ``tcgen05.ld.red``, which reduces the loaded registers of each thread. PTX ISA, "tcgen05.ld"."""
+"""The instruction ``tcgen05.ld.red``, which reduces the loaded registers of each thread (PTX ISA, "tcgen05.ld")."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from ..._warps.binder import Binder
 __all__ = ["Reduce", "reducing"]
 
 Rows = np.ndarray | slice
-Reduce = Callable[[np.ndarray, slice], None]  # takes all registers, uint32 [register, lane], and the lanes of a warp
+# The arguments are all registers, uint32 [register, lane], and the lanes of a warp.
+Reduce = Callable[[np.ndarray, slice], None]
 _TYPES = {"f32": np.float32, "u32": np.uint32, "s32": np.int32}
 _OF_NUMBERS = {"min": np.fmin, "max": np.fmax}
 _OF_NANS = {"min": np.minimum, "max": np.maximum}

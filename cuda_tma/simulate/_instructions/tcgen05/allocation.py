@@ -21,16 +21,20 @@ from ._operations import ctas_of_group
 
 SECTION = "TensorCore 5th Generation Instructions: tcgen05.{}"
 _WORD = np.dtype(np.uint32)
-Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]  # takes a warp and its CTAs; returns False if it must wait
+# The function takes a warp and its CTAs, and returns False if the warp must wait.
+Act = Callable[[Group, np.ndarray, tuple[int, ...]], bool]
 
 
 def _by_warps(binder: Binder, act: Act) -> Step:
-    """Bind an action of each whole warp; with ``.cta_group::2``, a warp of each CTA of the pair takes part."""
+    """Return the step that performs an action for each whole warp.
+
+    With ``.cta_group::2``, a warp of each CTA of the pair takes part.
+    """
     by, pc, name = binder.instruction, binder.pc, binder.instruction.opcode[1]
     is_pair = ctas_of_group(by) == 2
 
     def met(group: Group, warp: np.ndarray) -> list[np.ndarray]:
-        """Return the warps that continue together; the list is empty if this warp must wait for the other CTA."""
+        """Return the warps that continue together; the list is empty if the warp must wait for its peer CTA."""
         parts = group.parts
         if not is_pair:
             return [warp]
@@ -69,7 +73,7 @@ def _warps_of(lanes: np.ndarray) -> list[np.ndarray]:
 
 @instruction("tcgen05.alloc", section=SECTION.format("alloc"), moves=True)
 def alloc(binder: Binder) -> Step:
-    """Bind ``tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [address], columns;``."""
+    """Return the step that executes ``tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [address], columns;``."""
     by, (where, count) = binder.instruction, binder.instruction.operands
     address, columns = binder.address(where), binder.read(count, U32)
 
@@ -102,7 +106,7 @@ def _put(group: Group, by: Instruction, address: Address64, warp: np.ndarray, pl
 
 @instruction("tcgen05.dealloc", section=SECTION.format("dealloc"), moves=True)
 def dealloc(binder: Binder) -> Step:
-    """Bind ``tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns;``."""
+    """Return the step that executes ``tcgen05.dealloc.cta_group.sync.aligned.b32 address, columns;``."""
     by, (where, count) = binder.instruction, binder.instruction.operands
     address, columns = binder.read(where, U32), binder.read(count, U32)
 
@@ -130,7 +134,7 @@ def relinquish(binder: Binder) -> Step:
 
 
 def _same(read: Read, group: Group, lanes: np.ndarray) -> int:
-    """Return the value of an operand that must be equal in all lanes."""
+    """Return the value of an operand; raise a fault if the value differs between the lanes of a warp."""
     values = np.broadcast_to(read(group, lanes), lanes.shape)
     if (values != values[0]).any():
         raise Fault("fault", "the threads of a warp give different operands to one instruction of the warp", lanes)

@@ -1,4 +1,4 @@
-"""The instruction ``tcgen05.commit``: an arrival at an mbarrier after all operations that the thread has issued."""
+"""The instruction ``tcgen05.commit``, which arrives at an mbarrier after all operations that the thread has issued."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .allocation import SECTION
 
 @instruction("tcgen05.commit", section=SECTION.format("commit"))
 def commit(binder: Binder) -> Step:
-    """Bind ``tcgen05.commit.cta_group.mbarrier::arrive::one{.shared::cluster}{.multicast::cluster}.b64``."""
+    """Return the step that executes ``tcgen05.commit``, with or without a multicast."""
     where, *masks = binder.instruction.operands
     address = _address(binder, where)
     mask = binder.read(masks[0], U32) if masks else None
@@ -41,14 +41,17 @@ def commit(binder: Binder) -> Step:
 
 
 def _address(binder: Binder, operand: Operand) -> Read:
-    """Return a reader of shared addresses for an operand with a shared or a generic address."""
+    """Return a function that reads shared addresses from an operand with a shared or a generic address."""
     found = binder.address(operand) if isinstance(operand, Address) else binder.read(operand, I64)
     window = 0 if space_of(binder.instruction.opcode) else WINDOWS["shared::cluster"]
     return lambda group, lanes: found(group, lanes) - window
 
 
 def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
-    """Return the positions of the mbarriers: one, or for a mask the same offset in each of its CTAs."""
+    """Return the positions of the mbarriers that a commit signals.
+
+    With a mask, they are at the same offset in each CTA of the mask.
+    """
     ctas = issue.parts.geometry.cluster_ctas
     ranks = [] if mask is None else [rank for rank in range(16) if mask >> rank & 1]
     if ranks and ranks[-1] >= ctas:

@@ -1,4 +1,4 @@
-"""The instructions ``tcgen05.cp``, from shared to tensor memory, and ``tcgen05.shift``."""
+"""The instructions ``tcgen05.cp``, which copies from shared memory to tensor memory, and ``tcgen05.shift``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY_LANE = tuple(range(8))
 
 @instruction("tcgen05.cp", section=SECTION.format("cp"))
 def cp(binder: Binder) -> Step:
-    """Bind ``tcgen05.cp.cta_group.shape{.multicast} [address], descriptor;``."""
+    """Return the step that executes ``tcgen05.cp.cta_group.shape{.multicast} [address], descriptor;``."""
     where, source = binder.instruction.operands
     address, descriptor, shape = binder.address(where), binder.read(source, U64), copy_shape_of(binder.instruction)
 
@@ -58,7 +58,7 @@ def _copy(issue: Issue, shape: CopyShape, address: int, source: SharedMatrix) ->
 
 @instruction("tcgen05.shift", section=SECTION.format("shift"))
 def shift(binder: Binder) -> Step:
-    """Bind ``tcgen05.shift.cta_group.down [address];``."""
+    """Return the step that executes ``tcgen05.shift.cta_group.down [address];``."""
     address = binder.address(binder.instruction.operands[0])
     if "down" not in binder.instruction.opcode:
         raise binder.unsupported("in this direction")

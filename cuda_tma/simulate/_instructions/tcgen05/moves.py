@@ -1,7 +1,8 @@
 """The instructions ``tcgen05.ld`` and ``tcgen05.st``, which move data between tensor memory and registers.
 
-Loads and stores take effect at once. Compilers use the registers of a load before the wait, because a true dependency
-orders such uses; the wait orders only other accesses (PTX ISA, "tcgen05.ld"). An observer checks the waits of a kernel.
+Loads and stores take effect at once. A compiler may use the registers of a load before the wait, because a true
+dependency orders such uses (PTX ISA, "tcgen05.ld"). The wait orders all other accesses, and an observer checks that a
+kernel waits for them.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ _WORD = VIEW[U32]
 
 @instruction("tcgen05.ld", section=SECTION.format("ld"), moves=True)
 def load(binder: Binder) -> Step:
-    """Bind ``tcgen05.ld{.red}.sync.aligned.shape.num{.pack::16b}.b32 registers, {reduced,} [address]{, offset};``."""
+    """Return the step of ``tcgen05.ld{.red}.sync.aligned.shape.num{.pack::16b}.b32 registers, {reduced,} [address];``.
+
+    An offset may follow the address.
+    """
     results, *rest = binder.instruction.operands
     reduced = rest.pop(0) if "red" in binder.instruction.opcode else None
     rows = _registers(binder, results)
@@ -39,13 +43,13 @@ def load(binder: Binder) -> Step:
 
 @instruction("tcgen05.st", section=SECTION.format("st"), moves=True)
 def store(binder: Binder) -> Step:
-    """Bind ``tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [address]{, offset}, registers;``."""
+    """Return the step of ``tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [address]{, offset}, registers;``."""
     where, *_, sources = binder.instruction.operands
     return _moving(binder, _registers(binder, sources), binder.address(where), writes=True)
 
 
 def _registers(binder: Binder, operand: object) -> np.ndarray | slice:
-    """Return the rows of an operand's registers in the matrix of all 32-bit registers."""
+    """Return the rows of an operand's registers in the array of all 32-bit registers."""
     listed = operand.elements if isinstance(operand, Vector) else (operand,)
     found = [binder.code.register_rows[each.index] for each in listed if isinstance(each, Register)]
     if len(found) != len(listed) or any(size != U32.itemsize for size, _ in found):
@@ -103,10 +107,10 @@ def _check_whole(lanes: np.ndarray, by: Instruction) -> None:
 
 
 def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, by: Instruction) -> tuple[int, int]:
-    """Return the lane and the column of a warp's address.
+    """Return the lane and the column in tensor memory of a warp's address.
 
-    An address of lane 0 means the first lane of the warp's quarter: TileLang 0.1.15 passes the same address in each
-    warp.
+    An address of lane 0 means the first lane of the warp's quarter, because TileLang 0.1.15 passes the same address in
+    each warp.
     """
     if (addresses != addresses[0]).any():
         text = f"the threads of a warp give different addresses to one tcgen05.{by.opcode[1]}"
@@ -128,7 +132,7 @@ def _cell(group: Group, warp: np.ndarray, addresses: np.ndarray, shape: Shape, b
 
 @instruction("tcgen05.wait::ld", "tcgen05.wait::st", section=SECTION.format("wait"), moves=True)
 def wait(binder: Binder) -> Step:
-    """Bind ``tcgen05.wait::ld`` or ``tcgen05.wait::st``, which only an observer uses."""
+    """Return the step of ``tcgen05.wait::ld`` or ``tcgen05.wait::st``, which has an effect only on an observer."""
     pc, by = binder.pc, binder.instruction
 
     def act(group: Group, lanes: Lanes) -> None:
@@ -139,6 +143,6 @@ def wait(binder: Binder) -> Step:
 
 @instruction("tcgen05.fence::before_thread_sync", "tcgen05.fence::after_thread_sync", section=SECTION.format("fence"))
 def fence(binder: Binder) -> Step:
-    """Bind ``tcgen05.fence::before_thread_sync`` or ``::after_thread_sync``, which only an observer uses."""
+    """Return the step of ``tcgen05.fence``, which has an effect only on an observer."""
     by = binder.instruction
     return lambda group, lanes: group.parts.events.tell(TensorFence(lanes, by))

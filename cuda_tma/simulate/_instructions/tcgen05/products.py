@@ -1,7 +1,7 @@
 """The instruction ``tcgen05.mma``, by which one thread multiplies matrices, with sums in tensor memory.
 
-A product takes effect in its turn among the operations that its CTA has issued. In the order ``early`` this happens at
-the commit, in other orders at any time up to the wait for the commit.
+The operations that a CTA has issued take effect in sequence. In the order ``early``, a product takes effect at the
+commit. In other orders, it takes effect at any time up to the wait for the commit.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ._operations import SharedMatrix, begin, ctas_of, ctas_of_group, pieces_of
 from .allocation import SECTION
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")
-_A_COLUMNS = 8  # the columns of A in tensor memory: 32 bytes along K
+_A_COLUMNS = 8  # Each product reads this number of columns of A in tensor memory, which are 32 bytes along K.
 _UNKNOWN = {"sp", "ashift", "block_scale", "scale_vec"}
 
 
 @instruction("tcgen05.mma", section=SECTION.format("mma"))
 def mma(binder: Binder) -> Step:
-    """Bind ``tcgen05.mma{.ws}.cta_group.kind [d], a, b, form, {masks,} enable_input_d{, scale};``."""
+    """Return the step of ``tcgen05.mma{.ws}.cta_group.kind [d], a, b, form, {masks,} enable_input_d{, scale};``."""
     return Products(binder).step
 
 
@@ -67,7 +67,7 @@ class Products:
             return 0
         (given,) = scale
         if self._is_stationary and isinstance(given, Immediate) and given.value == 0:
-            return 0  # the operand is not a mask of columns
+            return 0  # The descriptor 0 masks no column.
         if not isinstance(given, Immediate) or self._kind not in ("f16", "tf32") or self._is_stationary:
             raise self._binder.unsupported("a mask of columns, or a scale of D")
         return given.value
@@ -105,26 +105,26 @@ class Products:
 
 @dataclass(slots=True)
 class Product:
-    """One product with the operands of a thread.
+    """One product of matrices with the operands of the issuing thread.
 
     Attributes
     ----------
     issue : Issue
     ctas : tuple of int
-        The CTAs that multiply.
+        The CTAs that compute the product.
     form : Form
     d, a : int
-        The addresses of D and, in tensor memory, of A.
+        The addresses of D and A in tensor memory.
     left : SharedMatrix or None
-        A in shared memory.
+        The matrix A in shared memory; None if A is in tensor memory.
     right : SharedMatrix
-        B in shared memory.
+        The matrix B in shared memory.
     enable : bool
         Whether the product is added to D; otherwise it replaces D.
     keeps : numpy.ndarray or None, uint32 [CTA, 4]
-        A bit for each lane whose sums do not change; None if all sums change.
+        A mask with a bit for each lane whose sums do not change; None if all sums change.
     scale : int
-        The product is added to D * 2**-scale.
+        The exponent of a factor of D: the result is the product plus D * 2**-scale.
     """
 
     issue: Issue
@@ -139,7 +139,7 @@ class Product:
     scale: int
 
     def check(self) -> None:
-        """Raise a fault if D begins at an invalid lane."""
+        """Raise a fault if D begins at an invalid lane of tensor memory."""
         lane, form = split(self.d)[0], self.form
         half = form.m == 64 and form.ctas == 1 and not form.is_stationary
         if lane not in ((0, 16) if half else (0,)):
@@ -165,7 +165,7 @@ class Product:
     # ---- the effect of the product ----
 
     def run(self) -> None:
-        """Multiply the matrices in all CTAs of the product."""
+        """Multiply the matrices in all CTAs that compute the product."""
         form = self.form
         halves = [matrix_of(self.right.read(cta), form.b_type, form.b_mn_major, form.b_negative) for cta in self.ctas]
         right = halves[0] if form.ctas == 1 else np.concatenate(halves)
@@ -195,7 +195,7 @@ class Product:
         place[:, lanes] = found
 
     def _in_lanes(self, cells: np.ndarray, block: Block) -> np.ndarray:
-        """Return the rows of A in the lanes of a block."""
+        """Return the rows of A that are in the lanes of a block."""
         lane, column = split(self.a)
         some = cells[column : column + _A_COLUMNS, block.lanes + lane]
         return matrix_in_lanes(some, self.form.a_type, self.form.a_negative)
