@@ -24,7 +24,7 @@ _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rp": np.ceil,
     "rna": lambda value: np.trunc(value + np.copysign(0.5, value)),
 }
-# For each rounding mode, two values state whether a negative and a positive value that is too large becomes infinite.
+# For each rounding mode, two values state whether a positive and a negative value that is too large becomes infinite.
 # Otherwise it becomes the largest finite number.
 _OVERFLOWS = {"rn": (True, True), "rna": (True, True), "rz": (False, False), "rm": (False, True), "rp": (True, False)}
 

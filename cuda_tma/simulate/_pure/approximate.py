@@ -1,6 +1,6 @@
-"""Functions for which PTX permits an error; here the result is the exact value, rounded to nearest.
+"""Functions for which PTX permits an error, and the simulator returns the exact value rounded to nearest.
 
-PTX, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh".
+Source: PTX ISA, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2" and "tanh".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from .floating import narrow, of_type, propagating
 from .table import Pure, Spelling, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "rcp": lambda a: 1.0 / a,
@@ -38,7 +38,7 @@ def functions(s: Spelling) -> Pure:
         return replace(pure(f"{s.root}.approx.ftz.f64", "f64", "f64", propagating(compute)), approximate=True)
     ftz = s.root != "tanh" and s.flag("ftz")
     if type_ in ("bf16", "bf16x2") and s.root == "ex2" and not ftz:
-        s.unknown()  # .ftz is part of its name there
+        s.unknown()  # The modifier .ftz is a part of the instruction's name in this case.
     if type_ in ("f16", "f16x2") and ftz:
         s.unknown()
     if s.root == "div":
@@ -50,7 +50,10 @@ def functions(s: Spelling) -> Pure:
 
 
 def _upper_half(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """Compute from the upper 32 bits of a number the upper 32 bits of the result; subnormal numbers are zero."""
+    """Return a function that computes the upper 32 bits of a result from the upper 32 bits of a number.
+
+    Subnormal numbers count as zero.
+    """
     upper, half = np.uint64(0xFFFFFFFF00000000), np.uint64(1 << 31)
 
     def flushed(bits: Array) -> Array:
@@ -66,6 +69,6 @@ def _upper_half(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Return a * (1 / b); a reciprocal of more than 2 ** 126 is flushed to zero."""
+    """Return a * (1 / b), where a reciprocal of more than 2 ** 126 is flushed to zero."""
     huge = (np.abs(b) > 2.0**126) & np.isfinite(b)
     return np.where(huge, a * np.copysign(0.0, b), a / b)

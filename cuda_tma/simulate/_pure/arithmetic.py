@@ -1,4 +1,4 @@
-"""The opcodes that integers and floating-point numbers share; the type selects one of the two."""
+"""The opcodes that integers and floating-point numbers share; the type of an instruction selects one of the two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .._matrix.formats import F32, FORMATS
 from . import approximate, floating, integer
 from .table import Builder, Pure, Spelling, entry, pure
 
-_WIDENED = (["f32", "f16"], ["f32", "bf16"])  # types of add, sub and fma with mixed precision, from sm_100 on
+# The instructions add, sub and fma accept these mixed types from sm_100 on.
+_WIDENED = (["f32", "f16"], ["f32", "bf16"])
 
 
 def _either(of_integers: Builder, of_floats: Builder) -> Builder:
@@ -16,9 +17,9 @@ def _either(of_integers: Builder, of_floats: Builder) -> Builder:
 
 
 def _or_mixed(builder: Builder, narrow: int) -> Builder:
-    """Return a builder that also takes mixed precision: its first `narrow` sources become f32, the last is f32.
+    """Return a builder that also accepts mixed precision: the first `narrow` sources and the last source become f32.
 
-    PTX, "Mixed Precision Floating Point Instructions".
+    Source: PTX ISA, "Mixed Precision Floating Point Instructions".
     """
 
     def build(s: Spelling) -> Pure:

@@ -1,4 +1,4 @@
-"""Logic, shifts, and fields of bits. PTX, "Logic and Shift Instructions", "Integer Arithmetic Instructions"."""
+"""Logic, shifts and bit fields (PTX ISA, "Logic and Shift Instructions" and "Integer Arithmetic Instructions")."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -28,7 +28,7 @@ def complements(s: Spelling) -> Pure:
     return pure("not", type_, type_, np.invert)
 
 
-# Each function of two words; bit 2 * b + c of its number is the result for the bits b and c.
+# Bit 2 * b + c of the index of each function is the result of the function for the bits b and c.
 _OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
     lambda b, c: b & 0,
     lambda b, c: ~(b | c),
@@ -51,7 +51,7 @@ _OF_TWO: tuple[Callable[[Array, Array], Array], ...] = (
 
 @entry("lop3")
 def logic_of_three(s: Spelling) -> Pure:
-    """Build lop3: bit 4 * a + 2 * b + c of the table, which is a number, is the result for the bits a, b and c."""
+    """Return the instruction lop3; bit 4 * a + 2 * b + c of its table is the result for the bits a, b and c."""
     operation = s.choice("and", "or", default="")
     s.type("b32")
     if not operation:
@@ -76,14 +76,18 @@ def _by_table(a: Array, b: Array, c: Array, table: Array) -> Array:
 
 @entry("shl", "shr")
 def shifts(s: Spelling) -> Pure:
-    """Build shifts: a count beyond the width shifts everything out, as NumPy does for counts of the same width."""
+    """Return the instruction shl or shr; a count beyond the width shifts all bits out.
+
+    NumPy computes the same result if the count has the width of the value.
+    """
     types = (
         ("b16", "b32", "b64") if s.root == "shl" else ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
     )
     type_ = s.type(*types)
     ufunc = np.left_shift if s.root == "shl" else np.right_shift
     dtype = DTYPES[type_]
-    if dtype.itemsize == 4:  # a count above 2 ** 31 is negative in NumPy, but large enough here
+    # In NumPy, a count above 2 ** 31 becomes a negative number, but its size is large enough to shift all bits out.
+    if dtype.itemsize == 4:
         return pure(s.root, type_, f"{type_} {type_}", ufunc)
     width = 8 * dtype.itemsize
     return pure(s.root, type_, f"{type_} u32", lambda a, n: ufunc(a, np.minimum(n, width).astype(dtype)))
@@ -91,7 +95,10 @@ def shifts(s: Spelling) -> Pure:
 
 @entry("shf")
 def funnel_shifts(s: Spelling) -> Pure:
-    """Build shf: shf.l gives the upper, shf.r the lower word of (b, a), shifted."""
+    """Return the instruction shf, which shifts the pair (b, a).
+
+    shf.l returns the upper word of the result, and shf.r the lower word.
+    """
     left, wrap = s.choice("l", "r") == "l", s.choice("clamp", "wrap") == "wrap"
     s.type("b32")
 
@@ -108,7 +115,10 @@ def funnel_shifts(s: Spelling) -> Pure:
 
 @entry("bfe")
 def extract_field(s: Spelling) -> Pure:
-    """Build bfe: bits beyond the most significant bit are the sign, of the field's last bit or of the word's."""
+    """Return the instruction bfe, which fills bits beyond the most significant bit with a sign.
+
+    The sign is the last bit of the field, or the last bit of the word if the field extends beyond the word.
+    """
     type_ = s.type("u32", "u64", "s32", "s64")
     dtype = DTYPES[type_]
     width = 8 * dtype.itemsize
@@ -142,7 +152,7 @@ def insert_field(s: Spelling) -> Pure:
 
 
 def _ones(count: Array, dtype: np.dtype) -> Array:
-    """Return `count` ones from bit 0 on, at most all."""
+    """Return a word whose lowest `count` bits are ones; a larger count means all bits."""
     width = 8 * dtype.itemsize
     every = ~np.zeros_like(count, dtype)
     return np.where(count == 0, np.zeros((), dtype), every >> (width - np.minimum(count, width)).astype(dtype))
@@ -150,7 +160,10 @@ def _ones(count: Array, dtype: np.dtype) -> Array:
 
 @entry("bmsk")
 def bit_masks(s: Spelling) -> Pure:
-    """Build bmsk. With .clamp, positions and lengths from 32 on cover everything; .wrap uses their last five bits."""
+    """Return the instruction bmsk.
+
+    With .clamp, positions and lengths from 32 on cover all bits. With .wrap, only their last five bits count.
+    """
     wrap = s.choice("clamp", "wrap") == "wrap"
     s.type("b32")
 
@@ -164,7 +177,7 @@ def bit_masks(s: Spelling) -> Pure:
 
 @entry("szext")
 def extend_sign(s: Spelling) -> Pure:
-    """Build szext: the low bits, sign- or zero-extended."""
+    """Return the instruction szext, which extends the low bits of a word by their sign or by zeros."""
     wrap = s.choice("clamp", "wrap") == "wrap"
     type_ = s.type("u32", "s32")
     dtype = DTYPES[type_]
@@ -193,14 +206,14 @@ _ONES = np.array([number.bit_count() for number in range(1 << 16)], np.uint8)
 
 
 def population(value: Array) -> Array:
-    """Return the number of ones."""
+    """Return the number of bits that are one."""
     value = np.asarray(value)
     steps = range(0, 8 * value.dtype.itemsize, 16)
     return sum(_ONES[value >> value.dtype.type(step) & value.dtype.type(0xFFFF)].astype(np.int64) for step in steps)
 
 
 def highest(value: Array) -> Array:
-    """Return the position of the highest one bit; -1 for 0."""
+    """Return the position of the highest bit that is one; -1 for 0."""
     value = np.asarray(value)
     if value.dtype.itemsize < 8:
         return np.frexp(value.astype(np.float64))[1] - 1
@@ -213,7 +226,10 @@ _NOWHERE = np.uint32(0xFFFFFFFF)
 
 @entry("bfind")
 def find_bit(s: Spelling) -> Pure:
-    """Build bfind: the highest one bit, for a negative number the highest zero bit; all ones if no bit is found."""
+    """Return the instruction bfind, which finds the highest one bit, or the highest zero bit of a negative number.
+
+    The result is all ones if the number has no such bit.
+    """
     amount = s.flag("shiftamt")
     type_ = s.type("u32", "u64", "s32", "s64")
     dtype = DTYPES[type_]
@@ -231,7 +247,10 @@ def find_bit(s: Spelling) -> Pure:
 
 @entry("fns")
 def find_nth_set(s: Spelling) -> Pure:
-    """Build fns: the n-th one from `base` on, down for n < 0; n = 0: `base`, if that is one. All ones mean none."""
+    """Return the instruction fns, which finds the n-th one bit from `base` on, downward if n is negative.
+
+    If n is 0, the result is `base` if its bit is one. A result of all ones means that no bit was found.
+    """
     s.type("b32")
 
     def compute(mask: Array, base: Array, offset: Array) -> Array:
@@ -264,7 +283,8 @@ def reverse(s: Spelling) -> Pure:
 
 # ---- bytes ----
 
-# For each mode, for selectors 0 to 3, the bytes of (b, a) that become bytes 0 to 3. PTX, "prmt".
+# For each mode and each selector from 0 to 3, the table contains the bytes of (b, a) that become bytes 0 to 3 (PTX ISA,
+# "prmt").
 _PERMUTATIONS = {
     "f4e": ((0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (3, 4, 5, 6)),
     "b4e": ((0, 7, 6, 5), (1, 0, 7, 6), (2, 1, 0, 7), (3, 2, 1, 0)),
@@ -277,13 +297,16 @@ _PERMUTATIONS = {
 
 @entry("prmt")
 def permute(s: Spelling) -> Pure:
-    """Build prmt: each byte is one of the eight of (b, a); in the general form, bit 3 of a selector extends a sign."""
+    """Return the instruction prmt, whose result consists of four bytes of the eight bytes of (b, a).
+
+    In the general form, bit 3 of a selector replaces the byte by copies of its sign bit.
+    """
     mode = s.choice(*_PERMUTATIONS, default="")
     s.type("b32")
     table, nibbles = np.array(_PERMUTATIONS.get(mode, ())), np.arange(0, 16, 4, dtype=np.uint32)
 
     def compute(a: Array, b: Array, selector: Array) -> Array:
-        if np.ndim(selector) == 0:  # a constant operand has the same bytes for every lane
+        if np.ndim(selector) == 0:  # A constant operand selects the same bytes for every lane.
             picks = table[selector & 3] if mode else selector >> nibbles & 15
             found = np.stack(np.broadcast_arrays(a, b), -1).view(np.uint8)[..., picks & 7]
         else:

@@ -1,4 +1,7 @@
-"""Comparison and selection. PTX, "Comparison and Selection Instructions", "Half Precision Comparison Instructions"."""
+"""Instructions that compare or select values.
+
+Source: PTX ISA, "Comparison and Selection Instructions" and "Half Precision Comparison Instructions".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ import numpy as np
 from .._matrix.formats import F32, FORMATS
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 Comparison = Callable[[Array, Array], Array]
 
 _INTEGERS = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
@@ -27,7 +30,10 @@ def _unordered(a: Array, b: Array) -> Array:
 
 
 def _comparison(s: Spelling, type_: str) -> Comparison:
-    """Return the spelled comparison. For floating-point numbers, ne is false for NaN, and equ, neu, ... are true."""
+    """Return the comparison that the opcode specifies.
+
+    For floating-point numbers, ne is false for NaN, and the unordered comparisons such as equ and neu are true for NaN.
+    """
     if type_ not in _FLOATS:
         among = [*_ORDERED] if type_[0] != "b" else ["eq", "ne"]
         word = s.choice(*among, *(_UNSIGNED if type_[0] == "u" else ()))
@@ -46,7 +52,10 @@ def _comparison(s: Spelling, type_: str) -> Comparison:
 
 
 def _on_bits(s: Spelling, type_: str, compare: Comparison) -> Comparison:
-    """Return the comparison of register contents; pairs are compared half by half, with the halves last."""
+    """Return a comparison of the bits in registers, which compares both halves of a pair.
+
+    The halves are in the last dimension of the result for a pair.
+    """
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     if type_ not in _FLOATS or type_ == "f64" or (type_ == "f32" and not ftz):
         return compare
@@ -63,9 +72,9 @@ def _on_bits(s: Spelling, type_: str, compare: Comparison) -> Comparison:
 
 @entry("setp")
 def set_predicate(s: Spelling) -> Pure:
-    """Build setp: p = comparison, q = not comparison, each combined with a third source if there is one.
+    """Return the instruction setp: p is the comparison, and q is its negation, each combined with the third source.
 
-    For pairs, p and q are the results of the lower and the upper half.
+    The third source is optional. For pairs, p and q are the results of the lower and the upper half.
     """
     type_ = s.type(*_INTEGERS, *_FLOATS)
     operation = s.choice(*_OPERATIONS, default="")
@@ -99,7 +108,10 @@ def _of_halves(compare: Comparison, combine: Comparison | None) -> Callable[...,
 
 @entry("set")
 def set_value(s: Spelling) -> Pure:
-    """Build set: all ones, or 1.0 if the result is floating-point; else 0."""
+    """Return the instruction set, whose result is all ones or 1.0 if the comparison is true.
+
+    The result is 1.0 if its type is floating-point. If the comparison is false, the result is 0.
+    """
     type_ = s.type(*_INTEGERS, *_FLOATS)
     result = s.type("u16", "s16", "u32", "s32", "f32", "f16", "f16x2", "bf16", "bf16x2")
     if type_.endswith("x2") != result.endswith("x2") and not (type_.endswith("x2") and result in ("u32", "s32")):
@@ -136,7 +148,10 @@ def select_by_predicate(s: Spelling) -> Pure:
 
 @entry("slct")
 def select_by_sign(s: Spelling) -> Pure:
-    """Build slct: a if c >= 0, else b; -0 counts as 0, NaN as less."""
+    """Return the instruction slct, which selects a if c >= 0, and otherwise b.
+
+    A c of -0 counts as 0, and a NaN counts as less than 0.
+    """
     by = s.type("s32", "f32")
     type_ = s.type("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64")
     flush = F32.flush if by == "f32" and s.flag("ftz") else (lambda c: c)

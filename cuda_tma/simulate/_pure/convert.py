@@ -1,4 +1,4 @@
-"""The instruction cvt: from any type to any other. PTX, "cvt", "cvt.pack"."""
+"""The instruction cvt, which converts a value of any type to any other type (PTX ISA, "cvt" and "cvt.pack")."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .floating import clamped, propagating
 from .microscaling import NARROW, conversion
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 Function = Callable[..., Array]
 
 _INTEGERS = tuple(f"{kind}{width}" for kind in "us" for width in (8, 16, 32, 64))
@@ -43,7 +43,7 @@ def conversions(s: Spelling) -> Pure:
 
 
 def _integer_to_integer(s: Spelling, result: str, source: str) -> Pure:
-    """Build a conversion to the low bits; with .sat, to the nearest value of the type."""
+    """Return a conversion to the low bits of an integer; with .sat, to the nearest value of the type."""
     dtype = DTYPES[result]
     if not s.flag("sat"):
         return pure("cvt", result, source, lambda a: a.astype(dtype))
@@ -51,7 +51,7 @@ def _integer_to_integer(s: Spelling, result: str, source: str) -> Pure:
 
 
 def _fitted(value: Array, dtype: np.dtype) -> Array:
-    """Return integers clamped to the range of a dtype, which may be wider or narrower, signed or not."""
+    """Return integers clamped to the range of a dtype, which may be wider or narrower, signed or unsigned."""
     own, limits = np.iinfo(value.dtype), np.iinfo(dtype)
     return np.clip(value, max(own.min, limits.min), min(own.max, limits.max)).astype(dtype)
 
@@ -77,7 +77,10 @@ def _integer_to_float(s: Spelling, result: str, source: str) -> Pure:
 
 
 def _packed(s: Spelling) -> Pure:
-    """Build cvt.pack: two integers, saturated, followed by the low part of a third; b is the lowest."""
+    """Return the instruction cvt.pack, which saturates two integers and appends the low part of a third integer.
+
+    The integer b is in the lowest bits of the result.
+    """
     if not s.flag("sat"):
         s.unknown()
     third = s.type("b32") if s.words and s.words[-1] == "b32" else ""
@@ -98,10 +101,13 @@ def _packed(s: Spelling) -> Pure:
 
 
 def _float_to_integer(s: Spelling, result: str, source: str) -> Pure:
-    """Build a conversion to the nearest integer; NaN gives 0, but 1 << (bits - 1) if either type has 64 bits."""
+    """Return a conversion to the nearest integer.
+
+    A NaN becomes 0, but 1 << (bits - 1) if one of the two types has 64 bits.
+    """
     integral = _INTEGRAL[s.choice(*_INTEGRAL)]
     ftz = source == "f32" and s.flag("ftz")
-    s.flag("sat")  # the conversion saturates anyway
+    s.flag("sat")  # The conversion saturates with and without the modifier.
     dtype = DTYPES[result]
     limits = np.iinfo(dtype)
     of_nan = 1 << 8 * dtype.itemsize - 1 if source == "f64" or dtype.itemsize == 8 else 0
@@ -127,13 +133,15 @@ def _decoded(value: Array, type_: str) -> Array:
 
 
 def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
-    """Build a conversion with a rounding if bits may be lost; with equal types, a rounding to integers."""
+    """Return a conversion that rounds if bits may be lost; with equal types, it rounds to an integral value."""
     integral = s.choice(*_INTEGRAL, default="") if result == source or (result, source) == ("f64", "f32") else ""
     narrowing = not integral and result != source and (_bits(result) <= _bits(source))
-    between_halves = {result, source} == {"f16", "bf16"}  # without a modifier ptxas rounds as .rn: the SASS is the same
+    # Without a rounding modifier, ptxas rounds as for .rn: the SASS is the same.
+    between_halves = {result, source} == {"f16", "bf16"}
     mode = s.choice(*ROUNDINGS, default="rn" if between_halves else None) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
-    narrower = result in ("f16", "bf16")  # .ftz does not change these (observed for .rp: driver 580, sm_90)
+    # The modifier .ftz does not change the results of these types (observed for .rp: driver 580, sm_90).
+    narrower = result in ("f16", "bf16")
     sat = s.flag("sat")
     finite, relu = (result in ("f16", "bf16") and source == "f32" and s.flag(word) for word in ("satfinite", "relu"))
     if not (integral or narrowing or ftz or sat) and result == source:
@@ -159,11 +167,11 @@ def _bits(type_: str) -> int:
     return 8 * DTYPES[type_].itemsize
 
 
-_NAN_OF_RNA = np.uint32(0x7FC00000)  # observed for 0x7FC00000, driver 580, sm_90
+_NAN_OF_RNA = np.uint32(0x7FC00000)  # This NaN was observed with driver 580, sm_90.
 
 
 def _to_tf32(s: Spelling, source: str) -> Pure:
-    """Build a conversion to tf32: the result is an f32 whose last 13 bits are zero."""
+    """Return a conversion to tf32, whose result is an f32 with zeros in its last 13 bits."""
     if source != "f32":
         s.unknown()
     mode = s.choice("rna", "rn", "rz")
@@ -171,7 +179,8 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
 
     def compute(a: Array) -> Array:
         value = F32.decode(a)
-        if mode == "rna":  # a NaN that has only the last 12 bits counts as infinite (observed: driver 580, sm_90)
+        # A NaN whose only set fraction bits are the last 12 bits counts as infinite (observed: driver 580, sm_90).
+        if mode == "rna":
             bits = np.asarray(a).view(np.uint32)
             value = np.where(bits & np.uint32(0x7FFFF000) == 0x7F800000, np.copysign(np.inf, np.asarray(a)), value)
         found = _rounded(value, FORMATS["tf32"], mode, finite, relu)
@@ -184,7 +193,10 @@ def _to_tf32(s: Spelling, source: str) -> Pure:
 
 
 def _pairs(s: Spelling, result: str, source: str) -> Pure:
-    """Build a conversion to a pair: from two f32, the first becoming the upper half, or from another pair."""
+    """Return a conversion to a pair, from another pair or from two f32 values.
+
+    The first f32 value becomes the upper half of the result.
+    """
     if result not in _PAIRS:
         s.unknown()
     to, narrow = _PAIRS[result], result in ("e4m3x2", "e5m2x2")
@@ -205,7 +217,7 @@ def _pairs(s: Spelling, result: str, source: str) -> Pure:
 
 
 def _rounded(value: Array, to: Format, mode: str, finite: bool, relu: bool) -> Array:
-    """Return rounded values; .satfinite gives the largest number in place of infinity."""
+    """Return rounded values; with .satfinite, the largest finite number replaces infinity."""
     rounded = to.round(value, mode)
     if finite:
         rounded = np.where(np.isinf(rounded), np.copysign(to.largest, rounded), rounded)

@@ -1,4 +1,4 @@
-"""Exact sums and products: float64 values rounded to odd for narrow formats, or f64 with its rounding error."""
+"""Exact sums and products, as float64 values rounded to odd for narrow formats, or as f64 with the rounding error."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the float64 sum, and its rounding error: exact, if nothing overflows (Knuth)."""
+    """Return the float64 sum and its rounding error, which is exact if nothing overflows (Knuth)."""
     total = a + b
     b_part = total - a
     return total, (a - (total - b_part)) + (b - b_part)
 
 
 def odd_sum(a: Array, b: Array) -> Array:
-    """Return a + b as float64, rounded to odd."""
+    """Return a + b as a float64 that is rounded to odd."""
     total, lost = two_sum(a, b)
     total = np.asarray(total)
-    inexact = np.abs(lost) > 0  # not NaN, the result of infinite sums
+    inexact = np.abs(lost) > 0  # The sum of infinite values is NaN, which is not inexact.
     if not inexact.any():
         return total
     bits = total.view(np.int64)
@@ -32,14 +32,17 @@ def odd_sum(a: Array, b: Array) -> Array:
 
 
 def sum_of_zeros(total: Array, a: Array, b: Array, mode: str) -> Array:
-    """Sign a + b = 0: +0, or -0 if both are; rounded down -0, or +0 if both are. IEEE 754, "The sign bit"."""
+    """Return a + b with the correct sign of a zero sum (IEEE 754, "The sign bit").
+
+    A zero sum is +0, except if both a and b are -0. In rounding down, it is -0, except if both are +0.
+    """
     if mode != "rm":
         return total
     return np.where((total == 0) & (np.signbit(a) | np.signbit(b)), -0.0, total)
 
 
 def directed(nearest: Array, lost: Array, mode: str) -> Array:
-    """Return a result in another rounding: `lost` has the sign of the exact result less the nearest."""
+    """Return a result in another rounding mode; `lost` has the sign of the exact result minus the nearest result."""
     if mode == "rn":
         return nearest
     towards = {"rz": np.zeros_like(nearest), "rm": np.full_like(nearest, -np.inf), "rp": np.full_like(nearest, np.inf)}[
@@ -50,7 +53,7 @@ def directed(nearest: Array, lost: Array, mode: str) -> Array:
 
 
 def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
-    """Return the rounding error; if the nearest is infinite but all sources are finite, it is towards zero."""
+    """Return the rounding error, which points toward zero if finite sources have an infinite result."""
     finite = np.isfinite(sources[0])
     for source in sources[1:]:
         finite = finite & np.isfinite(source)
@@ -63,7 +66,8 @@ def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
 def by_fractions(exact: Callable[..., Fraction], nearest: Array, *sources: Array) -> tuple[Array, Array]:
     """Return the nearest float64 of `exact` for finite sources, and the sign of the rounding error.
 
-    `nearest` is the result of float64 arithmetic: right if a source is infinite or NaN, or the result is exactly zero.
+    `nearest` is the result of float64 arithmetic. It is already correct if a source is infinite or NaN, or if the
+    result is exactly zero.
     """
     arrays = np.broadcast_arrays(nearest, *sources)
     results = np.array(arrays[0], np.float64)
@@ -92,7 +96,7 @@ def _nearest(value: Fraction) -> tuple[float, int]:
 
 
 def fused(a: Array, b: Array, c: Array) -> Array:
-    """Return a * b + c of float64, rounded once, to nearest."""
+    """Return a * b + c of float64 values, rounded once to nearest."""
     a, b, c = np.broadcast_arrays(a, b, c)
     with_plain = a * b + c
     result, safe = _fused_by_parts(a, b, c)
@@ -106,7 +110,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def _fused_by_parts(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return a * b + c, and whether all of its parts stay within float64's range (Boldo and Melquiond)."""
+    """Return a * b + c, and whether all intermediate values are in the range of float64 (Boldo and Melquiond)."""
     product, product_rest = _two_product(a, b)
     small, small_rest = two_sum(c, product_rest)
     large, large_rest = two_sum(product, small)
@@ -118,7 +122,7 @@ def _fused_by_parts(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
 
 
 def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return the float64 product, and its rounding error (Dekker)."""
+    """Return the float64 product and its rounding error (Dekker)."""
     product = a * b
     a_high, a_low = _split(a)
     b_high, b_low = _split(b)

@@ -1,7 +1,7 @@
-"""Floating-point arithmetic that is equal to the hardware in every bit.
+"""Floating-point arithmetic that is equal to hardware in every bit.
 
-PTX, "Floating Point Instructions", "Half Precision Floating Point Instructions". Comments mark results that
-differ from PTX on hardware, or that PTX leaves open.
+Source: PTX ISA, "Floating Point Instructions" and "Half Precision Floating Point Instructions". Comments mark results
+that differ from PTX on hardware, or that PTX does not define.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from . import exact
 from .integer import halves
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 Function = Callable[..., Array]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-ARITHMETIC = (*FLOATS, "f32x2")  # types of add, sub, mul and fma; f32x2 from sm_100 on
+ARITHMETIC = (*FLOATS, "f32x2")  # These types are valid for add, sub, mul and fma; f32x2 is valid from sm_100 on.
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-# The NaN of f64 arithmetic; PTX defines only that it is a NaN. "Floating Point Instructions".
+# The result of f64 arithmetic is this NaN; PTX defines only that it is a NaN ("Floating Point Instructions").
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
 
 def narrow(
     format: Format, function: Function, mode: str = "rn", ftz: bool = False, sat: bool = False, relu: bool = False
 ) -> Function:
-    """Convert a function of float64 values, exact or rounded to odd, to one of values of a format.
+    """Convert a function of float64 values, exact or rounded to odd, to a function of values of a format.
 
-    .ftz flushes its sources, and subnormal results as `Format.flush_result` defines.
+    .ftz flushes the sources, and also subnormal results, as `Format.flush_result` defines.
     """
 
     def compute(*sources: Array) -> Array:
@@ -47,14 +47,14 @@ def narrow(
 
 
 def clamped(value: Array, sat: bool, relu: bool) -> Array:
-    """Apply .sat, which clamps to 0 to 1 and NaN to 0, and .relu, which clamps negative values to 0."""
+    """Return values after .sat, which clamps to 0 to 1 and NaN to 0, and .relu, which clamps to at least 0."""
     if sat:
         value = np.where(value > 0, np.minimum(value, 1), np.zeros_like(value))
     return np.where(value <= 0, np.zeros_like(value), value) if relu else value
 
 
 def of_type(s: Spelling, section: str, type_: str, count: int, function: Callable[[Format], Function]) -> Pure:
-    """Build an instruction of a narrow type, or of pairs of it; the function depends on the format."""
+    """Return an instruction of a narrow type, or of pairs of this type; the format determines the function."""
     single = type_.removesuffix("x2")
     compute = function(FORMATS[single])
     if single != type_:
@@ -63,7 +63,7 @@ def of_type(s: Spelling, section: str, type_: str, count: int, function: Callabl
 
 
 def _flags(s: Spelling, type_: str, relu: bool = False) -> dict[str, bool]:
-    """Return the modifiers that a type may have."""
+    """Return the modifiers that are valid for a type."""
     found = {"ftz": type_ in ("f16", "f16x2", "f32", "f32x2") and s.flag("ftz")}
     found["sat"] = type_ in ("f16", "f16x2", "f32") and s.flag("sat")
     found["relu"] = relu and type_ in _HALF and not found["sat"] and s.flag("relu")
@@ -79,7 +79,7 @@ def _mode(s: Spelling, type_: str, default: str | None) -> str:
 
 
 def sums(s: Spelling) -> Pure:
-    """Build add and sub."""
+    """Return the instruction add or sub for floating-point numbers."""
     type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     sign = 1.0 if s.root == "add" else -1.0
@@ -111,7 +111,7 @@ def _wide_sum(mode: str, ufunc: np.ufunc, sign: float) -> Function:
 
 
 def products(s: Spelling) -> Pure:
-    """Build mul."""
+    """Return the instruction mul for floating-point numbers."""
     type_ = s.type(*ARITHMETIC)
     mode = _mode(s, type_, "rn")
     if type_ == "f64":
@@ -123,7 +123,7 @@ def products(s: Spelling) -> Pure:
 
 
 def sums_of_products(s: Spelling) -> Pure:
-    """Build fma, and mad, which is the same for every remaining target."""
+    """Return the instruction fma, or mad, which is equal to fma for every supported target."""
     type_ = s.type(*(ARITHMETIC if s.root == "fma" else ("f32", "f64")))
     mode = _mode(s, type_, None)
     if type_ == "f64":
@@ -163,7 +163,7 @@ def _by_fractions(function: Function, exactly: Callable[..., Fraction], mode: st
 
 
 def propagating(function: Function) -> Function:
-    """Return an f64 function that passes on the first NaN among its sources, made quiet."""
+    """Return an f64 function that returns the first NaN among its sources, as a quiet NaN."""
 
     def compute(*sources: Array) -> Array:
         found = np.asarray(function(*sources))
@@ -193,17 +193,17 @@ def _canonical(function: Function) -> Function:
 
 
 def quotients(s: Spelling) -> Pure:
-    """Build div."""
+    """Return the instruction div for floating-point numbers."""
     return _rounded_division(s, 2, lambda a, b: a / b, _lost_by_division)
 
 
 def reciprocals(s: Spelling) -> Pure:
-    """Build rcp."""
+    """Return the instruction rcp for floating-point numbers."""
     return _rounded_division(s, 1, lambda a: 1.0 / a, lambda found, a: _lost_by_division(found, np.ones_like(a), a))
 
 
 def roots(s: Spelling) -> Pure:
-    """Build sqrt."""
+    """Return the instruction sqrt for floating-point numbers."""
     return _rounded_division(s, 1, np.sqrt, lambda found, a: a - found * found)
 
 
@@ -212,11 +212,11 @@ def _lost_by_division(found: Array, a: Array, b: Array) -> Array:
 
 
 def _rounded_division(s: Spelling, count: int, function: Function, rest: Function) -> Pure:
-    """Build a division or root by float64, whose double rounding is harmless: it has more than twice f32's precision.
+    """Return a division or square root that is computed in float64.
 
-    No quotient is close enough below a normal number to round to it, so subnormal results are flushed before the
-    rounding. `rest` has the sign of the rounding error of the nearest f32: a product of two of them is exact in
-    float64.
+    Double rounding is harmless, because float64 has more than twice the precision of f32. No quotient is so close below
+    a normal number that it rounds to the normal number, so subnormal results are flushed before the rounding. `rest`
+    has the sign of the rounding error of the nearest f32: a product of two f32 is exact in float64.
     """
     type_ = s.type("f32", "f64")
     mode = s.choice(*ROUNDINGS)
@@ -249,7 +249,9 @@ def _wide_division(root: str, function: Function, mode: str) -> Function:
 
     def compute(a: Array) -> Array:
         nearest = np.sqrt(a)
-        half = np.frexp(a)[1] >> 1  # of the exponent: near 1, nothing below is too small for float64
+        # After the scaling by this half of the exponent, the value is near 1, and no intermediate value is too small
+        # for float64.
+        half = np.frexp(a)[1] >> 1
         root = np.ldexp(nearest, -half)
         lost = exact.fused(-root, root, np.ldexp(a, -2 * half))
         return exact.directed(nearest, np.where(np.isfinite(lost), lost, 0.0), mode)
@@ -261,7 +263,10 @@ def _wide_division(root: str, function: Function, mode: str) -> Function:
 
 
 def magnitudes(s: Spelling) -> Pure:
-    """Build abs and neg, which change only the sign. For a NaN the result is a NaN; PTX defines no more."""
+    """Return the instruction abs or neg, which changes only the sign.
+
+    For a NaN, PTX defines only that the result is a NaN.
+    """
     type_ = s.type(*FLOATS)
     ftz = type_ in ("f16", "f16x2", "f32") and s.flag("ftz")
     if type_ == "f64":
@@ -274,7 +279,10 @@ def magnitudes(s: Spelling) -> Pure:
 
 
 def extremes(s: Spelling) -> Pure:
-    """Build min and max: of a NaN and a number the number, except with .NaN; -0 is less than +0."""
+    """Return the instruction min or max; -0 is less than +0.
+
+    For a NaN and a number the result is the number, except with .NaN.
+    """
     type_ = s.type(*FLOATS)
     if type_ == "f32" and len(s.layout) == 4:
         return _extremes_of_three(s)
@@ -286,7 +294,7 @@ def extremes(s: Spelling) -> Pure:
 
 
 def _extremes_of_three(s: Spelling) -> Pure:
-    """Build min and max of three f32, with .abs of their magnitudes; from sm_100 on."""
+    """Return the min or max of three f32, or with .abs of their magnitudes, which exists from sm_100 on."""
     ftz, magnitudes = s.flag("ftz"), s.flag("abs")
     of_two = extreme(s.root, s.flag("NaN"), False)
 
@@ -319,14 +327,14 @@ def extreme(root: str, nan: bool, xorsign: bool) -> Function:
 
 @entry("copysign")
 def copy_sign(s: Spelling) -> Pure:
-    """Build copysign: the second source with the sign of the first."""
+    """Return the instruction copysign, which returns the second source with the sign of the first source."""
     type_ = s.type("f32", "f64")
     return pure("copysign", type_, f"{type_} {type_}", lambda a, b: np.copysign(b, a))
 
 
 @entry("testp")
 def properties(s: Spelling) -> Pure:
-    """Build testp; zero counts as normal."""
+    """Return the instruction testp, for which zero counts as normal."""
     asked = s.choice("finite", "infinite", "number", "notanumber", "normal", "subnormal")
     type_ = s.type("f32", "f64")
     smallest = float(np.finfo(type_.replace("f", "float")).smallest_normal)

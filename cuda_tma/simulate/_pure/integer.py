@@ -1,4 +1,7 @@
-"""Integer arithmetic. PTX, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions"."""
+"""Integer arithmetic.
+
+Source: PTX ISA, "Integer Arithmetic Instructions" and "Extended-Precision Integer Arithmetic Instructions".
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from .table import DTYPES, Pure, Spelling, entry, pure
 INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 _CARRYING = ("u32", "s32", "u64", "s64", "b32", "b64")
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 
 def wide(value: Array, dtype: DTypeLike) -> Array:
@@ -24,7 +27,7 @@ def wide(value: Array, dtype: DTypeLike) -> Array:
 
 
 def sums(s: Spelling) -> Pure:
-    """Build add and sub of integers, packed ones and those with a carry."""
+    """Return the instruction add or sub for integers, including packed integers and sums with a carry."""
     ufunc = {"add": np.add, "sub": np.subtract}[s.root]
     if s.flag("cc"):
         return _with_carry(s, carry_in=False, carry_out=True)
@@ -42,7 +45,7 @@ def _saturated(value: Array) -> Array:
 
 
 def halves(function: Callable[..., Array], dtype: np.dtype) -> Callable[..., Array]:
-    """Apply a function of values of this dtype to both halves of words twice as wide."""
+    """Return a function that applies a function of a dtype to both halves of words of twice the size."""
 
     def compute(*words: Array) -> Array:
         arrays = np.broadcast_arrays(*words)
@@ -58,7 +61,7 @@ def extended(s: Spelling) -> Pure:
 
 
 def _with_carry(s: Spelling, carry_in: bool, carry_out: bool) -> Pure:
-    """Build an addition or subtraction with CC.CF: the carry out of a sum, the borrow out of a difference."""
+    """Return an addition or subtraction that uses CC.CF, the carry of a sum or the borrow of a difference."""
     type_ = s.type(*_CARRYING)
     unsigned = "u" + type_[1:]
     step = _carried if s.root.startswith("add") else _borrowed
@@ -86,7 +89,7 @@ def _borrowed(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
 
 
 def products(s: Spelling) -> Pure:
-    """Build mul of integers."""
+    """Return the instruction mul for integers."""
     part = s.choice("lo", "hi", "wide")
     type_ = s.type(*(WIDER if part == "wide" else INTEGERS))
     result = WIDER[type_] if part == "wide" else type_
@@ -94,7 +97,7 @@ def products(s: Spelling) -> Pure:
 
 
 def sums_of_products(s: Spelling) -> Pure:
-    """Build mad of integers: mul, then add."""
+    """Return the instruction mad for integers, which is a multiplication followed by an addition."""
     part = s.choice("lo", "hi", "wide")
     saturated, carry_out = s.flag("sat"), s.flag("cc")
     return _multiply_add(s, part, saturated, False, carry_out)
@@ -130,7 +133,7 @@ def _multiply_add(s: Spelling, part: str, saturated: bool, carry_in: bool, carry
 
 
 def _product(part: str, type_: str) -> Callable[[Array, Array], Array]:
-    """Return the low half of a product, its high half, or all of it."""
+    """Return a function that computes the low half, the high half, or all bits of a product."""
     dtype = DTYPES[type_]
     if part == "lo":
         return np.multiply
@@ -142,7 +145,7 @@ def _product(part: str, type_: str) -> Callable[[Array, Array], Array]:
 
 
 def _high_unsigned(a: Array, b: Array) -> Array:
-    """Return bits 64 to 127 of a product, by four products of halves."""
+    """Return bits 64 to 127 of a product, computed from four products of 32-bit halves."""
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     a_low, a_high, b_low, b_high = a & low, a >> half, b & low, b >> half
     middle = a_high * b_low + (a_low * b_low >> half)
@@ -182,7 +185,10 @@ def sum_of_differences(s: Spelling) -> Pure:
 
 @entry("dp4a", "dp2a")
 def dot_products(s: Spelling) -> Pure:
-    """Build dp4a and dp2a: four bytes by four, or two 16-bit values by the lower or upper two bytes; sums wrap."""
+    """Return the instruction dp4a or dp2a, whose sums wrap.
+
+    dp4a multiplies four bytes by four bytes. dp2a multiplies two 16-bit values by the lower or upper two bytes.
+    """
     high = s.root == "dp2a" and s.choice("lo", "hi") == "hi"
     b_type, a_type = s.type("u32", "s32"), s.type("u32", "s32")
     result = "u32" if a_type == b_type == "u32" else "s32"
@@ -204,7 +210,10 @@ def _pieces(words: Array, dtype: str) -> Array:
 
 @entry("vabsdiff4")
 def byte_differences(s: Spelling) -> Pure:
-    """Build vabsdiff4, the SIMD video instruction that compilers emit: differences of bytes, or c plus their sum."""
+    """Return the instruction vabsdiff4, which computes the differences of four bytes, or c plus their sum.
+
+    It is the only SIMD video instruction that compilers emit.
+    """
     total = s.flag("add")
     for _ in range(3):
         s.type("u32")
@@ -227,13 +236,16 @@ def remainders(s: Spelling) -> Pure:
 
 
 def quotients(s: Spelling) -> Pure:
-    """Build div of integers, rounded towards zero."""
+    """Return the instruction div for integers, which rounds toward zero."""
     type_ = s.type(*INTEGERS)
     return pure("div", type_, f"{type_} {type_}", _quotient)
 
 
 def _quotient(a: Array, b: Array) -> Array:
-    """Return a quotient; PTX leaves division by zero to the machine, and here it is all ones: a - b * q is then a."""
+    """Return a quotient, which is all ones for a division by zero; a - b * q is then a.
+
+    PTX does not define the result of a division by zero.
+    """
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype.kind == "u":
         return np.where(b == 0, ~np.zeros_like(a), a // np.where(b == 0, 1, b).astype(b.dtype))
@@ -247,13 +259,13 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def magnitudes(s: Spelling) -> Pure:
-    """Build abs and neg of integers: the least value maps to itself."""
+    """Return the instruction abs or neg for integers, which maps the least value to itself."""
     type_ = s.type("s16", "s32", "s64")
     return pure(s.root, type_, type_, {"abs": np.abs, "neg": np.negative}[s.root])
 
 
 def extremes(s: Spelling) -> Pure:
-    """Build min and max of integers."""
+    """Return the instruction min or max for integers."""
     ufunc = {"min": np.minimum, "max": np.maximum}[s.root]
     relu = s.flag("relu")
     type_ = s.type("s32", "s16x2") if relu else s.type(*INTEGERS, "u16x2", "s16x2")

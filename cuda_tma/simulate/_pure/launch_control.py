@@ -1,6 +1,7 @@
-"""clusterlaunchcontrol.query_cancel. PTX, "clusterlaunchcontrol.query_cancel".
+"""The instruction clusterlaunchcontrol.query_cancel (PTX ISA, "clusterlaunchcontrol.query_cancel").
 
-The response has four words: x, y and z of the first CTA of the canceled cluster, and 1; a failed request has zeros.
+The response consists of four words: x, y and z of the first CTA of the canceled cluster, and 1. After a failed request,
+all words are zero.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import numpy as np
 
 from .table import Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 _SECTION = "clusterlaunchcontrol.query_cancel"
 _AXES = tuple(f"get_first_ctaid::{axis}" for axis in "xyz")

@@ -1,4 +1,7 @@
-"""mma.sync and movmatrix: a warp's matrices, all in registers. PTX, "mma", "movmatrix"."""
+"""The instructions mma.sync and movmatrix, whose matrices are in the registers of a warp.
+
+Source: PTX ISA, "mma" and "movmatrix".
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _INPUTS = {
 
 @entry("mma")
 def multiply(s: Spelling) -> Pure:
-    """Build mma: D = A * B + C.
+    """Return the instruction mma, which computes D = A * B + C.
 
     A has 16 rows of 16 or 32 bytes, or 8 rows of 16 bytes for integers. A of f64 has 8 or 16 rows of 4 to 16 elements.
     """
@@ -59,7 +62,10 @@ def multiply(s: Spelling) -> Pure:
 
 
 def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
-    """Return the types of D, A and B, the rows of A, K, whether sums saturate, and the operation on single bits."""
+    """Return the properties of the product that the opcode specifies.
+
+    They are the types of D, A and B, the rows of A, K, whether sums saturate, and the operation on single bits.
+    """
     for word in ("sync", "aligned", "row", "col"):
         if not s.flag(word):
             s.unknown()
@@ -77,19 +83,25 @@ def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
 
 
 def _of_integers(x: Array, y: Array, bitwise: str) -> Array:
-    """Return products of rows with rows; for single bits, the number of bits in both, or in one of the two."""
+    """Return the products of rows with rows.
+
+    For single bits, a product is the number of bits that are set in both rows, or in only one of the two rows.
+    """
     both = x @ y.swapaxes(1, 2)
     return x.sum(2)[:, :, None] + y.sum(2)[:, None] - 2 * both if bitwise == "xor" else both
 
 
 def _split(registers: tuple[Array, ...], of_a: int, of_b: int) -> tuple[Array, Array, Array]:
-    """Return the registers of A, B and C, each [register, warps * 32]."""
+    """Return the registers of A, B and C, each as [register, warps * 32]."""
     flat = [np.asarray(each).reshape(-1) for each in registers]
     return np.stack(flat[:of_a]), np.stack(flat[of_a : of_a + of_b]), np.stack(flat[of_a + of_b :])
 
 
 def _of_f64(s: Spelling, rows: int, k: int) -> Pure:
-    """Build mma of f64: register i of A has row 8 * (i % 2) + lane / 4 (of 16 rows), column lane % 4 + 4 * (i / 2)."""
+    """Return the mma of f64, with `rows` rows of A.
+
+    Register i of A contains row 8 * (i % 2) + lane / 4 (if A has 16 rows) and column lane % 4 + 4 * (i / 2).
+    """
     if (rows, k) not in ((8, 4), (16, 4), (16, 8), (16, 16)):
         s.unknown()
     halves, fours = rows // 8, k // 4

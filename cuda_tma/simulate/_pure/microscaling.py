@@ -1,7 +1,7 @@
-"""cvt to and from the formats of microscaling: e2m1, e2m3, e3m2 and ue8m0. PTX, "cvt"; from sm_100 on.
+"""Conversions to and from the microscaling formats e2m1, e2m3, e3m2 and ue8m0, from sm_100 on (PTX ISA, "cvt").
 
-Documented, not verified on hardware: a NaN becomes the largest number of e2m1, e2m3 and e3m2, which have no NaN. The
-results of ue8m0 are those of the functions for the host in CUDA's ``cuda_fp8.hpp``.
+The formats e2m1, e2m3 and e3m2 have no NaN, so a NaN becomes the largest number. This fact is documented, but not
+verified on hardware. The results of ue8m0 are those of the host functions in CUDA's ``cuda_fp8.hpp``.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .table import DTYPES, Pure, Spelling, pure
 
 __all__ = ["NARROW", "conversion"]
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 _SCALE = "ue8m0x2"
 
 
 def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
-    """Return a format without infinity and NaN, as a table of its magnitudes."""
+    """Return a format without infinity and NaN, which is a table of its magnitudes."""
     codes = np.arange(1 << bits - 1)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1
     significand = fraction + np.where(exponent > 0, 1 << fraction_bits, 0)
@@ -36,7 +36,8 @@ def _table(name: str, fraction_bits: int, bias: int, bits: int) -> Format:
     return Format(name, fraction_bits + 1, 1 - bias, largest, len(codes) - 1, lambda code: values[code], encode)
 
 
-#: Bits of an element, and its format; pairs of 4 bits are a byte, others two bytes.
+#: The table contains the bits of an element and its format. A pair of 4-bit elements is one byte, and other pairs are
+#: two bytes.
 _FORMATS = {
     "e2m1x2": (4, _table("e2m1", 1, 1, 4)),
     "e2m3x2": (8, _table("e2m3", 3, 1, 6)),
@@ -47,7 +48,7 @@ DTYPES.update({"e2m1x2": np.dtype(np.uint8), **dict.fromkeys(("e2m3x2", "e3m2x2"
 
 
 def conversion(s: Spelling, result: str, source: str) -> Pure:
-    """Return a conversion of which one type is narrow."""
+    """Return a conversion that converts to or from a microscaling format."""
     if _SCALE in (result, source):
         return _to_scales(s, source) if result == _SCALE else _from_scales(s, result)
     if result in _FORMATS:
@@ -56,7 +57,10 @@ def conversion(s: Spelling, result: str, source: str) -> Pure:
 
 
 def _to_narrow(s: Spelling, result: str, source: str) -> Pure:
-    """``cvt.rn.satfinite{.relu}``: of two f32, the first becomes the upper half; or of a pair of 16 bits each."""
+    """Return ``cvt.rn.satfinite{.relu}`` from two f32 values or from a pair of 16-bit values.
+
+    The first f32 value becomes the upper half of the result.
+    """
     s.choice("rn")
     if source not in ("f32", "f16x2", "bf16x2") or not s.flag("satfinite"):
         s.unknown()
@@ -83,7 +87,7 @@ def _nearest(format: Format, value: Array, relu: bool) -> Array:
 
 
 def _from_narrow(s: Spelling, result: str, source: str) -> Pure:
-    """``cvt.rn{.relu}`` to f16x2 or bf16x2, of which both contain every value."""
+    """Return ``cvt.rn{.relu}`` to f16x2 or bf16x2, both of which can represent every value of the narrow formats."""
     s.choice("rn")
     if result not in ("f16x2", "bf16x2"):
         s.unknown()
@@ -103,7 +107,7 @@ def _code_mask(type_: str) -> int:
 
 
 def _to_scales(s: Spelling, source: str) -> Pure:
-    """Build ``cvt.{rz, rp}{.satfinite}``: the exponent of the magnitude, rounded down or up, or 0xff for NaN."""
+    """Return ``cvt.{rz, rp}{.satfinite}``: the exponent of the magnitude, rounded down or up, or 0xff for NaN."""
     up, finite = s.choice("rz", "rp") == "rp", s.flag("satfinite")
     if source == "f32":
 
@@ -124,7 +128,10 @@ def _to_scales(s: Spelling, source: str) -> Pure:
 
 
 def _scale(bits: Array, up: bool, finite: bool) -> Array:
-    """Return the exponent of f32's bits; a subnormal number is 2**-127 or, from half of 2**-126 on, 2**-126."""
+    """Return the exponent of the bits of an f32 as a ue8m0.
+
+    A subnormal number becomes 2**-127. With rounding up, a number of more than half of 2**-126 becomes 2**-126.
+    """
     exponent, fraction = bits >> np.uint32(23) & np.uint32(0xFF), bits & np.uint32(0x7FFFFF)
     more = (fraction > 0) & ((exponent > 0) | (fraction > 0x400000)) if up else np.zeros(np.shape(bits), bool)
     found = exponent + more
@@ -134,7 +141,7 @@ def _scale(bits: Array, up: bool, finite: bool) -> Array:
 
 
 def _from_scales(s: Spelling, result: str) -> Pure:
-    """Build ``cvt.rn.bf16x2.ue8m0x2``: 2 to the power of the exponent; the least result is a subnormal bf16."""
+    """Return ``cvt.rn.bf16x2.ue8m0x2``: 2 to the power of the exponent; the least result is a subnormal bf16."""
     s.choice("rn")
     if result != "bf16x2":
         s.unknown()

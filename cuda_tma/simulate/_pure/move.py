@@ -1,4 +1,4 @@
-"""The instruction mov: values from register to register, packed and unpacked. PTX, "mov"."""
+"""The instruction mov, which copies a value between registers, and packs or unpacks vectors (PTX ISA, "mov")."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from .table import Pure, Spelling, entry, pure
 
-Array = Any  # an array, or a NumPy scalar
+Array = Any  # An array or a NumPy scalar has this type.
 
 _TYPES = (*(f"{kind}{width}" for kind in "bus" for width in (16, 32, 64)), "f32", "f64", "pred", "f16", "bf16")
 _WIDTHS = {"b16": 16, "b32": 32, "b64": 64}
@@ -16,7 +16,10 @@ _WIDTHS = {"b16": 16, "b32": 32, "b64": 64}
 
 @entry("mov")
 def moves(s: Spelling) -> Pure:
-    """Build mov: the first element of a vector is the low bits. Addresses and special registers are not sources."""
+    """Return the instruction mov for registers; the first element of a vector contains the low bits.
+
+    Another function binds addresses and special registers.
+    """
     type_ = s.type(*_TYPES, "b128")
     if len(s.layout) != 2 or s.layout[1] == "@":
         s.unknown()
@@ -35,7 +38,7 @@ def moves(s: Spelling) -> Pure:
 
 
 def _halves(a: Array) -> tuple[Array, Array]:
-    """Return the halves of items of 16 bytes, which are complex numbers of two floats in NumPy."""
+    """Return the halves of items of 16 bytes, which NumPy represents as complex numbers of two floats."""
     whole = np.asarray(a)
     return whole.real.copy().view(np.uint64), whole.imag.copy().view(np.uint64)
 

@@ -1,7 +1,8 @@
-"""The table of instructions that depend only on their sources; `lookup` returns an instruction as a function.
+"""The table of instructions that depend only on their sources; `lookup` returns the function of an instruction.
 
-An entry is built for a spelling, such as ``add.rn.ftz.f32``. The builder for the root of the opcode removes the
-supported modifiers one by one. If modifiers remain, the spelling is not supported, and `lookup` returns None.
+An entry belongs to one spelling of an opcode, such as ``add.rn.ftz.f32``. The builder for the first word of the opcode
+removes the supported modifiers one by one. If modifiers remain, the spelling is not supported, and `lookup` returns
+None.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .._ptx import TYPE_BYTES, Immediate, Instruction, Operand, Pair, Special, S
 BIT = np.dtype(np.bool_)
 _KINDS = {"b": "u", "u": "u", "s": "i"}
 
-# The type of an operand's bits. f16, bf16, tf32 and packed values are the unsigned integers of their bits.
+# The table contains the NumPy type for the bits of an operand. The bits of f16, bf16, tf32 and packed values are
+# unsigned integers.
 DTYPES: dict[str, np.dtype] = {
     name: np.dtype(f"{_KINDS.get(name[0], 'u') if name not in ('f32', 'f64') else 'f'}{size}")
     for name, size in TYPE_BYTES.items()
@@ -30,25 +32,26 @@ DTYPES["f32x2"] = np.dtype(np.uint64)
 
 @dataclass(frozen=True)
 class Pure:
-    """One instruction as a function of its sources.
+    """One spelling of an instruction as a function of its sources.
 
     Attributes
     ----------
     section : str
         The title of the section in the PTX ISA.
     results, sources : tuple of numpy.dtype
-        One for each operand, with vectors and pairs spread. A source is the low bits of its register; a result fills
-        its register, zero-extended, or sign-extended if its dtype is signed.
+        The type of each operand, where each element of a vector or pair is one operand. A source is the low bits of its
+        register. A result fills its register: it is sign-extended if its dtype is signed, otherwise zero-extended.
     compute : callable
-        ``compute(*sources)``: arrays of one shape, or scalars among them, to one array, or to a tuple if there are
-        several results. It writes to none of its sources, but may return one. Call it under
+        The function ``compute(*sources)``, whose arguments are scalars and arrays of one shape. It returns an array, or
+        a tuple of several results. It does not change a source, but may return a source. Its caller uses
         ``np.errstate(all="ignore")``.
     warp : bool
-        Whether lanes read other lanes: sources are then ``[warps, 32]``, after ``active``, the executing lanes.
+        Whether lanes read the registers of other lanes. The sources are then ``[warps, 32]`` and follow ``active``, the
+        executing lanes.
     carry_in, carry_out : bool
-        Whether CC.CF is an additional source, or an additional result: the last.
+        Whether CC.CF is an additional last source, or an additional last result.
     approximate : bool
-        Whether PTX permits an error, so that hardware may return other bits.
+        Whether PTX permits an error, so that the bits of the result may differ on hardware.
     """
 
     section: str
@@ -62,32 +65,33 @@ class Pure:
 
 
 class Unknown(Exception):
-    """A spelling that is not in the table."""
+    """The exception for a spelling that the table does not contain."""
 
 
-# ptxas accepts them also after the types, as CUTLASS writes them.
+# ptxas also accepts these modifiers after the types, and CUTLASS writes them in this order.
 _AT_WILL = ("relu", "rn", "satfinite")
 
 
 class Spelling:
-    """The modifiers of an opcode, from which a builder takes those that it supports."""
+    """The modifiers of an opcode, from which a builder removes the modifiers that it supports."""
 
     def __init__(self, opcode: tuple[str, ...], layout: tuple[str, ...]):
         self.root = opcode[0]
-        self.layout = layout  # of each operand: "" if it is plain, "v4" a vector, "p" a pair, "@" an address
+        # Each operand has a layout: "" for a plain operand, "v4" for a vector, "p" for a pair, "@" for an address.
+        self.layout = layout
         words = list(opcode[1:])
         end = next((i for i in range(len(words), 0, -1) if words[i - 1] not in _AT_WILL), 0)
         self.words = words[end:] + words[:end]
 
     def flag(self, word: str) -> bool:
-        """Take a modifier; return whether it is present."""
+        """Remove a modifier, and return whether it was present."""
         if word not in self.words:
             return False
         self.words.remove(word)
         return True
 
     def choice(self, *words: str, default: str | None = None) -> str:
-        """Take the one modifier of these; without a default, it is required."""
+        """Remove and return the one modifier that is in `words`; without `default`, a modifier is required."""
         found = [word for word in self.words if word in words]
         if len(found) > 1 or not (found or default is not None):
             self.unknown()
@@ -97,7 +101,7 @@ class Spelling:
         return found[0]
 
     def type(self, *among: str) -> str:
-        """Take the last modifier, which must be one of these types."""
+        """Remove and return the last modifier, which must be one of the given types."""
         if not self.words or self.words[-1] not in among:
             self.unknown()
         return self.words.pop()
@@ -111,7 +115,7 @@ _BUILDERS: dict[str, Builder] = {}
 
 
 def entry(*roots: str) -> Callable[[Builder], Builder]:
-    """Register the builder of all opcodes with these roots."""
+    """Return a decorator that registers the builder of all opcodes that begin with the given words."""
 
     def register(builder: Builder) -> Builder:
         assert not _BUILDERS.keys() & {*roots}
@@ -122,13 +126,13 @@ def entry(*roots: str) -> Callable[[Builder], Builder]:
 
 
 def pure(section: str, results: str, sources: str, compute: Callable[..., Any], **rest: bool) -> Pure:
-    """Return a `Pure` whose operands are passed as types: ``pure("shl", "b32", "b32 u32", ...)``."""
+    """Return a `Pure` whose operand types are texts: ``pure("shl", "b32", "b32 u32", ...)``."""
     given, taken = (tuple(DTYPES[name] for name in names.split()) for names in (results, sources))
     return Pure(section, given, taken, compute, **rest)
 
 
 def lookup(instruction: Instruction) -> Pure | None:
-    """Return the instruction as a function, or None if it is not in this table.
+    """Return the function of an instruction; None if the table does not contain the instruction.
 
     Examples
     --------
@@ -171,9 +175,10 @@ def _spread(operands: tuple[Operand, ...]) -> int:
 
 
 def immediate(operand: Immediate, dtype: np.dtype) -> Any:
-    """Return a number of the PTX as a scalar of this dtype.
+    """Return a number in the PTX as a scalar of a dtype.
 
-    Integers wrap. A floating-point number becomes the nearest of the dtype; for an integer of the same width, its bits.
+    An integer wraps. A floating-point number becomes the nearest number of the dtype, or its bits for an integer of the
+    same width.
     """
     if not operand.type:
         if dtype.kind == "f":

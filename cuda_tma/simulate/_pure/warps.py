@@ -1,7 +1,8 @@
 """Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, activemask.
 
-PTX, "shfl.sync", "vote.sync", "match.sync", "redux.sync", "activemask". Sources are [warps, 32]. `active` contains the
-lanes that execute together; they are in the mask, which is the same for all of them.
+Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync" and "activemask". Sources are [warps, 32].
+`active` contains the lanes that execute the instruction together. These lanes are in the mask, which is equal in all of
+them.
 """
 
 from __future__ import annotations
@@ -23,20 +24,21 @@ _BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
 
 
 def ballot(lanes: Array) -> Array:
-    """Return [..., 32] truths as one word each."""
+    """Return booleans [..., 32] as one word for each warp."""
     return np.where(lanes, _BITS, np.uint32(0)).sum(-1, dtype=np.uint32)
 
 
 def _in_mask(mask: Array) -> Array:
-    """Return the lanes of masks [warps, 32]: [warps, lane that asks, lane]."""
+    """Return the lanes of masks, [warps, 32], as booleans [warps, lane with the mask, lane in the mask]."""
     return mask[..., None] & _BITS != 0
 
 
 @entry("shfl")
 def shuffle(s: Spelling) -> Pure:
-    """Build shfl: a lane reads another's a, or its own if that is outside its segment; p is true for the former.
+    """Return the instruction shfl, by which a lane reads the value a of another lane.
 
-    c has the clamp value in its low bits, and in bits 8 to 12 the bits of a lane's number that name its segment.
+    If the other lane is outside its segment, the lane reads its own value and p is false. The low bits of c contain the
+    clamp value. Bits 8 to 12 of c select the bits of a lane's number that determine its segment.
     """
     if not s.flag("sync"):
         s.unknown()
@@ -53,7 +55,10 @@ def shuffle(s: Spelling) -> Pure:
 
 
 def shuffle_sources(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
-    """Return the lane that each lane reads, and whether it is in its segment; if not, the lane reads itself."""
+    """Return the source lane of each lane, and whether the source lane is in its segment.
+
+    If the source lane is outside the segment, the lane reads its own value.
+    """
     lane, b, clamp = _LANES, np.asarray(b).astype(np.int64) & 31, np.asarray(c).astype(np.int64) & 31
     segment = np.asarray(c).astype(np.int64) >> 8 & 31
     last, first = (lane & segment) | (clamp & ~segment), lane & segment
@@ -63,7 +68,7 @@ def shuffle_sources(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
 
 def _other(mode: str, lane: Array, b: Array, first: Array, last: Array, segment: Array) -> tuple[Array, Array]:
     if mode == "up":
-        return lane - b, lane - b >= last  # for up, the clamp value names the first lane
+        return lane - b, lane - b >= last  # For up, the clamp value is the first lane of the segment.
     if mode == "down":
         return lane + b, lane + b <= last
     other = lane ^ b if mode == "bfly" else first | b & ~segment
@@ -90,7 +95,10 @@ def vote(s: Spelling) -> Pure:
 
 @entry("match")
 def match(s: Spelling) -> Pure:
-    """Build match. any: the lanes of the mask with the same value. all: the mask if all are the same, else 0."""
+    """Return the instruction match, which finds the lanes of the mask with the same value.
+
+    match.all returns the mask if the values of all lanes are equal, and otherwise 0.
+    """
     mode = s.choice("any", "all")
     if not s.flag("sync"):
         s.unknown()
@@ -122,7 +130,7 @@ _REDUCTIONS: dict[str, tuple[np.ufunc, int]] = {
 
 @entry("redux")
 def reduce(s: Spelling) -> Pure:
-    """Build redux: the sum, ... of a over the lanes of the mask; sums wrap."""
+    """Return the instruction redux, which reduces a over the lanes of the mask, for example to a sum; sums wrap."""
     if not s.flag("sync"):
         s.unknown()
     operation = s.choice("add", "min", "max", "and", "or", "xor")
@@ -145,7 +153,7 @@ def reduce(s: Spelling) -> Pure:
 
 
 def _float_extreme(s: Spelling, operation: str) -> Pure:
-    """Build redux of f32: min or max; with .abs of magnitudes. A NaN counts only with .NaN."""
+    """Return the redux of f32: the min or max, or with .abs that of magnitudes; a NaN has an effect only with .NaN."""
     s.type("f32")
     if operation not in ("min", "max"):
         s.unknown()

@@ -1,1 +1,1 @@
-"""Barriers of each kind, the threads that wait at them, and the report of a deadlock."""
+"""Barriers of each kind, the threads that wait at the barriers, and the report of a deadlock."""

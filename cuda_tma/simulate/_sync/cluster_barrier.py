@@ -1,4 +1,4 @@
-"""The instruction ``barrier.cluster``: all running threads of a cluster arrive, and wait at once or later.
+"""The instruction ``barrier.cluster``, by which all running threads of a cluster arrive, and wait at once or later.
 
 Source: PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: barrier.cluster".
 """
@@ -26,15 +26,15 @@ __all__ = ["ClusterBarriers"]
 
 
 class ClusterBarriers:
-    """The barriers of all resident clusters: the phase of each, and the threads that have arrived in it."""
+    """The barriers of all resident clusters: the phase of each barrier, and the threads that have arrived in it."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events):
         self._alive, self._scheduler, self._events = alive, scheduler, events
         self._size = geometry.cluster_ctas * geometry.lanes_of_cta
         self._phases = np.zeros(geometry.slots, np.int64)
-        self._arrived_in = np.full(geometry.lanes, -1)  # the phase of a thread's last arrival
+        self._arrived_in = np.full(geometry.lanes, -1)  # The value is the phase of the last arrival of each thread.
         self._waited = np.ones(geometry.lanes, bool)
-        self._arrived_at: dict[int, Instruction] = {}  # for each cluster: its last arrival
+        self._arrived_at: dict[int, Instruction] = {}  # The value is the last arrival at the barrier of each cluster.
         self._parked: list[Parked] = []
 
     def lanes_in(self, lanes: np.ndarray) -> None:
@@ -94,10 +94,13 @@ class ClusterBarriers:
             self._scheduler.progress()
             parked, self._parked = self._parked, []
             for each in parked:
-                self._scheduler.add(each.context, each.pc, each.lanes)  # these lanes execute their wait again
+                self._scheduler.add(each.context, each.pc, each.lanes)  # The threads then execute their wait again.
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Complete the barriers at which only ended threads are missing, because no cluster waits for ended threads."""
+        """Complete the barriers at which only ended threads are missing.
+
+        A cluster does not wait for threads that have ended.
+        """
         self._complete(np.unique(lanes // self._size))
 
     def waiting(self) -> Iterator[Waiting]:

@@ -30,18 +30,20 @@ __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
 _ARRIVED = "arrived before"
-Tell = Callable[[Context, np.ndarray, int, int], None]  # takes the numbers of true and of all predicates
+# The arguments include the number of true predicates and the number of all predicates.
+Tell = Callable[[Context, np.ndarray, int, int], None]
 
 
 @dataclass(slots=True)
 class _Barrier:
-    """The state of one barrier of one CTA between two completions."""
+    """The state of one barrier of one CTA between two completions of the barrier."""
 
-    expected: int | None = None  # the number of threads; None for all running threads
+    expected: int | None = None  # The value is the number of threads; None means all running threads.
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
-    true: int = 0  # the number of true predicates of barrier.red
-    by: dict[int, Instruction] = field(default_factory=dict)  # the instructions of its arrivals
+    true: int = 0  # The value is the number of true predicates of barrier.red.
+    # The dictionary contains the instructions of the arrivals.
+    by: dict[int, Instruction] = field(default_factory=dict)
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 
 
@@ -86,7 +88,7 @@ class CtaBarriers:
     def vote(
         self, group: Group[Any], lanes: Lanes, pc: int, number: int, expected: int | None, true: np.ndarray, vote: Tell
     ) -> Outcome:
-        """Let threads arrive and wait as by :meth:`sync`; each then receives the number of true predicates."""
+        """Let threads arrive and wait as :meth:`sync` does, and return the number of true predicates to each thread."""
         here = as_array(lanes)
         for cta in np.unique(self._cta_of_lane[here]):
             chosen = self._cta_of_lane[here] == cta
@@ -177,7 +179,7 @@ class CtaBarriers:
         return int(self._alive[cta * size : (cta + 1) * size].sum())
 
     def _check_whole(self, parked: list[Parked], number: int) -> None:
-        """Keep a fault if a barrier with a count completes although some lanes of its warps have not arrived."""
+        """Report a fault if a barrier with a count completes, but some lanes of its warps have not arrived."""
         come = np.concatenate([each.lanes for each in parked]) if parked else ()
         for each in parked:
             absent = [lane for standing in each.absent for lane in np.setdiff1d(standing.lanes, come).tolist()]
@@ -213,7 +215,7 @@ class CtaBarriers:
 
 
 def _check_aligned(parked: list[Parked], number: int) -> None:
-    """Check that threads of one warp reach an ``.aligned`` barrier (such as ``bar.sync``) by the same instruction."""
+    """Check that the threads of a warp reach an ``.aligned`` barrier (such as ``bar.sync``) by the same instruction."""
     known = [(each, each.instruction) for each in parked]
     aligned = [(each, i) for each, i in known if i and _is_aligned(i)]
     if len({(id(each.context), each.at) for each, _ in aligned}) < 2:
@@ -239,5 +241,5 @@ def _is_aligned(instruction: Instruction | None) -> bool:
 def _place(instruction: Instruction) -> str:
     if not instruction.places:
         return f"PTX line {instruction.line}"
-    place = instruction.places[-1]  # the place in the kernel
+    place = instruction.places[-1]  # The last place of an instruction is its place in the kernel.
     return f"{place.file.rpartition('/')[2]}:{place.line}"

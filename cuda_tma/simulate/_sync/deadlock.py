@@ -1,4 +1,4 @@
-"""The report of a deadlock: the waits, their barriers, the missing events, and the probable cause."""
+"""The report of a deadlock, with the waits, their barriers, the missing events, and the probable cause."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _MOST_RELATED = 12
 
 
 def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Fault:
-    """Return the fault for a deadlock; its kind and place are those of the wait that best explains the deadlock.
+    """Return the fault for a deadlock, with the kind and place of the wait that best explains the deadlock.
 
     Parameters
     ----------
     waiting : list of Waiting
     geometry : Geometry
     kernel : Kernel
-        The kernel, whose source contains the names of barriers.
+        The kernel whose source contains the names of barriers.
     """
     lines = tuple(kernel.source.splitlines())
     waits = [wait for each in waiting for wait in _waits(each, geometry, lines)]
@@ -45,14 +45,14 @@ def deadlock(waiting: list[Waiting], geometry: Geometry, kernel: Kernel) -> Faul
 
 
 def explained(fault: Fault, waiting: list[Waiting]) -> Fault:
-    """Return the fault of an endless loop with the waiting threads added to it."""
+    """Return the fault of an endless loop, extended by the threads that wait."""
     if fault.kind == "no-progress":
         fault.related = _related(waiting)
     return fault
 
 
 def _related(waiting: list[Waiting], first: Waiting | None = None) -> tuple[tuple[str, Instruction], ...]:
-    """Return the statements that explain the first wait, and then the place of each other wait and its statements."""
+    """Return the statements that explain the first wait, and then the statements of each other wait."""
     known: dict[tuple[str, Instruction], None] = {}
     for each in sorted(waiting, key=lambda each: each is not first):
         instruction = each.parked.instruction
@@ -72,7 +72,7 @@ def _kind(waiting: Waiting) -> str:
 def _waits(
     waiting: Waiting, geometry: Geometry, lines: tuple[str, ...]
 ) -> Iterator[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]:
-    """Yield the place, the barrier, the block and the threads of a wait for each of its CTAs."""
+    """Yield the place, the barrier, the block and the threads of a wait, once for each CTA of the waiting threads."""
     lanes, instruction = waiting.parked.lanes, waiting.parked.instruction
     place = own_place(instruction)
     where = (

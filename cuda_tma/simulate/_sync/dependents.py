@@ -23,7 +23,7 @@ __all__ = ["Dependents"]
 
 
 class Dependents:
-    """The dependencies of one grid on the preceding and the following grid.
+    """The dependencies between one grid and the grids that precede and follow it.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Dependents:
 
     @property
     def waits(self) -> bool:
-        """Whether threads wait for a preceding grid."""
+        """Whether threads of the grid wait for a preceding grid."""
         return bool(self._parked)
 
     def started(self, ctas: range) -> None:
@@ -47,19 +47,19 @@ class Dependents:
         self._signalled[ctas.start : ctas.stop] = False
 
     def signal(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """Note that a thread of each CTA of `lanes` executes ``griddepcontrol.launch_dependents``."""
+        """Record that a thread of each CTA of `lanes` executes ``griddepcontrol.launch_dependents``."""
         self._signalled[self._geometry.cta_of_lane[lanes]] = True
         self._scheduler.add(group.context, pc + 1, as_array(lanes))
         return YIELD
 
     def have_signalled(self) -> bool:
-        """Return whether every running CTA has signaled."""
+        """Return whether every running CTA has executed ``griddepcontrol.launch_dependents``."""
         slots = np.array(self._geometry.cluster_of_slot) >= 0
         resident = np.repeat(slots, self._geometry.cluster_ctas)
         return bool(self._signalled[resident].all())
 
     def wait(self, group: Group[Any], lanes: Lanes, pc: int) -> Outcome:
-        """Execute ``griddepcontrol.wait``: wait until the preceding grids have ended."""
+        """Execute ``griddepcontrol.wait``, which waits until the preceding grids have ended."""
         if not self.is_held:
             self._events.tell(GridWait(lanes))
             return None

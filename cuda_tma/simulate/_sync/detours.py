@@ -1,9 +1,9 @@
-"""The search for threads that bypass an instruction at which other threads of their warp wait for them.
+"""The search for threads that bypass an instruction at which the rest of their warp waits.
 
 The lanes of a mask execute ``shfl.sync`` together, and all lanes of a warp execute ``bar.sync`` together. On hardware
-and here, no thread waits for a thread that has ended. A kernel therefore ends even if a lane takes another path around
-the instruction, executes later instructions and ends, which is an error. A lane that returns early is not an error,
-because it executes no instruction after the bypassed one.
+and on the simulator, a thread does not wait for a thread that has ended. A kernel therefore ends even if a lane takes a
+path around the instruction, executes later instructions and ends. Such a path is an error. A lane that returns early is
+not an error, because it executes no instruction after the bypassed instruction.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _ENDS = ("ret", "exit", "trap")
 
 
 class _Flow:
-    """The control flow of one function: for each instruction, the next instructions."""
+    """The control flow of one function, which contains the next instructions of each instruction."""
 
     def __init__(self, code: Code):
         self._code = code
         listed = code.function.instructions
-        self.end = len(listed)  # the return at the end
+        self.end = len(listed)  # This number stands for the return at the end of the function.
         self.after = [[*_next(code, pc, each)] for pc, each in enumerate(listed)] + [[]]
         self.before: list[list[int]] = [[] for _ in self.after]
         for pc, following in enumerate(self.after):
@@ -77,7 +77,7 @@ def _next(code: Code, pc: int, instruction: Instruction) -> Iterator[int]:
 
 
 def _reached(edges: list[list[int]], starts: Iterable[int], stops: Iterable[int] = ()) -> set[int]:
-    """Return all instructions on paths from `starts`; a path ends at an instruction in `stops`."""
+    """Return all instructions on the paths from `starts`; a path ends at an instruction in `stops`."""
     stops, waiting = {*stops}, [*starts]
     found = {*waiting}
     while waiting:
@@ -96,14 +96,14 @@ class Detours:
         self._flows: dict[Code, _Flow] = {}
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
-        """Return the places of absent lanes, except of lanes that wait at another instruction.
+        """Return the places of absent lanes, without the lanes that wait at another instruction.
 
         Parameters
         ----------
         group : Group
-            The group at `pc`. Other lanes may be there with a false guard; these lanes continue.
+            The group at `pc`. A lane at `pc` whose guard is false is not in the group and continues.
         absent : numpy.ndarray
-            The ascending numbers of the absent lanes.
+            The numbers of the absent lanes in ascending order.
         """
         wanted = np.zeros(self._geometry.lanes, bool)
         wanted[absent] = True
@@ -113,7 +113,7 @@ class Detours:
         return found
 
     def check(self, parked: Parked, ended: np.ndarray) -> None:
-        """Keep a fault if ended lanes have bypassed the instruction at which other lanes wait for them."""
+        """Report a fault if ended lanes have bypassed the instruction at which the rest of their warp waits."""
         instruction = parked.instruction
         if instruction is None:
             return
@@ -140,7 +140,7 @@ class Detours:
 
 
 def _frames(context: Context, pc: int) -> dict[Context, tuple[int, int]]:
-    """Return the present instruction and the return address in a function and in each of its callers."""
+    """Return the present instruction in a function, and the return address in each of its callers."""
     found = {context: (pc, pc)}
     while context.caller is not None:
         found[context.caller] = context.return_pc - 1, context.return_pc

@@ -1,8 +1,8 @@
-"""mbarriers: the counts of arrivals and bytes in each phase, and the threads that wait for the phase.
+"""The mbarriers of a launch, with the arrivals and bytes of each phase, and the threads that wait for a phase.
 
 The 64 bits of an mbarrier are opaque to a kernel (PTX ISA 9.0, "Parallel Synchronization and Communication
-Instructions: mbarrier"). Here they contain the parity of the phase, its pending arrivals and the expected count.
-Instructions read nothing else from a state.
+Instructions: mbarrier"). On the simulator, they contain the parity of the phase, its pending arrivals and the expected
+count. Instructions read only these values of a state.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .rings import ring_places
 __all__ = ["BYTES", "Mbarrier", "Mbarriers", "parity_of", "pending_of"]
 
 BYTES = 8
-_MOST = (1 << 20) - 1  # arrivals and bytes of either sign: PTX ISA, "Size and alignment", "Range of the tx-count"
+_MOST = (1 << 20) - 1  # The PTX ISA limits arrivals ("Size and alignment") and bytes ("Range of the tx-count").
 _LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
-_PHASE_BITS = 8  # the bits of the phase in a token, in addition to the parity
+_PHASE_BITS = 8  # A token contains this number of bits of the phase, in addition to the parity.
 
 
 @dataclass(slots=True)
 class Mbarrier:
-    """One mbarrier.
+    """The state of one mbarrier.
 
     Attributes
     ----------
@@ -57,13 +57,13 @@ class Mbarrier:
     expected : int
         The number of bytes that the present phase expects.
     came : list of (int, str)
-        The numbers of bytes that have arrived in the present phase, each with its source.
+        The numbers of bytes that have arrived in the present phase, each with the source of the bytes.
     copy : Instruction or None
-        The last copy that delivered bytes, in any phase.
+        The last copy that delivered bytes in any phase.
     made : Instruction or None
-        The ``mbarrier.init`` of the barrier.
+        The ``mbarrier.init`` that initialized the barrier.
     uses : dict of str to Instruction
-        The last expect_tx and the last arrival.
+        The last expect_tx and the last arrival, by their names.
     """
 
     count: int
@@ -86,7 +86,7 @@ class Mbarrier:
 
     @property
     def counts(self) -> Barrier:
-        """The state of the barrier as a value with the counts that hardware has."""
+        """The counts of the barrier as one value, as hardware has them."""
         return Barrier(self.phase & 1, self.pending, self.count, self.tx)
 
     @property
@@ -96,7 +96,7 @@ class Mbarrier:
 
     @property
     def token(self) -> int:
-        """The state that an arrival returns: the word with more bits of the phase than its parity."""
+        """The state that an arrival returns, which contains the word of the barrier and more bits of the phase."""
         return self.word | (self.phase >> 1 & (1 << _PHASE_BITS) - 1) << _PHASE_SHIFT
 
 
@@ -111,7 +111,7 @@ def pending_of(states: np.ndarray) -> np.ndarray:
 
 
 class Mbarriers:
-    """The barriers of all resident CTAs, by their position in shared memory."""
+    """The mbarriers of all resident CTAs, by their position in shared memory."""
 
     def __init__(
         self,
@@ -128,14 +128,14 @@ class Mbarriers:
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
-        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # by place in the code: the polled positions
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # Each place in the code has the positions it polled.
 
     # ---- from initialization to the end ----
 
     def init(self, position: int, count: int, made: Instruction, lane: int) -> None:
         """Initialize an mbarrier; like hardware, accept any count and an existing mbarrier.
 
-        Recorded on an H200: tests/data/faults_sm90.jsonl.gz. The count wraps, which is not verified on hardware.
+        Recorded results of an H200 are in tests/data/faults_sm90.jsonl.gz. The count wraps (not verified on hardware).
         """
         known = self._barriers.get(position)
         if not 1 <= count <= _MOST:
@@ -171,20 +171,20 @@ class Mbarriers:
                 del known[position]
 
     def of(self, cta: int) -> list[int]:
-        """Return the positions of a CTA's barriers."""
+        """Return the positions of the mbarriers of a CTA."""
         return [position for position in self._barriers if position // self._memory.shared_pitch == cta]
 
     def known(self, position: int) -> Mbarrier | None:
-        """Return the barrier at a position in `Memory.shared`; None if none has been initialized there."""
+        """Return the mbarrier at a position in `Memory.shared`; None without an initialized mbarrier."""
         return self._barriers.get(position)
 
     def unexpected(self, position: int) -> Mbarrier | None:
-        """Return the barrier at a position if it has received bytes that it does not expect; otherwise None."""
+        """Return the mbarrier at a position if it has received bytes that it does not expect; otherwise None."""
         barrier = self._barriers.get(position)
         return barrier if barrier is not None and barrier.tx < 0 else None
 
     def at(self, position: int) -> Mbarrier:
-        """Return the barrier at a position in `Memory.shared`; raise a fault if none has been initialized there."""
+        """Return the mbarrier at a position in `Memory.shared`; raise a fault without an initialized mbarrier."""
         barrier = self._barriers.get(position)
         if barrier is None and (by := self._invalidated.get(position)) is not None:
             raise Fault(
@@ -241,7 +241,7 @@ class Mbarriers:
         self._add_tx(position, size_bytes)
 
     def complete_tx(self, position: int, size_bytes: int, by: str = "", copy: Instruction | None = None) -> None:
-        """Count bytes that have arrived in the present phase; keep their source for a report."""
+        """Count bytes that have arrived in the present phase, and keep their source for a report."""
         barrier = self.at(position)
         barrier.came.append((size_bytes, by))
         barrier.copy = copy or barrier.copy
@@ -279,7 +279,7 @@ class Mbarriers:
     # ---- waiting ----
 
     def completed(self, positions: np.ndarray, parities: np.ndarray) -> np.ndarray:
-        """Return, for each lane, whether the phase with a parity is complete."""
+        """Return, for each lane, whether the phase with the lane's parity is complete."""
         if len({*positions.tolist()}) == 1:
             return np.full(len(positions), self.at(int(positions[0])).phase & 1) != parities
         places, which = np.unique(positions, return_inverse=True)
@@ -287,7 +287,7 @@ class Mbarriers:
         return present[which] != parities
 
     def parities_of(self, tokens: np.ndarray, positions: np.ndarray, lanes: Lanes, by: Instruction) -> np.ndarray:
-        """Return the parities of the phases of tokens; keep a fault for a token that is older than the preceding phase.
+        """Return the parities of the phases of tokens; report a fault for a token older than the preceding phase.
 
         A token contains the low bits of the phase's number, which suffice for this check.
         """
@@ -313,7 +313,7 @@ class Mbarriers:
         )
 
     def park(self, group: Group[Any], lanes: Lanes, pc: int, positions: np.ndarray) -> Outcome:
-        """Let lanes wait until the phase of their barrier completes, after which they poll again."""
+        """Let lanes wait until the phase of their barrier completes, after which the lanes poll again."""
         here = as_array(lanes)
         for position in np.unique(positions):
             self.at(int(position)).parked.append(Parked(group.context, pc, pc, here[positions == position]))
@@ -331,11 +331,11 @@ class Mbarriers:
 
     @property
     def looked_at(self) -> bool:
-        """Return whether a thread has polled an incomplete phase and continued."""
+        """Return whether a thread has polled an incomplete phase and then continued."""
         return bool(self._looks)
 
     def forget_looks(self) -> None:
-        """Forget the earlier polls, so that the later polls show which threads do nothing else."""
+        """Remove the records of earlier polls, so that later polls show which threads do nothing else."""
         self._looks.clear()
 
     def park_who_look(self) -> bool:
@@ -378,7 +378,7 @@ class Mbarriers:
                 yield Waiting(parked, awaits, side, related)
 
     def _elsewhere(self, position: int, barrier: Mbarrier) -> Iterator[tuple[str, Instruction]]:
-        """Yield a copy that has signaled the same mbarrier in another CTA of the cluster, if bytes are missing here."""
+        """Yield a copy that has signaled the same mbarrier in another CTA, if this barrier lacks bytes."""
         pitch, ctas = self._memory.shared_pitch, self._geometry.cluster_ctas
         cta, offset = divmod(position, pitch)
         first = cta // ctas * ctas

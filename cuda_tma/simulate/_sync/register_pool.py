@@ -1,11 +1,11 @@
-"""The instruction ``setmaxnreg``: the registers of each warp, and the free registers of its CTA.
+"""The instruction ``setmaxnreg``, which changes the registers of a warp and the free registers of its CTA.
 
 A CTA keeps the registers that its warps had at the launch. A warp that requests more registers waits until other warps
-have released enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number at the
-launch. With ``__launch_bounds__(384, 1)`` each thread has 168 registers: 65536 / 384, rounded down to a multiple of 8.
-With these bounds, requests of 224, 224 and 80 registers are a deadlock, because 528 is more than 504 (NVIDIA developer
-forums, "About setmaxnreg"). The simulator lets other warps use the registers of warps that have ended, which is not
-documented; a kernel that relies on this gets no finding.
+have released enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number of
+registers at the launch. With ``__launch_bounds__(384, 1)`` each thread has 168 registers: 65536 / 384, rounded down to
+a multiple of 8. With these bounds, requests of 224, 224 and 80 registers are a deadlock, because 528 is more than 504
+(NVIDIA developer forums, "About setmaxnreg"). On the simulator, other warps can use the registers of warps that have
+ended. NVIDIA does not document this behavior, and the simulator reports no finding for a kernel that relies on it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WARPS = WARPGROUP // WARP
 
 
 def at_launch(attributes: Mapping[str, tuple[int | str, ...]]) -> int | None:
-    """Return the registers of a thread at the launch; None without bounds, for which ptxas ignores the instruction.
+    """Return the registers of a thread at the launch; None without bounds, because ptxas then ignores the instruction.
 
     >>> at_launch({"maxntid": (384,), "minnctapersm": (1,)})
     168
@@ -66,10 +66,11 @@ class RegisterPool:
         self._alive_lanes, self._scheduler, self._warp_sync = alive, scheduler, warp_sync
         self._first = at_launch(attributes)
         self._has = np.full(geometry.lanes // WARP, self._first or 0)
-        self._executed: dict[int, list[Instruction]] = {}  # the instructions of each warp
+        # The value contains the instructions setmaxnreg that each warp has executed.
+        self._executed: dict[int, list[Instruction]] = {}
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = geometry.lanes_of_cta // WARP
-        self._warps_with_threads = -(-geometry.threads // WARP)  # the last warpgroup may have fewer than four
+        self._warps_with_threads = -(-geometry.threads // WARP)  # The last warpgroup may have fewer than four warps.
 
     def started(self, lanes: np.ndarray) -> None:
         """Initialize the registers of warps that begin."""
@@ -102,9 +103,9 @@ class RegisterPool:
         return YIELD
 
     def _check(self, lanes: np.ndarray, registers: int, grows: bool) -> None:
-        """Check a requested number of registers, and that ``.inc`` or ``.dec`` changes the number in its direction.
+        """Check a requested number of registers, and that ``.inc`` increases and ``.dec`` decreases the number.
 
-        The direction is not checked for the first ``setmaxnreg`` of a warp, because ptxas chooses the number before it.
+        The direction is not checked for the first ``setmaxnreg`` of a warp, because ptxas chooses the preceding number.
         """
         if not _LEAST <= registers <= _MOST or registers % _MULTIPLE:
             text = f"setmaxnreg of {registers} registers; use a multiple of {_MULTIPLE} from {_LEAST} to {_MOST}"
@@ -132,7 +133,7 @@ class RegisterPool:
         return np.isin(warps, late)
 
     def _free(self, cta: int) -> int:
-        """Return the free registers of a CTA, counted for one thread of each warp; running warps have the others."""
+        """Return the free registers of a CTA, counted for one thread of each warp."""
         warps = slice(cta * self._warps_of_cta, (cta + 1) * self._warps_of_cta)
         alive = self._alive()[warps]
         return (self._first or 0) * self._warps_of_cta - int(self._has[warps][alive].sum())
@@ -147,7 +148,7 @@ class RegisterPool:
             self._scheduler.add(each.context, each.pc, each.lanes)
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Release the registers of ended threads; check that the warps of a warpgroup have made the same requests."""
+        """Release the registers of ended threads, and check that the warps of a warpgroup made the same requests."""
         self._look_again()
         if not self._executed:
             return

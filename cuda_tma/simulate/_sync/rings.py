@@ -1,4 +1,4 @@
-"""The stages of a ``cuda_tma::Pipeline``, found from the initialization and the positions of its mbarriers."""
+"""The stages of a ``cuda_tma::Pipeline``, which the initialization and the positions of its mbarriers determine."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class RingPlace(NamedTuple):
 def ring_places(made: Mapping[int, Instruction], pitch: int) -> dict[int, RingPlace]:
     """Return the stage of each barrier of a Pipeline, by the position of the barrier in `Memory.shared`.
 
-    The full barriers of a Pipeline precede the empty ones (pipeline.cuh), and one init() initializes all of them.
+    The full barriers of a Pipeline precede the empty barriers (pipeline.cuh), and one init() initializes all barriers.
 
     Parameters
     ----------
     made : mapping of int to Instruction
         The ``mbarrier.init`` of each barrier.
     pitch : int
-        The bytes of a CTA in `Memory.shared`.
+        The number of bytes of a CTA in `Memory.shared`.
     """
     rings: dict[tuple[int, int, Place | None], list[int]] = defaultdict(list)
     for position in sorted(made):
@@ -62,7 +62,7 @@ def is_of_ring(instruction: Instruction) -> bool:
 
 
 def own_place(instruction: Instruction | None) -> Place | None:
-    """Return the place of an instruction outside the headers of cuda_tma, otherwise in the outermost header."""
+    """Return the innermost place of an instruction outside the headers of cuda_tma, otherwise the outermost place."""
     places = instruction.places if instruction else ()
     own = (place for place in places if PurePath(place.file).parent.name != "cuda_tma")
     return next(own, places[-1] if places else None)

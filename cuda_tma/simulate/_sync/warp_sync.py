@@ -1,4 +1,4 @@
-"""Threads of a warp that wait for each other at an instruction with a mask (``.sync``) or ``.aligned``."""
+"""The threads of a warp that wait for each other at an instruction with a mask (``.sync``) or with ``.aligned``."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from .detours import Detours
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
-WHOLE = 0xFFFFFFFF  # the mask of a whole warp
+WHOLE = 0xFFFFFFFF  # This mask contains all threads of a warp.
 Act = Callable[[Group[Any], Lanes], object]
 
 
 class WarpSync:
-    """The threads that wait at an instruction for other threads of their mask."""
+    """The threads that wait at an instruction for the other threads in their mask."""
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
         self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
-        self._parked: list[Parked] = []  # at an instruction that all threads of a mask must reach
-        self._met: list[Parked] = []  # at any bar.warp.sync
+        self._parked: list[Parked] = []  # These threads wait at an instruction that all threads of a mask must reach.
+        self._met: list[Parked] = []  # These threads wait at any bar.warp.sync.
         self._arrived = np.zeros(geometry.lanes, bool)
         self._masks = np.zeros(geometry.lanes, np.uint32)
 
     def gathered(
         self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int, width: int = WARP
     ) -> Lanes | None:
-        """Return the lanes for which all lanes of their mask are here; park the others at `pc` until more lanes arrive.
+        """Return the lanes whose whole mask has arrived; park the other lanes at `pc` until more lanes arrive.
 
         Parameters
         ----------
         masks : numpy.ndarray or int
             For each lane, the lanes of its warp that must execute the instruction, except lanes that have ended.
         width : int
-            32 for a warp, or 128 for a whole warpgroup, for which the mask is -1.
+            The value 32 for a warp, or 128 for a whole warpgroup, for which the mask is -1.
         """
         if _is_whole(lanes, width):
             return lanes
@@ -64,7 +64,7 @@ class WarpSync:
         return selected(here[~waits]) if not waits.all() else None
 
     def meet(self, group: Group[Any], lanes: Lanes, pc: int, masks: np.ndarray | int) -> Outcome:
-        """Execute ``bar.warp.sync``; divergent threads may wait for each other at different ``bar.warp.sync``."""
+        """Execute ``bar.warp.sync``; divergent threads may wait for each other at different instructions."""
         check_named(lanes, masks)
         if _is_whole(lanes, WARP):
             self._events.tell(WarpBarrier(lanes))
@@ -91,14 +91,14 @@ class WarpSync:
                 self._met.append(replace(each, lanes=each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
-        """Return, for each lane, the lanes of its warp for which it still waits."""
+        """Return, for each waiting lane, the lanes of its warp for which it still waits."""
         warps, masks = lanes // WARP, self._masks[lanes]
         with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
         here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask
         return self._alive.reshape(-1, WARP)[warps] & ~here & _bits(masks)
 
     def take(self, group: Group[Any], lanes: Lanes, pc: int) -> Lanes:
-        """Return lanes together with the lanes that wait at the same place, and remove these from the waiting ones."""
+        """Return lanes together with the lanes that wait at the same place, which then no longer wait."""
         same = [p for p in self._parked if p.context is group.context and p.pc == pc]
         if not same:
             return lanes
@@ -106,7 +106,10 @@ class WarpSync:
         return selected(np.sort(np.concatenate([as_array(lanes), *(p.lanes for p in same)])))
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Let the waiting threads of warps with ended threads try again, because no thread waits for ended threads."""
+        """Let the waiting threads of warps with ended threads try again.
+
+        A thread does not wait for threads that have ended.
+        """
         groups = np.unique(lanes // WARPGROUP)
         for parked in [*self._parked]:
             if np.isin(parked.lanes // WARPGROUP, groups).any():
@@ -127,7 +130,7 @@ class WarpSync:
 
 
 class Meeting(Protocol):
-    """The parts of a machine that threads of a warp use to synchronize."""
+    """The interface of a machine for threads of a warp that synchronize."""
 
     @property
     def geometry(self) -> Geometry: ...
@@ -145,7 +148,7 @@ class Meeting(Protocol):
 def when_together(
     group: Group[Meeting], lanes: Lanes, pc: int, act: Act, masks: Any = WHOLE, width: int = WARP
 ) -> Outcome:
-    """Execute an instruction for whole warps or the threads of a mask together, after all of them have arrived.
+    """Execute an instruction for whole warps, or for all threads of a mask together, after all threads have arrived.
 
     Parameters
     ----------
@@ -153,7 +156,7 @@ def when_together(
         The action that the threads execute together.
     masks : Read or int
     width : int
-        32 or :data:`WARPGROUP`.
+        The number of lanes that synchronize: 32 or :data:`WARPGROUP`.
     """
     if not isinstance(masks, int):
         check_named(lanes, masks(group, lanes))
@@ -194,7 +197,7 @@ def _tell(group: Group[Meeting], lanes: Lanes, pc: int, width: int) -> None:
 
 
 def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
-    """Check that each lane is in its own mask; otherwise the result of ``shfl.sync`` and others is undefined."""
+    """Check that each lane is in its own mask; otherwise the result of ``shfl.sync`` is undefined."""
     if isinstance(masks, (int, np.integer)) and masks == WHOLE:
         return
     here = as_array(lanes)
@@ -214,7 +217,7 @@ def check_named(lanes: Lanes, masks: np.ndarray | int) -> None:
 
 
 def _check_agreement(here: np.ndarray, given: np.ndarray) -> None:
-    """Check that two lanes have the same mask if each is in the mask of the other."""
+    """Check that two lanes have the same mask if each lane is in the mask of the other lane."""
     is_here, masks = (np.zeros((int(here[-1]) // WARP + 1) * WARP, dtype) for dtype in (bool, np.uint32))
     is_here[here], masks[here] = True, given
     is_here, masks = is_here.reshape(-1, WARP)[here // WARP], masks.reshape(-1, WARP)[here // WARP]

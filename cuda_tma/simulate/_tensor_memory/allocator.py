@@ -1,9 +1,10 @@
 """The allocation of columns of tensor memory, and the warps that wait for columns.
 
-A whole warp requests a power of two of columns, at least 32, and waits until they are free. With ``.cta_group::2``, a
-warp of each CTA of the pair makes the request, and each warp waits for the other. After ``relinquish_alloc_permit`` the
-CTA may not request columns. Which free columns a request receives is not documented; here they are the first that fit.
-Source: PTX ISA, "tcgen05.alloc, tcgen05.dealloc, tcgen05.relinquish_alloc_permit".
+A whole warp requests a power of two of columns, at least 32, and waits until the columns are free. With
+``.cta_group::2``, a warp of each CTA of the pair makes the request, and the two warps wait for each other. After
+``relinquish_alloc_permit`` the CTA may not request columns. NVIDIA does not document the choice among free columns. The
+simulator chooses the first free columns that are adjacent. Source: PTX ISA, "tcgen05.alloc, tcgen05.dealloc,
+tcgen05.relinquish_alloc_permit".
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SECTION = 'PTX ISA, "tcgen05.alloc"'
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """The allocated columns of a CTA: the first, their number, and the instruction that allocated them."""
+    """One allocation of a CTA: its first column, its number of columns, and the instruction that allocated them."""
 
     first: int
     columns: int
@@ -38,7 +39,7 @@ class Allocation:
 
 @dataclass(slots=True)
 class _Owner:
-    """The columns of one CTA."""
+    """The allocated and freed columns of one CTA."""
 
     taken: list[Allocation] = field(default_factory=list)
     freed: list[tuple[Allocation, Instruction]] = field(default_factory=list)
@@ -46,7 +47,7 @@ class _Owner:
 
 
 class Allocator:
-    """The columns of all resident CTAs.
+    """The allocated columns of all resident CTAs.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Allocator:
         return self._owners[cta].taken if cta in self._owners else []
 
     def forget(self, ctas: range) -> None:
-        """Forget the allocations of CTAs that begin."""
+        """Remove the allocations of CTAs that begin."""
         for cta in ctas:
             self._owners.pop(cta, None)
 
@@ -83,7 +84,7 @@ class Allocator:
             )
 
     def take(self, ctas: tuple[int, ...], columns: int, by: Instruction, lanes: np.ndarray) -> int | None:
-        """Allocate columns in each of some CTAs; return the first, or None if there is no room now."""
+        """Allocate columns in each of `ctas`, and return the first column; return None if too few columns are free."""
         owners = [self._owners.setdefault(cta, _Owner()) for cta in ctas]
         for owner in owners:
             if owner.relinquished is not None:
@@ -97,7 +98,7 @@ class Allocator:
         return place
 
     def free(self, ctas: tuple[int, ...], first: int, columns: int, by: Instruction, lanes: np.ndarray) -> None:
-        """Free columns in each of some CTAs."""
+        """Free columns in each of `ctas`."""
         for cta in ctas:
             owner = self._owners.setdefault(cta, _Owner())
             found = next((each for each in owner.taken if (each.first, each.columns) == (first, columns)), None)
@@ -114,7 +115,7 @@ class Allocator:
     # ---- questions ----
 
     def covers(self, cta: int, column: int, count: int) -> bool:
-        """Return whether a CTA has allocated all of some columns."""
+        """Return whether a CTA has allocated all columns of a range."""
         end = column + count
         for each in sorted(self.of(cta), key=lambda each: each.first):
             if each.first <= column < each.first + each.columns:
@@ -122,7 +123,7 @@ class Allocator:
         return column >= end
 
     def former(self, cta: int, column: int) -> Instruction | None:
-        """Return the instruction that freed a column of a CTA; None if it was not freed."""
+        """Return the instruction that freed a column of a CTA; None if no instruction freed the column."""
         freed = self._owners[cta].freed if cta in self._owners else []
         held = (by for each, by in reversed(freed) if each.first <= column < each.first + each.columns)
         return next(held, None)
@@ -130,7 +131,7 @@ class Allocator:
     # ---- waiting ----
 
     def park(self, parked: Parked, columns: int) -> None:
-        """Let warps wait for columns; they repeat their request when columns are freed."""
+        """Let warps wait for columns; the warps repeat their request when another warp frees columns."""
         self._parked.append((parked, columns))
 
     def _look_again(self) -> None:

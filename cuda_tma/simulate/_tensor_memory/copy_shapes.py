@@ -1,4 +1,4 @@
-"""The cells that ``tcgen05.cp`` and ``tcgen05.shift`` access. PTX ISA, "tcgen05.cp", "tcgen05.shift".
+"""The cells of tensor memory that ``tcgen05.cp`` and ``tcgen05.shift`` access (PTX ISA, "tcgen05.cp", "tcgen05.shift").
 
 The cells are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
 preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. These facts are
@@ -16,11 +16,12 @@ from .._ptx import Instruction
 
 __all__ = ["COLUMNS_OF_SHIFT", "CopyShape", "copy_shape_of", "shifted"]
 
-COLUMNS_OF_SHIFT = 8  # 32 bytes
+COLUMNS_OF_SHIFT = 8  # These columns contain 32 bytes.
 _QUARTER = 32
 _PIECE_COLUMNS = 4
 _SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}
-_LANES: dict[str, list[range] | list[list[int]]] = {  # for each row, a lane for each copy of the row
+# For each row, the table contains the lane of each copy of the row.
+_LANES: dict[str, list[range] | list[list[int]]] = {
     "128x256b": [range(128)],
     "128x128b": [range(128)],
     "4x256b": [range(0, 128, 32)],
@@ -32,7 +33,7 @@ _LANES: dict[str, list[range] | list[list[int]]] = {  # for each row, a lane for
 
 @dataclass(frozen=True)
 class CopyShape:
-    """The rows that one copy reads, and the lanes that it writes.
+    """The rows of shared memory that one copy reads, and the lanes of tensor memory that it writes.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class CopyShape:
 
     @property
     def columns(self) -> int:
-        """Return the number of columns."""
+        """Return the number of columns that the copy writes."""
         return self.pieces * _PIECE_COLUMNS
 
     def write(self, cells: np.ndarray, column: int, lane: int, data: np.ndarray) -> None:
@@ -64,7 +65,7 @@ def copy_shape_of(instruction: Instruction) -> CopyShape:
     Raises
     ------
     UnsupportedInstruction
-        If the instruction has another form, or converts the format of its elements.
+        If the form of the instruction is unsupported, or it converts the format of its elements.
     """
     words = instruction.opcode
     shape = next((word for word in words if word in _SHAPES), "")
@@ -76,7 +77,7 @@ def copy_shape_of(instruction: Instruction) -> CopyShape:
 
 
 def shifted(cells: np.ndarray) -> np.ndarray:
-    """Return cells, uint32 [columns, lanes], after a shift, in which the last lane of each quarter is unchanged."""
+    """Return cells, uint32 [columns, lanes], after a shift; the last lane of each quarter does not change."""
     found = cells.reshape(len(cells), -1, _QUARTER).copy()
     found[:, :, :-1] = found[:, :, 1:]
     return found.reshape(cells.shape)

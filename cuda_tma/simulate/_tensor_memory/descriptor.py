@@ -1,7 +1,7 @@
-"""The 64-bit shared memory descriptor of ``tcgen05``, and the addresses of the matrix that it describes.
+"""The 64-bit shared memory descriptor of ``tcgen05``, and the addresses of the described matrix.
 
 In contrast to the descriptor of ``wgmma``, three bits select the swizzle, and bits 46 to 48 contain 1. All addresses
-are those of pieces of 16 bytes. Source: PTX ISA, "Shared memory descriptor", "Canonical layouts".
+are those of pieces of 16 bytes. Source: PTX ISA, "Shared memory descriptor" and "Canonical layouts".
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ __all__ = ["SharedDescriptor", "pieces"]
 
 _ADDRESS_BITS = (1 << 18) - 1
 _VERSION = 1
-_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}  # the bytes of a row of the swizzle, by bits 61 to 63
-_WIDE_ATOMS = 1  # 128 bytes in which pieces of 32 bytes stay together
+_SPANS = {0: 16, 1: 128, 2: 128, 4: 64, 6: 32}  # Bits 61 to 63 select the size in bytes of a row of the swizzle.
+_WIDE_ATOMS = 1  # This swizzle has rows of 128 bytes in which pieces of 32 bytes stay together.
 
 
 @dataclass(frozen=True, slots=True)
 class SharedDescriptor:
-    """The fields of a descriptor, in bytes.
+    """The fields of a shared memory descriptor, converted to bytes.
 
     Attributes
     ----------
     start, leading_bytes, stride_bytes : int
-        Multiples of 16 with 18 bits.
+        The start address and the two distances, which are multiples of 16 with 18 bits.
     base_offset : int
-        The offset for matrices that do not start at the start of the swizzle's pattern.
+        The offset of a matrix that does not start at the start of the swizzle's pattern.
     swizzle : int
         The value of bits 61 to 63.
     """
@@ -43,7 +43,7 @@ class SharedDescriptor:
 
     @classmethod
     def decode(cls, bits: int) -> SharedDescriptor:
-        """Return the fields of a descriptor.
+        """Return the fields of a shared memory descriptor.
 
         Raises
         ------
@@ -69,11 +69,11 @@ class SharedDescriptor:
 
     @property
     def span_bytes(self) -> int:
-        """Return the bytes of a row of the swizzle; 16 without a swizzle."""
+        """Return the size in bytes of a row of the swizzle; 16 without a swizzle."""
         return _SPANS[self.swizzle]
 
     def swizzled(self, addresses: np.ndarray) -> np.ndarray:
-        """Return the swizzled addresses for unswizzled ones."""
+        """Return the swizzled addresses for unswizzled addresses."""
         if self.swizzle == _WIDE_ATOMS:
             return addresses ^ addresses >> 2 & 0x60
         return addresses ^ addresses >> 3 & self.span_bytes - PIECE_BYTES
@@ -101,7 +101,7 @@ def pieces(bits: int, rows: int, element_bytes: int, mn_major: bool) -> np.ndarr
     Returns
     -------
     numpy.ndarray
-        [rows, 2] for a K-major matrix, or [elements of K, pieces of a row] for an MN-major matrix.
+        An array [rows, 2] for a K-major matrix, or [elements of K, pieces of a row] for an MN-major matrix.
     """
     descriptor = SharedDescriptor.decode(bits)
     offsets = _mn_major(descriptor, rows, element_bytes) if mn_major else _k_major(descriptor, rows)
@@ -113,7 +113,7 @@ def pieces(bits: int, rows: int, element_bytes: int, mn_major: bool) -> np.ndarr
 def _k_major(descriptor: SharedDescriptor, rows: int) -> np.ndarray:
     """Return the addresses for a K-major matrix, whose groups of eight rows have a distance of `stride_bytes`.
 
-    Without a swizzle, the second piece of a row is `leading_bytes` after the first.
+    Without a swizzle, the second piece of a row is `leading_bytes` after the first piece.
     """
     row, piece = np.ogrid[:rows, :2]
     pitch = descriptor.leading_bytes if descriptor.swizzle == 0 else PIECE_BYTES
@@ -123,8 +123,9 @@ def _k_major(descriptor: SharedDescriptor, rows: int) -> np.ndarray:
 def _mn_major(descriptor: SharedDescriptor, rows: int, element_bytes: int) -> np.ndarray:
     """Return the addresses for an MN-major matrix.
 
-    With a swizzle, groups of K have a distance of `stride_bytes`, and spans of M or N one of `leading_bytes`. Without a
-    swizzle, it is the other way round.
+    With a swizzle, groups along K have a distance of `stride_bytes`, and spans along M or N have a distance of
+    `leading_bytes`. Without a swizzle, groups along K have a distance of `leading_bytes`, and spans have a distance of
+    `stride_bytes`.
     """
     k, piece = np.ogrid[: 32 // element_bytes, : rows * element_bytes // PIECE_BYTES]
     spans, within = np.divmod(piece, descriptor.span_bytes // PIECE_BYTES)

@@ -1,6 +1,6 @@
-"""The form of a ``tcgen05.mma``: its kind in the opcode, and its 32-bit instruction descriptor.
+"""The form of a ``tcgen05.mma``, which the kind in its opcode and its 32-bit instruction descriptor determine.
 
-PTX ISA, "Instruction descriptor", "Matrix Shape".
+Source: PTX ISA, "Instruction descriptor" and "Matrix Shape".
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _BYTES = {"f16": 2, "tf32": 4, "f8f6f4": 1, "i8": 1}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The shape and the types of a product.
+    """The shape of a product, and the types of its elements.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Form:
     a_mn_major, b_mn_major : bool
         Whether M or N is innermost in shared memory.
     ctas : int
-        1, or 2 with ``.cta_group::2``.
+        The number of CTAs of the product: 1, or 2 with ``.cta_group::2``.
     is_stationary : bool
         Whether the instruction is ``tcgen05.mma.ws``.
     """
@@ -57,18 +57,18 @@ class Form:
 
     @property
     def element_bytes(self) -> int:
-        """Return the bytes of an element of A or B in shared memory; a narrower element is padded to 1 byte."""
+        """Return the size in bytes of an element of A or B in shared memory; a narrower element is padded to 1 byte."""
         return _BYTES[self.kind]
 
     @property
     def k(self) -> int:
-        """Return the number of elements along K, which is that of 32 bytes."""
+        """Return the number of elements along K, which have 32 bytes."""
         return 32 // self.element_bytes
 
 
 @lru_cache(maxsize=256)
 def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
-    """Return the form of a product from its kind and its instruction descriptor.
+    """Return the form of a product for its kind and its instruction descriptor.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""The cells of tensor memory that contain the sums of a product. PTX ISA, "Data Path Layout Organization".
+"""The cells of tensor memory that contain the sums of a product (PTX ISA, "Data Path Layout Organization").
 
-Tensor memory contains a matrix in blocks: a block consists of some columns of some rows, with one lane for each row. If
+Tensor memory contains a matrix as blocks. A block consists of some columns of some rows, with one lane for each row. If
 A is in tensor memory, the row of A for a sum is in the same lane as the sum.
 """
 
@@ -19,14 +19,14 @@ __all__ = ["Block", "blocks_of", "groups_of"]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of D, whose rows are in adjacent lanes or in 16 of every 32 lanes.
+    """A block of the matrix D, whose rows are in adjacent lanes or in 16 of every 32 lanes.
 
     Attributes
     ----------
     lanes : numpy.ndarray of intp
         The lane of each row, relative to the lane of the address of D.
     first_column, columns : int
-        The columns of D in the block, which are in the columns of tensor memory from that of the address of D on.
+        The columns of D in the block. Tensor memory contains them from the column of the address of D on.
     """
 
     lanes: np.ndarray
@@ -36,7 +36,7 @@ class Block:
 
 @lru_cache(maxsize=64)
 def blocks_of(form: Form) -> tuple[Block, ...]:
-    """Return the blocks of the sums in one CTA."""
+    """Return the blocks that contain the sums in one CTA."""
     rows = form.m // form.ctas
     if rows == 128:
         return (Block(np.arange(128), 0, form.n),)
@@ -48,5 +48,5 @@ def blocks_of(form: Form) -> tuple[Block, ...]:
 
 
 def groups_of(lanes: np.ndarray) -> tuple[int, ...]:
-    """Return the groups of 16 lanes that contain some lanes."""
+    """Return the groups of 16 lanes that include at least one of `lanes`."""
     return tuple(np.unique(lanes // GROUP_LANES).tolist())

@@ -1,7 +1,8 @@
-"""Tensor memory: 128 lanes x 512 columns of 32 bits in each CTA. PTX ISA, "Tensor Memory", "Tensor Memory Addressing".
+"""Tensor memory, which has 128 lanes x 512 columns of 32 bits in each CTA.
 
-An address contains a lane in its upper 16 bits and a column in its lower 16 bits. A warp can access only a quarter of
-the lanes by ``tcgen05.ld`` and ``tcgen05.st``: the quarter whose number is that of the warp modulo 4.
+An address contains a lane in its upper 16 bits and a column in its lower 16 bits. By ``tcgen05.ld`` and ``tcgen05.st``,
+a warp can access only one quarter of the lanes: the quarter whose number is the number of the warp modulo 4. Source:
+PTX ISA, "Tensor Memory" and "Tensor Memory Addressing".
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class TensorMemory:
     pipes : Pipes
         The asynchronous operations that have been issued but have not taken effect.
     pairs : Pairs
-        The warps that wait for the other CTA of their pair.
+        The warps that wait for a warp of the peer CTA of their pair.
     """
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, faults: FaultLog):
@@ -67,7 +68,7 @@ class TensorMemory:
         self.pairs.forget(ctas)
 
     def exited(self, lanes: np.ndarray) -> None:
-        """Keep a fault for each CTA whose last thread ends with columns that it has not freed."""
+        """Report a fault for each CTA whose last thread ends while columns are still allocated."""
         for cta in np.unique(self._geometry.cta_of_lane[lanes]).tolist() if self.allocator.is_used else ():
             first = cta * self._geometry.lanes_of_cta
             left = self.allocator.of(cta)

@@ -1,7 +1,7 @@
-"""Warps of the two CTAs of a pair that execute an instruction of ``.cta_group::2`` together.
+"""The warps of two CTAs of a pair, which execute an instruction of ``.cta_group::2`` together.
 
 The ranks of the CTAs of a pair differ only in the last bit. The warp that executes the instruction first waits for the
-warp of the other CTA. Source: PTX ISA, "CTA Pair", "Issue Granularity".
+warp of the peer CTA. Source: PTX ISA, "CTA Pair" and "Issue Granularity".
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ __all__ = ["Pairs", "pair_of"]
 
 
 def pair_of(geometry: Geometry, cta: int, lanes: np.ndarray) -> tuple[int, int]:
-    """Return the two CTAs of the pair of a resident CTA, with the even rank first."""
+    """Return the two CTAs of the pair that contains a resident CTA; the CTA with the even rank is first."""
     if geometry.cluster_ctas % 2:
         raise Fault(
             "cluster",
@@ -33,14 +33,17 @@ def pair_of(geometry: Geometry, cta: int, lanes: np.ndarray) -> tuple[int, int]:
 
 
 class Pairs:
-    """The warps that wait for a warp of the other CTA, by the pair and the name of the instruction."""
+    """The warps that wait for a warp of the peer CTA, by the pair and the name of the instruction."""
 
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler
         self._first: dict[tuple[int, str], Parked] = {}
 
     def meet(self, pair: int, name: str, parked: Parked, cta_of_lane: np.ndarray) -> Parked | None:
-        """Return the warp that has waited for this warp; without such a warp, let this warp wait and return None."""
+        """Return the warp of the peer CTA that already waits for this warp.
+
+        Without a waiting warp, let this warp wait, and return None.
+        """
         known = self._first.get((pair, name))
         if known is None or cta_of_lane[known.lanes[0]] == cta_of_lane[parked.lanes[0]]:
             self._first[pair, name] = parked
@@ -48,7 +51,7 @@ class Pairs:
         return self._first.pop((pair, name))
 
     def forget(self, ctas: range) -> None:
-        """Forget the waiting warps of CTAs that begin."""
+        """Remove the waiting warps of CTAs that begin."""
         for key in [key for key in self._first if key[0] in ctas]:
             del self._first[key]
 

@@ -1,8 +1,8 @@
-"""The order of asynchronous ``tcgen05`` operations: each takes effect after the earlier operations of its CTA.
+"""The order of asynchronous ``tcgen05`` operations, each of which takes effect after the earlier operations of its CTA.
 
 Products of one shape execute in order, and a product executes after earlier copies and shifts (PTX ISA, "Pipelined
-tcgen05 Instructions"). For other pairs the PTX ISA defines no order. Here they are in order too, and an observer checks
-them.
+tcgen05 Instructions"). The PTX ISA defines no order for other pairs of operations. The simulator also executes them in
+order, and an observer checks that a kernel does not rely on this order.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ __all__ = ["Pipes"]
 
 
 class Pipes:
-    """The pending operations of each CTA; those of a pair of CTAs belong to its first CTA."""
+    """The pending operations of each CTA; the operations of a pair of CTAs belong to the first CTA of the pair."""
 
     def __init__(self) -> None:
         self._pending: dict[int, deque[tuple[int, Callable[[], None]]]] = {}
-        self._last: dict[int, tuple[int, int]] = {}  # for each thread: its CTA, and the number of its last operation
+        # The value contains the CTA of each thread, and the number of the thread's last operation.
+        self._last: dict[int, tuple[int, int]] = {}
         self._issued = 0
 
     def issue(self, cta: int, lane: int, run: Callable[[], None]) -> int:
-        """Append an operation of a thread to the pipe of a CTA, and return its number."""
+        """Append an operation of a thread to the pipe of a CTA, and return the number of the operation."""
         self._issued += 1
         self._pending.setdefault(cta, deque()).append((self._issued, run))
         self._last[lane] = cta, self._issued
         return self._issued
 
     def run_until(self, cta: int, number: int) -> None:
-        """Let all operations of a CTA up to a number take effect."""
+        """Let all operations of a CTA take effect, up to the operation with a given number."""
         pending = self._pending.get(cta)
         while pending and pending[0][0] <= number:
             pending.popleft()[1]()
@@ -41,7 +42,7 @@ class Pipes:
         return cta if pending and pending[0][0] <= number else None
 
     def forget(self, ctas: range) -> None:
-        """Forget the operations of CTAs that begin."""
+        """Remove the operations of CTAs that begin."""
         for cta in [cta for cta in self._pending if cta in ctas]:
             del self._pending[cta]
         for lane in [lane for lane, (cta, _) in self._last.items() if cta in ctas]:

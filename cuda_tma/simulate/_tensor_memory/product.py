@@ -1,7 +1,7 @@
-"""The product of ``tcgen05.mma`` as a function of arrays. PTX ISA, "tcgen05.mma".
+"""The product of ``tcgen05.mma`` as a function of arrays (PTX ISA, "tcgen05.mma").
 
-The order and the rounding in which hardware adds the products of an instruction are not documented. Here they are those
-of ``wgmma``, which is not verified on hardware.
+NVIDIA does not document the order and the rounding in which hardware adds the products of an instruction. The simulator
+uses the order and the rounding of ``wgmma``, which is not verified on hardware.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .form import Form
 
 __all__ = ["cells_of", "matrix_in_lanes", "matrix_of", "multiply", "sums_in"]
 
-_ROWS = 64  # the rows in one call of the adder
+_ROWS = 64  # One call of the adder computes this number of rows.
 _NARROW = ("e4m3", "e5m2", *PADDED)
 
 
@@ -29,7 +29,7 @@ def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) ->
 
 
 def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray:
-    """Return A, float64 [rows, K], from its cells, uint32 [8 columns, rows], which contain packed elements."""
+    """Return the matrix A, float64 [rows, K], from the packed elements in its cells, uint32 [8 columns, rows]."""
     if type_ in PADDED:
         raise NotImplementedError(f"A of {type_} in tensor memory")
     found = decoded(np.ascontiguousarray(cells.T).view(np.uint8), type_)
@@ -37,14 +37,14 @@ def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray
 
 
 def sums_in(cells: np.ndarray, form: Form) -> np.ndarray:
-    """Return sums, float64 [rows, columns], from cells, uint32 [columns, rows]; f16 is in the lower half of a cell."""
+    """Return the sums, float64 [rows, columns], in cells, uint32 [columns, rows]; f16 is in the lower half."""
     if form.sums == "f16":
         return FORMATS["f16"].decode(cells.astype(np.uint16)).T
     return cells.view(np.int32 if form.sums == "s32" else np.float32).T.astype(np.float64)
 
 
 def cells_of(sums: np.ndarray, form: Form) -> np.ndarray:
-    """Return the cells of sums, the inverse of `sums_in`."""
+    """Return the cells that contain sums; this is the inverse of `sums_in`."""
     if form.sums == "f16":
         return FORMATS["f16"].encode(FORMATS["f16"].round(sums)).astype(np.uint32).T
     return Sums(form.sums, form.saturate).pack(sums).view(np.uint32).T
@@ -52,13 +52,13 @@ def cells_of(sums: np.ndarray, form: Form) -> np.ndarray:
 
 def multiply(form: Form, a: np.ndarray, b: np.ndarray, d: np.ndarray | None) -> np.ndarray:
     """Return A * B + D, float64 [rows, columns], for A, [rows, K], and B, [columns, K]; D is zero if it is None."""
-    if form.sums == "s32":  # the adder is exact for bytes, and faster than the threads of a BLAS
+    if form.sums == "s32":  # The adder is exact for bytes, and takes less time than the threads of a BLAS.
         return _added(a, b, None, ("f16", "f16"), "f32") + (0 if d is None else d)
     return _added(a, b, d, (_adder_type(form.a_type), _adder_type(form.b_type)), form.sums)
 
 
 def _added(a: np.ndarray, b: np.ndarray, d: np.ndarray | None, types: tuple[str, str], sums: str) -> np.ndarray:
-    """Return the product of `multiply`, in calls of `_ROWS` rows."""
+    """Return the product of `multiply`, computed in calls of the adder with `_ROWS` rows each."""
     groups = len(a) // _ROWS or 1
     left, right = a.reshape(groups, -1, a.shape[1]), np.broadcast_to(b, (groups, *b.shape))
     before = None if d is None else d.reshape(groups, -1, d.shape[1])
@@ -66,5 +66,8 @@ def _added(a: np.ndarray, b: np.ndarray, d: np.ndarray | None, types: tuple[str,
 
 
 def _adder_type(type_: str) -> str:
-    """Return a type for the adder with all numbers of `type_` and 25 bits for a term; fp8 in `wgmma` has fewer bits."""
+    """Return a type of the adder that represents all numbers of `type_`, with 25 bits for a term.
+
+    The adder uses fewer bits for fp8, as ``wgmma`` does.
+    """
     return "f16" if type_ in _NARROW else type_

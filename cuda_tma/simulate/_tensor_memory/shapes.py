@@ -1,8 +1,8 @@
-"""The cell of tensor memory for each register of a warp in ``tcgen05.ld`` and ``tcgen05.st``.
+"""The cell of tensor memory that ``tcgen05.ld`` and ``tcgen05.st`` move to or from each register of a warp.
 
 With ``.pack::16b`` and ``.unpack::16b``, a register contains the lower halves of two columns, with the first column in
-its lower half. Source: PTX ISA, "Data Movement Shape", "Packing and unpacking"; the cells within a shape are those of
-CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``).
+its lower half. Source: PTX ISA, "Data Movement Shape" and "Packing and unpacking". The cells within a shape are those
+of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .._warps.tensor_events import GROUP_LANES, Touch
 
 __all__ = ["Shape", "shape_of"]
 
-_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}  # the columns with .x1
+# The table contains the number of columns of each shape with .x1.
+_COLUMNS = {"32x32b": 1, "16x64b": 2, "16x128b": 4, "16x256b": 8, "16x32bx2": 1}
 _REGISTERS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 _COUNTS = {f"x{1 << i}": 1 << i for i in range(8)}
 _MOST_REGISTERS = 128
@@ -26,16 +27,16 @@ _MOST_REGISTERS = 128
 
 @dataclass(frozen=True)
 class Shape:
-    """The cells of one instruction, relative to its address.
+    """The cells that one instruction accesses, relative to its address.
 
     Attributes
     ----------
     name : str
         The name of the shape, such as ``"32x32b"``.
     lane_count : int
-        16 or 32.
+        The number of lanes that the instruction accesses, 16 or 32.
     lanes, columns : numpy.ndarray of intp, [registers, 32]
-        The cell of each register of each thread; with `halves`, the first of two adjacent columns.
+        The cell of each register of each thread. With `halves`, this is the first of two adjacent cells.
     halves : bool
         Whether a register contains the lower halves of two columns.
     """
@@ -48,21 +49,21 @@ class Shape:
 
     @property
     def registers(self) -> int:
-        """Return the number of registers of a thread."""
+        """Return the number of registers of each thread."""
         return len(self.lanes)
 
     @property
     def column_count(self) -> int:
-        """Return the number of columns up to the last accessed one."""
+        """Return the number of columns up to the last accessed column."""
         return int(self.columns.max()) + 1 + self.halves
 
     @property
     def is_plain(self) -> bool:
-        """Return whether register i of thread t is column i of lane t."""
+        """Return whether register i of thread t is the cell in column i of lane t."""
         return self.name == "32x32b" and not self.halves
 
     def touch(self, cta: int, column: int, lane: int, writes: bool) -> Touch:
-        """Return the cells of a CTA that the instruction accesses, for an observer."""
+        """Return the cells of a CTA that the instruction accesses, as a value for an observer."""
         groups = range(lane // GROUP_LANES, (lane + self.lane_count) // GROUP_LANES)
         return Touch(cta, column, self.column_count, tuple(groups), not writes, writes)
 
@@ -93,7 +94,7 @@ def shape_of(instruction: Instruction) -> Shape:
     Raises
     ------
     UnsupportedInstruction
-        If the instruction has another form.
+        If the form of the instruction is not supported.
     """
     words = instruction.opcode
     name = next((word for word in words if word in _COLUMNS), None)
@@ -109,7 +110,7 @@ def shape_of(instruction: Instruction) -> Shape:
 
 
 def _cells(name: str, count: int, halves: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lane and the column of each register and thread."""
+    """Return the lane and the column of the cell of each register and thread."""
     register, thread = np.ogrid[: count * _REGISTERS[name], :WARP]
     if name in ("32x32b", "16x32bx2"):
         lane, column = thread % (32 if name == "32x32b" else 16), register

@@ -1,7 +1,8 @@
-"""The uses of the registers of a ``tcgen05.ld`` before its warp signals other threads.
+"""The search for uses of the registers of a ``tcgen05.ld`` before its warp signals other threads.
 
 A load is complete once an instruction has used one of its registers, because hardware keeps true dependencies (PTX ISA,
-"tcgen05.wait"). The search follows the instructions of the function up to the next branch, and assumes a use there.
+"tcgen05.wait"). The search follows the instructions of the function up to the next branch, and assumes that the branch
+is followed by a use.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from .._warps.hazards import read_registers, registers_in
 
 __all__ = ["is_used_before_signal"]
 
-_SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})  # a barrier of all threads precedes these
+# A barrier of all threads precedes each of these instructions.
+_SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})
 _WAITS = frozenset({"wait::ld"})
-_MOST = 4096  # the most instructions that are searched
+_MOST = 4096  # The search examines at most this number of instructions.
 
 
 def is_used_before_signal(instructions: list[Instruction] | tuple[Instruction, ...], pc: int) -> bool:
-    """Return whether an instruction uses a load's registers, or waits for the load, before the next signal."""
+    """Return whether an instruction uses the registers of a load, or waits for the load, before the next signal."""
     results = {*registers_in(instructions[pc].operands[0])}
     for by in instructions[pc + 1 : pc + _MOST]:
         if by.opcode[0] == "tcgen05" and by.opcode[1] in _WAITS:

@@ -1,4 +1,4 @@
-"""The timeline of a launch, which an observer records (``simulate/_warps/observe.py``)."""
+"""The recording of the timeline of a launch by an observer (``simulate/_warps/observe.py``)."""
 
 from .run import traced
 

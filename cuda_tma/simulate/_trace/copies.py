@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-COPY_STEPS = 512  # from the issue to the completion: an assumption, long compared with an instruction
+# A copy takes this number of steps from its issue to its completion. The number is an assumption, which is large
+# compared with an instruction.
+COPY_STEPS = 512
 
 
 @dataclass(slots=True, eq=False)
 class Copy:
-    """One copy in the timeline.
+    """One asynchronous copy in the timeline.
 
     Attributes
     ----------
@@ -31,13 +33,13 @@ class Copy:
     instruction : Instruction
     begin : int
     box : Box, optional
-        The part of a tensor that is copied.
+        The part of a tensor that the copy transfers.
     map_name : str
         The name of the kernel's parameter that is the tensor map.
     size_bytes : int
-        The bytes that it writes to, or reads from, shared memory.
+        The number of bytes that the copy writes to, or reads from, shared memory.
     position : int or None
-        The position of the first byte in shared memory.
+        The position in shared memory of the first byte.
     mbarrier : int or None
     times : int
         The number of CTAs of a multicast, or of threads that issue the same copy together.
@@ -61,7 +63,7 @@ class Copy:
 
     @property
     def read_by(self) -> int:
-        """The step at which a store has read shared memory, half-way to its end."""
+        """The step at which a store has read shared memory, which is half of the time to its end."""
         return self.begin + COPY_STEPS // 2
 
     @property
@@ -77,7 +79,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """One ``wgmma`` of a warpgroup."""
+    """One ``wgmma`` product of a warpgroup in the timeline."""
 
     warpgroup: int
     instruction: Instruction
@@ -85,29 +87,32 @@ class Product:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The numbers M, N and K."""
+        """The numbers M, N and K of the product."""
         m, n, k = next(found.groups() for part in self.instruction.opcode if (found := _SHAPE.fullmatch(part)))
         return int(m), int(n), int(k)
 
     @property
     def end(self) -> int:
-        """The step at the end of the product: tensor cores of an H100 need N / 2 cycles for each 32 bytes along K."""
+        """The step at the end of the product.
+
+        The tensor cores of an H100 need N / 2 cycles for each 32 bytes along K.
+        """
         return self.begin + self.shape[1] // 2
 
 
 class Groups:
-    """The groups of each owner's operations, with the steps at the end of their reads and of all their work."""
+    """The groups of each thread's operations, with the steps at which their reads and all their work end."""
 
     def __init__(self) -> None:
         self._open: dict[object, list[tuple[int, int]]] = defaultdict(list)
         self._closed: dict[object, list[tuple[int, int]]] = defaultdict(list)
 
     def add(self, owner: object, read_by: int, end: int) -> None:
-        """Add an operation to the open group."""
+        """Add an operation to the open group of its owner."""
         self._open[owner].append((read_by, end))
 
     def commit(self, owner: object) -> None:
-        """Commit the open group."""
+        """Commit the open group of an owner."""
         begun = self._open.pop(owner, [])
         reads, ends = zip(*begun, strict=True) if begun else ((0,), (0,))
         self._closed[owner].append((max(reads), max(ends)))
@@ -118,5 +123,5 @@ class Groups:
         return max((each[0 if only_read else 1] for each in closed[: max(0, len(closed) - most)]), default=0)
 
     def begun(self, owner: object) -> int:
-        """Return the step at which all operations of an owner are complete, committed or not."""
+        """Return the step at which all committed and uncommitted operations of an owner are complete."""
         return max((end for _, end in (*self._open[owner], *self._closed[owner])), default=0)

@@ -11,7 +11,7 @@ __all__ = ["Phase", "Recorded"]
 
 @dataclass(slots=True)
 class Phase:
-    """One phase; `changes` contains steps, each with the arrivals and bytes that arrive at this step."""
+    """One phase of an mbarrier; `changes` contains steps, each with the arrivals and bytes of this step."""
 
     begin: int
     end: int | None = None
@@ -20,7 +20,7 @@ class Phase:
 
 @dataclass(slots=True)
 class Recorded:
-    """The record of one mbarrier of one CTA since its initialization.
+    """The record of one mbarrier since its initialization.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class Recorded:
         The number of arrivals that a phase expects.
     made : Instruction
     phases : list of Phase
-        The phases, of which the last is not complete.
+        The phases of the mbarrier; the last phase is not complete.
     """
 
     position: int
@@ -41,7 +41,7 @@ class Recorded:
     phases: list[Phase]
 
     def change(self, at: int, arrivals: int, size_bytes: int) -> None:
-        """Record arrivals and bytes at a step; bytes are negative if they are only expected."""
+        """Record arrivals and bytes at a step; an expectation of bytes is a negative number."""
         phase = self.phases[-1]
         phase.changes.append((max(at, phase.begin), arrivals, size_bytes))
 
@@ -57,7 +57,7 @@ class Recorded:
         return self.phases[-1].begin if len(self.phases) > 1 else 0
 
     def levels(self) -> list[tuple[int, int, int]]:
-        """Return each step with the arrivals and bytes that the phase still needs from this step on."""
+        """Return each step at which a count changed, with the arrivals and bytes that the phase then still needs."""
         found = []
         for phase in self.phases:
             pending, tx = self.count, 0

@@ -1,7 +1,7 @@
-"""The recorder of a launch's timeline: an observer with a clock for each warp.
+"""The recorder of the timeline of a launch, which is an observer with a clock for each warp.
 
 A clock advances by one at each instruction of its warp, and to the end of a wait. The timeline therefore shows warps in
-parallel, although the machine executes them in turn, and the order of turns has no effect on it.
+parallel, although the machine executes them in turn. The order of turns has no effect on the timeline.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Life:
     end: int | None = None
     waits: list[Wait] = field(default_factory=list)
     products: list[Product | TensorOperation] = field(default_factory=list)
-    does: dict[str, None] = field(default_factory=dict)  # "loads", "stores", "wgmma", "tcgen05", in order of occurrence
+    does: dict[str, None] = field(default_factory=dict)  # The keys are "loads", "stores", "wgmma" or "tcgen05".
 
 
 class Recorder:
@@ -97,7 +97,7 @@ class Recorder:
     Parameters
     ----------
     parameters : KernelParameters
-        The source of the names of tensor maps.
+        The parameters of the kernel, which contain the names of tensor maps.
     """
 
     def __init__(self, parameters: KernelParameters):
@@ -105,17 +105,17 @@ class Recorder:
         self._steps: dict[Code, list[Step]] = {}
         self._warps: Any = slice(0, 0)
         self._lanes: Lanes | None = None
-        self._looked: dict[int, int] = {}  # for each warp: the step of its first unsuccessful poll
-        self._by: Instruction | None = None  # the instruction being executed
-        self._current: Copy | None = None  # the copy taking effect
+        self._looked: dict[int, int] = {}  # Each warp has the step of its first unsuccessful poll.
+        self._by: Instruction | None = None  # This is the instruction that the machine executes.
+        self._current: Copy | None = None  # This is the copy that takes effect.
         self._boxes: dict[int, tuple[Any, int]] = {}
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
         self._slot_free: dict[int, int] = {}
         self._pipes = TensorPipes()
-        self._barriers: dict[int, Recorded] = {}  # the present mbarriers
+        self._barriers: dict[int, Recorded] = {}  # The dictionary contains the mbarriers that exist now.
         self.mbarriers: list[Recorded] = []
-        self._copies: dict[object, Copy] = {}  # by statement, warp and step
+        self._copies: dict[object, Copy] = {}  # The key consists of the statement, the warp and the step.
         self.lives: list[Life] = []
 
     def begin(self, parts: Parts) -> None:
@@ -132,11 +132,11 @@ class Recorder:
         return ()
 
     def explained(self, *of_fault: object) -> tuple:
-        """Return an empty explanation, because the recorder explains no faults."""
+        """Return an empty explanation, because the recorder does not explain faults."""
         return ()
 
     def follows(self, before: object) -> None:
-        """Ignore the preceding launch, because a traced launch does not overlap with others."""
+        """Ignore the preceding launch, because a traced launch does not overlap with other launches."""
 
     @property
     def copies(self) -> Iterable[Copy]:
@@ -146,14 +146,14 @@ class Recorder:
     # ---- time ----
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return the steps of a function, each of which also advances the clocks of its warps."""
+        """Return the steps of a function; each returned step also advances the clocks of its warps."""
         if code not in self._steps:
             instructions = [*code.function.instructions, None]
             self._steps[code] = [self._counted(*each) for each in zip(code.steps, instructions, strict=True)]
         return self._steps[code]
 
     def _counted(self, step: Step, by: Instruction | None) -> Step:
-        """Return a step that also advances clocks, except for a waiting instruction, which the machine may repeat."""
+        """Return a step that also advances clocks, except if the machine may repeat its instruction after a wait."""
         took = 0 if by is not None and by.opcode[:2] in _WAITING else 1
 
         def run(group: Group[Any], lanes: Lanes) -> Outcome:
@@ -205,7 +205,7 @@ class Recorder:
                 assert_never(event)
 
     def _tensor(self, event: TensorEvent) -> None:
-        """Record an operation, or an arrival of ``tcgen05.commit``."""
+        """Record an operation of tensor memory, or an arrival of ``tcgen05.commit``."""
         if isinstance(event, CommitArrived):
             if (barrier := self._barriers.get(event.position)) is not None:
                 barrier.change(self._pipes.end_of(event.commit), 1, 0)
@@ -291,7 +291,7 @@ class Recorder:
     # ---- asynchronous operations ----
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> Copy | Product | None:
-        """Begin an operation; a copy is recorded at its first access to memory, and tensor memory is ignored."""
+        """Begin an operation; the first access to memory adds a copy to the timeline."""
         if instruction.opcode[0] == "tcgen05":
             return None
         if instruction.opcode[0] == "wgmma":
@@ -306,7 +306,7 @@ class Recorder:
         return copy
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> None:
-        """Return None, so that the operations of lanes begin one by one."""
+        """Return None, so that the operations of lanes begin separately."""
 
     def _product(self, lane: int, instruction: Instruction) -> Product:
         warpgroup = lane // WARPGROUP
@@ -322,7 +322,7 @@ class Recorder:
         return product
 
     def access(self, access: Access) -> None:
-        """Record the size of a copy and the step of its effect from its accesses."""
+        """Record the size of a copy, and the step of its effect, from its accesses."""
         copy = access.actor
         if not isinstance(copy, Copy) or access.proxy == "tensormap":
             return
@@ -331,11 +331,11 @@ class Recorder:
             copy.position, copy.mbarrier = int(access.positions[0]), access.signal
             copy.size_bytes = access.size_bytes * len(access.positions)
             self._add(copy)
-        elif access.space == "shared" and access.kind == "write":  # a copy to another CTA
+        elif access.space == "shared" and access.kind == "write":  # This access is a copy to another CTA.
             self._copies[_name_of(copy)].times += 1
 
     def _add(self, copy: Copy) -> None:
-        """Add a copy; merge the destinations of a multicast, and copies that all threads of a warp issue at once."""
+        """Add a copy; combine all destinations of a multicast, and copies that a warp issues at once."""
         known = self._copies.setdefault(_name_of(copy), copy)
         if known is not copy:
             known.times += 1
@@ -377,7 +377,7 @@ class Recorder:
         for warp in {warp for each in waiting for warp in (each.parked.lanes // WARP).tolist()}:
             begins[warp] = self._looked.get(warp, begins[warp])
         last = max([0, *begins.tolist(), *(copy.end for copy in self.copies)])
-        last += last // 4 if waiting else 0  # so that it is visible
+        last += last // 4 if waiting else 0  # The additional time makes an endless wait visible.
         for each in waiting:
             for warp in np.unique(each.parked.lanes // WARP).tolist():
                 if (life := self._living[warp]) is not None:
@@ -386,12 +386,12 @@ class Recorder:
 
 
 def _name_of(copy: Copy) -> object:
-    """Return a key that is equal for copies that the timeline shows as one."""
+    """Return a key that is equal for copies that the timeline shows as one copy."""
     return id(copy.instruction), copy.warp, copy.begin
 
 
 def _warps_of(lanes: Lanes) -> Any:
-    """Return an index of the clocks of some lanes."""
+    """Return an index that selects the clocks of the warps of some lanes."""
     if isinstance(lanes, slice):
         last = range(lanes.start, lanes.stop, lanes.step or 1)[-1]
         if (lanes.step or 1) <= WARP:

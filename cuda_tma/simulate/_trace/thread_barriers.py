@@ -24,7 +24,7 @@ __all__ = ["ThreadBarriers"]
 
 
 class ThreadBarriers:
-    """The time of the last arrival at each barrier.
+    """The time of the last arrival at each barrier of a CTA or cluster.
 
     Parameters
     ----------
@@ -32,14 +32,16 @@ class ThreadBarriers:
     clock : numpy.ndarray, [warp]
         The time of each warp.
     wait : callable
-        A function that records a wait of lanes until a time, for an event that a text describes.
+        A function that records a wait of lanes until a time, with a text about the awaited event.
     """
 
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):
         self._clock, self._wait, self._cta_of_lane = clock, wait, geometry.cta_of_lane
         self._size = geometry.lanes_of_cta * geometry.cluster_ctas
-        self._arrivals: dict[object, int] = {}  # the last arrival at each barrier of a CTA or cluster
-        self._met: dict[int, int] = {}  # for each slot of a cluster: the time at which all threads had arrived
+        # The value is the time of the last arrival at each barrier of a CTA or cluster.
+        self._arrivals: dict[object, int] = {}
+        # For each slot of a cluster, the value is the time at which all threads had arrived.
+        self._met: dict[int, int] = {}
 
     def event(self, event: OfBarrier) -> None:
         """Record an event at a barrier."""

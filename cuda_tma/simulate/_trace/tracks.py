@@ -1,4 +1,4 @@
-"""The conversion of a recording to a :class:`Timeline` with names of the source; equal warps are one track."""
+"""The conversion of a recording to a :class:`Timeline`, in which equal warps share a track."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def timeline_of(recorder: Recorder, kernel: Kernel) -> Timeline:
 
 
 class _Words:
-    """The names of barriers, memory and statements in a timeline."""
+    """The names of barriers, memory and statements in a timeline, from the source of the kernel."""
 
     def __init__(self, recorder: Recorder, kernel: Kernel):
         self._parts = recorder.parts
@@ -46,7 +46,7 @@ class _Words:
         self._rings = ring_places(made, self._pitch)
 
     def mbarrier(self, position: int) -> str:
-        """Return the name of an mbarrier: for a Pipeline, a text such as ``full[2]``, otherwise the variable."""
+        """Return the name of an mbarrier: such as ``full[2]`` for a Pipeline, otherwise the name of the variable."""
         if (ring := self._rings.get(position)) is not None:
             return f"{ring.side}[{ring.stage}]"
         return self.shared(position)
@@ -168,7 +168,7 @@ def _phases(barrier: Recorded, words: _Words, end: int) -> Iterator[Span]:
     name = words.mbarrier(barrier.position)
     for number, phase in enumerate(barrier.phases):
         if phase.end is None and not phase.changes:
-            continue  # a phase without arrivals
+            continue  # A phase without arrivals is not in the timeline.
         came = sum(size for _, _, size in phase.changes if size > 0)
         arrived = sum(arrivals for _, arrivals, _ in phase.changes)
         counts = f"{arrived} of {barrier.count} arrivals" + (f", {came:,} bytes" if came else "")
