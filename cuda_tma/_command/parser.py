@@ -13,6 +13,17 @@ from .options import OPTIONS, data_type, dtype, integer, sizes
 
 __all__ = ["parser"]
 
+_LAYOUT_FORMS = """\
+names of layouts:
+  wgmma.d:f32:64x32                           KIND:TYPE:ROWSxCOLUMNS
+  tmem.d:f32:((128,128),1,1):((65536,1),0,0)  an accumulator of tcgen05.mma, as CuTe prints it
+  tmem.a:bf16:((128,16),1,4):((64,1),0,16)    an A operand of tcgen05.mma in tensor memory
+  tmem:bf16x2:(128,64):(65536,1)+32           a store of two bf16 in 32 bits, from column 32 on
+  tmem:f32:(128,64):(65536,1)+32              the same as CuTe prints it, if READ has 16 bits
+  tmem:f32:(128,?{div=16}):(65536,1)?=64      a ?, whose value follows ?= (several: ?=64,2)
+Without arguments, the command lists all kinds.
+
+exit status: 0 if the layouts are equal, 1 if they differ, 2 if the command line is wrong"""
 _MAP = "the map: 256 hex digits, words as C prints them, a file that contains either, or - for standard input"
 
 Run = Callable[[argparse.Namespace], int]
@@ -104,7 +115,7 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
         help="layout in tensor memory that threads load before they write, such as tmem.d:f32:(128,128):(65536,1)",
     )
     command.add_argument("--output", metavar="FILE", help="draw both layouts side by side, as SVG")
-    command.epilog = "exit status: 0 if the layouts are equal, 1 if they differ, 2 if the command line is wrong"
+    command.formatter_class, command.epilog = argparse.RawDescriptionHelpFormatter, _LAYOUT_FORMS
 
 
 def _add_plot(command: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | N
         yield from _shared_columns(written, loaded)
     yield from _registers(written, loaded)
     yield from _rule(read)
-    yield from _corrections(written, read)
+    yield from _corrections(written, read, loaded)
 
 
 def _said(role: str, layout: ElementLayout) -> str:
@@ -79,9 +79,6 @@ def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator
         return
     count = len(_used(loaded))
     yield f"each thread has a lane: it loads {count} registers (tcgen05.ld.32x32b.x{count}), and {store}{packed}"
-    if loaded.shape != written.shape:
-        loads, stores = (f"{each.shape[0]} x {each.shape[1]}" for each in (loaded, written))
-        yield f"{loads} elements are loaded and {stores} are written: store as many as are loaded"
 
 
 def _rule(read: ElementLayout) -> Iterator[str]:
@@ -90,7 +87,7 @@ def _rule(read: ElementLayout) -> Iterator[str]:
         yield f"{A_RULE}; here {found.printed_row_stride} is printed"
 
 
-def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
+def _corrections(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
     """Yield another base if all elements differ by the same number of columns, another shape if row lengths differ."""
     common = tuple(slice(min(ends)) for ends in zip(written.shape, read.shape, strict=True))
     difference = written.places[common] - read.places[common]
@@ -101,8 +98,7 @@ def _corrections(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
         return
     if shift:
         yield from _bases(written, read, shift)
-    if written.shape[1] != read.shape[1]:
-        yield from _shapes(written, read, shift)
+    yield from _lengths(written, read, loaded, shift)
 
 
 def _bases(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
@@ -126,17 +122,45 @@ def _moved(name: str, shift: int) -> Fragment | None:
     return found.at_base(found.layout.base + shift) if found and found.layout.base + shift >= 0 else None
 
 
-def _shapes(written: ElementLayout, read: ElementLayout, shift: int) -> Iterator[str]:
-    """Yield names of layouts with rows of the same length, if the read and the write begin at the same place."""
+def _lengths(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None, shift: int) -> Iterator[str]:
+    """Compare the lengths of the rows, and yield the changes that make all of them equal.
+
+    The shift is the number of columns by which the read begins too early.
+    """
     stored, taken = written.shape[1], read.shape[1]
-    less, more = ("written", "read") if stored < taken else ("read", "written")
-    shorter, longer = _changed(fragment(written.name), taken), _changed(_moved(read.name, shift), stored)
-    remedies = [f"{verb} {each.name}" for verb, each in (("write", shorter), ("read", longer)) if each is not None]
-    remedy = f": {', or '.join(remedies)}" if remedies else ""
-    yield (
-        f"each row has {stored} written elements and {taken} that are read: {abs(stored - taken)} are {more} and not "
-        f"{less}{remedy}"
+    held = stored if loaded is None else loaded.shape[1]
+    if held == stored == taken:
+        return
+    counts = (
+        [(stored, "written"), (taken, "read")]
+        if loaded is None
+        else [(held, "loaded"), (stored, "written"), (taken, "read")]
     )
+    all_of_it = _changes(written, read, shift, held if loaded is not None else max(stored, taken))
+    part = _changes(written, read, shift, min(stored, taken))
+    if loaded is not None and min(stored, taken) < held:
+        part = [f"load {min(stored, taken)} elements of each row", *part]
+    remedies = [" and ".join(each) for each in (all_of_it, part) if each]
+    remedy = f": {'; or '.join(dict.fromkeys(remedies))}" if remedies else ""
+    moved = f", for a read that begins at column {_used(read)[0] + shift}" if shift and remedies else ""
+    yield f"the rows have {_counted(counts)} elements; one length is right{moved}{remedy}"
+
+
+def _counted(counts: list[tuple[int, str]]) -> str:
+    words = [f"{number} {verb}" for number, verb in counts]
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _changes(written: ElementLayout, read: ElementLayout, shift: int, columns: int) -> list[str]:
+    """Return the layouts whose rows must change to have `columns` elements; nothing if a layout cannot have them."""
+    found = []
+    for verb, layout, moved in (("write", written, 0), ("read", read, shift)):
+        if layout.shape[1] != columns:
+            changed = _changed(_moved(layout.name, moved), columns)
+            if changed is None:
+                return []
+            found.append(f"{verb} {changed.name}")
+    return found
 
 
 def _changed(found: Fragment | None, columns: int) -> Fragment | None:

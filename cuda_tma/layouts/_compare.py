@@ -14,6 +14,7 @@ from ._element_layout import ElementLayout
 from ._exchange import Exchange, exchange_of
 from ._named import layout, two_layouts
 from ._picture import Side, side_by_side_svg
+from ._tensor_memory import packed as packed_fragment
 
 __all__ = ["Comparison", "compare"]
 
@@ -35,6 +36,8 @@ class Comparison:
         there.
     loaded : ElementLayout, optional
         The layout from which threads load, before they write.
+    packed : tuple of (str, ElementLayout)
+        The layouts of 32-bit values, by name, and the layouts of packed elements as which they are compared.
 
     Examples
     --------
@@ -50,6 +53,7 @@ class Comparison:
     same: np.ndarray
     found: np.ndarray
     loaded: ElementLayout | None = None
+    packed: tuple[tuple[str, ElementLayout], ...] = ()
 
     @property
     def is_comparable(self) -> bool:
@@ -115,10 +119,12 @@ class Comparison:
             return
         if self.equal:
             yield f"{names} are equal: all {count:,} elements have the same {fields}"
+            yield from self._packing()
             yield from self._in_tensor_memory()
             yield from self._conversion()
             return
         yield f"{names} differ: {int(self.same.sum()):,} of {count:,} elements have the same {fields}"
+        yield from self._packing()
         yield from self._first()
         yield from self._in_tensor_memory()
         if self.lost:
@@ -132,9 +138,19 @@ class Comparison:
             return (
                 f"are in different spaces, {self.written.space} and {self.read.space}; compare two layouts of one space"
             )
-        return (
+        words = (
             f"have elements of {self.written.bits} and {self.read.bits} bits; compare two layouts of one element width"
         )
+        if self.read.space != "tensor memory":
+            return words
+        each = 32 // min(self.written.bits, self.read.bits)
+        spelled = {2: "tmem:bf16x2", 4: "tmem:e4m3x4"}.get(each, "tmem:bf16x2")
+        return f"{words}. A store that packs {each} elements into 32 bits is, for example, {spelled}:(128,64):(65536,1)"
+
+    def _packing(self) -> Iterator[str]:
+        for name, found in self.packed:
+            each = 32 // found.bits
+            yield f"{name} has values of 32 bits, which are compared as {each} packed elements each: {found.name}"
 
     def _in_tensor_memory(self) -> Iterator[str]:
         if self.read.space == "tensor memory":
@@ -179,7 +195,8 @@ def compare(
     written, read : ElementLayout or str
         Layouts of matrices of the same shape: the result of one instruction, and the operand of another. A text is a
         name for :func:`layout`. A name without a shape has the shape of the other layout; two such names have the
-        smallest shape that fits both.
+        smallest shape that fits both. Values of 32 bits in tensor memory (``tmem:f32``) are compared with narrower
+        elements as packed elements.
     loaded : ElementLayout or str, optional
         For two layouts in tensor memory: the accumulator that threads load, before they convert it and write.
 
@@ -192,7 +209,9 @@ def compare(
     ValueError
         If the shapes differ. The rows of two layouts in tensor memory may have different lengths.
     """
-    written, read = _layouts(written, read)
+    written, read = given = _layouts(written, read)
+    written, read = _packed(written, read), _packed(read, written)
+    packed = tuple((old.name, new) for old, new in zip(given, (written, read), strict=True) if old is not new)
     before = None if loaded is None else _layout("loaded", loaded, None)
     in_tensor_memory = written.space == read.space == "tensor memory" and written.shape[0] == read.shape[0]
     if written.shape != read.shape and not in_tensor_memory:
@@ -201,10 +220,21 @@ def compare(
             f"{read.shape[1]}: use one shape for both"
         )
     if written.fields != read.fields:
-        return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1), before)
+        return Comparison(written, read, np.zeros(read.shape, bool), np.full((*read.shape, 2), -1), before, packed)
     same, columns = np.zeros(read.shape, bool), slice(min(written.shape[1], read.shape[1]))
     same[:, columns] = (written.places[:, columns] == read.places[:, columns]).all(axis=-1)
-    return Comparison(written, read, same, _found(written.places, read.places), before)
+    return Comparison(written, read, same, _found(written.places, read.places), before, packed)
+
+
+def _packed(given: ElementLayout, other: ElementLayout) -> ElementLayout:
+    """Return a layout of 32-bit values in tensor memory as one of packed elements if the other's are narrower.
+
+    Threads pack two bf16 into each register before a store, and CuTe prints the target of the store with the type f32.
+    """
+    if not given.space == other.space == "tensor memory" or given.bits <= other.bits:
+        return given
+    found = packed_fragment(given.name, other.name)
+    return given if found is None else found.elements()
 
 
 def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:

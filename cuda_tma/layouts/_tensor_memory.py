@@ -18,7 +18,7 @@ from ._element_layout import ElementLayout, check_size
 from ._fragments import Grid
 from ._notation import CuteLayout, flat, parse, size
 
-__all__ = ["A_RULE", "FRAGMENTS", "Fragment", "fragment", "scale_factors"]
+__all__ = ["A_RULE", "FRAGMENTS", "Fragment", "fragment", "packed", "scale_factors"]
 
 LANES, COLUMNS = 128, 512
 _SOURCE = 'PTX ISA 9.0, "Tensor Memory", and CUTLASS 4.7; documented, not verified on hardware'
@@ -79,7 +79,7 @@ class Fragment(NamedTuple):
         rows, columns = self._modes()
         row, column = np.meshgrid(rows, columns, indexing="ij")
         places = self._of_a_operand(column) if self.role == "tmem.a" else self._of_addresses(row + column)
-        _check(self.name, places)
+        self._check(places)
         if self.bits == 32:
             places = places[..., :2]
         return ElementLayout(self.name, "tensor memory", self.bits, places, _SOURCE)
@@ -112,6 +112,18 @@ class Fragment(NamedTuple):
         lanes = np.arange(LANES)[:, None] + np.zeros_like(offset)
         each = 32 // self.bits
         return np.stack([lanes, self.layout.base + offset // each, offset % each], axis=-1)
+
+    def _check(self, places: np.ndarray) -> None:
+        lane, column = int(places[..., 0].max()), int(places[..., 1].max())
+        if lane < LANES and column < COLUMNS:
+            return
+        stride = (1 << 16) * 32 // (self.bits * self.packed)
+        is_shifted = self.role != "tmem.a" and self.printed_row_stride != stride
+        remedy = f"use CuTe's stride of a lane, {stride}" if is_shifted else "shorten the rows, or lower the base"
+        raise ValueError(
+            f"{self.name} reaches lane {lane}, column {column}, but tensor memory has {LANES} lanes and {COLUMNS} "
+            f"columns of 32 bits; {remedy}"
+        )
 
     @property
     def printed_row_stride(self) -> int:
@@ -159,21 +171,23 @@ def fragment(name: str) -> Fragment | None:
     return Fragment(parts["role"], type_, _BITS[type_], packed, layout)
 
 
+def packed(name: str, other: str) -> Fragment | None:
+    """Return a layout of 32-bit values as one of packed elements, of which the other layout has one in each place.
+
+    Return None if the values are not addresses (``tmem``) of 32 bits, or if the elements of the other have 32 bits.
+    """
+    found, narrow = fragment(name), fragment(other)
+    if found is None or narrow is None or found.role != "tmem" or found.bits != 32 or narrow.bits == 32:
+        return None
+    return found._replace(type=narrow.type, bits=narrow.bits, packed=32 // narrow.bits)
+
+
 def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
     """Return the scales of 128 rows: each of 32 lanes has 4 rows in 4 columns, whose bytes are the scales of a row.
 
     Each further group of 32 lanes has the same scales, which ``tcgen05.cp.32x128b.warpx4`` writes.
     """
     return row % 32, row // 32 + column // 4 * 4, column % 4
-
-
-def _check(name: str, places: np.ndarray) -> None:
-    lane, column = int(places[..., 0].max()), int(places[..., 1].max())
-    if lane >= LANES or column >= COLUMNS:
-        raise ValueError(
-            f"{name} reaches lane {lane}, column {column}, but tensor memory has {LANES} lanes and {COLUMNS} columns "
-            "of 32 bits. Use CuTe's stride of a lane: 65536 for elements of 32 bits, 131072 for elements of 16 bits"
-        )
 
 
 def _printed(tree: object) -> str:

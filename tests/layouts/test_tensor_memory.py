@@ -131,7 +131,11 @@ def test_the_columns_that_are_written_are_not_those_that_are_read():
     assert "row m in lane m, for any printed stride of m (PTX ISA 9.0" in words
     assert "here 64 is printed" in words
     assert f"let the read begin at column 32 (32 columns further, 64 elements of its pointer): {FACTOR}+32" in words
-    assert "write tmem:bf16x2:(128,32):(65536,1)+32, or read tmem.a:bf16:((128,16),1,8):((64,1),0,16)+32" in words
+    assert (
+        "the rows have 128 loaded, 128 written and 64 read elements; one length is right, for a read that begins at "
+        "column 32: read tmem.a:bf16:((128,16),1,8):((64,1),0,16)+32; or load 64 elements of each row and write "
+        "tmem:bf16x2:(128,32):(65536,1)+32" in words
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,20 +151,52 @@ def test_the_corrections_that_are_named_make_the_one_into_the_other(written, rea
     assert layouts.compare(written, read, loaded=SUMS).equal
 
 
+@pytest.mark.parametrize("read", [f"{FACTOR}+32", "tmem.a:e4m3:((128,32),1,4):((64,1),0,32)+32"])
+def test_a_store_whose_type_has_32_bits_is_one_of_packed_elements(read):
+    """CuTe prints the target of a store with the type of its registers, in which threads have packed elements."""
+    plain, packed = "tmem:f32:(128,32):(65536,1)+32", "tmem:bf16x2:(128,32):(65536,1)+32"
+    packed = packed.replace("bf16x2", "e4m3x4") if "e4m3" in read else packed
+    found = layouts.compare(plain, read)
+    assert found.equal and found.written.name == packed
+    assert f"{plain} has values of 32 bits, which are compared as {32 // found.read.bits}" in str(found)
+    assert not layouts.compare(plain, read.removesuffix("+32")).equal
+    assert layouts.compare(read, plain).equal
+
+
+def test_the_remedies_for_lengths_end_in_equal_lengths():
+    """Each remedy that is named removes the remark, and none leads back to another one."""
+    full = "tmem:bf16x2:(128,64):(65536,1)", "tmem.a:bf16:((128,16),1,8):((64,1),0,16)"
+    half = "tmem:bf16x2:(128,32):(65536,1)", FACTOR
+    words = str(layouts.compare(*half, loaded=SUMS))
+    assert (
+        f"128 loaded, 64 written and 64 read elements; one length is right: write {full[0]} and read {full[1]}" in words
+    )
+    assert "; or load 64 elements of each row" in words and "store as many" not in words
+    for pair, loaded in ((full, SUMS), (half, "tmem.d:f32:(128,64):(65536,1)"), (half, None)):
+        assert "the rows have" not in str(layouts.compare(*pair, loaded=loaded))
+    assert f"one length is right: write {full[0]}" in str(layouts.compare(half[0], full[1], loaded=SUMS))
+    assert f"one length is right: read {full[1]}; or write {half[0]}" in str(layouts.compare(full[0], FACTOR))
+
+
 def test_elements_in_another_order_have_no_base():
     words = str(layouts.compare("tmem:bf16x2:(128,(2,16)):(65536,(16,1))", FACTOR))
     assert "no base makes the layouts equal" in words
 
 
 def test_elements_of_two_widths_are_not_compared():
-    assert "elements of 32 and 16 bits; compare two layouts of one element width" in str(layouts.compare(SUMS, FACTOR))
+    words = str(layouts.compare(SUMS, FACTOR))
+    assert "elements of 32 and 16 bits; compare two layouts of one element width" in words
+    assert "A store that packs 2 elements into 32 bits is, for example, tmem:bf16x2:(128,64):(65536,1)" in words
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("tmem:bf16:(128,64):(65536,1)", "reaches lane 63, column 32799"),
+        ("tmem:bf16:(128,64):(65536,1)", "columns of 32 bits; use CuTe's stride of a lane, 131072"),
         ("tmem.d:f32:(128,600):(65536,1)", "lane 127, column 599, but tensor memory has 128 lanes and 512 columns"),
+        ("tmem.d:f32:(128,600):(65536,1)", "columns of 32 bits; shorten the rows, or lower the base"),
+        (f"{FACTOR}+500", "column 531, but tensor memory has 128 lanes and 512 columns of 32 bits; shorten the rows"),
         ("tmem:bf16x4:(128,64):(65536,1)", "4 of bf16 have 64 bits, but a column has 32"),
         ("tmem:int:(128,64):(65536,1)", "int is not one of f32"),
         ("tmem.a:bf16:((64,16),1,4):((64,1),0,16)", "has 64 rows, but an A operand in tensor memory has 128"),
@@ -174,6 +210,14 @@ def test_refusals(name, message):
         layouts.layout(name)
     assert message in str(caught.value)
     assert time.perf_counter() - began < 0.5
+
+
+def test_the_help_has_the_forms_of_tensor_memory(capsys):
+    assert cli.main(["layouts", "--help"]) == 0
+    printed = capsys.readouterr().out
+    for form in ("tmem:f32:(128,64):(65536,1)+32", "tmem:bf16x2:", "tmem.d:f32:", FACTOR, "(128,?{div=16})", "?=64"):
+        assert form in printed
+    assert "exit status: 0 if the layouts are equal, 1 if they differ" in printed
 
 
 def test_one_command_answers(capsys, tmp_path):

@@ -5,6 +5,7 @@ Source: PTX ISA, "Instruction descriptor" and "Matrix Shape".
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -105,16 +106,32 @@ def _named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> 
     return found
 
 
+def _columns(form: Form) -> tuple[Collection[int], str]:
+    """Return the allowed values of N, as numbers and as text.
+
+    They do not depend on M (PTX ISA 9.2, "Matrix Shape", Table 39; CuTe DSL 4.8.1). Only CUTLASS 4.7 refuses N of 8,
+    24, 40, ... for M=128, if A is in tensor memory.
+    """
+    if form.is_stationary:
+        return (64, 128, 256), "64, 128 or 256"
+    if form.kind == "i8" and form.ctas == 1:
+        return (8, 24, *range(16, 257, 16)), "8, 24 or a multiple of 16 up to 256"
+    step = (32 if form.kind == "i8" else 16) if form.ctas == 2 else 8
+    return range(step, 257, step), f"a multiple of {step} up to 256"
+
+
 def _check(form: Form, bits: int) -> None:
     rows = (32, 64, 128) if form.is_stationary else (64, 128) if form.ctas == 1 else (128, 256)
     if form.m not in rows:
         raise ValueError(
             f"M is {form.m}, but with .cta_group::{form.ctas} it must be one of {', '.join(map(str, rows))}"
         )
-    step = 16 if form.ctas == 2 else 8
-    multiples = range(step, 257, step)
-    if form.n not in ((64, 128, 256) if form.is_stationary else multiples):
-        raise ValueError(f"N is {form.n}, which .kind::{form.kind} does not allow with M {form.m}")
+    allowed, words = _columns(form)
+    if form.n not in allowed:
+        raise ValueError(
+            f"N is {form.n}, but for .kind::{form.kind}{'.ws' * form.is_stationary} with .cta_group::{form.ctas} it "
+            f"must be {words}"
+        )
     if bits >> 6 & 1 or bits >> 23 & 1 or bits >> 29 & 1:
         raise ValueError("one of its reserved bits 6, 23 and 29 is set")
     if form.kind == "i8" and (form.a_negative or form.b_negative):

@@ -81,3 +81,32 @@ def test_bit_3_of_a_form_saturates():
 def test_a_sparse_form_is_not_known():
     with pytest.raises(NotImplementedError, match="a sparse A"):
         form_of("f16", form(128, 256, 1, 1, 1, 4), 1, False)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ctas", "is_stationary", "m", "right", "wrong"),
+    [
+        ("f16", 1, False, 64, (8, 24, 56, 256), (0, 264)),
+        ("f16", 1, False, 128, (8, 24, 56, 256), (0, 264)),
+        ("i8", 1, False, 128, (8, 16, 24, 32, 48, 256), (40, 56, 72, 248)),
+        ("f16", 2, False, 256, (16, 48, 256), (8, 24, 40)),
+        ("i8", 2, False, 256, (32, 64, 256), (8, 16, 48)),
+        ("i8", 1, True, 64, (64, 128, 256), (8, 32, 96, 192)),
+    ],
+)
+def test_the_columns_of_each_kind(kind, ctas, is_stationary, m, right, wrong):
+    """The steps are those of Table 39 of PTX ISA 9.2."""
+    d = 2 if kind == "i8" else 1
+    for n in right:
+        assert form_of(kind, form(m, n, d, 0, 0), ctas, is_stationary).n == n
+    for n in wrong:
+        with pytest.raises(ValueError, match=f"N is {n}, but for .kind::{kind}.* it must be"):
+            form_of(kind, form(m, n, d, 0, 0), ctas, is_stationary)
+
+
+def test_operands_of_16_bits_may_have_two_types():
+    """The descriptor has a type for each operand, and PTX ISA 9.2 (Table 42) does not couple them."""
+    found = form_of("f16", form(128, 16, 1, 0, 1), 1, False)
+    assert (found.a_type, found.b_type) == ("f16", "bf16")
+    with pytest.raises(ValueError, match="the type of D must be f32"):
+        form_of("f16", form(128, 16, 0, 0, 1), 1, False)

@@ -7,7 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from ._kernels import launched, line_of
+from cuda_tma import simulate
+
+from ._kernels import device, kernel, launched, line_of
 
 # D is in columns 0 to 7, and A of 16 bits in 32 to 39. The operands in shared memory are ones.
 SOURCE = """
@@ -82,6 +84,11 @@ WRONG = {
         f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);\n"
         "ST(d + quarter() + 33, x); WAIT_ST();",
     ),
+    "a load of stored columns without wait::st": (
+        "ST(d + quarter() + 48, t);\nLD(x, d + quarter() + 48); // HERE\nWAIT_LD(); WAIT_ST();",
+        "no tcgen05.wait::st",
+        "ST(d + quarter() + 48, t); WAIT_ST(); LD(x, d + quarter() + 48); WAIT_LD();",
+    ),
     "A without wait::st": (
         f"{FILL} __syncthreads(); {ONE} {{\nPRODUCT_LEFT(false); // HERE\nCOMMIT(bar); }} WAIT(bar, 0);",
         "no tcgen05.wait::st",
@@ -150,6 +157,25 @@ def test_registers_that_are_used_before_the_stage_is_released_are_advice():
     (finding,) = report(body).findings
     assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")
     assert "its registers are used before the stage is released" in finding.message
+
+
+def test_a_store_over_a_store_of_the_same_warp_without_wait_is_advice():
+    """PTX ISA 9.2, "Pipelined tcgen05 Instructions", does not order the two; no document has an example of them."""
+    twice = "ST(d + quarter() + 48, 1);{}\nST(d + quarter() + 48, 2); // HERE\nWAIT_ST(); {}"
+    source = SOURCE.replace("BODY", twice.format("", READ.replace("d +", "d + 48 +")))
+    (finding,) = launched(source, np.zeros(128, np.uint32)).findings
+    assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")
+    assert finding.source[-1].line == line_of(source, "HERE")
+    assert report(twice.format(" WAIT_ST();", "")).findings == ()
+
+
+def test_a_load_that_is_early_under_any_schedule_is_one_finding():
+    """Under some schedules the load precedes the product, and reads columns that nothing has written."""
+    source = SOURCE.replace("BODY", f"{SUMS}{READ} // HERE\nWAIT(bar, 0);")
+    found = device(4).launch(simulate.Config(1, 128), kernel(source), np.zeros(128, np.uint32)).findings
+    assert [(each.kind, each.severity, each.source[-1].line) for each in found] == [
+        ("tcgen05-order", "error", line_of(source, "HERE"))
+    ]
 
 
 def test_products_of_one_thread_follow_each_other():

@@ -78,6 +78,16 @@ def test_products_of_floats(kind, d, type_, code, size, m, n):
     assert np.array_equal(found[lanes].view(np.float32), a @ b.T)
 
 
+def test_a_product_of_f16_and_bf16():
+    a, b = numbers(128, 16), numbers(16, 16)
+    coded = [
+        np.ascontiguousarray(FORMATS[type_].encode(each)).view(np.uint8).reshape(len(each), -1)
+        for type_, each in (("f16", a), ("bf16", b))
+    ]
+    found = multiplied("f16", *coded, form(128, 16, 1, 0, 1))
+    assert np.array_equal(found.view(np.float32), a @ b.T)
+
+
 def test_products_of_integers():
     random = np.random.default_rng(1)
     a, b = random.integers(-128, 128, (128, 64), np.int8), random.integers(0, 256, (16, 64), np.uint8)

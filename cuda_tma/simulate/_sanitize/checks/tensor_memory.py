@@ -259,8 +259,8 @@ class TensorMemoryUses:
         is_mine = record.lane // WARP == lane // WARP
         if record.kind == "operation" and is_in_order and (past.is_ordered or record.lane == lane):
             return
-        if is_mine and (record.kind in _LOADS or (record.kind == "store" and by.opcode[1] in ("ld", "st"))):
-            return  # the accesses of one warp are in order
+        if is_mine and record.kind in _LOADS:
+            return  # usually a true dependency through a register orders the two
         missing = record.kind if past.is_ordered or is_mine or record.kind == "operation" else "order"
         self._collector.report(
             TensorUnordered(
@@ -268,7 +268,7 @@ class TensorMemoryUses:
                 lane=lane,
                 other=record.by,
                 related=self._history.before(lane),
-                is_disputed=missing == "used load",
+                is_disputed=missing == "used load" or (is_mine and record.kind == "store" and by.opcode[1] == "st"),
                 verb=verb,
                 before="write" if record.writes else "read",
                 missing=missing,

@@ -16,7 +16,9 @@ _COMMIT = (
     "execute tcgen05.commit after the operation; before the access, wait for the phase of its mbarrier "
     "(mbarrier.try_wait), then execute tcgen05.fence::after_thread_sync"
 )
-_WAIT_ST = "execute tcgen05.wait::st after the store, before the warp signals other warps"
+_WAIT_ST = (
+    "execute tcgen05.wait::st after the store, before the warp accesses these columns again or signals other warps"
+)
 _WAIT_LD = "execute tcgen05.wait::ld after the load, before the warp signals that the stage is free"
 _ORDER = "signal a barrier or an mbarrier after the earlier access, and wait for it before this access"
 _REMEDIES = {"operation": _COMMIT, "store": _WAIT_ST, "load": _WAIT_LD, "order": _ORDER}
