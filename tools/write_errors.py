@@ -93,7 +93,7 @@ of the text of our own errors and of `cuda-tma explain`.
 | number | error | text | meaning for the call that returned it | source |
 |---|---|---|---|---|
 {table}
-The messages of a sticky error contain: *{sticky}.*
+The message of a sticky error contains this text: *{sticky}.*
 
 ## Causes
 

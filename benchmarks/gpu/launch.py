@@ -51,16 +51,17 @@ SCALAR_TYPES = (
     ctypes.c_bool,
 )
 NOTE = (
-    "One block of 32 threads of an empty kernel, no launch attributes; C launches a CUfunction unless its row states "
-    "another object, and holds the GIL, which all other launchers release. After every 200 launches, the benchmark "
-    "waits for the stream, outside the time. Goals are judged by 400 pairs of 200 launches: the median ratio and its "
-    "95 % interval."
+    "Each launch runs one block of 32 threads of an empty kernel, without launch attributes. The rows of C launch a "
+    "CUfunction unless the row states another object. They hold the GIL, which all other launchers release. After "
+    "every 200 launches, the benchmark waits for the stream; the time does not include this wait. 400 pairs of 200 "
+    "launches decide whether a goal is met, by the median ratio and its 95 % interval."
 )
 GOAL_NOTE = (
     "The goals of this table and of the next two tables include three costs: some 70 ns for the release and "
     "acquisition of the GIL, a call of Python with a tuple of arguments, and cache misses of our code after the "
-    "driver's code. An earlier version received C arrays. It needed a second copy of the launch code and private "
-    "parts of CPython. It took 25 ns less, and for a prepared launch 7 ns less; its goals were 1.08 and 1.03."
+    "driver's code. An earlier version of the launch received C arrays. That version needed a second copy of the "
+    "launch code and private parts of CPython. It took 25 ns less, and for a prepared launch 7 ns less; its goals "
+    "were 1.08 and 1.03."
 )
 
 

@@ -33,10 +33,10 @@ using Map = TiledMap<Tile<FLOAT32, Box<{}, {}>>>;
 extern "C" __global__ void three_maps(MAP a, MAP b, MAP c, int count) {{}}
 """.format(*BOXES[2])
 NOTE = (
-    "The kernel is empty, takes three typed maps and an int, and runs one block of 32 threads. Each launch encodes its "
-    "maps again, from float32 tensors of torch. The floor is the sum of its parts, each timed separately in the same "
-    "round, with its code and data in the caches. The row below it makes the same calls in sequence, as a launch does. "
-    "Triton and CuTe DSL launch their own empty kernels of three descriptors."
+    "The kernel is empty, takes three typed maps and an int, and runs one block of 32 threads. Each launch encodes "
+    "its maps again, from float32 tensors of torch. The floor is the sum of its parts, each timed separately in the "
+    "same round, with its code and data in the caches. The row after the floor makes the same calls in sequence, as a "
+    "launch does. Triton and CuTe DSL launch their own empty kernels of three descriptors."
 )
 
 

@@ -16,10 +16,10 @@ from .scene import Scene
 
 COUNTS = (1, 2, 4, 8)
 NOTE = (
-    "Wall-clock time for each launch of all threads together, of an empty kernel with a map and a pointer. Each thread "
-    "has a stream and a prepared launch of its own, and waits for its stream after every 200 launches; the time "
-    "includes the wait. With the GIL, only one thread at a time executes the Python part of a launch, but several "
-    "threads execute the driver's part."
+    "The table shows the wall-clock time divided by the launches of all threads. Each launch runs an empty kernel "
+    "with a map and a pointer. Each thread has its own stream and its own prepared launch, and waits for its stream "
+    "after every 200 launches; the time includes the wait. With the GIL, only one thread at a time executes the "
+    "Python part of a launch, but several threads execute the driver's part."
 )
 
 

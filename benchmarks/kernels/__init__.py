@@ -42,9 +42,9 @@ BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that need
     "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},
 }
 NOTE = (
-    "Speeds count the necessary work: {}. All times are medians on the GPU's clock, of alternating runs. Each example "
-    "checked every element of the results of the timed launches. Speeds and the ratio are the medians of {} processes, "
-    "next to the ratio's least and greatest. When a launch begins, L2 contains {}."
+    "Speeds are computed from the necessary work: {}. All times are medians of alternating runs on the GPU's clock. "
+    "Each example checked every element of the results of the timed launches. Speeds and ratios are medians of {} "
+    "processes; the table also shows the ratio's least and greatest value. When a launch begins, L2 contains {}."
 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 TWO_REGIMES = (
-    "Burst: 8 launches after a pause of 0.25 s; sustained: after half a second of the same work in turns, "
+    "A burst is 8 launches after a pause of 0.25 s. Sustained launches follow after half a second of the same work, "
     "when the GPU's power limit sets its clock"
 )
 
@@ -36,37 +36,36 @@ FAMILIES = {
         ("copy_2d", "transpose", "gather_rows", "kv_tiles"),
         "each input read once and each output written once",
         "at most 50 MB of the gigabyte or more that the case moves: the last writes of the preceding run, or the last "
-        "reads of our kernel, which loads with `evict_last`",
+        "reads of the example kernel, which loads with `evict_last`",
     ),
     "gemm": Family(
         "Matrix products",
         ("gemm", "gemm_every_shape"),
-        f"its floating-point operations. {TWO_REGIMES}",
-        "all operands of a case that moves less than 50 MB, because all runs read the same operands. For a larger case "
-        "it contains the last reads of the preceding run, or after our kernel the data that it loaded with "
-        "`evict_last`",
+        f"the floating-point operations. {TWO_REGIMES}",
+        "all operands of a case that moves less than 50 MB, because all runs read the same operands. For a larger "
+        "case, L2 contains the last reads of the preceding run. After a run of the example kernel, L2 contains the "
+        "data that this kernel loaded with `evict_last`",
     ),
     "conv": Family(
         "Convolution",
         ("conv_im2col",),
-        f"its floating-point operations. {TWO_REGIMES}",
+        f"the floating-point operations. {TWO_REGIMES}",
         "the weights, and the part of the image that fits into L2 together with the outputs of both runs",
     ),
     "experts": Family(
         "Mixture of experts",
         ("grouped_gemm",),
-        f"its floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. Our "
-        "kernel receives the experts' counts, and computes its schedule within the measured time. torch._grouped_mm "
+        f"the floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. The "
+        "example kernel receives the experts' counts, and computes its schedule within the measured time. torch._grouped_mm "
         "and Triton, which tries five tiles for each case, receive the last row of each expert",
-        "at most 50 MB of the weights for prefill, because the weights are larger. For decoding it contains the "
+        "at most 50 MB of the weights for prefill, because the weights are larger. For decoding, L2 contains the "
         "weights of the few experts that have tokens, if they fit",
     ),
     "attention": Family(
         "Attention",
         ("attention",),
-        "the products of queries with the keys that they attend to, and of weights with values; 16384 tokens, and"
-        " heads of "
-        f"2048 elements in all. {TWO_REGIMES}",
-        "the part that fits of queries, keys and values (64 MB each) and of the outputs of all runs",
+        "the products of queries with the keys that they attend to, and of weights with values. Each case has 16384 "
+        f"tokens, and heads of 2048 elements in all. {TWO_REGIMES}",
+        "the parts of the queries, keys and values (64 MB each) and of the outputs of all runs that fit",
     ),
 }
