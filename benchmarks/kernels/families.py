@@ -56,8 +56,8 @@ FAMILIES = {
         "Mixture of experts",
         ("grouped_gemm",),
         f"the floating-point operations. {TWO_REGIMES}. The routing is on the device, and differs in each launch. The "
-        "example kernel receives the experts' counts, and computes its schedule within the measured time. torch._grouped_mm "
-        "and Triton, which tries five tiles for each case, receive the last row of each expert",
+        "example kernel receives the experts' counts, and computes its schedule within the measured time. "
+        "torch._grouped_mm and Triton, which tries five tiles for each case, receive the last row of each expert",
         "at most 50 MB of the weights for prefill, because the weights are larger. For decoding, L2 contains the "
         "weights of the few experts that have tokens, if they fit",
     ),
