@@ -1,6 +1,8 @@
-"""TMA tensor maps for cuda.core: ``__all__`` contains the most common names, and the public modules the other names.
+"""TMA tensor maps for cuda.core.
 
-Attributes that are modules or names of cuda.core are imported on first use, so that ``import cuda_tma`` is fast.
+``__all__`` contains the most common names. The public modules contain the other names.
+
+Python imports the modules and cuda.core only on first use of an attribute, so that ``import cuda_tma`` is fast.
 """
 
 from importlib import import_module as _import_module
@@ -80,7 +82,7 @@ _MODULES = [
     "testing",
     "torch",
 ]
-# Names that other modules define, and that programs may also import from this module.
+# Other modules define these names. Programs may also import them from this module.
 _ELSEWHERE = {
     "cuda_tma.codec": ("diff",),
     "cuda_tma.enums": ("TensorMapIm2ColWideMode", "TensorMapInterleave", "TensorMapL2Promotion", "TensorMapOOBFill"),
@@ -108,7 +110,7 @@ _HOMES = {name: module for module, names in _ELSEWHERE.items() for name in names
 
 
 def __getattr__(name: str) -> _Any:
-    if name == "TensorMapDescriptorOptions":  # cuda.core's spelling, which its programs use
+    if name == "TensorMapDescriptorOptions":  # Programs of cuda.core use this name.
         return TensorMapOptions
     if name in _HOMES:
         return getattr(_import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""The command ``cuda-tma``, as ``python -m cuda_tma``."""
+"""The entry point of ``python -m cuda_tma``, which runs the command ``cuda-tma``."""
 
 import sys
 

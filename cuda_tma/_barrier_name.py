@@ -1,4 +1,4 @@
-"""The name of the barrier that a line of source waits for."""
+"""The function that finds the name of a barrier in the source line of a wait."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CALLS = (
 
 
 def barrier_name(lines: Iterable[str], line: int, side: str = "") -> str:
-    """Return the name of the barrier for which a line of source waits, in backticks; "" if it is not found.
+    """Return the barrier's name in the source line of a wait, in backticks, or "" if the line contains no name.
 
     Parameters
     ----------

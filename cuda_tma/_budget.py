@@ -1,4 +1,4 @@
-"""Limits on untrusted input (PTX, names, files, texts), each defined only here.
+"""Limits on untrusted input (PTX, names, files, texts). The package defines each limit only in this module.
 
 A limit protects the process that checks an untrusted kernel, and is far above the sizes of real kernels.
 """
@@ -31,35 +31,40 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 
 # ---- PTX texts ----
 
-KERNEL_BYTES = 32 << 20  # of a file of PTX or C++
-COMPILER_BYTES = 8 << 30  # memory that NVRTC may take; a kernel of CUTLASS needs half
-TOKENS = 4 << 20  # the tokens of 32 MB of PTX from a compiler; each takes 150 bytes here
-NESTING = 100  # nested brackets, braces or signs
-ALIGNMENT_BYTES = 1 << 16  # of a variable: TMA's swizzles need 1024
-MODULE_BYTES = 1 << 30  # of a module's variables
-VARIABLES = 1 << 14  # of a module outside of functions
-PARAMETER_BYTES = 32_764  # of a function: PTX ISA 9.0, "Kernel Function Parameters"
-REGISTERS = 1 << 19  # of a module
-NAME_BYTES = 64 << 20  # of the names of inlined functions, in all places together
+KERNEL_BYTES = 32 << 20  # A file of PTX or C++ has at most this size.
+COMPILER_BYTES = 8 << 30  # NVRTC may take this memory. A kernel of CUTLASS needs half of it.
+# A PTX text has at most this number of tokens, as in 32 MB from a compiler. A token takes 150 bytes in memory.
+TOKENS = 4 << 20
+NESTING = 100  # Brackets, braces and signs are nested to at most this depth.
+ALIGNMENT_BYTES = 1 << 16  # A variable has at most this alignment. TMA's swizzles need 1024.
+MODULE_BYTES = 1 << 30  # The variables of a module have at most this size in all.
+VARIABLES = 1 << 14  # A module declares at most this number of variables outside functions.
+PARAMETER_BYTES = 32_764  # A function's parameters have at most this size (PTX ISA 9.0, "Kernel Function Parameters").
+REGISTERS = 1 << 19  # A module declares at most this number of registers.
+NAME_BYTES = 64 << 20  # The names of inlined functions have at most this size, summed over all places.
 
 # ---- launches ----
 
-CALL_DEPTH = 4096  # nested calls of a thread: its stack of 256 KiB has 64 bytes for each
-STACK_BYTES = 1 << 18  # of a thread's local memory
-LOCAL_BYTES = 1 << 30  # of all threads that run at the same time
-REGISTER_BYTES = 1 << 30  # likewise, in all of their calls
-OUTPUT_CHARACTERS = 4 << 20  # printed by a launch; CUDA's buffer, cudaLimitPrintfFifoSize, has 1 MiB
-TEXT_CHARACTERS = 1 << 16  # of a text in a kernel's memory, and of one conversion of printf
+CALL_DEPTH = 4096  # A thread nests at most this number of calls. Its stack of 256 KiB has 64 bytes for each call.
+STACK_BYTES = 1 << 18  # A thread's local memory has at most this size.
+LOCAL_BYTES = 1 << 30  # The threads that run at the same time have at most this local memory in all.
+REGISTER_BYTES = 1 << 30  # The registers of the threads that run at the same time have at most this size, in all calls.
+# A launch prints at most this number of characters. CUDA's buffer (cudaLimitPrintfFifoSize) has 1 MiB.
+OUTPUT_CHARACTERS = 4 << 20
+TEXT_CHARACTERS = 1 << 16  # A text in a kernel's memory, and one conversion of printf, have at most this length.
 
 # ---- other files, and texts ----
 
-DEMANGLED_CHARACTERS = 1 << 20  # of a C++ name, by a bound on its references to its own parts
-MANGLED_CHARACTERS = 4096  # of a name that the C++ runtime reads
-LAYOUT_STEPS = 2 << 20  # elements of a layout times its modes; 128 x 512 of tensor memory have 1/32 of that
-COMPLAINT_CHARACTERS = 1 << 15  # of a command's standard error: 400 lines of a compiler
-PATH_CHARACTERS = 4096  # of a file name in the input: PATH_MAX of Linux
-RECORDED_BYTES = 2 << 30  # of memory of one recorded launch
-BASELINE_BYTES = 64 << 20  # of a report of known findings
-RECORDING_TEXT_BYTES = 256 << 20  # of the list of launches of a recording
-SOURCE_BYTES = 4 << 20  # of a source file, for excerpts in findings, and of a header
-SUPPRESSIONS_BYTES = 1 << 20  # of a file of suppressions: ten thousand of them
+# A demangled C++ name has at most this length. The bound counts the name's references to its own parts.
+DEMANGLED_CHARACTERS = 1 << 20
+MANGLED_CHARACTERS = 4096  # The C++ runtime reads a name of at most this length.
+# The elements of a layout times its modes are at most this number. Tensor memory of 128 x 512 has 1/32 of it.
+LAYOUT_STEPS = 2 << 20
+COMPLAINT_CHARACTERS = 1 << 15  # A command's standard error has at most this length. A compiler writes 400 lines in it.
+PATH_CHARACTERS = 4096  # A file name in the input has at most this length (PATH_MAX of Linux).
+RECORDED_BYTES = 2 << 30  # The memory of one recorded launch has at most this size.
+BASELINE_BYTES = 64 << 20  # A report of known findings has at most this size.
+RECORDING_TEXT_BYTES = 256 << 20  # The list of launches of a recording has at most this size.
+SOURCE_BYTES = 4 << 20  # A header, or a source file with excerpts for findings, has at most this size.
+# A file of suppressions has at most this size, which is enough for ten thousand suppressions.
+SUPPRESSIONS_BYTES = 1 << 20

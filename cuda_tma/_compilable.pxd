@@ -2,6 +2,9 @@
 
 
 cdef class Compilable:
-    """Space for the C values of options, which _make.encode fills; this module imports nothing."""
+    """An object with space for the C values of options.
+
+    The module _make.encode writes the values. This module imports nothing.
+    """
 
     cdef object values

@@ -1,8 +1,8 @@
-"""The base of the options classes: space for their values in the driver's types."""
+"""The base of the options classes, with space for their values in the driver's types."""
 
 cimport cython
 
 
-@cython.auto_pickle(False)  # unpickling compiles the values again
+@cython.auto_pickle(False)  # Unpickling compiles the values of the options again.
 cdef class Compilable:
     pass

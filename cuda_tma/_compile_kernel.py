@@ -1,4 +1,4 @@
-"""The function compile(), which compiles a kernel for the current device."""
+"""The function ``compile()``, which compiles a kernel for the current device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from ._watchdog.deadlines import arm
 __all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
-_LONGEST_MS = 1_000_000_000  # the largest number, because the header counts milliseconds in 32 bits
+# A watchdog's deadline has at most this value, because the header counts milliseconds in 32 bits.
+_LONGEST_MS = 1_000_000_000
 
 
 class SupportsWrite(Protocol):
@@ -39,11 +40,12 @@ def compile(
     logs: SupportsWrite | None = None,
     watchdog_ms: int | None = None,
 ) -> Kernel:
-    """Compile a kernel for the current device with NVRTC, or load it from disk if an earlier compilation kept it.
+    """Compile a kernel for the current device with NVRTC, or load an earlier compilation from disk.
 
-    The include path has cuda_tma's headers, the language is C++17, and the code has line information. The kernel has
-    the types of its parameters, also with ``extern "C"``, and the dynamic shared memory that it requests with
-    ``cuda_tma::dynamic_shared<T>()``: :func:`launch` checks and uses both, :func:`parameters_of` returns them.
+    The include path contains cuda_tma's headers, the language is C++17, and the code has line information. The kernel
+    has the types of its parameters, also with ``extern "C"``. It also has the size of the dynamic shared memory that it
+    requests with ``cuda_tma::dynamic_shared<T>()``. :func:`launch` checks and uses the types and the size, and
+    :func:`parameters_of` returns them.
 
     Parameters
     ----------
@@ -53,25 +55,29 @@ def compile(
         The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
     defines : mapping, optional
-        Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
+        Macros by name. The macro of a number or string has that value, True is 1, False is 0, and None defines a macro
+        without a value.
     options : sequence of str, optional
-        NVRTC's options, as in ``["--use_fast_math", "-Iinclude"]``; their ``-std`` has precedence. The target is the
-        device's, with the features of its architecture (``sm_90a``).
+        NVRTC's options, as in ``["--use_fast_math", "-Iinclude"]``. An option ``-std`` replaces the default language.
+        The target is the device's architecture with its specific features (``sm_90a``).
     constants : mapping of str to str, optional
-        C++ integer expressions whose values :func:`parameters_of` returns, each under a name of your choice:
-        ``{"threads": "128 * (CONSUMERS + 1)"}``.
+        C++ integer expressions by name. :func:`parameters_of` returns the value of each expression: ``{"threads": "128
+        * (CONSUMERS + 1)"}``.
     cache : bool, optional
-        False: compile again, and do not keep the result. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or else in
-        ``cuda_tma`` below ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. One is reused if the source, all headers
-        that it includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and cuda_tma are the same.
-        The text is searched for headers, so a source with an include whose file is a macro is not kept.
+        False compiles the kernel again, and does not keep the result. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or
+        else in ``cuda_tma`` below ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. A kept kernel is reused if the
+        source, all headers that it includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and
+        cuda_tma are the same. The function searches the source text for headers. It does not keep a source that names
+        the file of an include by a macro.
     logs : object with a ``write`` method, optional
-        Destination of the compiler's warnings and remarks, also for a kernel from disk: ``sys.stderr``, as for
-        cuda.core's ``Program.compile``. If the source does not compile, they are in the error.
+        Destination of the compiler's warnings and remarks, such as ``sys.stderr``, also for a kernel from disk. The
+        argument has the meaning of ``logs`` in cuda.core's ``Program.compile``. If the source does not compile, the
+        error contains the warnings and remarks.
     watchdog_ms : int, optional
-        The longest duration of a wait of cuda_tma's headers; choose it longer than the kernel's normal run. A longer
-        wait ends, and :func:`synchronize` reports the waiting threads and the barrier. Waits of other headers, and
-        loops around ``try_wait``, have no deadline. None: no watchdog, and no code for it.
+        The longest duration of a wait in cuda_tma's headers. Choose a value above the duration of the kernel's normal
+        run. A longer wait ends, and :func:`synchronize` reports the waiting threads and the barrier. Waits of other
+        headers, and loops around ``try_wait``, have no deadline. With None, the kernel contains no code of the
+        watchdog.
 
     Returns
     -------
@@ -80,9 +86,9 @@ def compile(
     Raises
     ------
     CompileError
-        If the source does not compile, with the line and the compiler's log, or has no such kernel.
+        If the source does not compile (the error contains the line and the compiler's log), or has no such kernel.
     ValueError
-        If `watchdog_ms` is not a number of milliseconds, or `defines` also has its macro.
+        If `watchdog_ms` is not a valid number of milliseconds, or if `defines` contains the watchdog's macro.
     RuntimeError
         If there is no NVIDIA driver, or no NVRTC.
 
@@ -106,7 +112,7 @@ def compile(
         logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
-    if compiled.dynamic_shared_bytes:  # before the first launch, because kernel.occupancy uses the limit
+    if compiled.dynamic_shared_bytes:  # The limit is set before the first launch, because kernel.occupancy uses it.
         allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
     if watchdog_ms is not None:
         arm(kernel, asked.source, asked.file, watchdog_ms)
@@ -132,6 +138,6 @@ def _current_target() -> str:
     try:
         major, minor = Device().compute_capability
     except Exception:
-        require_driver()  # raises this package's error if there is no driver
+        require_driver()  # This call raises the package's own error if there is no driver.
         raise
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"

@@ -1,4 +1,4 @@
-"""The compute capability of a map's device, from a pair of numbers or from a text in one of the usual spellings."""
+"""The parser of compute capabilities, which accepts a pair of numbers or a text in one of the usual spellings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ._given import shown
 
 __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capability"]
 
-# CUDA 13.5 Programming Guide, compute capabilities: 12.x is the newest. A larger number is a spelling of cuda.core's
-# `arch` (90 for 9.0), which would otherwise count as a device with every feature.
+# The newest compute capability is 12.x (CUDA 13.5 Programming Guide, compute capabilities). A number above 12 is
+# cuda.core's `arch`, such as 90 for 9.0. As a major number, it would count as a device with every feature.
 NEWEST_MAJOR = 12
-NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # later devices are treated as this one
+NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # The rules treat a later device as a device of this compute capability.
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
 
 
@@ -33,7 +33,8 @@ def parse_compute_capability(value: object) -> tuple[int, int]:
     Raises
     ------
     TensorMapError
-        If the value is neither, or is unknown: the major number is 1 to 12, the minor one 0 to 9.
+        If the value is not such a pair or text, or its numbers are unknown. The major number is 1 to 12, the minor
+        number 0 to 9.
 
     Examples
     --------
@@ -59,7 +60,10 @@ def _of_pair(value: object) -> tuple[int, int] | None:
 
 
 def _of_text(text: str) -> tuple[int, int] | None:
-    """Return the pair of a text; without a point the last digit is the minor number, but "9" and "10" have none."""
+    """Return the pair of a text.
+
+    The last digit of a text without a point is the minor number, except in "9" and "10".
+    """
     match = _SPELLING.fullmatch(text.strip())
     if match is None or len(match[2]) > 3:
         return None

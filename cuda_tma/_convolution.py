@@ -1,13 +1,13 @@
 """The box of pixels, the coordinates and the offsets of an im2col tensor map for a convolution.
 
-An im2col load visits the *pixel box* in convolution order: along W, then H, then D, then in the next image, in steps of
-``element_strides``. The box contains the positions of the filter's first tap, so each step is one output pixel. The box
-begins ``padding`` before the tensor, and ends at the last position where the dilated filter fits. So its last step is
-the last output pixel, even if the stride does not divide the extent. The *offsets* of a load move all its pixels from
-the first tap to another tap. Pixels outside the tensor are then padding, and arrive as zeros.
+An im2col load visits the pixels of the *pixel box* in the order of the convolution: along W, then H, then D, then in
+the next image. Each step has the length of ``element_strides``. The box contains the positions of the filter's first
+tap, so each step is one output pixel. The box begins ``padding`` pixels before the tensor. It ends at the last position
+where the dilated filter fits. Its last step is therefore the last output pixel, even if the stride does not divide the
+extent. The *offsets* of a load move all its pixels from the first tap to another tap. Pixels outside the tensor are
+then padding, and the load writes zeros for them.
 
-All values are in tensor order (D, H, W), except the values that a kernel passes: coordinates and offsets are innermost
-first.
+All values are in tensor order (D, H, W), except the coordinates and offsets of a kernel, which are innermost first.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ._limits import CORNER_LIMIT, MAX_ELEMENT_STRIDE
 
 __all__ = ["Convolution", "OneOrEach", "Padding"]
 
-OneOrEach = SupportsIndex | Collection[SupportsIndex]  # one for all spatial dimensions, or one for each; in order
+# An int is the value for all spatial dimensions. A collection contains the value of each dimension in order.
+OneOrEach = SupportsIndex | Collection[SupportsIndex]
 Padding = str | OneOrEach | Collection[Collection[SupportsIndex]]
 
-# remedies
+# These texts are the remedies of a refused convolution.
 _SPLIT = (
     "or split the filter, with a map for each group of taps whose corners and coordinates are moved by the offset of "
     "the group's first tap"
@@ -41,31 +42,31 @@ LOAD_PATCHES = (
 
 @dataclass(frozen=True, slots=True, init=False)
 class Convolution:
-    """The geometry of a convolution over a channels-last tensor: NWC, NHWC or NDHWC.
+    """The geometry of a convolution over a channels-last tensor (NWC, NHWC or NDHWC).
 
     Parameters
     ----------
     kernel_size, stride, dilation : int or sequence of int
-        As for ``torch.nn.functional.conv2d``: one for each spatial dimension, or one for all dimensions. An int is any
-        value that ``operator.index`` accepts, such as an array without dimensions. If all are ints, the convolution is
-        2-D; ``kernel_size=(3,)`` makes it 1-D, ``(3, 3, 3)`` 3-D.
+        One value for each spatial dimension, or one value for all dimensions, as for ``torch.nn.functional.conv2d``. An
+        int is any value that ``operator.index`` accepts, such as an array without dimensions. If all arguments are
+        ints, the convolution is 2-D. ``kernel_size=(3,)`` makes it 1-D, and ``(3, 3, 3)`` makes it 3-D.
     padding : int, sequence of int, sequence of (int, int), "valid" or "same"
-        Pixels of zeros on both sides, or (before, after). ``"same"``, for a stride of 1, keeps the extents.
+        Pixels of zeros on both sides, or (before, after). ``"same"`` requires a stride of 1 and keeps the extents.
 
     Attributes
     ----------
     kernel_size, stride, dilation : tuple of int
     padding : tuple of (int, int)
-        (before, after) of each spatial dimension.
+        The pixels (before, after) of each spatial dimension.
 
     Raises
     ------
     TypeError
         If a value is not an int or a sequence of ints, or their lengths differ.
     TensorMapError
-        If a value is out of range, or does not fit in an im2col map: a corner has 16 bits in a 1-D convolution, 8 bits
-        in 2-D, and 5 bits in 3-D (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if padding is
-        another word, or ``"same"`` with a stride.
+        If a value is out of range, or does not fit in an im2col map. A corner has 16 bits in a 1-D convolution, 8 bits
+        in 2-D, and 5 bits in 3-D (CUDA driver API, cuTensorMapEncodeIm2col, pixelBoxLowerCorner). Also if `padding` is
+        another text, or is ``"same"`` with a stride above 1.
 
     Examples
     --------
@@ -100,26 +101,26 @@ class Convolution:
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """The distance from the first to the last tap of the filter: ``(kernel_size - 1) * dilation``."""
+        """The distance from the first to the last tap of the filter, which is ``(kernel_size - 1) * dilation``."""
         return tuple((k - 1) * d for k, d in zip(self.kernel_size, self.dilation, strict=True))
 
     @property
     def pixel_box_lower_corner(self) -> tuple[int, ...]:
-        """The start of the box of pixels, relative to the tensor's first pixel: ``-padding``."""
+        """The start of the box of pixels, relative to the tensor's first pixel; its value is ``-padding``."""
         return tuple(-before for before, _ in self.padding)
 
     @property
     def pixel_box_upper_corner(self) -> tuple[int, ...]:
-        """The end of the box of pixels, from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
+        """The end of the box of pixels from the tensor's last pixel: ``padding - (kernel_size - 1) * dilation``."""
         return tuple(after - reach for (_, after), reach in zip(self.padding, self.reach, strict=True))
 
     @property
     def element_strides(self) -> tuple[int, ...]:
-        """The step in every dimension of the tensor: the stride, and 1 for images and channels."""
+        """The step in each dimension of the tensor, which is 1 for images and channels and otherwise the stride."""
         return (1, *self.stride, 1)
 
     def output_extents(self, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """Return the extents (D, H, W) of the output for those of the input.
+        """Return the extents (D, H, W) of the output for the extents of an input.
 
         Raises
         ------
@@ -147,12 +148,12 @@ class Convolution:
         return tuple(found)
 
     def output_pixel(self, index: SupportsIndex, extents: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """Return the output pixel (image, D, H, W) with number `index` in the order in which loads deliver them.
+        """Return the output pixel (image, D, H, W) with number `index` in the order in which loads deliver pixels.
 
         Parameters
         ----------
         index : int
-            Row of the im2col matrix: a column of a map begins at multiples of ``pixels_per_column``.
+            Row of the im2col matrix. Each column of a map begins at a multiple of ``pixels_per_column``.
         extents : sequence of int
             Spatial extents (D, H, W) of the input.
 
@@ -177,14 +178,14 @@ class Convolution:
         return (image, *reversed(pixel))
 
     def coordinates(self, pixel: Collection[SupportsIndex], channel: SupportsIndex = 0) -> tuple[int, ...]:
-        """Return the coordinates that a kernel passes to a load: innermost first (C, W, H, D, image).
+        """Return the coordinates that a kernel passes to a load, innermost dimension first (C, W, H, D, image).
 
         Parameters
         ----------
         pixel : sequence of int
-            The first output pixel of the column: (image, D, H, W), with as many spatial dimensions as the convolution.
+            The first output pixel of the column, (image, D, H, W), with one coordinate for each spatial dimension.
         channel : int
-            The first channel; its bytes must be on a multiple of 16.
+            The first channel, whose byte offset must be a multiple of 16.
         """
         image, *places = _each("pixel", pixel, len(self.kernel_size) + 1)
         steps = zip(places, self.stride, self.padding, strict=True)
@@ -195,7 +196,7 @@ class Convolution:
         )
 
     def offsets(self, tap: Collection[SupportsIndex]) -> tuple[int, ...]:
-        """Return the offsets that a kernel passes to a load: innermost first (W, H, D).
+        """Return the offsets that a kernel passes to a load, with the innermost dimension first (W, H, D).
 
         Parameters
         ----------
@@ -221,7 +222,7 @@ def _integer(name: str, value: Any) -> int:
 
 
 def _is_sequence(value: Any) -> bool:
-    """Return whether a value has a length. An array without dimensions has no length, and is one value."""
+    """Return whether a value has a length. An array without dimensions has no length, and counts as one value."""
     try:
         len(value)
     except TypeError:
@@ -230,7 +231,7 @@ def _is_sequence(value: Any) -> bool:
 
 
 def _spatial_dims(**arguments: Any) -> int:
-    """Return the length of the arguments that are sequences; 2 if no argument is a sequence."""
+    """Return the length of the arguments that are sequences, or 2 if no argument is a sequence."""
     lengths = {n: len(v) for n, v in arguments.items() if not isinstance(v, str) and _is_sequence(v)}
     if len(set(lengths.values())) > 1:
         given = ", ".join(f"{name}={arguments[name]!r}" for name in lengths)
@@ -245,7 +246,7 @@ def _spatial_dims(**arguments: Any) -> int:
 
 
 def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[int, ...]:
-    """Return one int for each of `count` dimensions; refuse an int below `least`."""
+    """Return one int for each of `count` dimensions. Refuse an int below `least`."""
     try:
         values = tuple(map(operator.index, value)) if _is_sequence(value) else (operator.index(value),) * count
     except TypeError:
@@ -258,7 +259,10 @@ def _each(name: str, value: Any, count: int, least: float = -math.inf) -> tuple[
 
 
 def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int], ...]:
-    """Return (before, after) of each dimension, from any form of padding; "same" adds an odd pixel after."""
+    """Return the pair (before, after) of each dimension from any form of padding.
+
+    For "same", an odd pixel comes after the tensor.
+    """
     if isinstance(value, str):
         if value not in ("valid", "same"):
             raise TensorMapError(f'padding={value!r} is an unknown padding; pass "valid", "same" or numbers of pixels')
@@ -279,7 +283,7 @@ def _padding(conv: Convolution, value: Any, dims: int) -> tuple[tuple[int, int],
 
 
 def _check(conv: Convolution) -> None:
-    """Refuse a convolution that no im2col map can represent; the error contains all violations."""
+    """Refuse a convolution that no im2col map can represent. The error contains all violations."""
     limit = CORNER_LIMIT[len(conv.kernel_size) + 2]
     broken = [
         f"{name}={value}; an im2col map of {len(conv.kernel_size)} spatial dimensions needs {low} to {high}. {remedy}"
@@ -292,9 +296,11 @@ def _check(conv: Convolution) -> None:
 
 
 def _ranges(conv: Convolution, i: int, limit: int) -> tuple[tuple[str, int, int, int, str], ...]:
-    """Return (name, value, least, most, remedy) of each number in dimension `i`. Corners are in [-limit, limit).
+    """Return (name, value, least, most, remedy) for each number of dimension `i`.
 
-    Offsets are unsigned, and have the bits of a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
+    Corners are in [-limit, limit).
+
+    Offsets are unsigned, and have the same number of bits as a corner (PTX ISA 9.0, cp.async.bulk.tensor, im2colInfo).
     """
     before, after = conv.padding[i]
     reach, name = conv.reach[i], f"(kernel_size[{i}] - 1) * dilation[{i}]"

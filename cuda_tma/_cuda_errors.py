@@ -1,7 +1,9 @@
-"""The meaning of the driver's errors in programs with TMA: a table for our errors, the command line and the docs.
+"""The table of the driver's errors and their meaning in programs with TMA.
 
-The names, the texts and the sticky errors are from the CUDA 13.5 driver API, ``CUresult``. It documents no causes in
-TMA; the causes in a row were observed.
+Errors of the package, the command line and the documentation use the table.
+
+The names, the texts and the list of sticky errors are from the CUDA 13.5 driver API, ``CUresult``. The driver API
+documents no causes in TMA. The causes in each row were observed on hardware.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ __all__ = ["CUDA_ERRORS", "DOCUMENTED", "OBSERVED", "CudaError", "explain_error"
 
 DOCUMENTED = "CUDA 13.5 driver API, CUresult (documented, not verified on hardware)"
 OBSERVED = "CUDA 13.5 driver API, CUresult; observed: driver 580, sm_90"
-_CAUSES = {  # causes in TMA, barriers and clusters, as recorded (record_faults.py)
+_CAUSES = {  # Each row contains the causes in TMA, barriers and clusters that record_faults.py recorded.
     700: (
         "the map is a copy in local memory",
         "the map is a copy in shared memory",
@@ -110,11 +112,11 @@ class CudaError:
     text : str
         The text of ``cuGetErrorString``.
     is_sticky : bool
-        Whether the error destroys its kernel's context: nearly every later call then returns it.
+        Whether the error destroys the context of the kernel. Nearly every later call then returns the same error.
     meaning : str
-        The meaning for the call that returned it.
+        The meaning of the error for the call that returned it.
     causes : tuple of str
-        Its recorded causes in TMA.
+        The recorded causes of the error in TMA.
     source : str
         The source of the row: a document or an observation.
     """
@@ -287,7 +289,9 @@ _BY_NAME = {name: row for row in _ROWS for name in (row.name, row.runtime_name)}
 
 
 def find_error(given: int | str) -> CudaError | None:
-    """Return the error with a number or with a name in either API; None if the table does not have it.
+    """Return the error with a number, or with a name in either API.
+
+    Return None if the table does not contain the error.
 
     >>> find_error(716) == find_error("cudaErrorMisalignedAddress"), find_error("CUDA_SUCCESS")
     (True, None)
@@ -296,7 +300,9 @@ def find_error(given: int | str) -> CudaError | None:
 
 
 def explain_error(given: int | str) -> str:
-    """Return the meaning of an error in TMA, as the end of a message; empty if the table does not have the error.
+    """Return the meaning of an error in TMA, as the end of a message.
+
+    The text is empty if the table does not contain the error.
 
     >>> print(explain_error("CUDA_ERROR_NOT_SUPPORTED"))
     : this device does not support it: tensor maps need compute capability 9.0

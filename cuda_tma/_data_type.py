@@ -1,7 +1,9 @@
-"""The data types of tensor maps, their properties, and their dtypes. Sizes are in bits, because of 4- and 6-bit types.
+"""The data types of tensor maps, their properties, and their dtypes.
 
-The package passes a dtype as its *name* (``"float32"``, ``"float8_e4m3fn"``), the spelling that NumPy, ml_dtypes, torch
-and JAX share.
+Sizes are in bits, because some types have 4 or 6 bits.
+
+The package represents a dtype by its *name* (``"float32"``, ``"float8_e4m3fn"``), in the spelling that NumPy,
+ml_dtypes, torch and JAX share.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 _DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
-GROUP_ELEMENTS = 16  # the packed elements of one group in shared memory
+GROUP_ELEMENTS = 16  # A group in shared memory contains this number of packed elements.
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +49,23 @@ class Element:
     bits : int
         Bits of one element in global memory.
     code : int
-        The code in a tensor map: the format in bits 0-3; bit 4: round to TFLOAT32.
+        The code in a tensor map. Bits 0-3 contain the format, and bit 4 selects rounding to TFLOAT32.
     is_floating : bool
-        Whether the driver calls it a floating-point type, for which the NaN fill is legal.
+        Whether the driver treats the type as a floating-point type, for which the NaN fill is legal.
     since : (int, int)
-        The first compute capability that has it.
+        The first compute capability that supports the type.
     group_bytes : (int, int) or None
-        Bytes of data, and bytes in shared memory, of 16 packed elements; None for other types.
+        The bytes of 16 packed elements without and with their gap in shared memory; None for other types.
     address_align_bytes : int
-        The tensor's address and strides are multiples of it; see `align_bytes`.
+        The divisor of the tensor's address and strides, in bytes; see `align_bytes`.
     dim_multiple : int
-        The innermost extent is a multiple of it.
+        The divisor of the innermost extent.
     row_elements : int or None
-        The one legal width of a box's row; None if any whole number of 16 bytes is legal.
+        The only legal width of a box's row; None if every multiple of 16 bytes is legal.
     swizzles, wide_swizzles : tuple of TensorMapSwizzle or None
-        The legal modes, and the legal modes of im2col-wide maps; None if all are legal.
+        The legal modes, and the legal modes of im2col-wide maps; None if all modes are legal.
     can_interleave, can_store : bool
-        Whether interleaved layouts accept the type, and whether stores accept it in addition to loads.
+        Whether interleaved layouts accept the type, and whether stores accept it. All loads accept it.
     """
 
     bits: int
@@ -81,21 +83,24 @@ class Element:
 
     @property
     def smem_bits(self) -> int:
-        """Bits of one element in shared memory, with its part of the gap in a packed group."""
+        """Bits of one element in shared memory, including its share of the gap in a packed group."""
         return self.group_bytes[1] * 8 // GROUP_ELEMENTS if self.group_bytes else self.bits
 
     @property
     def chunk_elements(self) -> int:
-        """The number of which a row of the box, and without interleave the innermost coordinate, is a multiple."""
+        """The divisor of a row of the box in elements.
+
+        Without interleave, it also divides the innermost coordinate.
+        """
         return self.row_elements or math.lcm(128, self.bits) // self.bits
 
     def align_bytes(self, interleave: int) -> int:
-        """Return the alignment of address and strides (cuTensorMapEncodeTiled, globalAddress and globalStrides)."""
+        """Return the alignment of the address and strides (cuTensorMapEncodeTiled, globalAddress and globalStrides)."""
         return 32 if interleave == TensorMapInterleave.INTERLEAVE_32B else self.address_align_bytes
 
 
-# Sources: CUDA 13.5 driver API, cuTensorMapEncode*. Codes: codec/_fields. Rows and stores of packed types:
-# PTX ISA 9.0, "Restriction on Tensor Copy instructions".
+# The properties are from the CUDA 13.5 driver API, cuTensorMapEncode*. The module codec/_fields contains the codes. The
+# rules for rows and stores of packed types are from PTX ISA 9.0, "Restriction on Tensor Copy instructions".
 ELEMENTS: dict[int, Element] = {
     T.UINT8: Element(8, code=0),
     T.UINT16: Element(16, code=1),
@@ -137,8 +142,8 @@ ELEMENTS: dict[int, Element] = {
     ),
 }
 
-# name: (bits of one element in memory, default data type). Types without a name in TMA are copied as the unsigned
-# integer of their size, because a copy does not interpret values.
+# Each name has the bits of one element in memory, and the default data type. A type without a name in TMA is copied as
+# the unsigned integer of its size, because a copy does not interpret values.
 _DTYPES = {
     "bool": (8, T.UINT8),
     "uint8": (8, T.UINT8),
@@ -164,7 +169,7 @@ _DTYPES = {
     "float8_e8m0fnu": (8, T.UINT8),
 }
 
-# (DLPack type code, bits, lanes): name. Source: dlpack.h 1.1, DLDataTypeCode.
+# The table maps (DLPack type code, bits, lanes) to a name (dlpack.h 1.1, DLDataTypeCode).
 DLPACK_NAMES = {
     **{(0, bits, 1): f"int{bits}" for bits in (8, 16, 32, 64)},
     **{(1, bits, 1): f"uint{bits}" for bits in (8, 16, 32, 64)},
@@ -185,7 +190,8 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# Short names of PTX and other libraries, without the names of NumPy, in which "f8" has 8 bytes.
+# The table contains the short names of PTX and other libraries. It omits NumPy's short names, in which "f8" has 8
+# bytes.
 _SHORT_NAMES = {
     "bf16": "bfloat16",
     "fp16": "float16",

@@ -1,4 +1,4 @@
-"""cuda.core's Device, with one more method: :meth:`Device.create_tensor_map`."""
+"""The class Device, which is cuda.core's Device with the additional method ``create_tensor_map``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _delegated(name: str) -> property:
 
 
 def _from_core(ask: Callable[[], Any]) -> Any:
-    """Return cuda.core's result; if it fails because there is no driver, raise this package's error."""
+    """Return cuda.core's result. Raise this package's error if the call fails because there is no driver."""
     try:
         return ask()
     except Exception:
@@ -44,10 +44,11 @@ def _from_core(ask: Callable[[], Any]) -> Any:
 
 
 class Device(_CoreDevice):
-    """A CUDA device, which equals ``cuda.core.Device`` and can replace it.
+    """A CUDA device, which equals a ``cuda.core.Device`` and can replace it.
 
-    cuda.core keeps one Device object for each thread and ordinal, of the class that was called first. To avoid an
-    object of this class there, each call creates a new object with the attributes of cuda.core's own Device.
+    cuda.core keeps one Device object for each thread and ordinal, whose class is the class of the first call. Each call
+    of this class creates a new object with the attributes of cuda.core's own Device, so that cuda.core keeps no object
+    of this class.
 
     Parameters
     ----------
@@ -60,9 +61,10 @@ class Device(_CoreDevice):
         If there is no NVIDIA driver.
     """
 
-    __slots__ = ("_core", "_ordinal")  # cuda.core's own Device, and its device_id, computed once
+    # The slot contains cuda.core's own Device and its device_id, which is computed once.
+    __slots__ = ("_core", "_ordinal")
 
-    if TYPE_CHECKING:  # cuda.core has no types: a checker cannot see inherited names
+    if TYPE_CHECKING:  # cuda.core has no types, so a type checker cannot see inherited names.
         device_id: int
         name: str
         uuid: str

@@ -1,4 +1,4 @@
-"""The enumeration of each parameter, and the member of a value."""
+"""The enumeration of each parameter, and the lookup of the member for a value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PARAMETER_ENUMS: dict[str, type[_DriverEnum]] = {name: row.type for name, row in
 
 
 def member_of(parameter: str, value: int) -> _DriverEnum | None:
-    """Return the member for a parameter's value; None if there is no such enumeration or member.
+    """Return the member for a parameter's value, or None if the enumeration or the member does not exist.
 
     >>> member_of("swizzle", 3), member_of("swizzle", 9), member_of("rank", 3)
     (<TensorMapSwizzle.SWIZZLE_128B: 3>, None, None)

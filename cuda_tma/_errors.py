@@ -1,4 +1,4 @@
-"""The errors of the package: refusals on the host, failed compilations, and accesses that end a context."""
+"""The errors of the package. They report refusals on the host, failed compilations, and accesses that end a context."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["CompileError", "TensorMapError", "TensorMapFault", "Violation"]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One broken constraint.
+    """One broken constraint on a tensor map.
 
     Attributes
     ----------
     parameter : str
-        The driver's argument, as in :class:`cuda_tma.params.TiledParams`; also ``rank`` and ``compute_capability``.
+        The driver's argument, as in :class:`cuda_tma.params.TiledParams`, or ``rank`` or ``compute_capability``.
     index : int or None
         The index in an array argument, in driver order (0 is innermost).
     value : object
@@ -23,18 +23,19 @@ class Violation:
     rule : str
         The rule's name in the table.
     fix : str
-        The remedy in the driver's terms; empty if none is known.
+        The remedy in the driver's terms, or an empty text if no remedy is known.
     source : str
         The source of the rule: a document or an observation.
     severity : str
-        ``"error"``: the driver refuses the map. ``"warning"``: the driver accepts it, but it is likely a mistake.
+        ``"error"`` if the driver refuses the map. ``"warning"`` if the driver accepts the map, which is probably a
+        mistake.
     requirement : str
-        The requirement on the value: ``"a multiple of 16"``.
+        The requirement on the value, such as ``"a multiple of 16"``.
     nearest : int or None
-        The nearest legal value, if there is one, in the argument's own units.
+        The nearest legal value in the units of the argument; None if there is none.
     sentence : str
-        The violation in the user's terms: tensor order, elements and bytes. Empty without the `dtype_name` of
-        :func:`cuda_tma.check`.
+        The violation in the user's terms (tensor order, elements and bytes). The text is empty if
+        :func:`cuda_tma.check` received no `dtype_name`.
     """
 
     parameter: str
@@ -50,7 +51,7 @@ class Violation:
 
     @property
     def message(self) -> str:
-        """The violation in the driver's terms."""
+        """The violation as text, in the driver's terms."""
         name = self.parameter if self.index is None else f"{self.parameter}[{self.index}]"
         verb = "must be" if self.severity == "error" else "should be"
         return f"{name}={self.value} {verb} {self.requirement}. {self.fix}".rstrip()
@@ -60,7 +61,7 @@ class Violation:
 
 
 class TensorMapError(ValueError):
-    """The error of a tensor, an option or 128 bytes from which no valid tensor map results.
+    """The error of a tensor, an option or 128 bytes that give no valid tensor map.
 
     Parameters
     ----------
@@ -92,23 +93,23 @@ class TensorMapFault(RuntimeError):
         self._message = message
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy, which otherwise call the class with only the text."""
+        """Return the values for pickle and copy, which otherwise call the class with only the text."""
         return type(self), (self._message, self.cuda_error), self.__dict__
 
 
 class CompileError(RuntimeError):
-    """The error of a kernel that does not compile, or that the source does not contain.
+    """The error for a kernel that does not compile, or that the source does not contain.
 
     Parameters
     ----------
     message : str
-        The fault, the file and the line; the compiler's log, which shows the line with a caret.
+        The fault with its file and line, and the compiler's log, which marks the place with a caret.
     log : str, optional
-        Only the compiler's log.
+        The compiler's log without the fault.
     file : str, optional
-        The file of the first error, as the compiler names it; empty if it has no place.
+        The file of the first error, as the compiler spells it; empty if the error has no place.
     line : int, optional
-        Its line there, from 1; 0 if it has no place.
+        The line of the first error in that file, from 1; 0 if the error has no place.
     """
 
     def __init__(self, message: str, log: str = "", file: str = "", line: int = 0):

@@ -1,4 +1,4 @@
-"""Reading and writing of files of any kind and size, up to a limit, and without waits for another process."""
+"""Functions that read and write files of any kind, up to a size limit, and without waits for another process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["absolute", "first_bytes", "opened", "shown_path", "text_of_file", "w
 
 
 def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read at most `most_bytes` of a file, because a device such as /dev/zero has no end.
+    """Read at most `most_bytes` of a file. A device such as /dev/zero has no end.
 
-    A named pipe without a writer is empty; an ordinary open would wait for a writer (POSIX, ``open``, ``O_NONBLOCK``).
-    A pipe with a writer is read until the writer ends.
+    A named pipe without a writer reads as empty, although an ordinary open would wait for a writer (POSIX, ``open``,
+    ``O_NONBLOCK``). A pipe with a writer is read until the writer ends.
 
     Raises
     ------
@@ -25,19 +25,19 @@ def first_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def opened(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading, as :func:`first_bytes`."""
+    """Open a file for reading, without waiting for the writer of a named pipe."""
     return os.fdopen(_handle(path, os.O_RDONLY), "rb")
 
 
 def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Read a file of at most this size.
+    """Read a whole file. Refuse a file that is larger than the limit.
 
     Raises
     ------
     OSError
         If the file cannot be opened or read.
     ValueError
-        If the file is larger, or its name has a null character.
+        If the file is larger than the limit, or if its name contains a null character.
     """
     data = first_bytes(path, most_bytes + 1)
     if len(data) > most_bytes:
@@ -46,14 +46,14 @@ def whole(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def text_of_file(path: str | os.PathLike[str], most_bytes: int, errors: str = "strict") -> str:
-    """Read a file as UTF-8, with the line ends of Python, and without a byte order mark."""
+    """Read a file as UTF-8. Convert its line ends as Python does, and remove a byte order mark."""
     return whole(path, most_bytes).decode("utf-8-sig", errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def write(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Write a file; write an escape for a character that UTF-8 cannot encode.
+    """Write a text to a file. Write an escape for a character that UTF-8 cannot encode.
 
-    A named pipe without a reader is an error; an ordinary open would wait for a reader.
+    A named pipe without a reader causes an error, because an ordinary open would wait for a reader.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def write(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 
 def _handle(path: str | os.PathLike[str], flags: int) -> int:
-    """Return a descriptor whose open did not wait, but whose reads and writes wait."""
+    """Return a file descriptor whose open does not wait, and whose reads and writes wait."""
     others = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     handle = os.open(path, flags | others, 0o666)
     try:
@@ -77,12 +77,12 @@ def _handle(path: str | os.PathLike[str], flags: int) -> int:
 
 
 def absolute(file: str) -> Path:
-    """Return a path without ``..``, which compilers keep; links are kept."""
+    """Return an absolute path without ``..``, which compilers keep. Keep symbolic links."""
     return Path(os.path.abspath(file))
 
 
 def shown_path(file: str) -> str:
-    """Return a path relative to the working directory if the file is below it."""
+    """Return a path relative to the working directory if the file is below that directory."""
     try:
         return str(absolute(file).relative_to(Path.cwd()))
     except (ValueError, OSError):

@@ -1,6 +1,6 @@
-"""Checks of arguments, and short texts of arguments of any size for errors.
+"""Checks of arguments, and short texts that describe arguments of any size in errors.
 
-The checks return plain values. They are fast enough for the beginning of every function.
+The checks return plain values. They are fast enough to run at the beginning of every function.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ _Value = TypeVar("_Value")
 
 class _Words(reprlib.Repr):
     def repr_int(self, x: int, level: int) -> str:
-        """Shorten integers of more than 4300 digits, which Python refuses to write."""
+        """Return the text of an integer. Shorten integers of more than 4300 digits, which Python refuses to write."""
         return super().repr_int(x, level) if x.bit_length() < _PRINTED_BITS else f"<int of {x.bit_length()} bits>"
 
 
 _PRINTED_BITS = 4096
-# Control characters, and characters that change the direction of text (Unicode, "Bidirectional Algorithm").
+# The pattern matches control characters, and characters that change the direction of text (Unicode, "Bidirectional
+# Algorithm").
 _CONTROL = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _WORDS = _Words()
 
 
 def shown(value: object) -> str:
-    """Return a short text of an argument; for an array, its type, shape and dtype.
+    """Return a short text for an argument. The text of an array contains its type, shape and dtype.
 
     >>> import numpy as np
     >>> shown(np.zeros((64, 64))), shown(bytes(128)), shown(list(range(1000)))
@@ -51,7 +52,7 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    r"""Return a text with its control characters as escapes, because a terminal would execute them.
+    r"""Return a text with escapes for its control characters, because a terminal would execute them.
 
     >>> printable("a\x1b[31m.cu: error")
     'a\\x1b[31m.cu: error'
@@ -60,7 +61,7 @@ def printable(text: str) -> str:
 
 
 def integer(name: str, value: object) -> int:
-    """Return the value as an int; refuse other values."""
+    """Return the value as an int. Refuse a value that is not an integer."""
     try:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -70,7 +71,9 @@ def integer(name: str, value: object) -> int:
 def integers(
     name: str, values: Sequence[int] | None, count: int, meaning: str, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
-    """Return the values as ints, or the default if there is one and no value; refuse other types and other counts.
+    """Return the values as ints, or a given default for a missing value.
+
+    Refuse other types, and a wrong number of values.
 
     Each value has at most 32 bits (PTX ISA, cp.async.bulk.tensor: tensorCoords are .s32).
     """
@@ -93,12 +96,14 @@ def integers(
 def tensor_coordinates(
     rank: int, coordinates: Sequence[int] | None, default: tuple[int, ...] | None = None
 ) -> tuple[int, ...]:
-    """Return the coordinates of an instruction as ints; as :func:`integers`."""
+    """Return the coordinates of an instruction as ints. Refuse values that :func:`integers` refuses."""
     return integers("coordinates", coordinates, rank, "one for each dimension, innermost first", default)
 
 
 def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
-    """Return a table's entry for a value, and refuse a value without an entry. Keys are texts, or members of an enum.
+    """Return a table's entry for a value. Refuse a value without an entry.
+
+    The keys are texts, or members of an enum.
 
     >>> entry("access", "diagonal", {"row": 1, "column": 2})
     Traceback (most recent call last):
@@ -106,14 +111,14 @@ def entry(name: str, value: object, table: Mapping[Any, _Value]) -> _Value:
     """
     try:
         return table[value]
-    except (KeyError, TypeError):  # TypeError: not hashable
+    except (KeyError, TypeError):  # A value that cannot be hashed raises TypeError.
         keys = (repr(key) if isinstance(key, str) else f"{int(key)} ({key.short_name})" for key in table)
         given = f"{name}={shown(value)} is not known" if isinstance(value, int | str) else f"{name} is {shown(value)}"
         raise TensorMapError(f"{given}; choose one of {', '.join(keys)}") from None
 
 
 def argument_count(taker: str, taken: int, given: int) -> str:
-    """Return the message for a wrong number of arguments.
+    """Return the message for a wrong number of arguments of a function.
 
     >>> argument_count("kernel k", 2, 1)
     'kernel k takes 2 arguments, and 1 was given'

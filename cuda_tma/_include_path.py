@@ -8,12 +8,12 @@ __all__ = ["include_path"]
 
 
 def include_path() -> str:
-    """Return the folder for the compiler's include path, so that it finds ``#include <cuda_tma/tma.cuh>``.
+    """Return the folder in which the compiler finds ``#include <cuda_tma/tma.cuh>``.
 
     Returns
     -------
     str
-        The folder, for ``cuda.core.ProgramOptions(include_path=...)``, or for nvcc's ``-I``.
+        The folder for ``cuda.core.ProgramOptions(include_path=...)``, or for nvcc's ``-I``.
 
     Examples
     --------

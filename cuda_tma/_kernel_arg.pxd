@@ -1,4 +1,4 @@
-"""Packing kernel arguments into the driver's parameter block."""
+"""The functions that pack kernel arguments into the driver's parameter block."""
 
 from ._cuda.driver cimport CUcontext
 from ._launch.signature cimport Parameter, Signature

@@ -1,1 +1,1 @@
-"""Kernel arguments as the driver expects them; the functions are internal."""
+"""The functions that convert kernel arguments to the driver's form, which are internal."""

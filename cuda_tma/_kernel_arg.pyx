@@ -1,7 +1,7 @@
-"""Packing of a kernel's arguments into its parameter block, checked against the kernel's own parameters.
+"""The functions that pack a kernel's arguments into its parameter block, and check them against its parameters.
 
-cuda.core 1.2 packs its arguments without checks: too many arguments, a pointer in place of a descriptor, or a Python
-float for a ``float`` parameter (which arrives as 0.0) all launch without an error (measured on an H200).
+cuda.core 1.2 packs its arguments without checks. Too many arguments, or a pointer in place of a descriptor, launch
+without an error. So does a Python float for a ``float`` parameter, which the kernel reads as 0.0 (measured on an H200).
 """
 
 import ctypes
@@ -35,16 +35,16 @@ from ._given import argument_count
 from ._options import TensorMapIm2colWideOptions
 from .rules import _launches
 
-_CData = ctypes.c_int.__mro__[-2]  # the base of every ctypes value; ctypes gives it no public name
+_CData = ctypes.c_int.__mro__[-2]  # This type is the base of every ctypes value, for which ctypes has no public name.
 _KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
 _CTYPES_KINDS = {"f": FLOAT, "d": FLOAT, "?": BOOL, "P": POINTER, "z": POINTER, "Z": POINTER}
-# Scalars that are packed without a request for their buffer, which costs three times as much.
+# These scalars are packed without a request for their buffer, because the request costs three times as much.
 _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
-_BYTES = (bytes, bytearray, memoryview)  # for a struct
-_NO_TENSORS = (  # packed unchanged, and refused in place of a map
+_BYTES = (bytes, bytearray, memoryview)  # These types provide the bytes of a struct.
+_NO_TENSORS = (  # A value of these types is packed unchanged, and refused in place of a map.
     TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap, *_BYTES)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
@@ -63,9 +63,10 @@ cdef object _mismatch(Parameter* parameter, str given, str remedy=""):
 
 cdef int pack_all(
         Signature signature, tuple args, CUcontext context, unsigned char* block, CUcontext* made) except -1:
-    """Write all arguments to the parameter block, and count the maps of another context than `context`.
+    """Write all arguments to the parameter block. Count the maps that belong to a context other than `context`.
 
-    Set `made` to the current context if maps of tensors were made in it, else to NULL.
+    Set `made` to the current context if the function made maps of tensors in that context. Otherwise set `made` to
+    NULL.
     """
     cdef Parameter* parameter = signature.parameters
     cdef unsigned char* slot
@@ -107,7 +108,7 @@ cdef inline int _make_map(
 
 
 cdef bint takes_tensor(Parameter* parameter, object value) except -1:
-    """Return whether a map must be made of a typed map's argument: it is a tensor, or of an unknown type."""
+    """Return whether the argument of a typed map is a tensor or of an unknown type, so that a map must be made."""
     if not is_of_known_type(value) and isinstance(value, _NO_TENSORS):
         return False
     if (<TypedMap>parameter.typed).options is None:
@@ -116,7 +117,7 @@ cdef bint takes_tensor(Parameter* parameter, object value) except -1:
 
 
 cdef inline int require_type(Parameter* parameter, object value, const void* map) except -1:
-    """Refuse a map that is not of the parameter's type."""
+    """Refuse a map that does not have the type of the parameter."""
     cdef TypedMap typed = <TypedMap>parameter.typed
     if is_of_type(typed, map) and (typed.options is not None or not _is_wide(value)):
         return 0
@@ -124,7 +125,7 @@ cdef inline int require_type(Parameter* parameter, object value, const void* map
 
 
 cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) except -1:
-    """Refuse a map that is not of the parameter's type; `is_wide` is whether its options are im2col wide."""
+    """Refuse a map that does not have the parameter's type. `is_wide` is whether the map's options are im2col wide."""
     cdef TypedMap typed = <TypedMap>parameter.typed
     if is_of_type(typed, map) and (typed.options is not None or not is_wide):
         return 0
@@ -132,7 +133,7 @@ cdef int require_map_type(Parameter* parameter, const void* map, bint is_wide) e
 
 
 cdef bint _is_wide(object value) except -1:
-    """Return whether the value is known to be one or several im2col wide maps, which their bytes do not show."""
+    """Return whether the value is known to contain im2col wide maps. The bytes of a map do not show its mode."""
     options = None
     if isinstance(value, TensorMapDescriptor):
         options = (<TensorMapDescriptor>value)._options
@@ -142,7 +143,7 @@ cdef bint _is_wide(object value) except -1:
 
 
 cdef int _require_uploaded_type(Parameter* parameter, object buffer) except -1:
-    """Refuse the Buffer of a TensorMapArray whose maps are not of the type that the parameter points to."""
+    """Refuse the Buffer of a TensorMapArray if its maps do not have the type that the parameter points to."""
     cdef TypedMap typed = <TypedMap>parameter.pointed
     cdef UploadedMaps maps = uploaded_to(buffer)
     cdef int index
@@ -156,7 +157,7 @@ cdef int _require_uploaded_type(Parameter* parameter, object buffer) except -1:
 
 
 cdef int pack(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """Write one argument to `slot`, its place in the parameter block, or raise an error if it does not fit."""
+    """Write one argument to `slot`, its place in the parameter block. Raise an error if the argument does not fit."""
     _pack(parameter, value, slot)
     return 0 if parameter.typed == NULL else require_type(parameter, value, slot)
 
@@ -176,7 +177,7 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
         _pack_buffer(parameter, value, slot)
     elif value_type in _NUMPY_NUMBERS:
         _pack_number(parameter, value, slot)
-    elif is_of_known_type(value):  # every remaining type is tested below, one after the other
+    elif is_of_known_type(value):  # The branches that follow test every remaining type in turn.
         _pack_array(parameter, value, slot)
     elif isinstance(value, np.generic) and value.dtype.kind in _NUMPY_KINDS:
         _pack_bytes(parameter, value, _NUMPY_KINDS[value.dtype.kind], slot)
@@ -195,17 +196,17 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
     elif isinstance(value, (_CoreDescriptor, CUtensorMap)):
         _pack_foreign_map(parameter, value, slot)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
-        _pack_pointer(parameter, value, int(value), slot)  # a driver handle
+        _pack_pointer(parameter, value, int(value), slot)  # The value is a handle of the driver.
     else:
         _pack_array(parameter, value, slot)
     return 0
 
 
 cdef int _pack_foreign_map(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """Pack a map of cuda.core or of cuda.bindings, of which only the 128 bytes are known."""
+    """Pack a map of cuda.core or cuda.bindings, for which the package has only the 128 bytes."""
     if isinstance(value, CUtensorMap):
         return pack_map(parameter, <void*><uintptr_t>value.getPtr(), slot)
-    holder = ParamHolder((value,))  # cuda.core's own access to the bytes
+    holder = ParamHolder((value,))  # cuda.core accesses the bytes of the map in this object.
     return pack_map(parameter, (<void**><uintptr_t>holder.ptr)[0], slot)
 
 
@@ -225,7 +226,7 @@ cdef int pack_map(Parameter* parameter, const void* map, unsigned char* slot) ex
 
 
 cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """Pack an int in the parameter's own size; its value must fit it, signed or unsigned."""
+    """Pack an int in the size of the parameter. Refuse a value that does not fit as a signed or an unsigned number."""
     cdef size_t size = parameter.size
     cdef Kind kind = parameter.kind
     cdef int overflow = 0
@@ -240,9 +241,11 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
         raise OverflowError(f"{where(parameter)}: {_shown_int(value)} does not fit the parameter's {size} "
                             f"bytes, whose range is {lowest} to {beyond - 1}")
     if size == 8:
-        memcpy(slot, &bits, 8)  # usually a pointer: one instruction, where a variable size is a call
+        # A value of 8 bytes is usually a pointer. A copy of a fixed size is one instruction, and one of variable size
+        # is a call.
+        memcpy(slot, &bits, 8)
     else:
-        memcpy(slot, &bits, size)  # little-endian, as on CUDA's hosts
+        memcpy(slot, &bits, size)  # The number is little-endian, as on the hosts that CUDA supports.
     return 0
 
 
@@ -250,12 +253,13 @@ cdef str _int_remedy(Kind kind, object value):
     if kind == BOOL:
         return f"; pass bool({_shown_int(value)})"
     if kind == FLOAT:
-        return f"; pass {value}.0" if value.bit_length() <= 53 else "; pass a float"  # exact up to 53 bits
+        # A double represents integers of up to 53 bits exactly.
+        return f"; pass {value}.0" if value.bit_length() <= 53 else "; pass a float"
     return ""
 
 
 cdef object _shown_int(object value):
-    """Return an int for a message; Python writes no int of thousands of digits."""
+    """Return the text of an int for a message. Python does not write an int of thousands of digits."""
     return value if value.bit_length() <= 128 else f"<{value.bit_length()} bits>"
 
 
@@ -291,7 +295,7 @@ cdef int _pack_complex(Parameter* parameter, object value, unsigned char* slot) 
 
 
 cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) except -1:
-    """Pack a numpy integer, float32, float64 or bool, whose size must be the parameter's."""
+    """Pack a NumPy integer, float32, float64 or bool. Refuse a value whose size differs from the parameter's size."""
     cdef Kind kind
     cdef size_t size
     cdef unsigned long long bits
@@ -315,7 +319,7 @@ cdef int _pack_number(Parameter* parameter, object value, unsigned char* slot) e
 
 
 cdef str _number_remedy(Parameter* parameter, Kind kind):
-    """Return the remedy: NumPy's numbers keep their size, Python's take that of the parameter."""
+    """Return the remedy for a number of the wrong size. NumPy's numbers keep their size, and Python's adapt to it."""
     if kind == INTEGER and parameter.kind in (ANY, INTEGER) and parameter.size <= 8:
         return "; pass int(value)"
     if kind == FLOAT and parameter.kind in (ANY, FLOAT) and parameter.size in (4, 8):
@@ -324,7 +328,10 @@ cdef str _number_remedy(Parameter* parameter, Kind kind):
 
 
 cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned char* slot) except -1:
-    """Pack the bytes of a numpy scalar (structured ones too) or a ctypes value, whose size must be the parameter's."""
+    """Pack the bytes of a NumPy scalar (also a structured one) or a ctypes value.
+
+    Refuse a value whose size differs from the parameter's size.
+    """
     cdef Py_buffer buffer
     PyObject_GetBuffer(value, &buffer, PyBUF_SIMPLE)
     try:
@@ -339,7 +346,7 @@ cdef int _pack_bytes(Parameter* parameter, object value, Kind kind, unsigned cha
 
 
 cdef bint _kinds_agree(Kind given, Kind wanted) noexcept:
-    """Return whether kinds agree: integers and pointers of the right size do; a float or a bool only with its kind."""
+    """Return whether two kinds agree. Integers and pointers agree, and a float or bool only with its own kind."""
     cdef bint own = given == FLOAT or given == BOOL or wanted == FLOAT or wanted == BOOL
     return given == ANY or wanted == ANY or given == wanted or not own
 
@@ -364,7 +371,7 @@ cdef int _pack_buffer(Parameter* parameter, object value, unsigned char* slot) e
     cdef uint64_t address = int(value.handle)
     if parameter.pointed != NULL:
         _require_uploaded_type(parameter, value)
-    if address == 0:  # closed, as its export reports, or empty
+    if address == 0:  # The array is closed, in which case its export raises an error, or it is empty.
         return _pack_array(parameter, value, slot)
     return _pack_pointer(parameter, value, address, slot)
 
@@ -379,6 +386,6 @@ cdef int _pack_array(Parameter* parameter, object value, unsigned char* slot) ex
         address = address_of_array(value) if reach is None else reached(reach, value)
     except Exception as error:
         if reach is not None and isinstance(error, ValueError) and not isinstance(error, TensorMapError):
-            raise  # an array whose memory the simulator cannot map
+            raise  # The simulator cannot map the memory of the array.
         raise _mismatch(parameter, f"a {type(value).__name__}", f" ({error})") from error
     return _pack_pointer(parameter, value, address, slot)

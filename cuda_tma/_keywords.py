@@ -1,4 +1,4 @@
-"""Options from the arguments of ``create_tensor_map`` and ``as_tensor_map``."""
+"""The function that makes options from the arguments of ``create_tensor_map`` and ``as_tensor_map``."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from ._options import Options, TensorMapOptions
 
 __all__ = ["NAMES", "options_from"]
 
-# the names of each kind of options; the first name distinguishes the kinds
+# The table contains the names of each kind of options. The first name of a kind distinguishes it from the other kinds.
 NAMES = {kind: tuple(f.name for f in fields(kind)) for kind in get_args(Options)}
 _DEFAULTS = {f.name: f.default for f in fields(TensorMapOptions)}
 
 
 def options_from(box_dim=None, options=None, **keywords) -> Options:
-    """Return options from the arguments of ``as_tensor_map``: keywords, an options object, or a mapping.
+    """Return options from the arguments of ``as_tensor_map``, which are keywords, an options object, or a mapping.
 
     Parameters
     ----------
     box_dim : sequence of int, optional
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Instead of `box_dim` and `keywords`. The names in a mapping determine the kind of options.
+        Options that replace `box_dim` and `keywords`. The names in a mapping determine the kind of options.
     **keywords
-        Fields of :class:`TensorMapOptions`; None selects the default. With `options`, a keyword with its default value
-        is ignored, as in cuda.core.
+        Fields of :class:`TensorMapOptions`. None selects the default. If `options` is passed, a keyword with its
+        default value is ignored, as in cuda.core.
 
     Raises
     ------
     TypeError
-        If both are passed, neither is, or a name is unknown.
+        If both `box_dim` and `options` are passed, if neither is passed, or if a name is unknown.
     """
     given = {name: value for name, value in keywords.items() if value is not None}
     if options is None:
@@ -62,16 +62,16 @@ def options_from(box_dim=None, options=None, **keywords) -> Options:
 
 
 def _kind(has: Callable[[str], bool]) -> type[Options] | None:
-    """Return the kind of options whose first field exists."""
+    """Return the kind of options whose first field the source contains."""
     return next((kind for kind, names in NAMES.items() if has(names[0])), None)
 
 
 def _is_default(name: str, value: object) -> bool:
-    """Return whether a value is the default or equal to it; a name is never the default."""
+    """Return whether a value is the default or equal to it. A name of an enum's member never equals the default."""
     return value is None or (isinstance(value, int) and value == _DEFAULTS.get(name))
 
 
 def _make(kind: type[Options], get: Callable[[str], Any]) -> Options:
-    """Return options from a source of their values by name; None selects the default."""
+    """Return options from a function that returns the value of a name. None selects the default."""
     given = {name: value for name in NAMES[kind] if (value := get(name)) is not None}
     return options_from(**given) if kind is TensorMapOptions else kind(**given)

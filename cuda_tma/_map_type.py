@@ -1,6 +1,7 @@
 """The content of a typed map in a kernel's signature: ``TiledMap`` and ``Im2colMap`` in C++ (cuda_tma/tile.cuh).
 
-``launch`` compares descriptors with it and creates maps from it; _compile/parameter_types.py reads a kernel's types.
+``launch`` compares descriptors with this type, and creates maps from it. The module _compile/parameter_types.py reads
+the types of a kernel.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ from .enums import TensorMapDataType, TensorMapL2Promotion, TensorMapOOBFill, Te
 __all__ = ["MapPointer", "MapType", "box_bytes", "box_extent"]
 
 _CPP_NAMES = {"tiled": "TiledMap", "im2col": "Im2colMap"}
-# The prefix of the header's enumerators, for each option that a type contains.
+# The table contains the prefix of the header's enumerators for each option in the type of a map.
 _CPP_PREFIXES = {"data_type": "", "swizzle": "SWIZZLE_", "oob_fill": "OOB_FILL_", "l2_promotion": "L2_PROMOTION_"}
 
 
 def box_extent(tile_extent: int, data_type: int, swizzle: int) -> int:
-    """Return the innermost extent of the box for a tile; a tile wider than its swizzle's span needs several boxes.
+    """Return the innermost extent of the box for a tile.
 
-    The header's ``Tile`` has the same rule.
+    A tile that is wider than the span of its swizzle needs several boxes.
+
+    The class ``Tile`` of the header has the same rule.
 
     Parameters
     ----------
@@ -53,25 +56,26 @@ def box_extent(tile_extent: int, data_type: int, swizzle: int) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class MapType:
-    """The type of a kernel's parameter that is a typed map: the tile that a load of it delivers.
+    """The type of a kernel's parameter that is a typed map, which contains the tile that one load delivers.
 
     Parameters
     ----------
     mode : {"tiled", "im2col"}
-        C++'s ``TiledMap`` or ``Im2colMap``.
+        The class of the parameter in C++: ``TiledMap`` or ``Im2colMap``.
     tile_dim : tuple of int
-        Extents of the tile in elements, in tensor order, as in C++'s ``Box``; for im2col, pixels and channels.
+        Extents of the tile in elements, in tensor order, as in C++'s ``Box``. For im2col, they are the pixels and the
+        channels.
     data_type : TensorMapDataType
     swizzle : TensorMapSwizzle
     oob_fill : TensorMapOOBFill
     l2_promotion : TensorMapL2Promotion
     rank : int, optional
-        Dimensions of the tensor: those of the tile, or 3 to 5 for im2col.
+        Number of dimensions of the tensor. It is the rank of the tile, or 3 to 5 for im2col.
 
     Raises
     ------
     TensorMapError
-        If C++ would refuse the values.
+        If the C++ header would refuse the values.
 
     Examples
     --------
@@ -123,25 +127,28 @@ class MapType:
 
     @property
     def box_dim(self) -> tuple[int, ...]:
-        """The map's box in tensor order, one of `box_count` that fill the tile; for im2col, the map's column."""
+        """The map's box in tensor order, of which `box_count` boxes fill the tile. For im2col, it is the column."""
         return (*self.tile_dim[:-1], box_extent(self.tile_dim[-1], self.data_type, self.swizzle))
 
     @property
     def box_count(self) -> int:
-        """The number of boxes that load the tile."""
+        """The number of boxes that loads of one tile deliver."""
         return -(-self.tile_dim[-1] // self.box_dim[-1])
 
     @property
     def tx_bytes(self) -> int:
         """The bytes that the loads of one tile deliver, for ``expect_tx``.
 
-        If the boxes extend beyond the tile, these bytes are included.
+        If the boxes extend beyond the tile, the number includes the bytes outside the tile.
         """
         return self.box_count * math.prod(self.box_dim) * ELEMENTS[self.data_type].bits // 8
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """The options in the type, by name: all options of a tiled map; of an im2col map all except the corners."""
+        """The options in the type, by name.
+
+        A tiled map's type contains all options. An im2col map's type contains all options except the corners.
+        """
         if self.mode == "tiled":
             shape: dict[str, Any] = {"box_dim": self.box_dim}
         else:
@@ -150,12 +157,12 @@ class MapType:
 
     @property
     def options(self) -> TensorMapOptions:
-        """The options for making a tensor's map.
+        """The options for making a map of a tensor.
 
         Raises
         ------
         TensorMapError
-            If the map is im2col, because its corners are not in the type.
+            If the map is im2col, because the type does not contain the corners.
         """
         if self.mode == "im2col":
             raise TensorMapError(
@@ -165,7 +172,7 @@ class MapType:
         return TensorMapOptions(**self.keywords)
 
     def __repr__(self) -> str:
-        """Return the call that returns an equal value."""
+        """Return the text of a call that returns an equal value."""
         return f"MapType({', '.join(f'{f.name}={self._written(f.name)}' for f in fields(self))})"
 
     def _written(self, name: str) -> str:
@@ -173,7 +180,7 @@ class MapType:
         return f"{type(value).__name__}.{value.name}" if name in _CPP_PREFIXES else repr(value)
 
     def __str__(self) -> str:
-        """Return the C++ spelling, without defaults."""
+        """Return the C++ spelling of the type, without the default arguments."""
         tile = [self._enumerator("data_type"), f"Box<{', '.join(map(str, self.tile_dim))}>"]
         if self.swizzle:
             tile.append(self._enumerator("swizzle"))
@@ -187,7 +194,7 @@ class MapType:
         return f"{_CPP_NAMES[self.mode]}<{', '.join(arguments)}>"
 
     def _enumerator(self, name: str) -> str:
-        """Return the header's name of an option's value."""
+        """Return the name of an option's value in the header."""
         return _CPP_PREFIXES[name] + getattr(self, name).short_name.removeprefix("16").removesuffix("_REQUEST_ZERO_FMA")
 
 
@@ -204,7 +211,9 @@ class MapPointer:
 
 
 def box_bytes(parameters: Iterable[tuple[str, object]]) -> dict[str, int]:
-    """Return the bytes of a load through each typed map, by the parameter's name, from (name, type) of all parameters.
+    """Return the bytes of a load through each typed map, by the name of the parameter.
+
+    The argument contains (name, type) of every parameter.
 
     Examples
     --------

@@ -20,7 +20,7 @@ __all__ = ["Im2colOptionsFields", "Im2colWideOptionsFields", "OptionsFields", "T
 
 
 class TiledKeywords(TypedDict, total=False):
-    """The fields of TensorMapOptions, as a function's keywords; None selects the default."""
+    """The fields of TensorMapOptions as keywords of a function. None selects the default."""
 
     box_dim: Integers | None
     element_strides: Integers | None

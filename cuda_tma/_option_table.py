@@ -1,6 +1,7 @@
-"""The table of the options of tensor maps: the source of their classes, keywords, flags, bits and reference.
+"""The table of the options of tensor maps, from which their classes, keywords, flags, bits and reference are made.
 
-``tools/write_options.py`` writes the files that need them as text: ``_option_fields.py`` and ``_make/doors.pxi``.
+``tools/write_options.py`` writes the files that contain the options as text: ``_option_fields.py`` and
+``_make/doors.pxi``.
 """
 
 from __future__ import annotations
@@ -22,40 +23,42 @@ from .enums import (
 __all__ = ["COMMON", "KINDS", "OPTIONS", "REQUIRED", "SIZES", "Option"]
 
 REQUIRED: Any = object()
-SIZES = tuple  # the type of an option with one integer for each dimension
+SIZES = tuple  # This is the type of an option with one integer for each dimension.
 
-Bits = tuple[tuple[int, int, int], ...]  # (word, lowest bit, width) of each piece, least significant first
+# Each piece is (word, lowest bit, width), with the least significant piece first.
+Bits = tuple[tuple[int, int, int], ...]
 
 
 class Option(NamedTuple):
-    """One option.
+    """One option of a tensor map.
 
     Attributes
     ----------
     name : str
     type : type
         An enum, ``int``, or SIZES.
-    default : object
+    A member of the enum, None (the tensor or the driver determines the value) or REQUIRED.
         A member, None (derived from the tensor or the driver) or REQUIRED.
     meaning : str
-        The text in the reference.
+        The text of the option in the reference.
     range : (int, int) or None
         Least and greatest legal value of an integer.
     c_type : str
         The type in the driver's encoder.
     bits : tuple of Bits
-        The bits in the 128 bytes: one entry for each dimension, in driver order. Empty if the place depends on the
-        rank, or if the option has no bits.
+        The bits of the option in the 128 bytes, with one entry for each dimension, in driver order. The tuple is empty
+        if the place depends on the rank, or if the option has no bits.
     bias : int
         The number that is subtracted before the value is stored.
     codes : tuple of int or None
-        The stored number of each member, if it is not the member itself.
+        The stored number of each member; None if the stored number is the member's value.
     legal, rule, source : tuple of members, str, str
-        The legal members, the rule as text and its source; empty if :mod:`cuda_tma.rules` has its own rules.
+        The legal members, the rule as text, and the rule's source. They are empty if :mod:`cuda_tma.rules` has its own
+        rules.
     since : (int, int) or None
-        The first compute capability that has it, if later than TMA.
+        The first compute capability with the option; None if every device with TMA has it.
     flag : str
-        The help of its flag on the command line; empty if it has no flag of its own name.
+        The help of the option's flag on the command line; empty if no flag has the option's name.
     """
 
     name: str
@@ -75,7 +78,7 @@ class Option(NamedTuple):
 
     @property
     def is_enum(self) -> bool:
-        """Whether its values are members of an enum."""
+        """Whether the values of the option are members of an enum."""
         return issubclass(self.type, IntEnum)
 
 
@@ -120,7 +123,7 @@ _DELIVERY = (
            source="CUDA 13.5 driver API, cuTensorMapSetAllocationClass",
            since=TMA_EXTENDED_SINCE, flag="reach of a prefetch on compute capability 10.0"),
 )  # fmt: skip
-COMMON = (*_TRAVERSAL, *_DELIVERY)  # of all kinds
+COMMON = (*_TRAVERSAL, *_DELIVERY)  # Every kind of options contains these options.
 
 _TILED = (
     Option("box_dim", SIZES, REQUIRED,
@@ -148,10 +151,10 @@ _WIDE = (
 _MODE = Option(
     "mode", TensorMapIm2ColWideMode, TensorMapIm2ColWideMode.W,
     '``"W"``, or ``"W128"``: 128 pixels for any `pixels_per_column`.', since=TMA_EXTENDED_SINCE)  # fmt: skip
-# a wide map cannot have NONE
+# The swizzle of a wide map cannot be NONE.
 _WIDE_DELIVERY = (SWIZZLE._replace(default=TensorMapSwizzle.SWIZZLE_128B), *_DELIVERY[1:])
 
-# The fields of each class of options, in the order of its constructor, which is cuda.core's.
+# The table contains the fields of each class of options in the order of the class's constructor, as in cuda.core.
 KINDS: dict[str, tuple[Option, ...]] = {
     "TensorMapOptions": (*_TILED, *COMMON),
     "TensorMapIm2colOptions": (*_IM2COL, *COMMON),

@@ -1,4 +1,4 @@
-"""Parsing of the values of options, for the generated classes of ``_option_fields.py``."""
+"""Parsers of option values for the generated classes of ``_option_fields.py``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .enums import TensorMapDataType
 
 __all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
 
-# The accepted values; the fields contain parsed values. A choice is a member (ours or cuda.core's), its name or its
-# driver value; a data type may be any dtype.
+# These types are the accepted values. The fields of the classes contain parsed values. A choice is a member of the
+# package's or cuda.core's enum, a name, or a driver value. A data type may also be any dtype.
 Integers = Iterable[SupportsIndex]
 Choice = str | SupportsIndex
 
@@ -49,22 +49,25 @@ def _parser(option: Option) -> Callable[[Any, str], Any]:
 
 
 _PARSERS = {name: _parser(option) for name, option in OPTIONS.items()}
-ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # the metadata of each field
-_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # these may be None
+ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # Each row is the metadata of one field.
+_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # These options may be None.
 
 
 class CheckedOptions(Compilable):
-    """Options whose values are parsed once, on construction, and compiled by _make.encode."""
+    """Options whose values are parsed once, on construction.
+
+    The module _make.encode compiles the parsed values.
+    """
 
     __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Any]]  # of the subclass
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # A subclass defines these fields.
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by the fields; unpickling compiles the values again."""
+        """Return the fields for pickle. Unpickling compiles the values again."""
         return type(self), tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
     def __post_init__(self) -> None:
-        """Convert the user's values to tuples of ints and members of enums; refuse other values."""
+        """Convert the user's values to tuples of ints and members of enums. Refuse other values."""
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
             if value is not None or name not in _OPTIONAL:
@@ -72,7 +75,7 @@ class CheckedOptions(Compilable):
 
 
 def described(options: Iterable[Option]) -> str:
-    """Return the section "Parameters" of the docstring of a class with these options, without indentation."""
+    """Return the section "Parameters" for the docstring of a class with these options, without indentation."""
     return "".join(f"{option.name} : {_kind(option)}\n{_meaning(option)}\n" for option in options)
 
 

@@ -1,7 +1,9 @@
-"""The options of a tensor map, in the tensor's own order; their class selects one of the driver's encoders.
+"""The options of a tensor map in tensor order.
 
-The names, the order and the defaults of the fields are those of cuda.core's ``TensorMapDescriptorOptions``, which is
-accepted in place of :class:`TensorMapOptions`, and of its im2col constructors.
+The class of the options selects one of the driver's encoders.
+
+The names, the order and the defaults of the fields are from cuda.core's ``TensorMapDescriptorOptions`` and its im2col
+constructors. The package accepts ``TensorMapDescriptorOptions`` in place of :class:`TensorMapOptions`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ __all__ = [
 
 
 class TensorMapOptions(OptionsFields):
-    """Options of a tiled tensor map. They are checked and normalized once, on construction.
+    """The options of a tiled tensor map, which are checked and normalized once, on construction.
 
     Parameters
     ----------
@@ -38,7 +40,8 @@ class TensorMapOptions(OptionsFields):
     Raises
     ------
     TypeError, ValueError
-        If a value has the wrong type or is not a member of its enum. The limits on sizes are checked with the map.
+        If a value has the wrong type, or is not a member of its enum. A later check of the map tests the limits on
+        sizes.
 
     Examples
     --------
@@ -50,20 +53,20 @@ class TensorMapOptions(OptionsFields):
 
     @classmethod
     def from_params(cls, params: TiledParams) -> TensorMapOptions:
-        """Return the options, in tensor order, that give these parameters."""
+        """Return the options, in tensor order, of a map with these parameters."""
         return cls(params.box_dim[::-1], **_common(params))
 
-    if TYPE_CHECKING:  # _suggest.py adds the method
+    if TYPE_CHECKING:  # The module _suggest.py adds the method.
 
         @classmethod
         def suggest(cls, shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any) -> TensorMapOptions: ...
 
 
 class TensorMapIm2colOptions(Im2colOptionsFields):
-    """Options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in tensor order.
+    """The options of an im2col tensor map of a channels-last tensor (NWC, NHWC or NDHWC), in tensor order.
 
-    :meth:`convolution` returns them for a convolution's geometry. A load delivers a column: `pixels_per_column` pixels
-    in convolution order, with `channels_per_pixel` channels each.
+    :meth:`convolution` returns these options for the geometry of a convolution. A load delivers one column:
+    `pixels_per_column` pixels in convolution order, with `channels_per_pixel` channels each.
 
     Parameters
     ----------
@@ -87,15 +90,15 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         dilation: OneOrEach = 1,
         **options: Any,
     ) -> TensorMapIm2colOptions:
-        """Return the options for loads of a convolution's input, a column of output pixels at a time.
+        """Return the options for loads of a convolution's input, in which one load delivers a column of output pixels.
 
         Parameters
         ----------
         kernel_size, padding, stride, dilation
-            As in :class:`cuda_tma.Convolution`, which also returns the arguments of the kernel's loads; 2-D if all are
-            plain ints.
+            The geometry, as in :class:`cuda_tma.Convolution`, which also returns the arguments of the kernel's loads.
+            The convolution is 2-D if all values are ints.
         **options
-            As in :meth:`from_convolution`.
+            The other options, as in :meth:`from_convolution`.
 
         Examples
         --------
@@ -116,18 +119,21 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
         swizzle: Choice = "128B",
         **options: Any,
     ) -> TensorMapIm2colOptions:
-        """Return the same options from a geometry. Padding arrives as zeros: `oob_fill` is refused.
+        """Return the options of :meth:`convolution` for a geometry.
+
+        Loads write zeros as padding, so `oob_fill` is refused.
 
         Parameters
         ----------
         geometry : Convolution
         channels_per_pixel : int, optional
-            If None, the number of elements of `data_type` in the swizzle's span, or in 128 bytes without a swizzle.
+            Number of channels (default: the number of elements in the swizzle's span, or in 128 bytes without a
+            swizzle).
         pixels_per_column : int
             Output pixels of one load.
         data_type, swizzle, **options
-            As in :class:`TensorMapOptions`, except the default of `swizzle`, with which tensor cores read shared memory
-            without bank conflicts.
+            The other options, as in :class:`TensorMapOptions`. With the default of `swizzle`, tensor cores read shared
+            memory without bank conflicts.
 
         Examples
         --------
@@ -158,13 +164,15 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
 
     @classmethod
     def from_params(cls, params: Im2colParams) -> TensorMapIm2colOptions:
-        """Return the options, in tensor order, that give these parameters."""
+        """Return the options, in tensor order, of a map with these parameters."""
         corners = params.pixel_box_lower_corner[::-1], params.pixel_box_upper_corner[::-1]
         return cls(*corners, params.channels_per_pixel, params.pixels_per_column, **_common(params))
 
 
 class TensorMapIm2colWideOptions(Im2colWideOptionsFields):
-    """Options of an im2col map along W only (compute capability 10.0 and later; not verified on hardware).
+    """The options of an im2col map along W.
+
+    They need compute capability 10.0 or later, and are not verified on hardware.
 
     Parameters
     ----------
@@ -180,29 +188,30 @@ class TensorMapIm2colWideOptions(Im2colWideOptionsFields):
 
 
 def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
-    """Return the options, in tensor order, that give decoded parameters."""
+    """Return the options, in tensor order, of decoded parameters."""
     if isinstance(params, TiledParams):
         return TensorMapOptions.from_params(params)
-    assert isinstance(params, Im2colParams)  # a wide map is also decoded as this
+    assert isinstance(params, Im2colParams)  # The decoder also returns these parameters for an im2col wide map.
     return TensorMapIm2colOptions.from_params(params)
 
 
 def _common(params: Params) -> dict[str, Any]:
-    """Return the options that all modes have."""
+    """Return the options that the maps of all modes have."""
     same = {option.name: getattr(params, option.name) for option in COMMON}
-    small = params.allocation_class == TensorMapAllocationClass.SMALL  # the default of every driver
+    # Every driver makes maps of this class by default.
+    small = params.allocation_class == TensorMapAllocationClass.SMALL
     allocation_class = None if small else params.allocation_class
     return same | {"element_strides": params.element_strides[::-1], "allocation_class": allocation_class}
 
 
 def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -> int:
-    """Return the number of elements in one span of the swizzle; with gaps, an ALIGN16B element takes a byte."""
+    """Return the number of elements in one span of the swizzle. An ALIGN16B element takes one byte with its gap."""
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 
-TensorMapDescriptorOptions = TensorMapOptions  # cuda.core's name for it
+TensorMapDescriptorOptions = TensorMapOptions  # cuda.core uses this name for the class.
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
 
 for _kind in (TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions):
-    if _kind.__doc__:  # without python -OO; Python 3.13 removes the indentation itself
+    if _kind.__doc__:  # Docstrings are absent under python -OO. Python 3.13 removes their indentation itself.
         _kind.__doc__ = inspect.cleandoc(_kind.__doc__).replace("<fields>\n", described(KINDS[_kind.__name__]))

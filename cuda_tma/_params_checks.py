@@ -1,4 +1,4 @@
-"""Checks of params arguments, for pure functions."""
+"""Checks of the argument `params`, for pure functions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ._errors import TensorMapError
 from ._given import shown
 from .params import Params
 
-_READABLE_BITS = 128  # the driver's numbers have at most 64
+_READABLE_BITS = 128  # The numbers of the driver have at most 64 bits.
 
 
 def check_params(params: object) -> None:
-    """Refuse anything but parameters."""
+    """Refuse an argument that is not a parameters object."""
     if not isinstance(params, Params) or type(params) is Params:
         raise TensorMapError(
             f"params is {shown(params)}; pass TiledParams, Im2colParams or Im2colWideParams: the `.params` of a "
@@ -21,7 +21,7 @@ def check_params(params: object) -> None:
 
 
 def check_sizes(params: Params) -> None:
-    """Refuse numbers that are too large for readable messages; Python refuses to write more than 4300 digits."""
+    """Refuse numbers that are too large for a message. Python refuses to write more than 4300 digits."""
     for field in fields(params):
         value = getattr(params, field.name)
         values = value if field.type == "tuple[int, ...]" else (value,) if field.type == "int" else ()

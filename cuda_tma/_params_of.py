@@ -1,4 +1,7 @@
-"""The parameters of a tensor (or of its description) and options: all steps to a descriptor except the driver's."""
+"""The parameters of a tensor (or its description) with given options.
+
+The module contains all steps that make a descriptor, except the driver's encoder.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +40,10 @@ class TensorSpec:
     dtype : dtype or str
         A NumPy, ml_dtypes, torch or JAX dtype, or its name. An element of ``float4_e2m1fn_x2`` is a byte, as in torch.
     strides : sequence of int, optional
-        In elements, as in torch and DLPack (NumPy's are in bytes), in tensor order; C-contiguous if None.
+        Strides in elements and in tensor order, as in torch and DLPack (NumPy's strides are in bytes). None means
+        C-contiguous.
     address : int
-        Of the first element, in bytes.
+        Address of the first element, in bytes.
 
     Attributes
     ----------
@@ -64,7 +68,7 @@ class TensorSpec:
     strides: tuple[int, ...] | None = None
     address: int = 0
 
-    if TYPE_CHECKING:  # the constructor accepts more types than the fields have
+    if TYPE_CHECKING:  # The constructor accepts more types than the fields contain.
 
         def __init__(
             self,
@@ -75,7 +79,7 @@ class TensorSpec:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        """Convert the user's values to ints and a name; refuse other values."""
+        """Convert the user's values to ints and a name. Refuse other values."""
         shape = _integers("shape", self.shape)
         if self.strides is None:
             _require_int64(f"shape={shown(shape)}, C-contiguous,", contiguous_strides(shape))
@@ -109,15 +113,16 @@ def params_of(tensor: object, options: object) -> Params: ...
 def params_of(tensor: object, options: object = None, **keywords: Any) -> Params:
     """Return the parameters of the descriptor for a tensor and options, without a driver or a GPU.
 
-    Nothing is encoded. Only input that no parameters can represent is refused: a stride that is not a whole number of
-    elements, a negative stride, options of another rank. :func:`cuda_tma.check` reports whether the driver accepts the
-    map.
+    The function encodes nothing. It refuses only input that no parameters can represent: a stride that is not a whole
+    number of elements, a negative stride, or options of another rank. :func:`cuda_tma.check` reports whether the driver
+    accepts the map.
 
     Parameters
     ----------
     tensor : TensorSpec, array or tensor
-        A tensor as for :func:`cuda_tma.create_tensor_map`, but on any device (also a NumPy array or a CPU tensor), or a
-        tensor's description. Nothing keeps it alive: the parameters contain only an address.
+        A description of a tensor, or a tensor on any device (also a NumPy array or a CPU tensor), as for
+        :func:`cuda_tma.create_tensor_map`. The result does not keep the tensor alive, because the parameters contain
+        only an address.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
         Their type selects the mode: tiled, im2col or im2col wide.
     **keywords
@@ -126,12 +131,12 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     Returns
     -------
     TiledParams, Im2colParams or Im2colWideParams
-        In driver order: innermost dimension first, strides in bytes.
+        The parameters in driver order, with the innermost dimension first and strides in bytes.
 
     Raises
     ------
     TensorMapError
-        If the tensor cannot be described, as :func:`cuda_tma.create_tensor_map` refuses it.
+        If :func:`cuda_tma.create_tensor_map` also refuses to describe the tensor.
     TypeError, ValueError
         If the options are invalid.
 
@@ -144,7 +149,7 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
     >>> [violation.rule for violation in cuda_tma.check(params)]
     ['global_strides_alignment']
 
-    The emulator reads an array at its address:
+    The emulator reads an array at the array's own address:
 
     >>> from cuda_tma import emulate, testing
     >>> array = np.arange(64 * 64, dtype=np.uint16).reshape(64, 64)
@@ -158,7 +163,7 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
 
 
 def described(tensor: object) -> ExportedTensor:
-    """Return the description of a tensor of :func:`params_of`; nothing keeps a NumPy array alive."""
+    """Return the description of a tensor for :func:`params_of`. The description does not keep a NumPy array alive."""
     if isinstance(tensor, np.ndarray):
         tensor = _spec_of_array(tensor)
     if isinstance(tensor, TensorSpec):
@@ -167,9 +172,9 @@ def described(tensor: object) -> ExportedTensor:
 
 
 def _spec_of_array(array: np.ndarray) -> TensorSpec:
-    """Return an array's description from its attributes.
+    """Return the description of an array from its attributes.
 
-    NumPy's DLPack lacks the dtypes of ml_dtypes, and in NumPy 1 refuses read-only arrays.
+    NumPy's DLPack export does not support the dtypes of ml_dtypes, and NumPy 1 refuses to export read-only arrays.
     """
     spec, item_bytes = TensorSpec(array.shape, array.dtype, None, array.ctypes.data), array.itemsize
     if any(stride % item_bytes for stride in array.strides):
@@ -189,7 +194,7 @@ def _integers(name: str, values: Any) -> tuple[int, ...]:
 
 
 def _require_int64(given: str, values: Sequence[int]) -> None:
-    """Require the range of DLPack's extents and strides."""
+    """Refuse values outside the range of DLPack's extents and strides."""
     beyond = [value for value in values if not -(2**63) <= value < 2**63]
     if beyond:
         raise TensorMapError(f"{given} gives {shown(beyond[0])}, which does not fit in 64 bits; pass smaller values")

@@ -1,4 +1,4 @@
-"""The best swizzle and box for a tile, with reasons."""
+"""The function that selects the best swizzle and box for a tile, with its reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 __all__ = ["Suggestion", "suggest"]
 
 _LARGEST_BOX_DIM = 256
-_PROBED_ROWS = 64  # this number of rows contains every pattern of bank conflicts
+_PROBED_ROWS = 64  # A tile with this number of rows contains every pattern of bank conflicts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Suggestion:
     Attributes
     ----------
     options : TensorMapOptions
-        With `box_dim`, `data_type` and `swizzle`, in tensor order.
+        The options with `box_dim`, `data_type` and `swizzle`, in tensor order.
     loads : tuple of int
         The number of boxes that cover the tile along each dimension, in tensor order.
     reasons : tuple of str
@@ -68,19 +68,19 @@ def suggest(
     shape : sequence of int
         The kernel's tile, in elements and in tensor order (the last dimension is contiguous).
     dtype : TensorMapDataType, dtype or str
-        As ``data_type`` of :class:`cuda_tma.TensorMapOptions`.
+        The data type, as ``data_type`` of :class:`cuda_tma.TensorMapOptions`.
     access : {"ldmatrix", "column", "row"}
-        A warp's reads of the tile; see :func:`cuda_tma.smem.bank_conflicts`.
+        The way in which a warp reads the tile; see :func:`cuda_tma.smem.bank_conflicts`.
     smem_limit_bytes : int
         The most shared memory that one box may take.
     compute_capability : (int, int) or str
-        The device's, as in :func:`cuda_tma.check`.
+        The compute capability of the device, as in :func:`cuda_tma.check`.
 
     Raises
     ------
     TensorMapError
-        If `shape` is not 1 to 5 positive extents, `dtype` is not a data type or has several to choose from
-        (``float4_e2m1fn_x2``), or no box is legal.
+        If `shape` does not have 1 to 5 positive extents, or if no box is legal. Also if `dtype` is not a data type, or
+        stands for several data types (``float4_e2m1fn_x2``).
 
     Examples
     --------
@@ -108,7 +108,7 @@ def suggest(
 def _without_reasons(
     cls: type[TensorMapOptions], shape: Iterable[SupportsIndex], dtype: Any, **keywords: Any
 ) -> TensorMapOptions:
-    """Return the options of :func:`cuda_tma.suggest`: the best swizzle and the largest legal box for a tile.
+    """Return the options of :func:`cuda_tma.suggest` without its reasons.
 
     >>> TensorMapOptions.suggest((128, 128), "bfloat16").box_dim
     (128, 64)
@@ -116,7 +116,7 @@ def _without_reasons(
     return suggest(shape, dtype, **keywords).options
 
 
-# A method of the options, added here because their module does not import the rules.
+# This module adds the method to the options, because their own module does not import the rules.
 TensorMapOptions.suggest = classmethod(_without_reasons)  # type: ignore[assignment,method-assign]
 
 
@@ -135,11 +135,11 @@ def _extents(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """One swizzle with its largest box."""
+    """One swizzle with the largest box that is legal for it."""
 
     params: TiledParams
-    loads: tuple[int, ...]  # in tensor order
-    ways: int  # number of ways of bank conflicts
+    loads: tuple[int, ...]  # The box is in tensor order.
+    ways: int  # The number is the degree of the bank conflicts.
 
     @property
     def swizzle(self) -> TensorMapSwizzle:
@@ -162,7 +162,7 @@ def _plans(
 def _largest_box(
     shape: tuple[int, ...], data_type: T, swizzle: TensorMapSwizzle, smem_limit_bytes: int
 ) -> tuple[TiledParams, tuple[int, ...]]:
-    """Return the largest box: the widest rows, and the most rows that fit, with evenly divided outer dimensions."""
+    """Return the largest box. It has the widest rows, the most rows that fit, and evenly divided outer dimensions."""
     *outer, inner = shape
     multiple = chunk_elements(data_type)
     width = min(-(-inner // multiple) * multiple, _widest_row(data_type, swizzle))
@@ -174,20 +174,21 @@ def _largest_box(
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
         d = longer[0]
-        cuts[d] = -(-outer[d] // (lengths[d] - 1))  # the fewest parts that are shorter
+        # This is the smallest number of parts that are shorter than the present ones.
+        cuts[d] = -(-outer[d] // (lengths[d] - 1))
 
 
 def _widest_row(data_type: T, swizzle: int) -> int:
-    """Return the elements of the widest row: the span of the swizzle, or the widest box."""
+    """Return the elements of the widest row, which is the span of the swizzle or the widest legal box."""
     if not swizzle:
         return _LARGEST_BOX_DIM
-    widest = (_LARGEST_BOX_DIM,)  # a whole number of bytes for any type
+    widest = (_LARGEST_BOX_DIM,)  # A row of this number of elements has a whole number of bytes for any type.
     taken_bytes = rows(_map(widest, widest, data_type, swizzle)).taken_bytes
     return min(_LARGEST_BOX_DIM, _LARGEST_BOX_DIM * pattern(swizzle).span_bytes // taken_bytes)
 
 
 def _map(shape: Sequence[int], box_dim: Sequence[int], data_type: T, swizzle: int) -> TiledParams:
-    """Return a map of a tensor of the tile's size, with padded rows."""
+    """Return a map of a tensor with the tile's size, and with padded rows."""
     multiple = 2 * chunk_elements(data_type)
     width = -(-shape[-1] // multiple) * multiple
     extents = (width, *reversed(shape[:-1]))
@@ -204,7 +205,7 @@ def _map(shape: Sequence[int], box_dim: Sequence[int], data_type: T, swizzle: in
 
 
 def _few_rows(params: TiledParams) -> TiledParams:
-    """Return a map with fewer, but equal rows, all in one dimension."""
+    """Return a map with fewer rows of the same width, all in one dimension."""
     width, *outer = params.box_dim
     probed = [min(_PROBED_ROWS, math.prod(outer)), *(1 for _ in outer)]
     return replace(params, box_dim=(width, *probed[: len(outer)]))

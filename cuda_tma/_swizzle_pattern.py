@@ -12,29 +12,31 @@ __all__ = ["PATTERNS", "SPAN_BYTES", "SwizzlePattern"]
 
 @dataclass(frozen=True, slots=True)
 class SwizzlePattern:
-    """One swizzle mode as a permutation of byte offsets.
+    """One swizzle mode, described as a permutation of byte offsets.
 
     Attributes
     ----------
     span_bytes : int
-        Every row takes a multiple of this number of bytes, and each byte remains in its span (1 without a swizzle).
+        Every row takes a multiple of this number of bytes, and each byte remains in its span. The span is 1 without a
+        swizzle.
     atom_bytes : int
-        Bytes that stay contiguous.
+        The number of bytes that stay contiguous.
     repeat_bytes : int
-        The permutation is the same for every block of this size.
+        The permutation is the same for every block of this number of bytes.
     alignment_bytes : int
-        Alignment of the destination at which the pattern starts at offset 0.
+        The alignment of the destination at which the pattern starts at offset 0.
     xors : tuple of (int, int, int)
-        (from_bit, to_bit, bits): that many address bits, read at ``from_bit``, are XOR-ed into ``to_bit``.
+        Each entry is (from_bit, to_bit, bits). The pattern XORs `bits` address bits from ``from_bit`` on into
+        ``to_bit``.
     code : int
-        The code in a tensor map: the span (none, 32, 64, 128 bytes) in bits 0-1, the atom (16, 32, 32 flipped, 64
-        bytes) in bits 2-3. Bit 4 is a span of 96 bytes, which no ``TensorMapSwizzle`` names.
+        The code in a tensor map. Bits 0-1 contain the span (none, 32, 64, 128 bytes), and bits 2-3 the atom (16, 32, 32
+        flipped, 64 bytes). Bit 4 is a span of 96 bytes, for which ``TensorMapSwizzle`` has no name.
     since : (int, int)
-        The first compute capability that has it.
+        The first compute capability that supports the mode.
     is_wide : bool
-        Whether im2col wide accepts it.
+        Whether im2col wide accepts the mode.
     can_store : bool
-        Whether stores accept it, in addition to loads.
+        Whether stores accept the mode. All loads accept it.
     """
 
     span_bytes: int
@@ -50,10 +52,11 @@ class SwizzlePattern:
 
 _LATER = TMA_EXTENDED_SINCE
 
-# Patterns: PTX ISA 5.5.7, the tables of each mode, "starting address of the repeating pattern"; a TMA destination is
-# always aligned to 128 bytes. FLIP_8B: every other line of 128 bytes swaps the 8-byte halves of its 16-byte chunks.
-# Codes: codec/_fields. Where it is legal: CUDA 13.5 driver API, cuTensorMapEncodeTiled and ...Im2colWide; PTX ISA 9.0,
-# "Restriction on Tensor Copy instructions" (stores).
+# The patterns are from the tables of PTX ISA 5.5.7, "starting address of the repeating pattern". A TMA destination is
+# always aligned to 128 bytes. With FLIP_8B, every second line of 128 bytes swaps the 8-byte halves of its 16-byte
+# chunks. The module codec/_fields contains the codes. The CUDA 13.5 driver API (cuTensorMapEncodeTiled and
+# ...Im2colWide) states where a mode is legal, and PTX ISA 9.0, "Restriction on Tensor Copy instructions", states it for
+# stores.
 PATTERNS: dict[int, SwizzlePattern] = {
     S.NONE: SwizzlePattern(1, 1, 1, 128, (), code=0),
     S.SWIZZLE_32B: SwizzlePattern(32, 16, 256, 256, ((7, 4, 1),), code=1),

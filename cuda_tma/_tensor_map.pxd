@@ -11,17 +11,18 @@ from ._cuda.driver cimport CUcontext
 from ._cuda.free_threading cimport FREE_THREADED
 
 cdef enum:
-    MAP_BYTES = 128       # sizeof(CUtensorMap)
-    MAP_ALIGNMENT = 128   # cuda.h since CUDA 13: alignas(128); earlier 64
+    MAP_BYTES = 128  # The size is sizeof(CUtensorMap).
+    MAP_ALIGNMENT = 128  # cuda.h declares alignas(128) since CUDA 13, and alignas(64) before it.
 
 
 cdef class TensorMapDescriptor:
-    cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]   # holds the map at its first aligned address
-    cdef TensorArguments _arguments  # facts of the tensor, for replace_address
+    # The array contains the map at its first aligned address.
+    cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]
+    cdef TensorArguments _arguments  # These facts of the tensor are for replace_address.
     cdef int _device_id
     cdef CUcontext _context
-    cdef object _tensor              # None after replace_address(int)
-    cdef object _owner  # keeps the tensor's memory alive: see read()
+    cdef object _tensor  # The tensor is None after replace_address(int).
+    cdef object _owner  # The owner keeps the tensor's memory alive; see read().
     cdef Compilable _options
     cdef object __weakref__
 
@@ -34,9 +35,9 @@ cdef class TensorMapDescriptor:
 
 
 cdef inline int copy_map(TensorMapDescriptor descriptor, void* target) except -1:
-    """Copy the 128 bytes as of one moment: see replace_address.
+    """Copy the 128 bytes in one critical section, so that no part is from before a concurrent replace_address.
 
-    Entering a critical section takes and releases a reference at once, even with a GIL: see layout_of().
+    With a GIL, the function avoids the section, whose pair of reference counts is slow (see layout_of()).
     """
     if FREE_THREADED:
         with cython.critical_section(descriptor):
@@ -53,5 +54,5 @@ cdef int require_maker(type kind, str makers) except -1
 cdef int require_context(CUcontext own) except -1
 cdef int replace_address(void* map, uint64_t address) except -1
 cdef inline uint64_t* address_field(void* map) noexcept:
-    """Return the tensor's address in a map, which begins with it (docs/fields.md)."""
+    """Return the address of the tensor, with which a map begins (docs/fields.md)."""
     return <uint64_t*>map

@@ -1,4 +1,4 @@
-"""TensorMapDescriptor: the 128 bytes, their tensor and its owner, and the context in which they are valid."""
+"""The class TensorMapDescriptor: 128 bytes, the tensor that they describe, its owner, and the context of the map."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -45,7 +45,7 @@ cdef extern from *:
     bint hold_collections()
     void resume_collections(bint was_collecting)
 
-cdef object _device_type = None  # our Device, which imports this module: see register_device()
+cdef object _device_type = None  # This is the package's class Device, which imports this module; see register_device().
 
 cdef extern from *:
     """
@@ -55,7 +55,7 @@ cdef extern from *:
 
 
 def register_device(device_type):
-    """Register our Device, the class of :attr:`TensorMapDescriptor.device`."""
+    """Register the package's class Device for :attr:`TensorMapDescriptor.device`."""
     global _device_type
     _device_type = device_type
 
@@ -63,17 +63,17 @@ def register_device(device_type):
 @cython.final
 @cython.freelist(16)
 cdef class TensorMapDescriptor:
-    """A tensor map: 128 bytes that describe to the TMA engine a tensor and the tiles to move.
+    """A tensor map, which is 128 bytes that describe a tensor and its tiles to the TMA engine.
 
     :func:`cuda_tma.create_tensor_map`, ``Device.create_tensor_map`` and ``StridedMemoryView.as_tensor_map`` make it.
     :func:`cuda_tma.launch` passes it by value to a kernel whose parameter is ``const __grid_constant__ CUtensorMap``.
 
-    It owns the object that keeps the tensor's memory alive: the DLPack export, or for torch the storage. Neither
-    deleting the tensor nor ``x.data = ...`` then frees the memory. Only resizing a storage in place
-    (``x.untyped_storage().resize_(n)``) frees it in spite of every owner: see :meth:`is_stale`.
+    A descriptor owns the object that keeps the tensor's memory alive, which is the DLPack export, or the storage of a
+    torch tensor. Deleting the tensor, or ``x.data = ...``, then does not free the memory. Only an in-place resize of a
+    storage (``x.untyped_storage().resize_(n)``) frees the memory in spite of every owner; see :meth:`is_stale`.
 
-    Two descriptors are equal if their bytes are. The hash covers all but the address, the only part that can change. A
-    descriptor therefore keeps its place in a set or a dict, and many of one geometry share a hash.
+    Two descriptors are equal if their bytes are equal. The hash covers all bytes except the address, which can change.
+    A descriptor keeps its place in a set or a dict. Descriptors of one geometry share a hash.
     """
 
     def __cinit__(self):
@@ -86,24 +86,24 @@ cdef class TensorMapDescriptor:
 
     @property
     def params(self):
-        """The map's parameters in driver order: a :class:`TiledParams`, :class:`Im2colParams` or
-        :class:`Im2colWideParams`. They are decoded from the 128 bytes; only the options show that an im2col map is
-        wide.
+        """The map's parameters, which are decoded from the 128 bytes, in driver order.
+
+        The type is :class:`TiledParams`, :class:`Im2colParams`, or (from the options) :class:`Im2colWideParams`.
         """
         params = decode(bytes(self))
         if not isinstance(self._options, TensorMapIm2colWideOptions):
             return params
-        # Values in the bytes have precedence: an old driver's map may not have the options' allocation class.
+        # Values in the bytes have precedence, because an old driver's map may lack the options' allocation class.
         said = {field.name: getattr(params, field.name) for field in fields(Params)}
         return replace(params_from(self._options, &self._arguments), **said)
 
     @property
     def tensor(self):
-        """The tensor that is described and kept alive; None after ``replace_address`` with an integer."""
+        """The tensor that the map describes and keeps alive; None after ``replace_address`` with an integer."""
         return self.held()[0]
 
     cdef tuple held(self):
-        """Return the tensor, and the owner of its memory, as of one moment."""
+        """Return the tensor and the owner of its memory, both read in one critical section."""
         with cython.critical_section(self):
             return self._tensor, self._owner
 
@@ -114,27 +114,27 @@ cdef class TensorMapDescriptor:
 
     @property
     def context(self):
-        """The CUcontext in which it was made and may be launched, as an int."""
+        """The CUcontext in which the map was made and may be launched, as an int."""
         return <uintptr_t>self._context
 
     @property
     def address(self):
-        """Host address of the 128 bytes, a multiple of 128."""
+        """The host address of the 128 bytes, which is a multiple of 128."""
         return <uintptr_t>self.map()
 
     @property
     def tx_bytes(self):
-        """Bytes that one load delivers, out-of-bounds fill included: the count for ``expect_tx``."""
+        """The bytes that one load delivers, including out-of-bounds fill, which a kernel passes to ``expect_tx``."""
         return tx_bytes(self.params)
 
     @property
     def smem_bytes(self):
-        """Bytes of shared memory that one load needs; with a swizzle that pads rows, more than :attr:`tx_bytes`."""
+        """The bytes of shared memory that one load needs, which exceed :attr:`tx_bytes` if a swizzle pads rows."""
         return smem_bytes(self.params)
 
     @property
     def smem_alignment(self):
-        """Alignment in bytes that the destination in shared memory needs."""
+        """The alignment in bytes of a load's destination in shared memory."""
         return smem_alignment(self.params)
 
     def smem_layout(self):
@@ -145,22 +145,22 @@ cdef class TensorMapDescriptor:
         return smem_layout(self.params)
 
     def _repr_html_(self):
-        """Return every parameter as text, and shared memory as banks, for notebooks."""
-        from ._show.html import descriptor_html  # imported here, because it may import matplotlib
+        """Return an HTML table of every parameter, with a picture of the banks of shared memory, for notebooks."""
+        from ._show.html import descriptor_html  # The import is local, because the module may import matplotlib.
 
         return descriptor_html(self.params, repr(self))
 
     @staticmethod
     def from_bytes(raw, tensor=None):
-        """Adopt a tensor map made elsewhere (CUTLASS, Triton, CuTe DSL), for the current context.
+        """Adopt for the current context a tensor map that another library made (CUTLASS, Triton, CuTe DSL).
 
         Parameters
         ----------
         raw : bytes-like, cuda.bindings.driver.CUtensorMap or cuda.core.TensorMapDescriptor
-            128 bytes, which are copied. Of cuda.core's descriptor, whose map may belong only to the current context,
-            only the bytes are used: pass its tensor as `tensor` to keep it alive.
+            128 bytes, which are copied. A descriptor of cuda.core provides only its bytes, and its map may belong only
+            to the current context. Pass its tensor as `tensor` to keep the tensor alive.
         tensor : tensor, optional
-            The tensor to keep alive. The map must begin at its first element.
+            The tensor to keep alive. The map must begin at the first element of the tensor.
 
         Returns
         -------
@@ -170,7 +170,7 @@ cdef class TensorMapDescriptor:
         Raises
         ------
         TensorMapError
-            If the bytes are not a tensor map, or one that the driver would refuse to make, or one of another tensor.
+            If the bytes are not a tensor map, or a map that the driver refuses, or the map of another tensor.
 
         Examples
         --------
@@ -196,13 +196,13 @@ cdef class TensorMapDescriptor:
     def to_cuda_core(self):
         """Return a ``cuda.core.TensorMapDescriptor`` of the same 128 bytes, for ``cuda.core.launch``, graphs and nodes.
 
-        It keeps the map's present memory alive, as this one does, and does not follow later changes of this one. Its
-        ``repr`` and its errors describe a tensor of 16 bytes, because cuda.core was made to describe it so.
+        The result keeps the map's present memory alive, and does not follow later changes of this descriptor. Its
+        ``repr`` and its errors describe a tensor of 16 bytes, because cuda.core made the result from such a tensor.
 
         Raises
         ------
         TensorMapError
-            If another context than this descriptor's is current, because cuda.core would assign the map to it.
+            If the current context, to which cuda.core assigns the map, is not the context of this descriptor.
 
         Examples
         --------
@@ -214,27 +214,27 @@ cdef class TensorMapDescriptor:
         return core_descriptor(bytes(self), self._arguments.global_address, self.held())
 
     def is_stale(self):
-        """Return whether the tensor's elements are now elsewhere than in the map.
+        """Return whether the tensor's elements now have another address than the address in the map.
 
-        The tensor is asked for its present address. The result is True after ``x.data = ...`` (the map still points to
-        the old memory, which it keeps alive) and after an in-place resize of the storage (which frees the memory in
-        spite of every owner). It is False if the map has no tensor.
+        The function reads the present address of the tensor. The result is True after ``x.data = ...``, when the map
+        points to the old memory and keeps it alive. It is also True after an in-place resize of the storage, which
+        frees the memory in spite of every owner. It is False if the map has no tensor.
         """
         tensor, owner = self.held()
         return tensor is not None and has_moved(tensor, owner, self._arguments.global_address)
 
     def replace_address(self, tensor):
-        """Point the map at another tensor of the same device, dtype, shape and strides, in place.
+        """Set the address of the map to that of another tensor of the same device, dtype, shape and strides, in place.
 
         Parameters
         ----------
         tensor : tensor or int
-            An int (NumPy's too) is a device address; only its alignment is checked, and nothing is kept alive.
+            An int (also NumPy's) is a device address. Its alignment is checked, and its memory is not kept alive.
 
         Raises
         ------
         TensorMapError
-            If anything but the address differs. The descriptor is then unchanged.
+            If the tensor differs in more than its address. The descriptor is then unchanged.
         """
         cdef Reading reading
         require_context(self._context)
@@ -271,7 +271,7 @@ cdef class TensorMapDescriptor:
         return 0
 
     def _dtype_name(self):
-        """Return the tensor's dtype, or for an adopted map the type as which its elements are moved."""
+        """Return the dtype of the tensor, or for an adopted map the type of its elements in the map."""
         if self._arguments.dtype:
             return dtype_name_of(self._arguments.dtype)
         return TensorMapDataType(self._arguments.data_type).short_name.lower()
@@ -310,7 +310,7 @@ cdef class TensorMapDescriptor:
 
 
 cdef TensorMapDescriptor new_descriptor():
-    """Return an empty descriptor; its maker fills it before it publishes it."""
+    """Return an empty descriptor, which the caller fills before any other code can use the object."""
     cdef bint was_collecting = begin_making(TensorMapDescriptor)
     try:
         return TensorMapDescriptor.__new__(TensorMapDescriptor)
@@ -319,10 +319,10 @@ cdef TensorMapDescriptor new_descriptor():
 
 
 cdef bint begin_making(type kind) noexcept:
-    """Allow the construction of one object of a type that Python cannot construct; pass the result to end_making().
+    """Allow the construction of one object of a type that Python cannot construct. Pass the result to end_making().
 
-    Before Python 3.12 an allocation may collect garbage, whose finalizers could construct one then; collections are
-    therefore suspended.
+    Before Python 3.12, an allocation may start a garbage collection, whose finalizers could then construct such an
+    object. Collections are therefore suspended.
     """
     global being_made
     being_made = <PyObject*>kind
@@ -337,27 +337,27 @@ cdef int end_making(bint was_collecting) noexcept:
 
 
 cdef int require_maker(type kind, str makers) except -1:
-    """Refuse to construct an object except after begin_making()."""
+    """Refuse to construct an object, except after a call of begin_making()."""
     if being_made != <PyObject*>kind:
         raise TypeError(f"make a {kind.__name__} with {makers}")
     return 0
 
 
 cdef int require_context(CUcontext own) except -1:
-    """Refuse to change a map where it is not valid: another context is current, and does not share its memory."""
+    """Refuse to change a map in a context that does not share memory with the map's own context."""
     cdef CUcontext current
     cdef int device_id
     ensure_driver()
     if driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS and current == own:
         return 0
-    enter_context(&current, &device_id)  # raises if there is none
+    enter_context(&current, &device_id)  # This call raises an error if there is no current context.
     if not share_memory(current, own):
         raise _refusals.other_context(<uintptr_t>own, <uintptr_t>current)
     return 0
 
 
 cdef int replace_address(void* map, uint64_t address) except -1:
-    """Have the driver change the address. On an error the map is unchanged."""
+    """Replace the address in the map by a call of the driver. On an error, the map is unchanged."""
     cdef unsigned char before[MAP_BYTES]
     memcpy(before, map, MAP_BYTES)
     cdef CUresult result = driver.cuTensorMapReplaceAddress(map, <void*><uintptr_t>address)
@@ -368,7 +368,7 @@ cdef int replace_address(void* map, uint64_t address) except -1:
 
 
 cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
-    """Return a tensor that begins at this address, and the owner of its memory."""
+    """Return a tensor that begins at this address, and the owner of the tensor's memory."""
     cdef Reading reading
     owner = read(tensor, &reading)
     cdef DLTensor* layout = layout_of(owner, &reading)
@@ -379,7 +379,8 @@ cdef tuple _own_tensor(object tensor, uint64_t address, int device_id):
 
 
 cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:
-    """Compare strides of tensors of one shape. A dimension of extent 1 has any stride in an adopted map."""
+    """Compare the strides of two tensors of one shape. A dimension of extent 1 in an adopted map may have any stride.
+    """
     cdef uint32_t index
     for index in range(1, a.rank):
         if a.global_dim[index] > 1 and a.global_strides[index - 1] != b.global_strides[index - 1]:
@@ -388,7 +389,7 @@ cdef bint _same_strides(TensorArguments* a, TensorArguments* b) noexcept:
 
 
 cdef uint64_t _address(object address, uint64_t alignment_bytes) except 0:
-    """Return an int as a device address."""
+    """Return an int as an address of the device."""
     cdef uint64_t value = 0
     try:
         value = address

@@ -1,4 +1,7 @@
-"""The version of the package, defined only here: pyproject.toml reads this line."""
+"""The version of the package.
+
+The package defines its version only in this module, and pyproject.toml reads it.
+"""
 
 __all__ = ["__version__"]
 

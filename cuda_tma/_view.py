@@ -1,4 +1,4 @@
-"""StridedMemoryView of cuda.core with additional dtypes, and with methods for tensor maps."""
+"""The class StridedMemoryView, which extends cuda.core's view by dtypes and by methods for tensor maps."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["StridedMemoryView"]
 
 
 class StridedMemoryView(_CoreView):
-    """A view of cuda.core that also reads fp8 and fp4 tensors, and creates tensor maps.
+    """A view of cuda.core that also reads fp8 and fp4 tensors, and that creates tensor maps.
 
-    The constructors are cuda.core's: ``from_any_interface(tensor, stream_ptr=-1)`` and the others.
+    The constructors are those of cuda.core, such as ``from_any_interface(tensor, stream_ptr=-1)``.
     """
 
-    # An ExportedTensor, set by the DLPack constructors, else by export() at first use; and the owner of the memory of a
-    # torch tensor that cuda.core read itself.
+    # The DLPack constructors set the ExportedTensor, or else the first call of export() sets it. The owner is that of
+    # the memory of a torch tensor that cuda.core itself read.
     __slots__ = ("_exported", "_storage")
 
-    if TYPE_CHECKING:  # cuda.core has no types: a checker cannot see inherited names
+    if TYPE_CHECKING:  # cuda.core has no types, so a type checker cannot see inherited names.
         ptr: int
         device_id: int
         is_device_accessible: bool
@@ -62,13 +62,13 @@ class StridedMemoryView(_CoreView):
     @classmethod
     @torch_first
     def from_dlpack(cls, obj: Any, stream_ptr: int | None = None) -> Self:
-        """Create a view of an object that has ``__dlpack__``. See cuda.core's documentation."""
+        """Create a view of an object that has ``__dlpack__``; cuda.core's documentation describes the arguments."""
         return cls._from_export(obj, stream_ptr)
 
     @classmethod
     @torch_first
     def from_any_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
-        """Create a view through DLPack if `obj` has it, else through ``__cuda_array_interface__``."""
+        """Create a view through DLPack if `obj` supports it, or else through ``__cuda_array_interface__``."""
         if hasattr(obj, "__dlpack__"):
             return cls._from_export(obj, stream_ptr)
         return super().from_any_interface(obj, stream_ptr)
@@ -82,13 +82,13 @@ class StridedMemoryView(_CoreView):
 
     @classmethod
     def from_cuda_array_interface(cls, obj: Any, stream_ptr: int | None = None) -> Self:
-        """Create a view through ``__cuda_array_interface__``; for torch through DLPack, which has all dtypes."""
+        """Create a view through ``__cuda_array_interface__``, or through DLPack for a torch tensor."""
         if hasattr(obj, "untyped_storage"):
             return cls.from_dlpack(obj, stream_ptr)
         return super().from_cuda_array_interface(obj, stream_ptr)
 
     def view(self, layout: Any = None, dtype: Any = None) -> Self:
-        """Create a new view with another layout or dtype. See cuda.core's documentation."""
+        """Create a new view with another layout or dtype; cuda.core's documentation describes the arguments."""
         core = super().view(layout, dtype)
         itemsize = itemsize_of(core)
         strides = core.strides or contiguous_strides(core.shape)
@@ -103,7 +103,7 @@ class StridedMemoryView(_CoreView):
         )
 
     def _describe(self) -> ExportedTensor:
-        """Return the description of the view's tensor, from the view itself."""
+        """Return the description of the tensor from the attributes of the view itself."""
         dtype = super().dtype
         if hasattr(self, "_storage"):
             return describe_torch_view(self, dtype)
@@ -116,25 +116,29 @@ class StridedMemoryView(_CoreView):
             self.ptr,
             itemsize=itemsize_of(self),
         )
-        borrow(exported, self.exporting_obj)  # not self, because a reference cycle would keep the tensor alive
+        # The capsule does not refer to self, because a reference cycle would keep the tensor alive.
+        borrow(exported, self.exporting_obj)
         return exported
 
     @property
     def exporting_obj(self) -> Any:
-        """The viewed tensor."""
+        """The tensor that the view describes."""
         source = super().exporting_obj
         return source.exporting_obj if isinstance(source, ExportedTensor) else source
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
-        """NumPy dtype of an element; for narrow floats from ml_dtypes, or uint8 if that is not installed."""
+        """The NumPy dtype of an element.
+
+        For narrow floats it is a dtype of ml_dtypes, or uint8 if ml_dtypes is not installed.
+        """
         if isinstance(super().exporting_obj, ExportedTensor):
             return numpy_dtype(self._exported.dtype_name)
         return super().dtype
 
     @property
     def dlpack_dtype(self) -> tuple[int, int, int]:
-        """DLPack's (code, bits, lanes), which distinguishes types that `dtype` cannot."""
+        """The (code, bits, lanes) of DLPack, which distinguish types that have the same `dtype`."""
         return export_tensor(self).dlpack_dtype
 
     as_tensor_map = as_tensor_map

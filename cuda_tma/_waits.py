@@ -1,4 +1,4 @@
-"""Grouping of the waits of single threads into the waiters of a hang."""
+"""The grouping of waits of single threads into the waiters that a report of a hang lists."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ Extents = _Extents
 
 
 def waiters_of(waits: Iterable[tuple[str, MbarrierWait | BarrierWait, Extents, set[int]]]) -> tuple[Waiter, ...]:
-    """Merge threads of a block that have the same wait, then blocks in which the same threads have this wait.
+    """Merge the threads of a block that have the same wait.
+
+    Then merge the blocks in which the same threads have that wait.
 
     Parameters
     ----------
     waits : iterable of (str, MbarrierWait or BarrierWait, (int, int, int), set of int)
-        Place, barrier, block, threads.
+        The place, the barrier, the block and the threads of each wait.
     """
     threads: dict[tuple, set[int]] = defaultdict(set)
     for place, awaits, block, some in waits:
