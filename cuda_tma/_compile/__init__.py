@@ -1,1 +1,1 @@
-"""Compilation with NVRTC: headers, kernels on disk, errors in the user's terms, and types of a kernel's parameters."""
+"""The compilation of kernels with NVRTC, their headers, their copies on disk, and the types of their parameters."""

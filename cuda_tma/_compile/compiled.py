@@ -1,4 +1,4 @@
-"""One compiled kernel, and the compilation of a cuda.core Kernel."""
+"""The value of one compiled kernel, and the lookup of the value for a cuda.core Kernel."""
 
 from __future__ import annotations
 
@@ -18,30 +18,34 @@ if TYPE_CHECKING:
 
 __all__ = ["Compiled", "compiled_of", "remember"]
 
-_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"  # the start of a function (a line of assembly may look like its end)
-_DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"  # a comment of dynamic_shared.cuh in the PTX
+# The pattern finds the start of a function, because a line of assembly may look like the end of a function.
+_FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"
+# The header dynamic_shared.cuh writes this comment into the PTX.
+_DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled kernel, as a value with its code and its names.
+    """A compiled kernel as a value, with its code and its names.
 
     Parameters
     ----------
     name : str
-        The requested name of the kernel: ``"gemm<64>"``.
+        The requested name of the kernel, such as ``"gemm<64>"``.
     lowered_name : str
-        Its name in `ptx` and `cubin`.
+        The name of the kernel in `ptx` and `cubin`.
     signature : str
-        The lowered name of ``cuda_tma::parameters<decltype(&kernel)>``: a variable with the types of all parameters.
+        The lowered name of ``cuda_tma::parameters<decltype(&kernel)>``, a variable that contains the types of all
+        parameters.
     target : str
-        ``"sm_90a"``; or ``"compute_90a"``, for which there is no cubin.
+        ``"sm_90a"``, or ``"compute_90a"`` for a compilation without a cubin.
     ptx : str
         The PTX of the whole source, with line information.
     cubin : bytes
-        The machine code; empty without it.
+        The machine code, which is empty if `target` names a virtual architecture.
     parameter_names : tuple of str
-        The names of its parameters in the source, "" for one without a name; () if unknown.
+        The names of the kernel's parameters in the source, with "" for a parameter without a name; () if they are
+        unknown.
     constants : mapping of str to int
         The requested constants.
     log : str
@@ -60,9 +64,9 @@ class Compiled:
 
     @cached_property
     def dynamic_shared_bytes(self) -> int:
-        """Bytes of dynamic shared memory that the kernel requests with ``cuda_tma::dynamic_shared``; otherwise 0.
+        """The bytes of dynamic shared memory that the kernel requests with ``cuda_tma::dynamic_shared``, or 0.
 
-        Functions that were not inlined count for every kernel of the source.
+        Requests of functions that were not inlined count for every kernel of the source.
         """
         own = f".entry {self.lowered_name}("
         functions = (text for text in re.split(_FUNCTION, self.ptx) if ".entry " not in text or own in text)
@@ -70,26 +74,27 @@ class Compiled:
 
     @cached_property
     def types(self) -> tuple[ParameterType, ...] | None:
-        """The types of the kernel's parameters, as the compiler reports them; None if `ptx` does not contain them."""
+        """The types of the kernel's parameters from the compiler, or None if `ptx` does not contain them."""
         return described_types(self.ptx, self.lowered_name, self.signature)
 
     @cached_property
     def directives(self) -> Directives:
-        """The restrictions on launches in the kernel's PTX."""
+        """The restrictions on launches in the PTX of the kernel."""
         return directives_in(self.ptx, self.lowered_name)
 
 
 _known: WeakKeyDictionary[Kernel, Compiled] = WeakKeyDictionary()
-_lock = Lock()  # protects _known, whose operations are several operations of a dict
+# The lock protects _known, because one operation on a WeakKeyDictionary is several operations on a dict.
+_lock = Lock()
 
 
 def remember(kernel: Kernel, compiled: Compiled) -> None:
-    """Keep the compilation of a kernel as long as the kernel exists."""
+    """Keep the compilation of a kernel while the kernel exists."""
     with _lock:
         _known[kernel] = compiled
 
 
 def compiled_of(kernel: Kernel) -> Compiled | None:
-    """Return the compilation of a kernel of :func:`cuda_tma.compile`; None for other kernels."""
+    """Return the compilation of a kernel from :func:`cuda_tma.compile`, or None for other kernels."""
     with _lock:
         return _known.get(kernel)

@@ -1,4 +1,4 @@
-"""Conversion of a compiler's log to an error with the place, the kernel and the remedy."""
+"""The conversion of a compiler's log to an error with the place, the kernel and the remedy."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from .source_text import kernels_of
 
 __all__ = ["NVRTC_WHEEL", "diagnose", "diagnose_assembly", "diagnose_refusal", "is_of_assembler", "nvrtc_wheel"]
 
-# gemm.cu(3): error: identifier "foo" is undefined; catastrophic errors, and numbered ones.
+# The pattern matches `gemm.cu(3): error: identifier "foo" is undefined`, also with a number or the word catastrophic.
 _ERROR = re.compile(
     r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.MULTILINE
 )
-# instantiation of "void load(...)" at line 20 of k.cu; without a file name, the file is that of the error.
+# The pattern matches `instantiation of "void load(...)" at line 20 of k.cu`. A line without a file name refers to the
+# file of the error.
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
 # ... was declared deprecated ("take a reference")
 _DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
-# The log has this in place of a file for the name expressions, each of which it shows as a pragma.
+# The log contains this text in place of a file for name expressions, which the log shows as pragmas.
 _EXPRESSIONS = "__nv_name_map"
-# ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'
+# The pattern matches `ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'`.
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
-# .loc 4 41 1, function_name L3, inlined_at 3 48 9: file, line and column, also of the call if it is inlined.
+# The pattern matches `.loc 4 41 1, function_name L3, inlined_at 3 48 9`, which contains file, line and column. An
+# inlined function also has the place of its call.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
-# A message of refuse.cuh that the assembler prints: a sentence in which _ is a space and __ is a colon.
+# The assembler prints this message of refuse.cuh. In the sentence, _ stands for a space and __ for a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
-_REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # the same, in the PTX
+_REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # The PTX contains the same message.
 
 
 def nvrtc_wheel(bindings: str) -> str:
-    """Return the package with NVRTC for a version of cuda-bindings; the package for CUDA 12 has another name.
+    """Return the package that contains NVRTC for a version of cuda-bindings.
+
+    The package for CUDA 12 has another name.
 
     >>> nvrtc_wheel("12.9.4"), nvrtc_wheel("13.0.3")
     ('nvidia-cuda-nvrtc-cu12', 'nvidia-cuda-nvrtc')
@@ -44,14 +48,14 @@ def nvrtc_wheel(bindings: str) -> str:
 
 
 NVRTC_WHEEL = nvrtc_wheel(bindings_version)
-# Remedies that the compiler's messages do not contain, by a part of the message.
+# The table contains remedies that the compiler's messages lack. Each key is a part of a message.
 _REMEDIES = {
     "open source file": 'name its folder by options=["-I/folder"]; CUDA\'s own headers are in '
     'cuda.pathfinder.find_nvidia_header_directory("cudart")',
     "--gpu-architecture": f"this NVRTC is older than the device: pip install --upgrade {NVRTC_WHEEL}",
     "too much shared data": "use cuda_tma::dynamic_shared<T>() of dynamic_shared.cuh for more than 48 KB",
 }
-# A header of the C or C++ library, which NVRTC does not have, and which cuda.h and cuda_runtime.h include.
+# The pattern matches headers of the C or C++ library, which NVRTC lacks, and which cuda.h and cuda_runtime.h include.
 _HOST_HEADER = re.compile(
     r'open source file "(?:c?(?:assert|ctype|errno|float|limits|math|stdarg|stddef|stdint|stdio|stdlib|string|time)'
     r'(?:\.h)?|algorithm|array|functional|iostream|memory|tuple|type_traits|utility|vector)"'
@@ -65,13 +69,13 @@ _CONSTANT = re.compile(r"#pragma nv_mangled_name &cuda_tma::constant<\((?P<expre
 
 
 def diagnose(log: str, source: str, file: str, name: str, target: str) -> CompileError:
-    """Return the error for a log, from the compiler's front end or about the options."""
+    """Return the error for a log of the compiler's front end, or for a log about invalid options."""
     errors = [*_ERROR.finditer(log)]
     elsewhere = [error for error in errors if error["file"] != _EXPRESSIONS]
     if elsewhere:
         first = elsewhere[0]
         place, line = _caller(first, log) or (first["file"], int(first["line"]))
-        is_shown = "^" in log and place == first["file"]  # NVRTC of CUDA 12.0 shows no line
+        is_shown = "^" in log and place == first["file"]  # The log of NVRTC for CUDA 12.0 does not show the line.
         shown = "" if is_shown or place != file else _line(source, line)
         return _error(name, target, place, line, first["text"] + _reason(first, log), shown + log)
     if not errors:
@@ -84,7 +88,7 @@ def diagnose(log: str, source: str, file: str, name: str, target: str) -> Compil
 
 
 def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
-    """Return the file and line of the user's code that instantiated an error in one of our headers."""
+    """Return the file and line of the user's code that instantiated an error in one of the package's headers."""
     if not error["file"].startswith(include_path()):
         return None
     following = _ERROR.search(log, error.end())
@@ -93,18 +97,21 @@ def _caller(error: re.Match[str], log: str) -> tuple[str, int] | None:
 
 
 def _reason(error: re.Match[str], log: str) -> str:
-    """Return the reason why a function is deleted, which our headers state as a deprecation with a warning."""
+    """Return the reason why a function is deleted.
+
+    The package's headers state the reason as a deprecation with a warning.
+    """
     reasons = _DEPRECATED.findall(log[: error.start()]) if "deleted function" in error["text"] else []
     return f": {reasons[-1]}" if reasons else ""
 
 
 def is_of_assembler(log: str) -> bool:
-    """Return whether the log is that of ptxas, which compiles only the PTX."""
+    """Return whether the log is from ptxas, which compiles PTX."""
     return _ASSEMBLER_ERROR.search(log) is not None
 
 
 def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, target: str) -> CompileError:
-    """Return the error for ptxas' log, at the source line of the PTX."""
+    """Return the error for a log of ptxas, with the source line of the faulty PTX."""
     error = _ASSEMBLER_ERROR.search(log)
     assert error is not None
     before = ptx.splitlines()[: int(error["line"])]
@@ -114,7 +121,10 @@ def diagnose_assembly(log: str, ptx: str, source: str, file: str, name: str, tar
 
 
 def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -> CompileError | None:
-    """Return the error for PTX that contains a refusal of one of our headers, like the error of the assembler."""
+    """Return the error for PTX that contains a refusal of the package's headers.
+
+    The error equals the error from the assembler.
+    """
     found = _REFUSAL.search(ptx)
     if found is None:
         return None
@@ -122,7 +132,7 @@ def diagnose_refusal(ptx: str, source: str, file: str, name: str, target: str) -
 
 
 def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str, target: str, log: str) -> CompileError:
-    """Return the error for the last instruction of a part of PTX, with its line in the source."""
+    """Return the error for the last instruction in a part of PTX, with the instruction's line in the source."""
     place = _place(before, dict(_FILE.findall(ptx)))
     if place is None:
         return CompileError(f"kernel {name!r} does not compile for {target}: {text}\n\n{log}", log)
@@ -133,7 +143,10 @@ def _of_ptx(text: str, before: str, ptx: str, source: str, file: str, name: str,
 
 
 def _line(source: str, line: int, column: int = 0) -> str:
-    """Return a line of the source, with a caret below a known column; return an empty text if there is no such line."""
+    """Return a line of the source with a caret below a known column.
+
+    Return an empty text if the line does not exist.
+    """
     lines = source.splitlines()
     if line > len(lines):
         return ""
@@ -149,7 +162,10 @@ def _sentence(name: str) -> str:
 
 
 def _place(before: str, files: dict[str, str]) -> tuple[str, int, int] | None:
-    """Return file, line and column of the last instruction of a part of PTX; for our headers, those of the call."""
+    """Return file, line and column of the last instruction in a part of PTX.
+
+    For an instruction of the package's headers, return the place of the call.
+    """
     place = call = ""
     for found in reversed([*_LOCATION.finditer(before)]):
         if call and found["at"] != call:

@@ -1,9 +1,11 @@
-"""Compiled kernels and parsed modules on disk, shared by all processes of a user: a file for each, written whole.
+"""The cache on disk for compiled kernels and parsed modules, which all processes of a user share.
 
-The name of a file is its key, the digest of everything that its kernel depends on. The file contains this key, and
-begins with the digest of its own content. A file that was truncated, changed or renamed is not an entry, and is written
-again. A file that another user owns or may write is not an entry either, so in a shared folder, a user reads only the
-user's own kernels.
+Each entry is one file, which a process writes as a whole.
+
+The name of a file is its key, which is the digest of everything that the kernel depends on. The file contains this key,
+and begins with the digest of its own content. A file that was truncated, changed or renamed is not an entry, and is
+written again. A file that another user owns or may write is not an entry either. In a shared folder, a user therefore
+reads only the user's own kernels.
 """
 
 from __future__ import annotations
@@ -27,9 +29,10 @@ __all__ = ["MODULE_SUFFIX", "MOST_BYTES", "DiskCache", "cache_folder"]
 
 MAGIC = b"cuda_tma kernel 3\n"
 SUFFIX, MODULE_SUFFIX, UNFINISHED = ".kernel", ".module", ".part"
-_OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"  # nothing else is ever removed
-MOST_BYTES = 256 << 20  # of all entries: some thousands of kernels
-ABANDONED_SECONDS = 3600  # a temporary file this old belongs to a process that did not finish
+# The cache removes only files with such names.
+_OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"
+MOST_BYTES = 256 << 20  # All entries together have at most this size, which is enough for some thousands of kernels.
+ABANDONED_SECONDS = 3600  # A temporary file of this age belongs to a process that ended before it finished the file.
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
@@ -37,15 +40,15 @@ _TYPES |= {"parameter_names": list, "constants": dict}
 
 
 def cache_folder() -> Path:
-    """Return the folder of the cache: ``CUDA_TMA_CACHE_DIR``, or ``cuda_tma`` in the user's cache folder.
+    """Return the folder of the cache, which is ``CUDA_TMA_CACHE_DIR`` or ``cuda_tma`` in the user's cache folder.
 
-    The user's cache folder is ``XDG_CACHE_HOME`` or ``~/.cache`` (XDG Base Directory Specification: a relative path is
-    ignored).
+    The user's cache folder is ``XDG_CACHE_HOME`` or ``~/.cache``. A relative path in ``XDG_CACHE_HOME`` is ignored (XDG
+    Base Directory Specification).
 
     Raises
     ------
     RuntimeError
-        If there is no home folder.
+        If the home folder does not exist.
     """
     if own := os.environ.get("CUDA_TMA_CACHE_DIR"):
         return Path(own).expanduser().absolute()
@@ -54,20 +57,20 @@ def cache_folder() -> Path:
 
 
 class DiskCache(NamedTuple):
-    """The kernels in a folder, which is created with the first kernel.
+    """The compiled kernels in a folder, which the first stored kernel creates.
 
     Parameters
     ----------
     folder : Path
     most_bytes : int, optional
-        The size beyond which the least recently used kernels are removed.
+        The size above which the cache removes the least recently used kernels.
     """
 
     folder: Path
     most_bytes: int = MOST_BYTES
 
     def get(self, key: str) -> Compiled | None:
-        """Return the kernel under a key; None if it is absent or broken."""
+        """Return the kernel for a key, or None if the entry is absent or broken."""
         name = f"{key}{SUFFIX}"
         try:
             compiled = unpacked(self.read(name), key)
@@ -77,26 +80,25 @@ class DiskCache(NamedTuple):
         return compiled
 
     def content(self, name: str, most_bytes: int) -> bytes:
-        """Return the content of an entry, up to a number of bytes; raise OSError as :meth:`read`."""
+        """Return the content of an entry, up to a number of bytes. Raise OSError as :meth:`read` does."""
         found = self.read(name, most_bytes)
         self._used(name)
         return found
 
     def _used(self, name: str) -> None:
-        with suppress(OSError):  # on a read-only disk
+        with suppress(OSError):  # The call fails on a read-only disk.
             os.utime(self.folder / name, follow_symlinks=False)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:
-        """Read a regular file that only this user, or root, may write.
+        """Read a regular file. Refuse a file that a user other than this user and root may write.
 
         Raises
         ------
         OSError
-            If it does not exist, cannot be read, or is a link, a pipe, or writable by others.
+            If the file does not exist, cannot be read, is a link or a pipe, or can be written by other users.
         """
-        flags = (
-            os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-        )  # opening a pipe must not wait for its writer
+        # Without O_NONBLOCK, the open of a pipe would wait for the pipe's writer.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = os.open(self.folder / name, flags)
         with open(handle, "rb") as file:
             found = os.fstat(handle)
@@ -106,22 +108,25 @@ class DiskCache(NamedTuple):
             return file.read(most_bytes)
 
     def put(self, key: str, compiled: Compiled) -> None:
-        """Store a value for a key, and replace an earlier value.
+        """Store a value for a key. Replace an earlier value.
 
         Raises
         ------
         OSError
-            If it cannot be written; the cache is then unchanged.
+            If the file cannot be written. The cache is then unchanged.
         """
         self.keep(f"{key}{SUFFIX}", packed(compiled, key))
 
     def keep(self, name: str, content: bytes) -> None:
-        """Write an entry, and remove the least recently used ones if there are too many; raise OSError as `put`."""
+        """Write an entry, and remove the least recently used entries above the limit.
+
+        Raise OSError as :meth:`put` does.
+        """
         self.write(name, content)
         self._evict()
 
     def write(self, name: str, content: bytes) -> None:
-        """Write a file atomically: a reader finds the old file or the new file."""
+        """Write a file atomically, so that a reader finds either the old file or the new file."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(UNFINISHED, "cuda_tma-", self.folder)
         try:
@@ -134,13 +139,13 @@ class DiskCache(NamedTuple):
             raise
 
     def _evict(self) -> None:
-        """Remove the least recently used entries until the rest is small enough, and old unfinished files."""
+        """Remove old unfinished files, and the least recently used entries until the rest is below the limit."""
         total = 0
-        for used, size, path in sorted(self._files(), reverse=True):  # the last used first
+        for used, size, path in sorted(self._files(), reverse=True):  # The most recently used file is first.
             total += size
             is_unfinished = path.suffix == UNFINISHED
             if time.time() - used > ABANDONED_SECONDS if is_unfinished else total > self.most_bytes:
-                with suppress(OSError):  # another process removed it
+                with suppress(OSError):  # Another process may already have removed the file.
                     path.unlink()
 
     def _files(self) -> Iterator[tuple[float, int, Path]]:
@@ -152,7 +157,11 @@ class DiskCache(NamedTuple):
 
 
 def packed(compiled: Compiled, key: str) -> bytes:
-    """Return a value as bytes: the format, the digest of the rest, the length of the JSON, the JSON, PTX and cubin."""
+    """Return a value as bytes.
+
+    The bytes contain the format, the digest of the rest, the length of the JSON text, the JSON text, the PTX and the
+    cubin.
+    """
     values = {field.name: getattr(compiled, field.name) for field in fields(compiled)}
     ptx, cubin = values.pop("ptx").encode(), values.pop("cubin")
     text = json.dumps({**values, "ptx_bytes": len(ptx), "key": key}).encode()
@@ -161,7 +170,10 @@ def packed(compiled: Compiled, key: str) -> bytes:
 
 
 def unpacked(content: bytes, key: str) -> Compiled:
-    """Return the value in the bytes of :func:`packed`; raise ValueError for other bytes and for another key."""
+    """Return the value in the bytes of :func:`packed`.
+
+    Raise ValueError for other bytes, and for bytes with another key.
+    """
     body = content[len(MAGIC) + _DIGEST_BYTES :]
     if content[: len(content) - len(body)] != MAGIC + hashlib.sha256(body).digest():
         raise ValueError("it is not an entry of the cache, or the entry is damaged")
@@ -176,7 +188,7 @@ def unpacked(content: bytes, key: str) -> Compiled:
 
 
 def _compiled(values: dict[str, Any], rest: bytes) -> Compiled:
-    """Return the value, if every field has its type."""
+    """Return the compiled kernel if every field has its type."""
     if {name: type(value) for name, value in values.items()} != _TYPES:
         raise ValueError("it is not an entry of the cache: a field is missing or has another type")
     size, names = values.pop("ptx_bytes"), tuple(values.pop("parameter_names"))

@@ -1,8 +1,9 @@
-"""The search for the headers of a source, so that the cache returns no kernel with an outdated header.
+"""The search for the headers of a source, so that the cache does not return a kernel with an outdated header.
 
-NVRTC cannot list the files that it read. Therefore this module scans the text, and each header that it finds. It does
-not evaluate conditions, and includes in comments count too. So the result may have more files than the compiler reads.
-It has fewer files in two cases: ``__has_include`` of a macro, and an include of a macro, for which no kernel is kept.
+NVRTC cannot list the files that it read. Therefore this module scans the text of a source, and of each header that it
+finds. The scan does not evaluate conditions, and reads includes in comments too. The result may therefore contain more
+files than the compiler reads. It contains fewer files in two cases: ``__has_include`` of a macro, and an include of a
+macro, for which no kernel is kept.
 """
 
 from __future__ import annotations
@@ -19,40 +20,46 @@ __all__ = ["headers_of"]
 
 
 class _Unknowable(Exception):
-    """The included files are unknown: an include is not a file or too large, or directives have too many comments."""
+    """The error that the included files are unknown.
+
+    The cause is an include that is not a file, a file that is too large, or directives with too many comments.
+    """
 
 
-# The text between the parts of a directive: spaces, continued line ends, comments.
+# The pattern matches the text between parts of a directive, which consists of spaces, continued line ends and comments.
 _BLANK = rb"(?:[ \t\f\v\r]|\\\r?\n|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*"
 _PLACE = rb'(?:"([^"\n]+)"|<([^>\n]+)>'
-# #include "a.h", <a.h> or A_MACRO; #embed is C++26. Patterns that begin with one letter are searched fast.
+# The pattern matches #include "a.h", #include <a.h> and #include A_MACRO; #embed is part of C++26. A pattern that
+# begins with one letter is searched fast.
 _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + _BLANK + _PLACE + rb"|(\w+))")
 _BLANKS = b" \t\f\v\r"
-# A comment within a directive; for each, the search may go to the end of the text.
+# The pattern matches a comment within a directive. The search for each match may run to the end of the text.
 _COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
-_MOST_COMMENTED = 64  # of a text; a header has fewer
+_MOST_COMMENTED = 64  # A text contains at most this number of comments within directives. Headers contain fewer.
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
 
 
 def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, bytes] | None:
-    """Return each header that a source may include, directly or through others: its content by its path.
+    """Return each header that a source may include, directly or through other headers.
+
+    The result maps the path of a header to its content.
 
     Parameters
     ----------
     source : str
-        CUDA C++.
+        The source text in CUDA C++.
     file : str
-        Its path: headers in quotes are searched in its folder.
+        The path of the source. Headers in quotes are searched in the folder of this path.
     options : sequence of str
-        NVRTC's options, of which those with folders and files are used.
+        The options of NVRTC. The search uses the options that name folders or files.
 
     Returns
     -------
     dict of str to bytes, or None
-        None if the headers are unknown, because an include is a macro, or larger than any header (for example a
-        device).
+        The headers, or None if they are unknown. They are unknown if the file of an include is a macro, or is larger
+        than any header (for example a device).
     """
     try:
         return _included(source, file, options)
@@ -78,10 +85,11 @@ def _included(source: str, file: str, options: Sequence[str]) -> dict[str, bytes
 
 
 def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Yield the name in each include: in quotes, in angle brackets, or as a macro."""
-    text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")  # continued lines, also within names: [lex.phases]
+    """Yield the name in each include, which is in quotes, in angle brackets, or a macro."""
+    # The compiler joins continued lines, also within names ([lex.phases]).
+    text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")
     if b"%:" in text:
-        text = text.replace(b"%:", b"#")  # [lex.digraph]
+        text = text.replace(b"%:", b"#")  # The C++ standard defines this alternative token in [lex.digraph].
     if sum(1 for _ in islice(_COMMENTED.finditer(text), _MOST_COMMENTED + 1)) > _MOST_COMMENTED:
         raise _Unknowable
     for found in _DIRECTIVE.finditer(text):
@@ -98,16 +106,16 @@ def _begins(text: bytes, at: int) -> bool:
 
 
 def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[bytes, str]]:
-    """Yield all candidates that exist and were not read before, each with its folder.
+    """Yield all candidate files that exist and were not read before, each with its folder.
 
-    Candidates after the first are necessary because ``#include_next`` reads the second.
+    The candidates after the first one are necessary, because ``#include_next`` reads the second one.
     """
     for path in candidates:
         if path in found:
             continue
         try:
             found[path] = first_bytes(path, KERNEL_BYTES + 1)
-        except (OSError, ValueError):  # it does not exist, or its name has a null character
+        except (OSError, ValueError):  # The file does not exist, or its name contains a null character.
             continue
         if len(found[path]) > KERNEL_BYTES:
             raise _Unknowable
@@ -115,7 +123,7 @@ def _read(candidates: list[str], found: dict[str, bytes]) -> Iterator[tuple[byte
 
 
 def _values(options: Sequence[str], names: tuple[str, ...]) -> Iterator[str]:
-    """Yield the values of options with these names: ``-Ia``, ``-I a``, ``-I=a``, or ``-I`` before ``a``."""
+    """Yield the values of options with these names, in the forms ``-Ia``, ``-I a``, ``-I=a``, and ``-I``, ``a``."""
     for index, option in enumerate(options):
         for name in names:
             if option == name:

@@ -1,4 +1,4 @@
-"""Compiled kernels, which are read from the disk if possible, without a driver."""
+"""The function that reads a compiled kernel from disk, or compiles it. It needs no driver."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ __all__ = ["kept_or_compiled"]
 
 
 def kept_or_compiled(asked: Request) -> Compiled:
-    """Return the kernel from disk, or compile it and write it to disk."""
+    """Return the kernel from disk, or compile the kernel and write it to disk."""
     headers = headers_of(asked.source, asked.file, asked.options)
     if headers is None:
         return run(asked)
     try:
         disk = DiskCache(cache_folder())
-    except RuntimeError as error:  # no home folder
+    except RuntimeError as error:  # The home folder does not exist.
         _warn(error)
         return run(asked)
     key = ""
@@ -34,7 +34,7 @@ def kept_or_compiled(asked: Request) -> Compiled:
         if found := disk.get(key):
             return found
     compiled = run(asked)
-    # not if a header changed during the compilation, because the compiled version would be unknown
+    # If a header changed during the compilation, the compiled version is unknown, and the kernel is not kept.
     if key and headers == headers_of(asked.source, asked.file, asked.options):
         try:
             disk.put(key, compiled)
@@ -44,20 +44,20 @@ def kept_or_compiled(asked: Request) -> Compiled:
 
 
 def _nvrtcs(disk: DiskCache) -> Iterator[str]:
-    """Yield the recorded NVRTC, which needs no load; then the loaded NVRTC, if it is another."""
+    """Yield the recorded NVRTC, which need not be loaded. Then yield the loaded NVRTC if the two differ."""
     noted = noted_nvrtc(disk)
     if noted:
         yield noted
     loaded = loaded_nvrtc()
     if loaded is None or loaded == noted:
         return
-    with suppress(OSError):  # then the kernel cannot be kept either, for which there is a message
+    with suppress(OSError):  # A disk that refuses the record also refuses the kernel, for which there is a warning.
         note_nvrtc(disk, loaded)
     yield loaded
 
 
 def _key(asked: Request, headers: Mapping[str, bytes], nvrtc: str) -> str:
-    """Return the digest of everything that the kernel depends on."""
+    """Return the digest of everything that the kernel depends on, as the key of the kernel."""
     digests = sorted((path, hashlib.sha256(content).hexdigest()) for path, content in headers.items())
     return hashlib.sha256(json.dumps([__version__, asked, digests, nvrtc]).encode()).hexdigest()
 

@@ -1,7 +1,7 @@
-"""Compilation of CUDA C++ to PTX and machine code with NVRTC, without a driver.
+"""The compilation of CUDA C++ to PTX and machine code by NVRTC, without a driver.
 
-NVRTC also reports the types of the kernel's parameters, and constants, because it instantiates the templates of
-``signature.cuh`` for name expressions. That file is included automatically before the source.
+NVRTC also reports constants, and the types of the kernel's parameters. To do so, it instantiates the templates of
+``signature.cuh`` for name expressions. The compilation includes ``signature.cuh`` automatically before the source.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ __all__ = ["Request", "compile_source", "encoded", "request"]
 
 Source = str | os.PathLike[str]
 SIGNATURE_HEADER = Path(include_path(), "cuda_tma", "signature.cuh")
-# Default options: all spellings of each, and the options that replace or disable it.
+# Each default option has its spellings, and the options that replace or disable it.
 _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
-# Options whose output is for a linker, and cannot be loaded.
+# The output of these options is for a linker, and the driver cannot load it.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
 _OLD_LANGUAGE = re.compile(r"--?std=c\+\+(03|11|14)")
 _SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
@@ -39,13 +39,13 @@ _TARGET_OPTIONS = ("--gpu-architecture", "-arch")
 
 
 class Request(NamedTuple):
-    """All inputs of a compilation, except the headers and NVRTC itself."""
+    """All inputs of a compilation, except the headers and the NVRTC library."""
 
     source: str
-    file: str  # the file name for the compiler, which searches the file's folder for headers in quotes
+    file: str  # The compiler searches the folder of this file for headers in quotes.
     name: str
     target: str
-    options: tuple[str, ...]  # all of them
+    options: tuple[str, ...]  # The tuple contains the default options and the user's options.
     constants: tuple[tuple[str, str], ...]
 
 
@@ -58,7 +58,10 @@ def request(
     options: Sequence[str] | None = None,
     constants: Mapping[str, str] | None = None,
 ) -> Request:
-    """Return a user's arguments, checked and with defaults; the parameters are those of :func:`compile_source`."""
+    """Return a request from a user's arguments, after their checks and with their defaults.
+
+    The parameters are those of :func:`compile_source`.
+    """
     _check_name(name)
     text, file = _text_of(source, name)
     return Request(
@@ -80,7 +83,7 @@ def compile_source(
     options: Sequence[str] | None = None,
     constants: Mapping[str, str] | None = None,
 ) -> Compiled:
-    """Compile one kernel, with cuda_tma's headers on the include path; nothing is kept.
+    """Compile one kernel with cuda_tma's headers on the include path. Do not keep the result.
 
     Parameters
     ----------
@@ -90,13 +93,14 @@ def compile_source(
         The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
     target : str
-        ``"sm_90a"`` for PTX and cubin; ``"compute_90a"`` for PTX only.
+        ``"sm_90a"`` for PTX and a cubin, or ``"compute_90a"`` for PTX only.
     defines : mapping, optional
-        Macros, by name: numbers and strings as C++ reads them, True and False as 1 and 0, None for one without a value.
+        Macros by name. The macro of a number or string has that value, True is 1, False is 0, and None defines a macro
+        without a value.
     options : sequence of str, optional
         NVRTC's options. ``--std=c++17`` and ``-lineinfo`` are added unless they are present.
     constants : mapping of str to str, optional
-        C++ expressions of integers, each by any name: ``{"bytes": "sizeof(Shared)"}``.
+        C++ integer expressions by name, such as ``{"bytes": "sizeof(Shared)"}``.
 
     Returns
     -------
@@ -105,9 +109,9 @@ def compile_source(
     Raises
     ------
     CompileError
-        If NVRTC refuses it: with the line, and its log.
+        If NVRTC refuses the source. The error contains the line and NVRTC's log.
     RuntimeError
-        If there is no NVRTC.
+        If NVRTC is not installed.
 
     Examples
     --------
@@ -121,11 +125,12 @@ def compile_source(
 
 def run(asked: Request) -> Compiled:
     """Compile a request."""
-    from .source_text import parameter_names  # imports regular expressions, which a kernel from disk does not need
+    # The module imports regular expressions, which a kernel from disk does not need.
+    from .source_text import parameter_names
 
     nvrtc = load()
     signature = f"&cuda_tma::parameters<decltype(+({asked.name}))>"
-    # Without a cast, a value that is not an integer, or is too large, is refused and not rounded.
+    # The expression has no cast, so NVRTC refuses (and does not round) a value that is not an integer or is too large.
     constants = {key: f"&cuda_tma::constant<({expression})>" for key, expression in asked.constants}
     with _program(nvrtc, asked) as program:
         for expression in (asked.name, signature, *constants.values()):
@@ -153,12 +158,13 @@ def run(asked: Request) -> Compiled:
 
 
 def _refused(asked: Request, log: str) -> CompileError:
-    from .diagnosis import diagnose, diagnose_assembly, is_of_assembler  # the import takes 8 ms, so only after an error
+    # The import takes 8 ms, so only a failed compilation runs it.
+    from .diagnosis import diagnose, diagnose_assembly, is_of_assembler
 
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):
         return diagnose(log, *what)
-    target = asked.target.replace("sm_", "compute_")  # a target for which ptxas does not run
+    target = asked.target.replace("sm_", "compute_")  # NVRTC does not run ptxas for this target.
     options = (f"--gpu-architecture={target}", *asked.options[1:])
     return diagnose_assembly(log, run(asked._replace(target=target, options=options)).ptx, *what)
 
@@ -168,7 +174,7 @@ def _refused(asked: Request, log: str) -> CompileError:
 
 def _text_of(source: Source, name: str) -> tuple[str, str]:
     if isinstance(source, os.PathLike):
-        # Read as UTF-8 in any locale, and without the byte order mark, which NVRTC refuses.
+        # The file is read as UTF-8 in any locale, and without its byte order mark, which NVRTC refuses.
         text = text_of_file(source, KERNEL_BYTES, "surrogateescape")
         file = str(Path(source).absolute())
     elif isinstance(source, str):
@@ -189,7 +195,7 @@ def _text_of(source: Source, name: str) -> tuple[str, str]:
 
 
 def encoded(source: str) -> bytes:
-    """Return the bytes of a source; they equal the bytes of its file even if these are not UTF-8."""
+    """Return the bytes of a source. They equal the bytes of its file even if the file is not UTF-8."""
     return source.encode("utf-8", "surrogateescape")
 
 
@@ -231,7 +237,7 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
     if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
-        yield "-DCUDA_TMA_NO_REFUSALS"  # in this mode dead code remains, so refuse.cuh must not refuse
+        yield "-DCUDA_TMA_NO_REFUSALS"  # Dead code remains in this mode, so refuse.cuh must not refuse any code.
     yield from given
 
 
@@ -243,7 +249,7 @@ def _macros(defines: Mapping[str, object]) -> Iterator[str]:
 
 
 def _written(name: str, value: object) -> object:
-    """Return a macro's value in C++."""
+    """Return the C++ text of a macro's value."""
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if not isinstance(value, str | int | float):
@@ -266,12 +272,16 @@ def _checked_constants(constants: Mapping[str, str]) -> tuple[tuple[str, str], .
 
 
 def load() -> Any:
-    """Return NVRTC's bindings with the library, which only a compilation loads: loading takes some 12 ms."""
+    """Return NVRTC's bindings after loading the library.
+
+    A load takes some 12 ms, so only a compilation loads the library.
+    """
     from cuda.bindings import nvrtc
 
     try:
         error, *_ = nvrtc.nvrtcVersion()
-    except Exception as missing:  # cuda.bindings 12.9 and 13.x raise different errors without the library
+    # Versions 12.9 and 13.x of cuda.bindings raise different errors if the library is missing.
+    except Exception as missing:
         from .diagnosis import NVRTC_WHEEL
 
         raise RuntimeError(
@@ -292,7 +302,7 @@ def _program(nvrtc: Any, asked: Request) -> Iterator[Any]:
 
 
 def _require(nvrtc: Any, answer: tuple) -> Any:
-    """Return the result of a call, if it succeeded."""
+    """Return the result of a call of NVRTC. Raise an error if the call failed."""
     result, *values = answer
     if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise RuntimeError(f"NVRTC failed: {result}")
@@ -301,7 +311,8 @@ def _require(nvrtc: Any, answer: tuple) -> Any:
 
 def _bytes(nvrtc: Any, program: Any, what: str) -> bytes:
     size = _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}Size")(program))
-    content = bytes(size + 2)  # the bindings write to it, and Python shares all bytes of length 0 and 1
+    # The bindings write to the bytes object, and Python shares all bytes objects of length 0 and 1.
+    content = bytes(size + 2)
     if size:
         _require(nvrtc, getattr(nvrtc, f"nvrtcGet{what}")(program, content))
     return content[:size]
@@ -312,6 +323,9 @@ def _text(nvrtc: Any, program: Any, what: str) -> str:
 
 
 def _value(lowered: str) -> int:
-    """Return the number in ``_ZN8cuda_tma8constantILx400EEE``; an n precedes a negative one."""
+    """Return the number in ``_ZN8cuda_tma8constantILx400EEE``.
+
+    The letter n precedes the digits of a negative number.
+    """
     number = lowered.rpartition("ILx")[2].rstrip("E")
     return int(number.replace("n", "-"))

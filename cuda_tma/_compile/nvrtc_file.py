@@ -1,8 +1,10 @@
-"""The identity of the NVRTC that a compilation would use, without a load of the library, which takes some 12 ms.
+"""The identity of the NVRTC that a compilation would use.
 
-cuda.bindings chooses the file from the installed packages and the environment, with its own rules. Therefore, after a
-load, the file of NVRTC is recorded together with the packages and the environment. The record is valid as long as these
-do not change.
+The module does not load the library, because a load takes some 12 ms.
+
+cuda.bindings chooses the file by its own rules from the installed packages and the environment. Therefore, after a
+load, this module records NVRTC's file together with the packages and the environment. The record is valid while the
+packages and the environment do not change.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _VARIABLES = ("LD_LIBRARY_PATH", "LD_PRELOAD", "CUDA_PATH", "CUDA_HOME", "CONDA_
 
 
 def identity_of(path: str) -> str | None:
-    """Return a file's path, size and time of its last change; None if it does not exist."""
+    """Return a file's path, its size and the time of its last change, or None if the file does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -32,7 +34,7 @@ def identity_of(path: str) -> str | None:
 
 
 def noted_nvrtc(cache: DiskCache) -> str | None:
-    """Return the recorded identity, if the environment is unchanged."""
+    """Return the recorded identity of NVRTC if the environment is unchanged."""
     try:
         known, identity = json.loads(cache.read(_note()))
     except (OSError, ValueError, TypeError, RecursionError):
@@ -42,7 +44,10 @@ def noted_nvrtc(cache: DiskCache) -> str | None:
 
 
 def loaded_nvrtc() -> str | None:
-    """Return the identity of the NVRTC that this process has loaded, or loads now; None if its file is unknown."""
+    """Return the identity of the NVRTC that this process has loaded or loads now.
+
+    Return None if the file of NVRTC is unknown.
+    """
     load()
     path = _path()
     return identity_of(path) if path else None
@@ -51,16 +56,17 @@ def loaded_nvrtc() -> str | None:
 def _path() -> str | None:
     from cuda.pathfinder import load_nvidia_dynamic_lib
 
-    return load_nvidia_dynamic_lib("nvrtc").abs_path  # cuda.bindings' own search: it loads the library once
+    # cuda.bindings also uses this search, which loads the library once.
+    return load_nvidia_dynamic_lib("nvrtc").abs_path
 
 
 def note_nvrtc(cache: DiskCache, identity: str) -> None:
-    """Record the identity for other processes; raise OSError if it cannot be written."""
+    """Record the identity of NVRTC for other processes. Raise OSError if the record cannot be written."""
     cache.write(_note(), json.dumps([_installed(), identity]).encode())
 
 
 def _note() -> str:
-    """Return the name of the record's file, one for each environment."""
+    """Return the name of the record's file. Each environment has its own file."""
     known = [sys.prefix, *map(os.environ.get, _VARIABLES)]
     return f"nvrtc-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
 

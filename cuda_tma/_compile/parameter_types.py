@@ -1,8 +1,9 @@
-"""The types of a kernel's parameters, from the description that the compiler puts into the module.
+"""The types of a kernel's parameters, from the description that the compiler writes into the module.
 
-The driver returns the size of a parameter but not its type, so it would accept a Python int for a ``float`` parameter.
-The header ``signature.cuh`` computes a table of each kernel's types, and ``kernel.cuh`` adds a table to a kernel that
-another program compiles. Without a table, the types are in a lowered C++ name, which the C++ runtime demangles.
+The driver returns the size of a parameter but not its type, so a driver would accept a Python int for a ``float``
+parameter. The header ``signature.cuh`` computes a table of each kernel's types. The header ``kernel.cuh`` adds such a
+table to a kernel that another program compiles. Without a table, the types are in a lowered C++ name, which the C++
+runtime demangles.
 """
 
 from __future__ import annotations
@@ -25,33 +26,35 @@ ParameterType = Literal["integer", "float", "bool", "pointer"] | MapType | MapPo
 _KINDS: tuple[ParameterType, ...] = (None, "integer", "float", "bool", "pointer")
 _MODES: dict[int, Literal["tiled", "im2col"]] = {5: "tiled", 6: "im2col"}
 _COUNT, _PARAMETER = Struct("<i"), Struct("<12i")
-_OF_KERNEL = "cuda_tma_parameters_of_"  # kernel.cuh
+_OF_KERNEL = "cuda_tma_parameters_of_"  # The header kernel.cuh defines variables with this prefix.
 _MOST_BYTES = _COUNT.size + (PARAMETER_BYTES + 1) * _PARAMETER.size
 _INITIAL = re.compile(r"\[(\d{1,9})\](?:\s*=\s*\{([\s0-9,]*)\})?;")
 
 
 def described_types(ptx: str, entry: str, variable: str = "") -> tuple[ParameterType, ...] | None:
-    """Return the types of a kernel's parameters, from the PTX of its module, or from its name if the PTX has no table.
+    """Return the types of a kernel's parameters from the table in the PTX of its module.
+
+    If the PTX has no table, the types are from the kernel's name.
 
     Parameters
     ----------
     ptx : str
     entry : str
-        The kernel's name in the PTX.
+        The name of the kernel in the PTX.
     variable : str, optional
-        The variable with the kernel's table; without it, the one that ``CUDA_TMA_KERNEL`` makes.
+        The variable with the kernel's table (default: the variable that ``CUDA_TMA_KERNEL`` makes).
 
     Returns
     -------
     tuple of {"integer", "float", "bool", "pointer", MapType, MapPointer, None}, or None
-        None for a parameter means any other type. The result is None if all types are unknown.
+        The type of each parameter, with None for any other type. The result is None if all types are unknown.
     """
     found = types_in_table(_initial_bytes(ptx, variable or _OF_KERNEL + plain_name(entry)))
     return types_of_name(entry) if found is None else found
 
 
 def types_in_table(content: bytes) -> tuple[ParameterType, ...] | None:
-    """Return the types in a table of ``signature.cuh``; None if the bytes are not a table."""
+    """Return the types in a table of ``signature.cuh``, or None if the bytes are not a table."""
     if len(content) < _COUNT.size:
         return None
     (count,) = _COUNT.unpack_from(content)
@@ -61,7 +64,7 @@ def types_in_table(content: bytes) -> tuple[ParameterType, ...] | None:
 
 
 def _initial_bytes(ptx: str, variable: str) -> bytes:
-    """Return the initial bytes of a variable in the PTX, without trailing zeros; b"" if it does not exist."""
+    """Return the initial bytes of a variable in the PTX without trailing zeros, or b"" without such a variable."""
     at = ptx.find(f" {variable}[")
     found = _INITIAL.match(ptx, at + 1 + len(variable)) if at >= 0 else None
     if found is None or int(found[1]) > _MOST_BYTES:
@@ -95,7 +98,7 @@ def _pointer_to(map_type: MapType | None) -> ParameterType:
 def _map_type(**values: Any) -> MapType | None:
     try:
         return MapType(**values)
-    except (TensorMapError, TypeError, ValueError):  # a type that no kernel can use
+    except (TensorMapError, TypeError, ValueError):  # The values describe a type that no kernel can use.
         return None
 
 
@@ -114,7 +117,7 @@ _MAP = re.compile(
 
 
 def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
-    """Return the types in a lowered C++ name; None if the name does not contain them, or if they are unknown.
+    """Return the types in a lowered C++ name, or None if the name does not contain them or they are unknown.
 
     Examples
     --------
@@ -131,8 +134,8 @@ def types_of_name(name: str) -> tuple[ParameterType, ...] | None:
 
 
 def _last_list(written: str) -> list[str] | None:
-    """Return the elements of the list in parentheses that ends a text; None if its brackets do not match."""
-    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)  # operators in template arguments
+    """Return the elements of the list in parentheses at the end of a text, or None if the brackets do not match."""
+    written = re.sub(r"\)(?:>>|<<|[<>]=?)\(", ") (", written)  # The pattern replaces operators in template arguments.
     elements, depth, end = [], 0, len(written) - 1
     for at in range(len(written) - 1, -1, -1):
         letter = written[at]
@@ -152,7 +155,7 @@ def _spelled(written: str) -> ParameterType:
         extents = tuple(int(extent) for extent in found["tile_dim"].split(","))
         map_type = _map_type(mode="tiled" if found["map"] == "TiledMap" else "im2col", tile_dim=extents, **values)
         return _pointer_to(map_type) if written.endswith("*") else map_type
-    plain = re.sub(r"<.*>", "", written)  # a template's arguments may be pointers
+    plain = re.sub(r"<.*>", "", written)  # The arguments of a template may be pointers.
     if re.search(r"::\*\)?", plain) or plain.endswith("&"):
         return None
     return "pointer" if plain.endswith("*") or "(*)" in plain else _SPELLED.get(written)

@@ -1,7 +1,7 @@
-"""The C++ names of kernels in the source, from the demangler of the C++ runtime.
+"""The C++ names of kernels as in the source, from the demangler of the C++ runtime.
 
-A name may come from an untrusted file. With substitutions, a short name can expand to a text of any length, so the
-demangler is called only if a bound on the length of that text is small.
+A name may come from an untrusted file. With substitutions, a short name can expand to a text of any length. The module
+therefore calls the demangler only if a bound on the length of that text is small.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .._budget import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS
 
 __all__ = ["demangled", "plain_name"]
 
-_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # to an earlier part of the name, or to a template argument
-_PACK = re.compile(r"Dp|sp")  # a pattern that is repeated for each of several arguments (a pack)
+_REFERENCE = re.compile(r"[ST][0-9A-Z]*_")  # A reference is to an earlier part of the name, or to a template argument.
+_PACK = re.compile(r"Dp|sp")  # A pack is a pattern that is repeated for each of several arguments.
 _LENGTH = re.compile(r"[1-9]\d{0,3}")
-# libstdc++ 12 does not return for some names with an expression (X ... E), so a process with a time limit demangles
-# these.
+# The demangler of libstdc++ 12 does not return for some names with an expression (X ... E), so a process with a time
+# limit demangles such names.
 _EXPRESSION, _SECONDS = "X", 2.0
 _CHILD = """import ctypes, sys
 function = ctypes.CDLL(sys.argv[1]).__cxa_demangle
@@ -36,7 +36,9 @@ _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 
 @lru_cache(maxsize=4096)
 def demangled(name: str) -> str | None:
-    """Return a mangled name as C++ writes it; None without a demangler, or if it is not such a name or may be too long.
+    """Return a mangled name as C++ writes it.
+
+    Return None without a demangler, for a name that is not mangled, and for a name that may be too long.
 
     Examples
     --------
@@ -50,7 +52,7 @@ def demangled(name: str) -> str | None:
 
 
 def plain_name(name: str) -> str:
-    """Return a lowered name as in the source, without a template's arguments; other names unchanged.
+    """Return a lowered name as in the source, without template arguments. Return other names unchanged.
 
     Examples
     --------
@@ -65,7 +67,10 @@ def plain_name(name: str) -> str:
 
 
 def _own_name(name: str) -> tuple[str, bool]:
-    """Cut a mangled name before template arguments or parameters; also return whether it is the name of a template."""
+    """Cut a mangled name before its template arguments or parameters.
+
+    Also return whether it is the name of a template.
+    """
     if not name.startswith("_Z") or len(name) > DEMANGLED_CHARACTERS:
         return "", False
     is_nested = name.startswith("_ZN")
@@ -80,9 +85,9 @@ def _own_name(name: str) -> tuple[str, bool]:
 
 
 def _longest(name: str) -> float:
-    """Return a bound on the characters of a demangled name.
+    """Return an upper bound on the number of characters of a demangled name.
 
-    A reference is replaced by an earlier part of the name, and a pack repeats a pattern for each of its arguments. The
+    A reference expands to an earlier part of the name, and a pack repeats a pattern for each of its arguments. The
     bound multiplies the characters of the name by the number of repetitions of each earlier part.
     """
     if len(name) > MANGLED_CHARACTERS:
@@ -93,7 +98,7 @@ def _longest(name: str) -> float:
 
 @cache
 def _demangler() -> Callable[[str], str | None] | None:
-    """Return the function of the C++ runtime, ``abi::__cxa_demangle``; None if it does not exist."""
+    """Return the function ``abi::__cxa_demangle`` of the C++ runtime, or None if it does not exist."""
     for library in _LIBRARIES:
         try:
             function = ctypes.CDLL(library).__cxa_demangle
@@ -108,7 +113,7 @@ def _demangler() -> Callable[[str], str | None] | None:
 
 
 def _called_apart(library: str, called: Callable[[str], str | None], name: str) -> str | None:
-    """Call the demangler, in a separate process if it may not return for this name."""
+    """Call the demangler. Use a separate process if the demangler may not return for this name."""
     if _EXPRESSION not in name:
         return called(name)
     command = [sys.executable, "-I", "-S", "-c", _CHILD, library, name]

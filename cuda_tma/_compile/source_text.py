@@ -1,6 +1,8 @@
-"""Facts about kernels in the text of a source, without a compiler, for messages and for names of parameters.
+"""Facts about kernels from the text of a source, for messages and for names of parameters.
 
-Macros are not expanded, and headers are not read, so the result may be incomplete.
+The module needs no compiler.
+
+The module does not expand macros or read headers, so its result may be incomplete.
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ _SCOPES_AND_KERNELS = re.compile(
     r"|(?P<template>\btemplate\b[^;{}()]*)?__global__\b[^(){};]*?\b(?P<kernel>\w+)\s*(?P<parameters>" + _PAREN + ")"
 )
 _NESTED = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}")
-_DECLARATOR = re.compile(r"\(\s*[*&]+\s*(?:const\s+)?(\w+)")  # of a pointer to a function or an array
+# The pattern matches a declarator of a pointer to a function or an array.
+_DECLARATOR = re.compile(r"\(\s*[*&]+\s*(?:const\s+)?(\w+)")
 _LAST_WORD = re.compile(r"[\w>*&\].]\s*\b(?P<name>[A-Za-z_]\w*)\s*$")
 _TYPE_WORDS = {"int", "char", "short", "long", "float", "double", "bool", "unsigned", "signed", "const", "void", "auto"}
 
 
 def kernels_of(source: str) -> list[str]:
-    """Return the kernels of a source, as they are written.
+    """Return the names of the kernels in a source, as they are written.
 
     Examples
     --------
@@ -37,7 +40,9 @@ def kernels_of(source: str) -> list[str]:
 
 
 def parameter_names(source: str, name: str) -> tuple[str, ...]:
-    """Return the names of a kernel's parameters, "" for no name; () if the kernel is missing or ambiguous.
+    """Return the names of a kernel's parameters, with "" for a parameter without a name.
+
+    Return () if the kernel is missing or ambiguous.
 
     Examples
     --------
@@ -50,7 +55,7 @@ def parameter_names(source: str, name: str) -> tuple[str, ...]:
 
 
 def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
-    """Yield for each kernel its namespaces and name, whether it is a template, and the text of its parameters."""
+    """Yield each kernel's namespaces and name, whether it is a template, and the text of its parameters."""
     scopes: list[str] = []
     for token in _SCOPES_AND_KERNELS.finditer(_NO_CODE.sub(" ", source)):
         if token["kernel"]:
@@ -62,7 +67,7 @@ def _kernels(source: str) -> Iterator[tuple[list[str], bool, str]]:
 
 
 def _without_nested(text: str, mark: str = "") -> str:
-    """Return a text without the parts in brackets, at any depth."""
+    """Return a text without its parts in brackets, at any depth."""
     before = ""
     while before != text:
         before, text = text, _NESTED.sub(mark, text)
@@ -70,7 +75,7 @@ def _without_nested(text: str, mark: str = "") -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Split a text at the commas outside of brackets."""
+    """Split a text at the commas that are outside brackets."""
     parts: list[str] = []
     for part in text.split(","):
         if parts and any(parts[-1].count(left) > parts[-1].count(right) for left, right in ("<>", "()", "[]", "{}")):

@@ -1,1 +1,1 @@
-"""The parts of CUDA that the package uses, which are the driver's entry points and cuda.core."""
+"""The parts of CUDA that the package uses: the driver's entry points, and parts of cuda.core."""

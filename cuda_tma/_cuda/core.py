@@ -1,4 +1,4 @@
-"""The private and optional parts of cuda.core, and replacements for the parts that a version lacks."""
+"""Private and optional parts of cuda.core, and replacements for the parts that a version of cuda.core lacks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ try:
 except ImportError:
 
     class GraphCondition:  # type: ignore[no-redef]
-        """A class without instances, for a cuda.core without conditional graph nodes."""
+        """A class without instances, for a version of cuda.core without conditional graph nodes."""
 
 
 try:
@@ -43,46 +43,55 @@ try:
 except ImportError:
 
     class TensorMapDescriptor:  # type: ignore[no-redef]
-        """A class without instances, for a cuda.core without descriptors of its own."""
+        """A class without instances, for a version of cuda.core without descriptors of tensor maps."""
 
 
 class ClosedWithoutHandle:
-    """A stream of cuda.core before 1.2, which has no `is_closed`; the handle of a closed stream is None or 0."""
+    """The state of a stream of cuda.core before 1.2, which has no `is_closed`.
+
+    The handle of a closed stream is None or 0.
+    """
 
     handle: Any
 
     @property
     def is_closed(self) -> bool:
-        """Whether the stream is closed. The getter may be called with any stream."""
+        """Whether the stream is closed.
+
+        The package calls this getter with any stream.
+        """
         return self.handle is None or int(self.handle) == 0
 
 
 def itemsize_of(view: StridedMemoryView) -> int:
-    """Return the bytes of an element, also for dtypes without a name in NumPy."""
+    """Return the size of an element in bytes, also for dtypes that have no name in NumPy."""
     itemsize: int = view._layout.itemsize
     return itemsize
 
 
 def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], object] | None:
-    """Return the function with which cuda.core 1.2 fills a view from a torch tensor without DLPack, or None.
+    """Return the function by which cuda.core 1.2 fills a view from a torch tensor without DLPack, or None.
 
-    cuda.core loads this function with the first tensor of a view, and only for tested versions of torch. So this
-    function first creates a view of a tensor.
+    cuda.core loads the reader only with the first tensor of a view, and only for tested versions of torch. This
+    function therefore creates a view of a tensor first.
     """
-    with suppress(Exception):  # an error for this tensor has no effect
+    with suppress(Exception):  # A failed view of this tensor does not matter.
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
 
 
-_ELEMENTS = 16  # of the smallest tensor that a map can have, in bytes
+_ELEMENTS = 16  # The smallest tensor that a map can describe has this number of bytes.
 
 
 def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
-    """Return cuda.core's own descriptor with these 128 bytes, in the current context; it keeps `owner` alive.
+    """Return cuda.core's own descriptor with these 128 bytes in the current context.
 
-    cuda.core creates descriptors only from views, and not for every data type. So it creates a descriptor for a few
-    bytes at the tensor's address, whose Buffer has the owner. The 128 bytes of this descriptor are then replaced.
+    The descriptor keeps `owner` alive.
+
+    cuda.core creates descriptors only from views, and not for every data type. This function lets cuda.core create a
+    descriptor for a few bytes at the tensor's address, whose Buffer has the owner. It then replaces the 128 bytes of
+    that descriptor.
     """
     memory = Buffer.from_handle(address, _ELEMENTS, owner=owner)
     view = StridedMemoryView.from_buffer(memory, (_ELEMENTS,), dtype=np.dtype(np.uint8))
@@ -94,7 +103,7 @@ def core_descriptor(raw: bytes, address: int, owner: object) -> Any:
 
 
 def core_map(descriptor: Any) -> int:
-    """Return the address of the 128 bytes that cuda.core's descriptor passes to a launch."""
+    """Return the address of the 128 bytes that a descriptor of cuda.core passes to a launch."""
     holder = ParamHolder((descriptor,))
     address = ctypes.c_void_p.from_address(holder.ptr).value or 0
     if not 0 <= address - id(descriptor) < type(descriptor).__basicsize__:
@@ -106,7 +115,10 @@ def core_map(descriptor: Any) -> int:
 
 
 def bytes_of_map(raw: Any) -> Any:
-    """Return the bytes of a map of cuda.core or cuda.bindings, or of a bytes-like object; other objects unchanged."""
+    """Return the bytes of a map of cuda.core or cuda.bindings, or of a bytes-like object.
+
+    Return other objects unchanged.
+    """
     if isinstance(raw, CUtensorMap):
         return ctypes.string_at(int(raw.getPtr()), DESCRIPTOR_BYTES)
     if isinstance(raw, TensorMapDescriptor):
@@ -114,4 +126,4 @@ def bytes_of_map(raw: Any) -> Any:
     try:
         return bytes(memoryview(raw))
     except TypeError:
-        return raw  # decode() reports its fault
+        return raw  # The function decode() reports the fault of such an object.

@@ -1,7 +1,7 @@
-"""The driver calls of the package, as C function pointers found at run time.
+"""The driver calls of the package, as C function pointers that are found at run time.
 
-Nothing here needs cuda.h: the structures below are part of the driver's stable ABI.
-Source: cuda.h, CUDA 13.5 (the same layout since CUDA 11.8).
+This module does not need cuda.h, because its structures are part of the driver's stable ABI. Their source is cuda.h of
+CUDA 13.5 (the layout is unchanged since CUDA 11.8).
 """
 
 from libc.stdint cimport uint32_t, uint64_t
@@ -23,12 +23,12 @@ cdef enum:
     CUDA_ERROR_INVALID_CONTEXT = 201
     CUDA_ERROR_NOT_SUPPORTED = 801
 
-cdef struct LaunchAttribute:  # CUlaunchAttribute: an id, padded to 8 bytes, and a 64-byte union
+cdef struct LaunchAttribute:  # CUlaunchAttribute contains an id, padded to 8 bytes, and a 64-byte union.
     uint32_t id
     uint32_t padding
     uint32_t value[16]
 
-cdef struct LaunchConfigC:  # CUlaunchConfig
+cdef struct LaunchConfigC:  # The driver's name of the structure is CUlaunchConfig.
     uint32_t grid_dim[3]
     uint32_t block_dim[3]
     uint32_t shared_mem_bytes
@@ -36,17 +36,17 @@ cdef struct LaunchConfigC:  # CUlaunchConfig
     LaunchAttribute* attributes
     uint32_t attribute_count
 
-cdef struct KernelNodeParams:  # CUDA_KERNEL_NODE_PARAMS_v2
+cdef struct KernelNodeParams:  # The driver's name of the structure is CUDA_KERNEL_NODE_PARAMS_v2.
     CUfunction function
     uint32_t grid_dim[3]
     uint32_t block_dim[3]
     uint32_t shared_mem_bytes
     void** kernel_params
     void** extra
-    CUfunction kernel  # a CUkernel, if function is NULL
-    CUcontext context   # of a CUkernel; NULL: the current one
+    CUfunction kernel  # If `function` is NULL, this field is a CUkernel.
+    CUcontext context  # A CUkernel runs in this context, or in the current context if it is NULL.
 
-cdef struct Driver:  # one pointer for each of _driver._ENTRY_POINTS, in that order
+cdef struct Driver:  # The structure has one pointer for each entry of _driver._ENTRY_POINTS, in that order.
     CUresult (*cuTensorMapEncodeTiled)(
         void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*,
         uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil
@@ -102,12 +102,12 @@ cdef object driver_error(CUresult result, str call)
 
 
 cdef inline int ensure_driver() except -1:
-    """Load the driver unless it is loaded."""
+    """Load the driver if it is not yet loaded."""
     return 0 if flag_acquire(&driver_is_loaded) else load_driver()
 
 
 cdef inline int require_success(CUresult result, str call) except -1:
-    """Raise for an error that no argument caused."""
+    """Raise an error for a result of the driver that no argument caused."""
     if result != CUDA_SUCCESS:
         raise driver_error(result, call)
     return 0

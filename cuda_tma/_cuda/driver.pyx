@@ -1,7 +1,7 @@
-"""Search for the driver's entry points, once, at first use.
+"""The search for the driver's entry points, which runs once, at first use.
 
-``cuda.bindings`` loads the driver and looks up the symbols; the package keeps plain C pointers. So nothing here links
-against libcuda or needs cuda.h, and the package can be imported without a driver.
+``cuda.bindings`` loads the driver and looks up its symbols, and the package keeps plain C pointers. The package
+therefore does not link against libcuda, does not need cuda.h, and can be imported without a driver.
 """
 
 from libc.stdint cimport uintptr_t
@@ -11,8 +11,8 @@ from .free_threading cimport flag_release
 from .._cuda_errors import explain_error
 from .core import CUDAError
 
-# Entry point: the CUDA version of the signature, in the order of struct Driver. An older driver lacks the
-# optional ones: descriptors can be made with driver 525 (CUDA 12.0), and launches need 550 (CUDA 12.4).
+# Each entry point has the CUDA version of its signature, in the order of struct Driver. An older driver lacks the
+# optional entry points. Descriptors need driver 525 (CUDA 12.0), and launches need driver 550 (CUDA 12.4).
 _ENTRY_POINTS = {
     "cuTensorMapEncodeTiled": 12000,
     "cuTensorMapEncodeIm2col": 12000,
@@ -61,26 +61,27 @@ cdef bint driver_is_loaded = False
 
 
 def install(addresses):
-    """Set the entry points from a dict of name to address.
+    """Set the entry points from a dict that maps names to addresses.
 
-    Tests install a stand-in for the driver. A missing name is a null pointer.
+    Tests use this function to install a substitute driver. A missing name becomes a null pointer.
     """
     global driver_is_loaded
     assert sizeof(Driver) == len(_ENTRY_POINTS) * sizeof(uintptr_t)
     for index, name in enumerate(_ENTRY_POINTS):
         (<uintptr_t*>&driver)[index] = addresses.get(name, 0)
-    flag_release(&driver_is_loaded, True)  # last: threads that search at once each find the same pointers
+    # The flag is set last. Threads that search at the same time each find the same pointers.
+    flag_release(&driver_is_loaded, True)
 
 
 def snapshot():
-    """Return the present entry points, for :func:`restore`; None if none were set yet."""
+    """Return the present entry points for :func:`restore`, or None if no entry points were set."""
     if not driver_is_loaded:
         return None
     return {name: (<uintptr_t*>&driver)[index] for index, name in enumerate(_ENTRY_POINTS)}
 
 
 def restore(addresses):
-    """Restore the entry points of :func:`snapshot`."""
+    """Restore the entry points that :func:`snapshot` returned."""
     global driver_is_loaded
     install(addresses or {})
     driver_is_loaded = addresses is not None
@@ -92,7 +93,7 @@ cdef int load_driver() except -1:
 
 
 def require_driver():
-    """Load the driver unless it is loaded; raise if it is absent."""
+    """Load the driver if it is not yet loaded. Raise an error if the driver is absent."""
     ensure_driver()
 
 
@@ -103,7 +104,7 @@ def _find_entry_points():
     for name, version in _ENTRY_POINTS.items():
         try:
             result, address, _ = cuda.cuGetProcAddress(name.encode(), version, 0)
-        except Exception as error:  # cuda.bindings 12.9 and 13.x raise different errors
+        except Exception as error:  # Versions 12.9 and 13.x of cuda.bindings raise different errors.
             raise RuntimeError(
                 "no NVIDIA driver was found, and making or launching a tensor map needs one "
                 f"(looking up {name}: {error}). Remedy: without a GPU, cuda_tma.simulate.Device() runs kernels, and "
@@ -119,7 +120,7 @@ def _find_entry_points():
 
 
 cdef str error_name(CUresult result):
-    """Return the driver's name of an error, e.g. CUDA_ERROR_INVALID_VALUE."""
+    """Return the driver's name of an error, such as CUDA_ERROR_INVALID_VALUE."""
     cdef const char* name = NULL
     if driver.cuGetErrorName == NULL or driver.cuGetErrorName(result, &name) != CUDA_SUCCESS or name == NULL:
         return f"CUDA error {result}"

@@ -1,9 +1,10 @@
-"""State without a GIL (CPython's free-threaded builds); with a GIL, almost nothing here costs anything.
+"""Protection of shared state in builds of CPython without a GIL. With a GIL, the protection costs almost nothing.
 
-Without a GIL, state that several threads reach is kept in one of four ways. It is set once, before any thread can find
-it. It is a dict, whose operations are atomic. It is one value for each thread (PER_THREAD). Or it is read and written
-in a critical section of its owner (``cython.critical_section``). With a GIL, that still takes and releases a reference
-to the owner, so code of every launch avoids it, as copy_map() does.
+Without a GIL, the package keeps state that several threads share in one of four ways. It sets the state once, before
+any thread can find it. It keeps the state in a dict, whose operations are atomic. It keeps one value for each thread
+(PER_THREAD). Or it reads and writes the state in a critical section of the owner (``cython.critical_section``). With a
+GIL, a critical section still takes and releases a reference to the owner. Code that runs in every launch therefore
+avoids the section, as copy_map() does.
 """
 
 from libc.stdint cimport uint64_t

@@ -1,1 +1,1 @@
-"""Launches: the parameters of a kernel, its configuration, the block of its arguments, and the driver's call."""
+"""Launches of kernels: the parameters, the configuration, the block of arguments, and the call of the driver."""

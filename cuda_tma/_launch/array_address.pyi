@@ -1,1 +1,1 @@
-"""The address of an array argument; the functions are internal."""
+"""The address of an array argument, from functions that are internal."""

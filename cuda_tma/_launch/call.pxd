@@ -1,11 +1,11 @@
-"""The driver's launch, for launch() and for prepared launches."""
+"""The driver's launch call, which launch() and prepared launches share."""
 
 from .._cuda.driver cimport CUfunction, CUresult, LaunchConfigC, driver
 from .._cuda.free_threading cimport load_acquire
 from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
-cdef enum:  # CU_LAUNCH_PARAM_...: these mark a block of arguments for the driver
+cdef enum:  # These constants (CU_LAUNCH_PARAM_...) mark a block of arguments for the driver.
     END = 0
     BUFFER_POINTER = 1
     BUFFER_SIZE = 2
@@ -13,22 +13,22 @@ cdef enum:  # CU_LAUNCH_PARAM_...: these mark a block of arguments for the drive
 
 cdef inline CUresult call_driver(
         const LaunchConfigC* native, CUfunction function, void* block, size_t block_bytes) noexcept:
-    # One block instead of a pointer to each argument: the driver takes some 20 ns less for four maps (H200 host).
+    # The driver takes some 20 ns less for one block than for pointers to four maps (host of an H200).
     cdef void** extra = [<void*>BUFFER_POINTER, block, <void*>BUFFER_SIZE, &block_bytes, <void*>END]
     cdef CUresult result
-    # Releasing the GIL costs 66 to 70 ns (H200 host, Python 3.12), but keeping it can hang: a launch blocks while the
-    # queue is full, and the queue may wait for a host function in Python (observed: driver 580, launches after a
-    # cuLaunchHostFunc).
+    # Releasing the GIL costs 66 to 70 ns (host of an H200, Python 3.12). A launch that keeps the GIL can hang: it
+    # blocks while the queue is full, and the queue may wait for a host function in Python (observed: driver 580,
+    # launches after cuLaunchHostFunc).
     with nogil:
         result = driver.cuLaunchKernelEx(native, function, NULL, extra)
     return result
 
 
 cdef inline CUfunction function_on(KnownStream stream, Signature signature) noexcept:
-    """Return the function to launch: the kernel's function in its first context, and in others the kernel itself.
+    """Return the function to launch: the kernel's function in its first context, or else the kernel itself.
 
-    The driver launches the former some 40 ns faster, because it looks up the latter every time. But a look-up by
-    cuKernelGetFunction costs about a microsecond (H200, driver 580), so there is only one.
+    The driver launches the function some 40 ns faster, because it looks up the kernel every time. A look-up by
+    cuKernelGetFunction costs about a microsecond (H200, driver 580), so the signature keeps only one function.
     """
     if stream.context_id == 0:
         return signature.function

@@ -1,1 +1,1 @@
-"""The driver's launch; the functions are internal."""
+"""The driver's launch call, from functions that are internal."""

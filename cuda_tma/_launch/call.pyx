@@ -1,4 +1,4 @@
-"""The function for the driver to launch, and its errors."""
+"""The search for the function that the driver launches, and the errors of a launch."""
 
 cimport cython
 
@@ -12,10 +12,10 @@ from .._cuda_errors import explain_error
 
 
 cdef int enter(KnownStream stream, Signature signature) noexcept:
-    """Find the kernel in a stream's context, without the GIL, as in call_driver.
+    """Find the kernel in the context of a stream without the GIL, as call_driver does.
 
-    This may load the kernel, and loading waits for the device. For a kernel with local memory it hung while a host
-    function in Python was running (driver 580).
+    The call may load the kernel, and loading waits for the device. For a kernel with local memory, the call hung while
+    a host function in Python was running (driver 580).
     """
     cdef CUcontext popped, context = stream.context
     cdef CUfunction kernel = signature.function, function = kernel
@@ -23,7 +23,8 @@ cdef int enter(KnownStream stream, Signature signature) noexcept:
         if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
             driver.cuKernelGetFunction(&function, kernel)
             driver.cuCtxPopCurrent(&popped)
-    with cython.critical_section(signature):  # once, the function first: a thread that sees the context finds it
+    # The function is set once, and before the context, so that a thread that finds the context also finds the function.
+    with cython.critical_section(signature):
         if signature.context_id == 0:
             signature.function_in_context = function
             store_release(&signature.context_id, stream.context_id)

@@ -1,1 +1,1 @@
-"""The contexts in which maps are valid; the functions are internal."""
+"""The contexts in which maps are valid, from functions that are internal."""

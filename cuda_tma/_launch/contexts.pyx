@@ -1,4 +1,7 @@
-"""Refusal of maps from another context than a launch's; off the hot path, because such maps are rare."""
+"""The refusal of maps that belong to another context than the launch.
+
+Such maps are rare, so this code is not on the hot path.
+"""
 
 from cpython.object cimport PyTypeObject, Py_TYPE
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
@@ -14,11 +17,14 @@ from ..rules import _launches, _refusals
 
 
 cdef int require_contexts(tuple args, KnownStream stream) except -1:
-    """Refuse a descriptor of another context than the stream's (the current one, for a default stream)."""
+    """Refuse a descriptor of another context than the stream's.
+
+    The context of a default stream is the current context.
+    """
     cdef CUcontext context = _context_of(stream)
     cdef Py_ssize_t index
     if context == NULL:
-        return 0  # the launch reports the stream's fault
+        return 0  # The launch reports the fault of the stream.
     for index in range(PyTuple_GET_SIZE(args)):
         value = <object>PyTuple_GET_ITEM(args, index)
         if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor and not _is_valid_on(
@@ -28,7 +34,10 @@ cdef int require_contexts(tuple args, KnownStream stream) except -1:
 
 
 cdef int require_contexts_in(tuple args, CUcontext context) except -1:
-    """Refuse as require_contexts() for a known context: a graph's node has its own, not its stream's."""
+    """Refuse maps of another context than the given one, as require_contexts() does.
+
+    The node of a graph has its own context, which may differ from the stream's.
+    """
     cdef CUcontext own
     for index, value in enumerate(args):
         if Py_TYPE(value) == <PyTypeObject*>TensorMapDescriptor:
@@ -39,7 +48,7 @@ cdef int require_contexts_in(tuple args, CUcontext context) except -1:
 
 
 cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext made, KnownStream stream) except -1:
-    """Refuse tensors whose maps were made in another context than the stream's."""
+    """Refuse tensors whose maps were made in another context than the context of the stream."""
     cdef CUcontext context = _context_of(stream)
     cdef Py_ssize_t index
     if context == NULL or _is_valid_on(stream, context, made):
@@ -52,7 +61,10 @@ cdef int require_context_of_tensors(tuple args, Signature signature, CUcontext m
 
 
 cdef CUcontext _context_of(KnownStream stream) noexcept:
-    """Return a stream's context, for a default stream the current one; NULL if the driver does not return it."""
+    """Return the context of a stream, or the current context for a default stream.
+
+    Return NULL if the driver does not return a context.
+    """
     cdef CUcontext context = stream.context
     if context == NULL and driver.cuStreamGetCtx(stream.handle, &context) != CUDA_SUCCESS:
         return NULL
@@ -60,12 +72,12 @@ cdef CUcontext _context_of(KnownStream stream) noexcept:
 
 
 cdef bint _is_valid_on(KnownStream stream, CUcontext context, CUcontext own) noexcept:
-    """Return whether a map of one context is valid in the stream's; keep a context that shares its memory."""
+    """Return whether a map of one context is valid in the stream's. Keep a context that shares its memory."""
     if own == context or own == stream.sharing:
         return True
     if not share_memory(own, context):
         return False
-    if stream.context != NULL:  # a default stream belongs to the current context, whichever it is
+    if stream.context != NULL:  # A default stream belongs to the current context, which may change.
         stream.sharing = own
     return True
 

@@ -1,8 +1,10 @@
-"""Objects that a graph keeps alive: a CUDA user object, shared by all graphs made from it, and by their launches.
+"""Objects that a graph keeps alive by a CUDA user object.
 
-The driver releases one on a thread of its own, which may call neither CUDA nor Python (CUDA programming guide, "CUDA
-User Objects"). So it is only noted there, and Python's main thread does the rest. Up to CPython 3.12 the main thread
-sees a native thread's request when it next takes the GIL (CPython issue 95820), not between any two bytecodes.
+All graphs that are made from the graph, and all their launches, share the user object.
+
+The driver releases a user object on a thread of its own, which may call neither CUDA nor Python (CUDA programming
+guide, "CUDA User Objects"). That thread only lists the object, and Python's main thread releases it. Up to CPython
+3.12, the main thread handles the request of a native thread when it next takes the GIL (CPython issue 95820).
 """
 
 from libc.stdint cimport uint64_t, uintptr_t
@@ -20,7 +22,7 @@ cdef extern from *:
     typedef struct Kept { PyObject *object; struct Kept *next; } Kept;
     static _Atomic(Kept *) released;
 
-    /* A pending call of Python's main thread; or of keep(), where the queue of those was full. */
+    /* Python's main thread calls this function, or keep() calls it if the queue of pending calls was full. */
     static int drop_released(void *unused) {
         Kept *each = atomic_exchange(&released, NULL);
         (void)unused;
@@ -33,7 +35,7 @@ cdef extern from *:
         return 0;
     }
 
-    /* CUhostFn: on any thread, without the GIL. */
+    /* The driver calls this function (CUhostFn) on any thread, without the GIL. */
     static void release(void *kept) {
         Kept *own = kept;
         own->next = atomic_load(&released);
@@ -57,13 +59,13 @@ cdef extern from *:
     void* new_kept(object)
 
 cdef enum:
-    NO_DESTRUCTOR_SYNC = 1  # CU_USER_OBJECT_NO_DESTRUCTOR_SYNC
-    MOVE = 1                # CU_GRAPH_USER_OBJECT_MOVE
-    CAPTURE_ACTIVE = 1      # CU_STREAM_CAPTURE_STATUS_ACTIVE
+    NO_DESTRUCTOR_SYNC = 1  # The value is CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.
+    MOVE = 1  # The value is CU_GRAPH_USER_OBJECT_MOVE.
+    CAPTURE_ACTIVE = 1  # The value is CU_STREAM_CAPTURE_STATUS_ACTIVE.
 
 
 def keep(uintptr_t graph, tuple objects):
-    """Have a CUgraph keep objects: for a descriptor its present tensor, for a prepared launch its arguments."""
+    """Let a CUgraph keep objects alive. They are the tensor of a descriptor, and the arguments of a prepared launch."""
     cdef CUuserObject user_object = NULL
     cdef CUresult result
     cdef void* kept
@@ -83,7 +85,10 @@ def keep(uintptr_t graph, tuple objects):
 
 
 cdef object _kept_of(object value):
-    """Return the objects to keep: a descriptor may later get another tensor, a prepared launch other arguments."""
+    """Return the objects to keep alive.
+
+    A descriptor may later get another tensor, and a prepared launch other arguments.
+    """
     if isinstance(value, TensorMapDescriptor):
         return (<TensorMapDescriptor>value).held()
     if isinstance(value, PreparedLaunch):
@@ -93,7 +98,7 @@ cdef object _kept_of(object value):
 
 
 def captured_graph(stream):
-    """Return the CUgraph that a stream captures now, as an int; None if it captures none."""
+    """Return the CUgraph that a stream captures now as an int, or None if the stream does not capture."""
     cdef CUstream handle
     cdef int status = 0
     cdef uint64_t identity = 0

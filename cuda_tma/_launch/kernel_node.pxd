@@ -1,4 +1,4 @@
-"""Handles of graphs and their nodes."""
+"""The handles of graphs and of their nodes."""
 
 from libc.stdint cimport uintptr_t
 

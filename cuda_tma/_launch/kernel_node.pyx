@@ -1,7 +1,9 @@
-"""Kernel nodes of CUDA graphs: added to a definition, changed in an executable graph. See also node_arguments.
+"""Kernel nodes of CUDA graphs, which are added to a definition or changed in an executable graph.
 
-A prepared launch has all checked values that a node needs. The driver copies the arguments, and keeps nothing that they
-point to alive: see keep_alive.
+The module node_arguments reads them back.
+
+A prepared launch has all checked values that a node needs. The driver copies the arguments. It does not keep alive the
+memory that the arguments point to; see keep_alive.
 """
 
 cimport cython
@@ -29,22 +31,23 @@ from .._cuda.core import CUDAError
 from ..rules import _graphs
 
 cdef enum:
-    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # a CUlaunchAttributeID only of streams
+    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # Only streams have this CUlaunchAttributeID.
 
 
 cdef class NodeParameters:
-    """The driver's parameters of a node, with a block of arguments of its own and a pointer to each argument.
+    """The driver's parameters of a node, with its own block of arguments and a pointer to each argument.
 
-    Pointers, which every reader of a node supports, not one block: other libraries read graphs too.
+    The node has pointers in place of one block, because other libraries also read graphs, and every reader supports
+    pointers.
     """
 
     cdef Signature signature
     cdef Configuration configuration
     cdef CUcontext context
-    cdef Arguments arguments  # as prepared
+    cdef Arguments arguments  # These are the arguments of the prepared launch.
     cdef KernelNodeParams native
     cdef unsigned char* block
-    cdef bint is_sent  # the driver accepted this kernel for a node
+    cdef bint is_sent  # Whether the driver has accepted this kernel for a node.
 
     def __dealloc__(self):
         PyMem_Free(self.native.kernel_params)
@@ -52,7 +55,7 @@ cdef class NodeParameters:
 
 
 cdef NodeParameters _parameters_of(PreparedLaunch launch, CUcontext context):
-    """Return the parameters of a node in the context of its descriptors."""
+    """Return the parameters of a node in the context of the node's descriptors."""
     cdef NodeParameters new = NodeParameters.__new__(NodeParameters)
     cdef KernelNodeParams* native = &new.native
     cdef Signature signature = launch.signature
@@ -90,7 +93,10 @@ cdef int _require_attributes(Configuration configuration) except -1:
 
 
 def add_node(uintptr_t graph, PreparedLaunch launch, after):
-    """Add a kernel node to a CUgraph, after other nodes, all as ints; return the node as an int. See cuda_tma.graph."""
+    """Add a kernel node to a CUgraph after other nodes, and return the node; see cuda_tma.graph.
+
+    All handles are ints.
+    """
     cdef CUcontext context
     cdef int device_id
     cdef NodeParameters parameters
@@ -117,12 +123,15 @@ def add_node(uintptr_t graph, PreparedLaunch launch, after):
 
 
 def remove_node(uintptr_t node):
-    """Remove a node, as an int, from its definition."""
+    """Remove a node, given as an int, from its definition."""
     require_success(driver.cuGraphDestroyNode(<CUgraphNode>node), "cuGraphDestroyNode")
 
 
 cdef int _set_attributes(CUgraphNode node, Configuration configuration) except -1:
-    """Set clusters and cooperation, which are not among a node's parameters; remove a node that cannot have them."""
+    """Set clusters and cooperation, which are attributes and not parameters of a node.
+
+    Remove a node that cannot have these attributes.
+    """
     cdef CUresult result
     for index in range(configuration.native.attribute_count):
         result = driver.cuGraphKernelNodeSetAttribute(
@@ -141,21 +150,21 @@ cdef class ExecutableKernelNode:
 
     A kernel node of an executable graph, whose arguments can be changed for the graph's next launches.
 
-    ``live[i] = value`` sets one argument of the node, checked as by :func:`cuda_tma.launch`, and resends the others;
+    ``live[i] = value`` checks one argument as :func:`cuda_tma.launch` does, sets it, and resends the other arguments.
     ``live.update(prepared)`` sets a whole prepared launch. A refusal changes nothing. Earlier launches keep their
-    arguments. The object keeps the graph, and the arguments that it set, alive as long as it lives itself.
+    arguments. The object keeps the graph, and the arguments that it set, alive during its own lifetime.
 
-    As CUDA requires, one thread at a time changes and launches a graph (CUDA driver API, "Graph object thread
-    safety"). Clusters and cooperation stay those with which the node was added.
+    CUDA requires that one thread at a time changes and launches a graph (CUDA driver API, "Graph object thread
+    safety"). The clusters and the cooperation of the node cannot change.
 
     Parameters
     ----------
     graph : cuda.core.graph.Graph, cuda.bindings CUgraphExec or int
-        The executable graph: from :func:`add_kernel_node`, or captured.
+        The executable graph, with nodes from :func:`add_kernel_node` or from a capture.
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
-        The node in the definition that the graph was instantiated from.
+        The node in the definition from which the graph was instantiated.
     prepared : PreparedLaunch
-        The node's present kernel, configuration and arguments. Nothing is sent before the first change.
+        The node's present kernel, configuration and arguments. The driver receives nothing before the first change.
 
     Raises
     ------
@@ -173,7 +182,7 @@ cdef class ExecutableKernelNode:
         graph.launch(stream)
     """
 
-    cdef object graph, node  # the owners of the handles
+    cdef object graph, node  # These objects own the handles.
     cdef Property is_closed
     cdef CUgraphExec executable
     cdef CUgraphNode handle
@@ -192,12 +201,13 @@ cdef class ExecutableKernelNode:
         self._put(_parameters_of(prepared, context))
 
     def __init__(self, graph, node, prepared):
-        pass  # __cinit__ does everything, once
+        pass  # The method __cinit__ initializes the object, once.
 
     cdef int _put(self, NodeParameters parameters) except -1:
         cdef Arguments given = parameters.arguments
         cdef list values = list(given.values)
-        cdef list maps = values if given.maps is given.values else list(given.maps)  # a typed map may take a tensor
+        # The argument of a typed map may be a tensor.
+        cdef list maps = values if given.maps is given.values else list(given.maps)
         with cython.critical_section(self):
             self.parameters, self.values, self.maps = parameters, values, maps
         return 0
@@ -226,7 +236,10 @@ cdef class ExecutableKernelNode:
 
     @cython.final
     cdef object _pack(self, NodeParameters parameters, Parameter* parameter, object value, unsigned char* room):
-        """Write any argument to `room`; return the descriptor that was made of a tensor, or the value."""
+        """Write an argument to `room`.
+
+        Return the value, or the descriptor that was made of a tensor.
+        """
         if parameter.size > MAP_BYTES:
             raise _graphs.large_argument(parameter.index, parameter.size)
         map = map_of(parameter, value, self.maps[parameter.index])
@@ -238,7 +251,10 @@ cdef class ExecutableKernelNode:
     @cython.final
     cdef inline int _send_argument(
             self, NodeParameters parameters, Parameter* parameter, void* packed, size_t size) except -1:
-        """Have the driver take one argument from its packed place; if it does, later changes resend it."""
+        """Send one argument in packed form to the driver.
+
+        If the driver accepts the argument, later changes send it again.
+        """
         cdef void** place = &parameters.native.kernel_params[parameter.index]
         cdef void* own = place[0]
         cdef CUresult result
@@ -252,17 +268,17 @@ cdef class ExecutableKernelNode:
         return 0
 
     def update(self, PreparedLaunch prepared not None):
-        """Set all of a node from a prepared launch: its kernel, configuration and arguments.
+        """Set the kernel, the configuration and all arguments of a node from a prepared launch.
 
         Parameters
         ----------
         prepared : PreparedLaunch
-            With the same clusters and cooperation as the node.
+            A launch with the same clusters and cooperation as the node.
 
         Raises
         ------
         TensorMapError, CUDAError
-            As for the class; the node is then unchanged.
+            As for the class. The node is then unchanged.
         """
         cdef NodeParameters parameters
         cdef CUresult result
@@ -288,10 +304,10 @@ cdef class ExecutableKernelNode:
         cdef const KernelNodeParams* native = &parameters.native
         cdef CUresult result
         if parameters.is_sent:
-            # Nothing is loaded and no queue is written: the driver copies arguments in host memory, which
-            # takes 377 ns, and releasing the GIL another 66 (H200's host).
+            # The call loads no kernel and writes to no queue. The driver copies arguments in host memory, which takes
+            # 377 ns, and releasing the GIL would take another 66 ns (host of an H200).
             return driver.cuGraphExecKernelNodeSetParams(executable, node, native)
-        with nogil:  # it may have to load the kernel: see call.enter
+        with nogil:  # The call may have to load the kernel; see call.enter.
             result = driver.cuGraphExecKernelNodeSetParams(executable, node, native)
         parameters.is_sent = result == CUDA_SUCCESS
         return result
@@ -302,7 +318,7 @@ cdef class ExecutableKernelNode:
 
 
 cdef inline bint _is_map_for(Parameter* parameter, object value, CUcontext context):
-    """Return whether the value is a descriptor that can be copied unchanged, the common case."""
+    """Return whether the value is a descriptor that can be copied unchanged, which is the common case."""
     if Py_TYPE(value) != <PyTypeObject*>TensorMapDescriptor or parameter.size != MAP_BYTES:
         return False
     if (<TensorMapDescriptor>value)._context != context:
@@ -312,14 +328,14 @@ cdef inline bint _is_map_for(Parameter* parameter, object value, CUcontext conte
 
 
 cdef tuple _attributes(Configuration configuration):
-    """Return the attributes that are not among a node's parameters."""
+    """Return the launch attributes that are not among the parameters of a node."""
     return tuple([(configuration.attributes[index].id, configuration.attributes[index].value[0],
                    configuration.attributes[index].value[1], configuration.attributes[index].value[2])
                   for index in range(configuration.native.attribute_count)])
 
 
 cdef uintptr_t handle_of(object owner, str what) except 0:
-    """Return the handle of cuda.core's or cuda.bindings' object, or of an int."""
+    """Return the handle in an object of cuda.core or cuda.bindings, or in an int."""
     handle = None if _is_other(owner, what) else getattr(owner, "handle", owner)
     try:
         value = int(handle)
@@ -331,6 +347,9 @@ cdef uintptr_t handle_of(object owner, str what) except 0:
 
 
 cdef bint _is_other(object owner, str what):
-    """Return whether an object of cuda.core is not an executable graph or node; the driver would accept any address."""
+    """Return whether an object of cuda.core is not an executable graph or node.
+
+    The driver would accept any address.
+    """
     return any([hasattr(owner, name) for name in (
         "instantiate", "begin_building", "succ" if what == "graph" else "upload")])

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 from cuda.core import GraphBuilder, Kernel, LaunchConfig, Stream
 
 class _CudaStream(Protocol):
-    """The stream of torch, CuPy, or another library with the protocol."""
+    """A stream of torch, CuPy, or another library with the protocol ``__cuda_stream__``."""
 
     def __cuda_stream__(self) -> tuple[int, int]: ...
 

@@ -1,7 +1,7 @@
-"""The function launch(): arguments, context and driver call.
+"""The function launch(), which checks the arguments and the context, and calls the driver.
 
-The facts of a kernel, a stream and a configuration are looked up once and kept: see signature, _read.stream and
-launch_config. Every launch then only packs, compares and calls.
+The module looks up the facts of a kernel, a stream and a configuration once and keeps them; see signature, _read.stream
+and launch_config. Each launch then only packs and compares values, and calls the driver.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -18,11 +18,11 @@ from .shared_memory cimport allow_shared_memory
 from .signature cimport Signature, signature_of
 
 cdef enum:
-    STACK_BLOCK_BYTES = 1024  # parameter blocks up to this need no allocation
+    STACK_BLOCK_BYTES = 1024  # Parameter blocks up to this size need no allocation.
 
 
 def launch(stream, config, kernel, *args):
-    """Launch a kernel, as ``cuda.core.launch`` does, with its arguments checked against its parameters.
+    """Launch a kernel as ``cuda.core.launch`` does. Check the arguments against the kernel's parameters.
 
     Parameters
     ----------
@@ -44,26 +44,27 @@ def launch(stream, config, kernel, *args):
 
     Notes
     -----
-    Dynamic shared memory: if `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets the size
-    that it requests. The kernel's limit is raised if it is too low.
+    If `config` leaves ``shmem_size`` out, a kernel of :func:`cuda_tma.compile` gets the dynamic shared memory that it
+    requests. The function raises the kernel's limit if the limit is too low.
 
-    If the stream captures a graph, the launch becomes one of its nodes. The graph keeps no argument alive unless
-    :func:`cuda_tma.graph.keep_alive` requests it. A refused argument leaves the capture unchanged.
+    If the stream captures a graph, the launch becomes one of the graph's nodes. The graph keeps an argument alive only
+    if :func:`cuda_tma.graph.keep_alive` requests it. A refused argument leaves the capture unchanged.
 
     Raises
     ------
     TypeError
-        If the number of arguments, or an argument's size or kind, does not match the kernel. Sizes are known for every
-        kernel. Kinds (an int in place of a float) and typed maps are known for kernels of :func:`cuda_tma.compile`, and
-        if the lowered name contains the types, which ``extern "C"`` names do not.
+        If the number of arguments, or the size or kind of an argument, does not match the kernel. Sizes are known for
+        every kernel. Kinds (such as an int in place of a float) and typed maps are known for kernels of
+        :func:`cuda_tma.compile`. They are also known if the lowered name contains the types, which ``extern "C"`` names
+        do not.
     OverflowError
-        If an int does not fit its parameter.
+        If an int does not fit in its parameter.
     TensorMapError
-        If a descriptor does not fit the parameter's typed map, or belongs to another context than the stream; or if no
-        map can be made of a tensor.
+        If a descriptor does not fit the parameter's typed map, or belongs to another context than the stream. Also if
+        no map can be made of a tensor.
     ValueError
-        If the stream is closed, the device has less shared memory than requested, or the driver does not accept the
-        configuration for this kernel: extents beyond the limits, or other extents than it was compiled for.
+        If the stream is closed, or if the device has less shared memory than requested. Also if the driver does not
+        accept the configuration, because its extents exceed the limits or differ from those of the compilation.
     CUDAError
         If the driver refuses the launch.
 
@@ -94,7 +95,8 @@ def launch(stream, config, kernel, *args):
         if made != NULL and made != known.context:
             require_context_of_tensors(args, signature, made, known)
         require_contexts(args, known)
-    native = configuration.native  # a copy: another thread may launch with the same one on another stream
+    # The launch uses a copy, because another thread may launch with the same configuration on another stream.
+    native = configuration.native
     native.stream = known.handle
     if native.shared_mem_bytes != 0 and (configuration.allowed_in != known.context_id or known.context_id == 0):
         allow_shared_memory(configuration, signature, known)
@@ -104,5 +106,8 @@ def launch(stream, config, kernel, *args):
 
 
 cdef inline unsigned char* _aligned(unsigned char* memory) noexcept:
-    """Align a block: the driver writes maps only at multiples of 64 (cuTensorMapEncodeTiled, tensorMap)."""
+    """Align a block.
+
+    The driver writes maps only at multiples of 64 (cuTensorMapEncodeTiled, tensorMap).
+    """
     return <unsigned char*>((<uintptr_t>memory + MAP_ALIGNMENT - 1) & ~<uintptr_t>(MAP_ALIGNMENT - 1))

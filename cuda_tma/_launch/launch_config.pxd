@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
 from .signature cimport Signature
 
-cdef enum:  # places in Configuration.fields
+cdef enum:  # The constants are indices into Configuration.fields.
     GRID
     BLOCK
     CLUSTER
@@ -22,14 +22,14 @@ cdef enum:
 
 @cython.final
 cdef class Configuration:
-    """A LaunchConfig's fields as they were read, and the driver's structure for them."""
+    """The fields of a LaunchConfig as they were read, and the driver's structure for them."""
 
     cdef tuple fields
-    cdef unsigned char shown[MOST_SHOWN_BYTES]  # the LaunchConfig's memory when they were read
+    cdef unsigned char shown[MOST_SHOWN_BYTES]  # The bytes are the LaunchConfig's memory when the fields were read.
     cdef bint is_shown
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-    cdef uint64_t allowed_in  # the context in which its shared memory was last found allowed; 0: none
+    cdef uint64_t allowed_in  # The shared memory was last allowed in this context; 0 means none.
 
 
 cdef Configuration configuration_of(object config, Signature signature)

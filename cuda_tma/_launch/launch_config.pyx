@@ -1,4 +1,4 @@
-"""LaunchConfig's fields as the driver's structure, kept for a kernel until a field changes."""
+"""The driver's structure for a LaunchConfig, which a kernel keeps until a field of the LaunchConfig changes."""
 
 cimport cython
 from cpython.object cimport PyObject, PyTypeObject, Py_TYPE
@@ -17,17 +17,17 @@ from cuda.core import LaunchConfig
 
 from ..rules import _configurations, _launches
 
-cdef enum:  # CUlaunchAttributeID
+cdef enum:  # The constants are values of CUlaunchAttributeID.
     ATTRIBUTE_COOPERATIVE = 2
     ATTRIBUTE_CLUSTER_DIMENSION = 4
     ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
 
 cdef tuple FIELD_NAMES = ("grid", "block", "cluster", "shmem_size", "is_cooperative",
-                          "programmatic_stream_serialization")  # the last: cuda.core 1.2 and later
+                          "programmatic_stream_serialization")  # cuda.core has the last field since version 1.2.
 
 cdef PyTypeObject* LAUNCH_CONFIG = <PyTypeObject*>LaunchConfig
 cdef tuple OWN_FIELDS = tuple([own_property(LaunchConfig, name) for name in FIELD_NAMES])
-cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # a subclass may override fields
+cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # A subclass may override these fields.
 
 
 @cython.final
@@ -36,7 +36,7 @@ cdef class Configuration:
 
 
 cdef Configuration configuration_of(object config, Signature signature):
-    """Return the configuration for the driver; that of the kernel's last launch, if no field differs."""
+    """Return the configuration for the driver, or the kernel's last configuration if no field differs."""
     cdef PyObject* shown = _shown_of(signature, config)
     if shown != NULL:
         return <Configuration>shown
@@ -66,12 +66,15 @@ cdef Configuration _by_fields(Signature signature, object config):
 # ---- whether a LaunchConfig is unchanged ----
 
 cdef inline const unsigned char* memory_of(object config) noexcept:
-    """Return an instance's memory after the counter and the type with which all objects begin."""
+    """Return the memory of an instance after the reference count and the type, with which all objects begin."""
     return <const unsigned char*><PyObject*>config + sizeof(PyObject)
 
 
 cdef inline PyObject* _shown_of(Signature signature, object config) noexcept:
-    """Return the last launch's configuration, borrowed (recent_of()), if the LaunchConfig's memory is unchanged."""
+    """Return the last launch's configuration if the LaunchConfig's memory is unchanged.
+
+    The result is borrowed (recent_of()).
+    """
     cdef PyObject* last = <PyObject*>signature.configuration
     if FREE_THREADED or last == <PyObject*>None or Py_TYPE(config) != LAUNCH_CONFIG:
         return NULL
@@ -81,11 +84,11 @@ cdef inline PyObject* _shown_of(Signature signature, object config) noexcept:
 
 
 cdef int _show(Configuration configuration, object config) except -1:
-    """Note the memory of the LaunchConfig with these fields.
+    """Store the memory of the LaunchConfig with these fields.
 
-    While the memory is the same, so are the fields: `configuration` holds its tuples, so no other can occupy their
-    place. Reading six fields is a quarter of a launch's instructions, in code and data of cuda.core's that the driver
-    has displaced from the caches: 60 ns where a stand-in for it displaces 128 KB.
+    While the memory is unchanged, the fields are unchanged: `configuration` holds their tuples, so no other object can
+    have their addresses. Reading six fields takes a quarter of a launch's instructions. The driver has displaced their
+    code and data from the caches. Reading takes 60 ns if a substitute for the driver displaces 128 KB.
     """
     if SHOWN_BYTES == 0:
         return 0
@@ -95,10 +98,12 @@ cdef int _show(Configuration configuration, object config) except -1:
 
 
 def shown_bytes(config_type):
-    """Return how many bytes of a LaunchConfig are compared; 0 if its memory does not show each change of a field.
+    """Return how many bytes of a LaunchConfig are compared.
 
-    It does for an extension type whose fields are C members (cuda.core 1.2). If that cannot be tested, it is not
-    assumed. Without a GIL the memory could be read half written.
+    The result is 0 if its memory does not show each change of a field.
+
+    The memory of an extension type whose fields are C members (cuda.core 1.2) shows each change. If this cannot be
+    tested, the function returns 0. Without a GIL, the memory could be read during a write.
     """
     cdef PyTypeObject* kind = <PyTypeObject*>config_type
     cdef Py_ssize_t size = kind.tp_basicsize - <Py_ssize_t>sizeof(PyObject)
@@ -113,7 +118,7 @@ def shown_bytes(config_type):
                 setattr(config, name, value)
                 if not memcmp(before, memory_of(config), size):
                     return 0
-    except Exception:  # another cuda.core, whose configurations are made or changed differently
+    except Exception:  # The configurations of another version of cuda.core may be made or changed differently.
         return 0
     return size
 
@@ -122,10 +127,10 @@ cdef Py_ssize_t SHOWN_BYTES = shown_bytes(LaunchConfig)
 
 
 cdef bint _differs(Configuration last, object config, tuple fields) except -1:
-    """Return whether a field has changed.
+    """Return whether a field of the configuration has changed.
 
-    Tuples and bools are compared by identity, which is enough: a new value is another tuple, or an equal one. The size
-    is a new int at every reading.
+    Tuples and bools are compared by identity. This is enough, because a new value is another tuple, or an equal one.
+    Each reading of the size returns a new int.
     """
     cdef int index
     for index in range(FIELD_COUNT):
@@ -141,14 +146,14 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
     read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
-    # A subclass's list may change and stay the same object; as a tuple it always differs in _differs().
+    # The list of a subclass may change and stay the same object. As a tuple, it always differs in _differs().
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
     cluster = _configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
     grid = _configurations.three_extents("grid", new.fields[GRID])
     block = _configurations.three_extents("block", new.fields[BLOCK])
     ctas, _ = _configurations.shape(signature.name, signature.directives, grid, block, cluster)
     for axis in range(3):
-        native.grid_dim[axis] = ctas[axis] if cluster else grid[axis]  # LaunchConfig.grid counts clusters
+        native.grid_dim[axis] = ctas[axis] if cluster else grid[axis]  # The field LaunchConfig.grid counts clusters.
         native.block_dim[axis] = block[axis]
     native.shared_mem_bytes = _shared_bytes(new.fields[SHMEM_SIZE], signature)
     native.attributes = new.attributes
@@ -164,7 +169,7 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
 
 
 cdef uint32_t _shared_bytes(object given, Signature signature) except? 0:
-    """Return the shared memory that compilation found for the kernel, unless more is requested."""
+    """Return the shared memory that the compilation found for the kernel, or a larger requested size."""
     given = _configurations.shared_bytes(given or 0)
     if not given:
         return signature.dynamic_shared_bytes

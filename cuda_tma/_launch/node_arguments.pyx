@@ -1,4 +1,4 @@
-"""The arguments of a kernel node, read back from the driver."""
+"""The function that reads the arguments of a kernel node back from the driver."""
 
 from libc.stdint cimport uintptr_t
 
@@ -13,13 +13,13 @@ from ..rules import _graphs
 
 
 def read_node(node, kernel):
-    """Return the kernel of a node, and the bytes of each of its arguments. See cuda_tma.graph.arguments_of.
+    """Return the kernel of a node, and the bytes of each of the node's arguments; see cuda_tma.graph.arguments_of.
 
     Parameters
     ----------
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
     kernel : Kernel or None
-        None: the node's own, which not every node contains.
+        The kernel of the node, or None to read it from the node. Not every node contains its kernel.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def read_node(node, kernel):
 
 
 cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
-    """Return whether a node's kernel is this one, as a CUkernel or as its function in a context."""
+    """Return whether the kernel of a node is the given one, as a CUkernel or as the kernel's function in a context."""
     cdef CUfunction function = NULL, kernel = signature.function
     if native.kernel != NULL and native.kernel == kernel or native.function == kernel:
         return True
@@ -55,7 +55,7 @@ cdef bint _is_kernel_of(const KernelNodeParams* native, Signature signature):
 
 
 cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
-    """Return the bytes of each argument, if the node has pointers to them, or one block."""
+    """Return the bytes of each argument, to which the node has pointers or which the node has as one block."""
     cdef Parameter* parameter
     cdef const char* block = NULL
     found = []
@@ -76,9 +76,9 @@ cdef tuple _arguments(const KernelNodeParams* native, Signature signature):
 
 
 cdef const char* _block_of(void** extra) noexcept:
-    """Return the block of arguments in `extra`, or NULL.
+    """Return the block of arguments in `extra`, or NULL if `extra` has no block.
 
-    It has names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
+    `extra` contains names, each followed by its value, in any order (CUDA driver API, cuLaunchKernel).
     """
     if extra != NULL and <uintptr_t>extra[0] == BUFFER_SIZE:
         extra += 2

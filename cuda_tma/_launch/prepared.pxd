@@ -1,4 +1,4 @@
-"""The parts of a prepared launch, for nodes of graphs."""
+"""The parts of a prepared launch that nodes of graphs use."""
 
 from .._cuda.driver cimport CUfunction, LaunchConfigC
 from .._read.stream cimport KnownStream
@@ -7,15 +7,16 @@ from .signature cimport Parameter, Signature
 
 
 cdef class Arguments:
-    """Arguments, and their block. They never change, because the driver may read them."""
+    """The arguments of a launch, and their block. They never change, because the driver may read them."""
 
     cdef tuple values
-    cdef tuple maps  # the same, with a descriptor in place of each tensor that a map was made of
+    # The tuple contains the arguments, with a descriptor in place of each tensor from which a map was made.
+    cdef tuple maps
     cdef bytes block
 
 
 cdef class Bound:
-    """A block for one stream, whose context is the descriptors', and the kernel's function in it."""
+    """A block of arguments for one stream in the descriptors' context, and the kernel's function in the context."""
 
     cdef KnownStream stream
     cdef CUfunction function
@@ -28,8 +29,8 @@ cdef class PreparedLaunch:
     cdef Signature signature
     cdef Configuration configuration
     cdef Arguments arguments
-    cdef Arguments _arguments(self)  # consistent, even if another thread sets some meanwhile
-    cdef Bound bound  # these arguments, for the stream of the last launch; or None
+    cdef Arguments _arguments(self)  # The result is consistent, even if another thread sets arguments meanwhile.
+    cdef Bound bound  # The block for the stream of the last launch, or None.
 
 
 cdef object map_of(Parameter* parameter, object value, object before)

@@ -1,4 +1,4 @@
-"""The function prepare(): a kernel, its configuration and its arguments, packed for many launches."""
+"""The function prepare(), which packs a kernel, its configuration and its arguments for many launches."""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -49,7 +49,7 @@ cdef Arguments _pack_arguments(Signature signature, tuple values):
 
 
 cdef object map_of(Parameter* parameter, object value, object before):
-    """Return the descriptor of a tensor for a typed map; any other argument unchanged."""
+    """Return the descriptor of a tensor for a typed map. Return any other argument unchanged."""
     if (parameter.typed == NULL or type(value) is TensorMapDescriptor or not takes_tensor(parameter, value)):
         return value
     try:
@@ -70,7 +70,8 @@ cdef Arguments _with_argument(Arguments before, Parameter* parameter, object val
     new.values = _replaced(before.values, parameter.index, value)
     new.maps = new.values if before.maps is before.values and map is value else _replaced(
         before.maps, parameter.index, map)
-    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))  # never an object that Python shares
+    # Python never shares this object with other code.
+    new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
     memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
     return new
@@ -83,14 +84,14 @@ cdef tuple _replaced(tuple values, Py_ssize_t index, object value):
 cdef class PreparedLaunch:
     """PreparedLaunch(kernel, config, *args)\n--
 
-    A kernel with its packed configuration and arguments: a call with a stream only launches.
+    A kernel with its packed configuration and arguments, which a call with a stream launches.
 
-    :func:`prepare` makes it, and it keeps its arguments alive. ``prepared[i] = value`` packs one argument again,
-    checked as by :func:`launch`; a new descriptor is a copy of 128 bytes. After replacing a descriptor's address, pack
-    it again with ``prepared[i] = descriptor``. For a typed map, ``prepared[i] = tensor`` points the map at another
-    tensor, and encodes it again if more than the address differs. Earlier launches keep their arguments. Several
-    threads may call it and set its arguments at once: each launch has arguments that were set together or one after the
-    other.
+    :func:`prepare` makes the object, which keeps its arguments alive. ``prepared[i] = value`` checks one argument as
+    :func:`launch` does, and packs it again; a new descriptor is a copy of 128 bytes. After a change of a descriptor's
+    address, pack the descriptor again with ``prepared[i] = descriptor``. For a typed map, ``prepared[i] = tensor`` sets
+    the address of the map to that of another tensor. If more than the address differs, it encodes the map again.
+    Earlier launches keep their arguments. Several threads may call the object and set its arguments at the same time.
+    Each launch uses a consistent set of arguments.
 
     Examples
     --------
@@ -101,7 +102,7 @@ cdef class PreparedLaunch:
             step[2] = i
             step(stream)
 
-    A kernel with two typed maps, of tensors, one of which changes::
+    The next kernel has two typed maps of tensors, one of which changes::
 
         step = cuda_tma.prepare(kernel, config, weights, tokens)
         for tokens in batches:
@@ -117,7 +118,7 @@ cdef class PreparedLaunch:
         self.arguments = _pack_arguments(self.signature, args)
 
     def __init__(self, kernel, config, *args):
-        pass  # __cinit__ does everything, once: a subclass may call it
+        pass  # The method __cinit__ initializes the object once, although a subclass may call __init__.
 
     def __reduce__(self):
         raise TypeError(
@@ -137,19 +138,20 @@ cdef class PreparedLaunch:
 
     @property
     def parameter_block(self):
-        """The arguments in one block for the driver: bytes, each argument at its parameter's offset.
+        """The arguments in one block of bytes for the driver, each argument at the offset of its parameter.
 
-        The offsets are the driver's (``parameters_of(kernel)[i].offset_bytes``), and the first need not be 0, because a
-        map is aligned in the kernel's constant memory. For launches by other libraries, with
-        ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel); they keep nothing alive.
+        The driver determines the offsets (``parameters_of(kernel)[i].offset_bytes``). The first offset need not be 0,
+        because a map is aligned in the kernel's constant memory. Other libraries can launch the block with
+        ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel). The block keeps no memory alive.
         """
-        return bytes(memoryview(self._arguments().block))  # a copy: the driver reads the original
+        # The result is a copy, because the driver reads the original.
+        return bytes(memoryview(self._arguments().block))
 
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
         cdef object map = map_of(parameter, value, self._arguments().maps[parameter.index])
-        cdef bytes packed = _pack_argument(parameter, map)  # this may run Python, and so may other threads
+        cdef bytes packed = _pack_argument(parameter, map)  # This call may run Python code, and so may other threads.
         cdef Arguments before = None, new = None
         cdef Bound _ended = None
         cdef bint is_done = False
@@ -158,13 +160,14 @@ cdef class PreparedLaunch:
             new = _with_argument(before, parameter, value, map, packed)
             with cython.critical_section(self):
                 if self.arguments is before:
-                    _ended = self.bound  # destroyed after the lock, because it may run Python
+                    # The object is destroyed after the lock, because its destruction may run Python code.
+                    _ended = self.bound
                     self.bound = None
                     self.arguments = new
                     is_done = True
 
     def __call__(self, stream):
-        """Launch on `stream` with the packed arguments."""
+        """Launch the kernel on `stream` with the packed arguments."""
         cdef Bound bound = _last_of(self)
         cdef CUresult result
         if bound is None or not is_open(<PyObject*>bound.stream, stream):
@@ -175,14 +178,14 @@ cdef class PreparedLaunch:
 
 
 cdef inline Bound _last_of(PreparedLaunch launch):
-    if not FREE_THREADED:  # see copy_map()
+    if not FREE_THREADED:  # The reason is in copy_map().
         return launch.bound
     with cython.critical_section(launch):
         return launch.bound
 
 
 cdef Bound _bind(PreparedLaunch launch, object stream):
-    """Bind the arguments to a stream, if the descriptors belong to its context; keep them for the next launch."""
+    """Bind the arguments to a stream of the descriptors' context. Keep them for the next launch."""
     cdef Bound bound = Bound.__new__(Bound)
     cdef Arguments arguments = launch._arguments()
     cdef KnownStream known = known_stream(stream)
@@ -193,7 +196,7 @@ cdef Bound _bind(PreparedLaunch launch, object stream):
     bound.native = launch.configuration.native
     bound.native.stream = known.handle
     require_contexts(arguments.maps, known)
-    # A stream of unknown context is not kept: the next launch on it may be in another.
+    # A stream of unknown context is not kept, because its next launch may be in another context.
     with cython.critical_section(launch):
         if known.context != NULL and launch.arguments is arguments:
             launch.bound = bound
@@ -201,7 +204,7 @@ cdef Bound _bind(PreparedLaunch launch, object stream):
 
 
 def packed_in(PreparedLaunch launch):
-    """Return a prepared launch's kernel, its configuration, and the bytes of each of its arguments."""
+    """Return the kernel of a prepared launch, its configuration, and the bytes of each of its arguments."""
     cdef bytes block = launch.arguments.block
     cdef Parameter* parameters = launch.signature.parameters
     return launch.kernel, launch.config, tuple([
@@ -210,12 +213,12 @@ def packed_in(PreparedLaunch launch):
 
 
 def prepare(kernel, config, *args):
-    """Fix a kernel, its configuration and its arguments for many launches.
+    """Pack a kernel, its configuration and its arguments for many launches.
 
     Parameters
     ----------
     kernel, config, *args
-        As for :func:`launch`. Later changes of `config` have no effect.
+        The arguments of :func:`launch`. Later changes of `config` have no effect.
 
     Returns
     -------
@@ -224,6 +227,6 @@ def prepare(kernel, config, *args):
     Raises
     ------
     TypeError, OverflowError
-        As :func:`launch`.
+        If :func:`launch` would raise the error.
     """
     return PreparedLaunch(kernel, config, *args)

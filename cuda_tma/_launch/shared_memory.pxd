@@ -1,4 +1,4 @@
-"""The limit on a kernel's dynamic shared memory."""
+"""The limit on the dynamic shared memory of a kernel."""
 
 from libc.stdint cimport uint32_t
 

@@ -1,6 +1,8 @@
-"""The limit on a kernel's dynamic shared memory: 48 KB including static memory, unless it is raised.
+"""The limit on a kernel's dynamic shared memory.
 
-Source: CUDA C++ Programming Guide, on compute capability 9.0, "Shared Memory"; CUDA driver API,
+By default, static and dynamic shared memory have 48 KB together.
+
+The sources are the CUDA C++ Programming Guide, compute capability 9.0, "Shared Memory", and the CUDA driver API,
 cuKernelSetAttribute.
 """
 
@@ -15,16 +17,16 @@ from .signature cimport Signature, signature_of
 from .._read.context import current_device
 from ..rules import _launches
 
-cdef enum:  # values of CUfunction_attribute and CUdevice_attribute
+cdef enum:  # The constants are values of CUfunction_attribute and CUdevice_attribute.
     SHARED_SIZE_BYTES = 1
     MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 
 
 cdef int allow_shared_memory(Configuration configuration, Signature signature, KnownStream stream) except -1:
-    """Allow a kernel the dynamic shared memory of its configuration on the device of a stream.
+    """Allow a kernel the dynamic shared memory of its configuration, on the device of a stream.
 
-    The limit is raised at most once for each device, to all memory that the kernel leaves.
+    The limit is raised at most once for each device, to all shared memory that the kernel's static memory leaves.
     """
     allow_shared_memory_in(stream.context, configuration.native.shared_mem_bytes, signature)
     configuration.allowed_in = stream.context_id
@@ -32,7 +34,10 @@ cdef int allow_shared_memory(Configuration configuration, Signature signature, K
 
 
 cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signature signature) except -1:
-    """Do the same for a context's device; for the current context's if it is NULL, as a default stream's is."""
+    """Allow a kernel the dynamic shared memory on the device of a context.
+
+    NULL stands for the current context, in which a default stream runs.
+    """
     cdef int device_id = device_of(context) if context != NULL else 0
     if context == NULL:
         enter_context(&context, &device_id)
@@ -43,7 +48,7 @@ cdef int allow_shared_memory_in(CUcontext context, uint32_t dynamic_bytes, Signa
 
 
 cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_id) except -1:
-    """Return the kernel's limit, raised if it is too low."""
+    """Return the kernel's limit on a device. Raise the limit first if it is too low."""
     cdef int limit = _attribute(signature, MAX_DYNAMIC_SHARED_SIZE_BYTES, device_id)
     cdef int static_bytes, per_block = 0
     cdef CUfunction kernel = signature.function
@@ -56,14 +61,14 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
     limit = per_block - static_bytes
     if dynamic_bytes > <uint32_t>limit:
         raise _launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
-    with nogil:  # it may have to load the kernel: see call.enter
+    with nogil:  # The call may have to load the kernel; see call.enter.
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")
     return limit
 
 
 def allow_on_current_device(kernel, dynamic_bytes):
-    """Raise a kernel's limit there as far as possible; a launch reports the rest."""
+    """Raise the kernel's limit on a device as far as possible. A launch reports a limit that is still too low."""
     cdef Signature signature
     ensure_driver()
     signature = signature_of(kernel)
@@ -73,7 +78,7 @@ def allow_on_current_device(kernel, dynamic_bytes):
 
 
 def static_shared_bytes_of(kernel):
-    """Return the shared memory that the compiler allocated for a kernel, on the current device."""
+    """Return the shared memory that the compiler allocated for a kernel on the current device."""
     ensure_driver()
     return _attribute(signature_of(kernel), SHARED_SIZE_BYTES, current_device())
 

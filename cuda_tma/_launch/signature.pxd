@@ -1,4 +1,4 @@
-"""A kernel's parameters."""
+"""The parameters of a kernel, as a structure in C."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
@@ -6,8 +6,8 @@ from libc.stdint cimport uint64_t
 from .._cuda.driver cimport CUfunction
 from .._read.weak_cache cimport Known
 
-cdef enum Kind:  # the kind of value of a parameter
-    ANY = 0  # an unknown type, or any other
+cdef enum Kind:  # The constants are the kinds of value that a parameter may have.
+    ANY = 0  # The type is unknown, or has none of the kinds below.
     INTEGER
     FLOAT
     BOOL
@@ -15,40 +15,45 @@ cdef enum Kind:  # the kind of value of a parameter
 
 
 cdef struct Parameter:
-    PyObject* signature  # its owner; borrowed: the signature owns its parameters
+    PyObject* signature  # The pointer to the owner is borrowed, because the signature owns its parameters.
     Py_ssize_t index
     size_t offset
     size_t size
     Kind kind
-    # A TypedMap each, or NULL; borrowed: the signature also owns them.
-    PyObject* typed  # set if the parameter is a typed map
-    PyObject* pointed  # set if it points to typed maps
+    # Each pointer is to a TypedMap or NULL. It is borrowed, because the signature also owns the typed maps.
+    PyObject* typed  # The pointer is set if the parameter is a typed map.
+    PyObject* pointed  # The pointer is set if the parameter points to typed maps.
 
 
 cdef class Signature(Known):
-    """A kernel's parameters: place, size, and type of each.
+    """The parameters of a kernel: the place, the size and the type of each parameter.
 
-    The type is known if the compiler reports it (_compile.compiled) or the name contains it.
+    A type is known if the compiler reports it (_compile.compiled), or if the kernel's name contains it.
     """
 
     cdef CUfunction function
-    cdef readonly str name  # for errors
-    cdef readonly str lowered_name  # the name in the driver and in PTX; None if the driver does not return it
+    cdef readonly str name  # Errors contain this name.
+    # The driver and PTX use this name. It is None if the driver does not return the name.
+    cdef readonly str lowered_name
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    # The distance of the block from an aligned address at which typed maps are aligned. Offsets count from the
-    # start of the parameters in constant memory, 0x210 on sm_90: there the first map's is 112 (observed: driver 580).
+    # Typed maps are aligned in the block if the block has this distance from an aligned address. The parameters begin
+    # in constant memory at 0x210 on sm_90, and offsets count from there. The first map's offset is therefore 112
+    # (observed: driver 580).
     cdef size_t lead_bytes
-    cdef object reach  # from an array to its address, without a driver (described()); else None
+    cdef object reach  # The function returns an array's address without a driver (described()); else it is None.
     cdef Parameter* parameters
-    cdef readonly tuple types  # of each parameter, as in described_types; None: unknown
+    # The tuple has the type of each parameter, as in described_types. None means that the types are unknown.
+    cdef readonly tuple types
     cdef list typed_maps
-    cdef tuple parameter_names  # if they are known
-    cdef readonly size_t dynamic_shared_bytes  # the kernel's request, if it was compiled here; else 0
-    cdef readonly object directives  # a rules._configurations.Directives: the restrictions in its PTX
-    cdef dict shared_limits  # device: its present limit of dynamic shared memory
-    cdef object configuration  # of the last launch: a launch_config.Configuration
-    cdef uint64_t context_id  # the first context of a launch; 0 before that
+    cdef tuple parameter_names  # The tuple is empty if the names are unknown.
+    # The kernel of a compilation by this package requests this number of bytes; else 0.
+    cdef readonly size_t dynamic_shared_bytes
+    # The value is a rules._configurations.Directives: the restrictions in the kernel's PTX.
+    cdef readonly object directives
+    cdef dict shared_limits  # The dict maps a device to the present limit of dynamic shared memory.
+    cdef object configuration  # The value is the launch_config.Configuration of the last launch.
+    cdef uint64_t context_id  # The value is the context of the first launch, or 0 before that launch.
     cdef CUfunction function_in_context
 
 cdef Signature signature_of(object kernel)

@@ -1,6 +1,8 @@
-"""The facts about a kernel for a launch: its parameters, read once from the driver and from names.
+"""The facts about a kernel that a launch needs.
 
-cuda.core keeps none of them, and the driver does not return types: see _compile/parameter_types.py.
+The module reads the parameters once, from the driver and from names.
+
+cuda.core does not keep the parameters, and the driver does not return their types; see _compile/parameter_types.py.
 """
 
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
@@ -29,7 +31,7 @@ cdef class Signature(Known):
         PyMem_Free(self.parameters)
 
 
-cdef WeakCache _signatures = WeakCache()  # Kernel: Signature
+cdef WeakCache _signatures = WeakCache()  # The cache maps a Kernel to its Signature.
 
 
 cdef Signature signature_of(object kernel):
@@ -47,25 +49,25 @@ cdef Signature signature_of(object kernel):
 
 
 def name_of(kernel):
-    """Return a kernel's name for errors."""
+    """Return the name of a kernel for errors."""
     ensure_driver()
     return signature_of(kernel).name
 
 
 def lowered_name_of(kernel):
-    """Return a kernel's name in PTX, in which C++ encodes types; None with a driver before CUDA 12.3."""
+    """Return the name of a kernel in PTX, in which C++ encodes types, or None with a driver before CUDA 12.3."""
     ensure_driver()
     return signature_of(kernel).lowered_name
 
 
 def types_of(kernel):
-    """Return the types of a kernel's parameters, as in described_types; None if they are unknown."""
+    """Return the types of a kernel's parameters as in described_types, or None if they are unknown."""
     ensure_driver()
     return signature_of(kernel).types
 
 
 def layout_of(kernel):
-    """Return offset and size in bytes of each parameter in the block."""
+    """Return the offset and the size in bytes of each parameter in the block."""
     cdef Signature signature
     ensure_driver()
     signature = signature_of(kernel)
@@ -84,10 +86,10 @@ cdef Signature _read_signature(object kernel):
                            "(CUDA 12.4) or later")
     while True:
         parameter = _add_parameter(signature)
-        with nogil:  # as in call.enter: it may have to load the kernel
+        with nogil:  # The call may have to load the kernel, as in call.enter.
             result = driver.cuKernelGetParamInfo(
                 signature.function, signature.count, &parameter.offset, &parameter.size)
-        if result == CUDA_ERROR_INVALID_VALUE:  # one past the last
+        if result == CUDA_ERROR_INVALID_VALUE:  # The index is one past the last parameter.
             break
         require_success(result, "cuKernelGetParamInfo")
         _count_parameter(signature, parameter)
@@ -102,11 +104,11 @@ def described(name, parameters, reach):
 
     Parameters
     ----------
-    name : str
+    The name of the kernel in errors.
         The name in errors.
     parameters : iterable of KernelParameter
     reach : callable
-        Returns the address of an array for the kernel.
+        The function that returns the address of an array for the kernel.
     """
     cdef Signature signature = Signature.__new__(Signature)
     cdef Parameter* parameter
@@ -123,7 +125,7 @@ def described(name, parameters, reach):
 
 
 cdef Parameter* _add_parameter(Signature signature) except NULL:
-    """Return space for one more parameter, which is not yet counted."""
+    """Return space for one more parameter, which is not yet part of the count."""
     signature.parameters = <Parameter*>PyMem_Realloc(
         signature.parameters, (signature.count + 1) * sizeof(Parameter))
     if signature.parameters == NULL:
@@ -140,7 +142,10 @@ cdef int _count_parameter(Signature signature, Parameter* parameter) except -1:
 
 
 cdef int _read_types(Signature signature, object compiled) except -1:
-    """Read the parameters' types, which the compiler reports for its kernels, and C++ names contain."""
+    """Read the types of the parameters.
+
+    The compiler reports the types of its kernels, and C++ names contain types.
+    """
     types = types_of_name(signature.lowered_name or "") if compiled is None else compiled.types
     signature.shared_limits, signature.typed_maps, signature.parameter_names = {}, [], ()
     signature.name = plain_name(signature.lowered_name or "?") if compiled is None else compiled.name
@@ -161,7 +166,8 @@ cdef int _set_types(Signature signature, tuple types) except -1:
             parameter.pointed = _keep_typed(signature, kind.target)
         elif isinstance(kind, MapType) and parameter.size == MAP_BYTES:
             parameter.typed = _keep_typed(signature, kind)
-            signature.lead_bytes = -<Py_ssize_t>parameter.offset & (MAP_ALIGNMENT - 1)  # the same for all of them
+            # All typed maps of the kernel have the same value.
+            signature.lead_bytes = -<Py_ssize_t>parameter.offset & (MAP_ALIGNMENT - 1)
         else:
             parameter.kind = _KINDS.get(kind, ANY)
     return 0
@@ -174,12 +180,12 @@ cdef PyObject* _keep_typed(Signature signature, object map_type) except NULL:
 
 
 def place_of(Signature signature, Py_ssize_t index):
-    """Return an argument's place in an error, as where()."""
+    """Return the place of an argument in an error, as where() does."""
     return where(&signature.parameters[index])
 
 
 cdef str where(Parameter* parameter):
-    """Return an argument's place in an error: its index, and the parameter's name if the source was compiled here."""
+    """Return an argument's place for an error: its index, and the parameter's name if the name is known."""
     cdef Signature signature = <Signature>parameter.signature
     name = ""
     if len(signature.parameter_names) == signature.count and signature.parameter_names[parameter.index]:

@@ -1,4 +1,4 @@
-"""A kernel's typed-map parameter: the descriptors of its type, and the map that it makes of a tensor."""
+"""A parameter that is a typed map: its type, the descriptors of the type, and the map that it makes of a tensor."""
 
 cimport cython
 from libc.stdint cimport uint64_t
@@ -8,7 +8,7 @@ from .._cuda.driver cimport CUcontext
 from .._tensor_map cimport TensorMapDescriptor
 
 cdef enum:
-    FIRST_FIXED = 1  # a map's 64-bit words with bits that a type fixes: 1, 6 and 7 (docs/fields.md)
+    FIRST_FIXED = 1  # A type fixes bits of these 64-bit words of a map: 1, 6 and 7 (docs/fields.md).
     SECOND_FIXED = 6
     THIRD_FIXED = 7
 
@@ -16,14 +16,15 @@ cdef enum:
 @cython.final
 cdef class TypedMap:
     cdef readonly object map_type
-    cdef uint64_t dtype_codes  # of tensor arguments: a bit for each of DLPack's type codes
-    cdef Compilable options  # None for im2col: a tensor by itself does not determine such a map
-    cdef uint64_t mask[3]  # of the three words above
+    cdef uint64_t dtype_codes  # A tensor argument may have these type codes of DLPack, one bit for each.
+    # The options are None for im2col, because a tensor by itself does not determine such a map.
+    cdef Compilable options
+    cdef uint64_t mask[3]  # The mask is for the three words above.
     cdef uint64_t value[3]
 
 
 cdef inline bint is_of_type(TypedMap typed, const void* map) noexcept:
-    """Return whether a map is of this type; this is as fast as a look-up of an earlier result."""
+    """Return whether a map is of this type. The comparison is as fast as a look-up of an earlier result."""
     cdef const uint64_t* words = <const uint64_t*>map
     return (((words[FIRST_FIXED] ^ typed.value[0]) & typed.mask[0])
             | ((words[SECOND_FIXED] ^ typed.value[1]) & typed.mask[1])

@@ -1,4 +1,4 @@
-"""The handling of a typed map's parameter: comparison of 128 bytes with the type, or a map made of a tensor."""
+"""The handling of a typed map's parameter: 128 bytes are compared with the type, or a map is made of a tensor."""
 
 cimport cython
 from libc.string cimport memcmp, memcpy
@@ -19,8 +19,8 @@ from .._data_type import DLPACK_DTYPES, float_dtype
 from ..rules._launches import other_elements, stated
 
 cdef enum:
-    INTEGER_CODES = 1 << 0 | 1 << 1  # kDLInt, kDLUInt
-    UNFIXED_DIM = 2  # of the representative tensor for all maps of the type
+    INTEGER_CODES = 1 << 0 | 1 << 1  # The codes are kDLInt and kDLUInt.
+    UNFIXED_DIM = 2  # The representative tensor has this extent for all maps of the type.
 
 
 @cython.final
@@ -41,9 +41,9 @@ cdef TypedMap typed_map(object map_type):
 
 
 def dtype_codes(data_type):
-    """Return the DLPack type codes of tensors whose elements a type reads with their own meaning, as bits.
+    """Return the DLPack type codes, as bits, of the tensors whose elements have the meaning that the type reads.
 
-    bfloat16 may be integers, because many libraries lack it; as other floats, integers would be other numbers.
+    bfloat16 may be integers, because many libraries lack it. Integers in place of other floats would be other numbers.
     """
     dtype = float_dtype(data_type)
     if dtype is None:
@@ -52,9 +52,9 @@ def dtype_codes(data_type):
 
 
 def fixed_bits(map_type):
-    """Return the bits of a map that its type fixes, and their values: two little-endian numbers of 1024 bits.
+    """Return the bits of a map that its type fixes, and their values, as two little-endian numbers of 1024 bits.
 
-    They follow from the table of fields, and are all in the three words that a launch compares.
+    The bits follow from the table of fields, and are all in the three words that a launch compares.
     """
     names, rank = stated(map_type), map_type.rank
     mode = TiledParams if map_type.mode == "tiled" else Im2colParams
@@ -69,9 +69,9 @@ def fixed_bits(map_type):
 
 
 cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, int* device_id) except -1:
-    """Have the driver write the map of a tensor into a launch's argument; the caller holds the tensor until then.
+    """Let the driver write the map of a tensor into an argument of a launch. The caller holds the tensor until then.
 
-    The context is `context`, or the current one, which is then stored there, with its device.
+    The map is made in `context`. If it is NULL, the current context and its device are stored there first.
     """
     cdef Reading reading
     cdef TensorArguments arguments
@@ -86,9 +86,10 @@ cdef int make(TypedMap typed, object tensor, void* target, CUcontext* context, i
 
 
 cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMapDescriptor before):
-    """Return the map of a tensor as a descriptor, which keeps it alive.
+    """Return the map of a tensor as a descriptor, which keeps the tensor alive.
 
-    If the tensor differs from that of `before`, of this type, only in the address, the map is copied with that address.
+    If the tensor differs from the tensor of `before` only in the address, the map of `before` is copied with that
+    address.
     """
     cdef TensorMapDescriptor new = new_descriptor()
     cdef Reading reading
@@ -105,14 +106,15 @@ cdef TensorMapDescriptor describe_tensor(TypedMap typed, object tensor, TensorMa
 
 
 cdef inline int require_elements(TypedMap typed, DLTensor* tensor) except -1:
-    """Refuse a tensor of elements with the same size but another meaning: bfloat16 for float16."""
+    """Refuse a tensor whose elements have the type's size but another meaning, such as bfloat16 for float16."""
     if tensor.code > 63 or typed.dtype_codes >> tensor.code & 1:
         return 0
     raise other_elements(typed.map_type, dtype_name_of(dtype_key(tensor)))
 
 
 cdef inline bint _differ_in_address(TensorMapDescriptor before, TensorMapDescriptor new) noexcept:
-    """Return whether the maps differ only in the address, and the new one is legal; if not, the encoder explains."""
+    """Return whether the maps differ only in a legal address. For an illegal address, the encoder explains the error.
+    """
     return (before._context == new._context and before._options is new._options
             and new._arguments.global_address % new._arguments.alignment_bytes == 0
             and not memcmp(before._arguments.global_dim, new._arguments.global_dim,
