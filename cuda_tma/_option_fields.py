@@ -1,4 +1,7 @@
-"""The fields of the three kinds of options. Written by tools/write_options.py from cuda_tma/_option_table.py."""
+"""The fields of the three kinds of options.
+
+The tool tools/write_options.py writes this file from cuda_tma/_option_table.py.
+"""
 
 from __future__ import annotations
 

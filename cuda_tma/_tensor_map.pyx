@@ -49,7 +49,7 @@ cdef object _device_type = None  # This is the package's class Device, which imp
 
 cdef extern from *:
     """
-    static PER_THREAD PyObject *being_made;  /* the type of which one is being made: begin_making() */
+    static PER_THREAD PyObject *being_made;  /* An object of this type is being made; see begin_making(). */
     """
     PyObject* being_made
 

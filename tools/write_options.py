@@ -9,7 +9,7 @@ from cuda_tma._option_table import KINDS, REQUIRED, SIZES, Option
 
 _TILED = KINDS["TensorMapOptions"]
 _NAMES = [option.name for option in _TILED]
-_HEAD = "Written by tools/write_options.py from cuda_tma/_option_table.py."
+_HEAD = "The tool tools/write_options.py writes this file from cuda_tma/_option_table.py."
 
 
 def fields_module() -> str:
@@ -119,7 +119,10 @@ def _shown_default(option: Option) -> str:
 
 
 _FIELDS_MODULE = '''\
-"""The fields of the three kinds of options. {head}"""
+"""The fields of the three kinds of options.
+
+{head}
+"""
 
 from __future__ import annotations
 
@@ -134,7 +137,7 @@ __all__ = ["Im2colOptionsFields", "Im2colWideOptionsFields", "OptionsFields", "T
 
 
 class TiledKeywords(TypedDict, total=False):
-    """The fields of TensorMapOptions, as a function's keywords; None selects the default."""
+    """The fields of TensorMapOptions as keywords of a function. None selects the default."""
 
 {keywords}
 
@@ -155,7 +158,7 @@ _DOORS = '''\
 # {head}
 
 cdef enum:
-    KEYWORDS = {count}  # the fields of TensorMapOptions
+    KEYWORDS = {count}  # TensorMapOptions has this number of fields.
 
 
 def create_tensor_map(
@@ -168,7 +171,7 @@ def create_tensor_map(
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type selects the mode: tiled, im2col or im2col wide.
+        The options, whose type selects the mode: tiled, im2col or im2col wide.
     {names}
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
@@ -179,7 +182,7 @@ def create_tensor_map(
     Raises
     ------
     TensorMapError
-        If the tensor or the options cannot make a map, with every reason and its remedy.
+        If no map can be made of the tensor with the options. The error contains every reason and its remedy.
     RuntimeError
         If there is no NVIDIA driver.
     """
@@ -189,13 +192,13 @@ def create_tensor_map(
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, {others}):
-    """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
+    """Make a descriptor of this view, as :func:`create_tensor_map` does, with cuda.core's order of arguments."""
     return _create(self, _options(
         options, {names}), ANY_DEVICE)
 
 
 class OnDevice:
-    """The base class of Device, with its method for tensor maps."""
+    """The base class of Device, which contains its method for tensor maps."""
 
     def create_tensor_map(
             self, tensor, options=None, *, {keywords}):
@@ -209,16 +212,17 @@ class OnDevice:
 
 cdef inline Compilable _options(
         object options, {objects}):
-    """Return our options unchanged, and options made from any other arguments.
+    """Return the package's options unchanged, and options made from any other arguments.
 
-    Checking keywords takes as long as ten descriptors, and looking them up as long as one. Therefore the last ones,
-    which a loop repeats, are compared by identity.
+    A check of keywords takes as long as ten descriptors, and a look-up of them as long as one. The function therefore
+    compares the keywords by identity with those of the last call, which a loop repeats.
     """
     cdef PyObject* keywords[KEYWORDS]
     if isinstance(options, Compilable) and (
             {all_are} is None):
         return <Compilable>options
-    if options is None and not FREE_THREADED:  # without a GIL, the two below could belong to two calls
+    if options is None and not FREE_THREADED:
+        # Without a GIL, the two variables below could belong to two calls.
         {pointers}
         if not memcmp(keywords, PySequence_Fast_ITEMS(<PyObject*>_last_keywords), sizeof(keywords)):
             return _last_options

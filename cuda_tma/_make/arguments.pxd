@@ -1,4 +1,4 @@
-"""From a tensor to the arguments of the driver's encoders, in driver order."""
+"""The arguments of the driver's encoders, in driver order, as a structure in C."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -8,14 +8,16 @@ cdef enum:
     MAX_RANK = 5
 
 
-cdef struct TensorArguments:  # the tensor's part; zero beyond the rank, so that two can be compared whole
-    uint64_t global_address  # first, so that the rest can be compared without it
+# The structure has the values of a tensor. Values beyond the rank are zero, so that two structures can be compared as a
+# whole.
+cdef struct TensorArguments:
+    uint64_t global_address  # The address is first, so that the other values can be compared without it.
     uint64_t global_dim[MAX_RANK]
     uint64_t global_strides[MAX_RANK]
     uint32_t data_type
     uint32_t rank
-    uint32_t alignment_bytes  # of the address
-    uint32_t dtype  # the tensor's dtype_key(); 0 if only a map's bytes are known
+    uint32_t alignment_bytes  # The address is a multiple of this number.
+    uint32_t dtype  # The value is the tensor's dtype_key(), or 0 for a map of which only the bytes are known.
 
 
 cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorArguments* out) except -1
@@ -24,5 +26,8 @@ cdef uint64_t row_bytes(TensorArguments* tensor) noexcept
 
 
 cdef inline int driver_index(int rank, int dim) noexcept:
-    """Return the driver's index of a dimension: it counts from the innermost, tensors from the outermost."""
+    """Return the driver's index of a dimension.
+
+    The driver counts dimensions from the innermost one, and tensors from the outermost one.
+    """
     return rank - 1 - dim

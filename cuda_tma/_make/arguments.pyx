@@ -1,6 +1,6 @@
-"""The only conversion from a tensor to driver order: index 0 innermost, strides in bytes.
+"""The only conversion from a tensor to driver order, in which index 0 is innermost and strides are in bytes.
 
-All values are C values, so that making a descriptor touches no Python object between the tensor and the driver.
+All values are C values, so that no Python object is made between the tensor and the driver.
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
@@ -13,20 +13,24 @@ from .._read.dlpack import dtype_name_of
 from .._data_type import DLPACK_NAMES, ELEMENTS, data_type_of
 from ..enums import TensorMapDataType
 
-# data_type.py's tables as C arrays. _INFERRED is indexed by DLPack code and log2 of the element's bytes.
+# The arrays contain the tables of data_type.py. The indices of _INFERRED are the DLPack code and log2 of the element's
+# bytes.
 cdef enum:
     CODES = 32
-    DATA_TYPES = 32  # the range of the five bits in a map
+    DATA_TYPES = 32  # A map has five bits for the data type, which have this number of values.
     INTERLEAVES = 3
-    ASK = 255  # no type follows from the dtype: data_type_of() explains why
-cdef int64_t MAX_STRIDE = 1 << 40  # in elements; as bytes, none that large is legal
+    ASK = 255  # The dtype does not determine a data type, for which data_type_of() gives the reason.
+cdef int64_t MAX_STRIDE = 1 << 40  # The limit is in elements. A stride above it is also illegal in bytes.
 cdef unsigned char _INFERRED[CODES][4]
 cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
-cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # of the address
+cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # The table contains the alignment of the address.
 
 
 def fill_tables(data_types, dtypes):
-    """Fill the C arrays. Refuse values without a place in them, which would be written past their ends."""
+    """Fill the C arrays.
+
+    Refuse values without a place in the arrays, which would be written past their ends.
+    """
     memset(_INFERRED, ASK, sizeof(_INFERRED))
     for code, bits, lanes in dtypes:
         if lanes == 1 and bits <= 64:
@@ -45,13 +49,17 @@ fill_tables(TensorMapDataType, DLPACK_NAMES)
 
 
 cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorArguments* out) except -1:
-    """Describe the tensor in driver order. A data type of -1 follows from the tensor's dtype."""
+    """Describe the tensor in driver order.
+
+    The data type -1 means that the tensor's dtype determines the data type.
+    """
     cdef int rank = tensor.ndim
     cdef int index, dim
-    cdef int64_t extent, elements = 1  # of the dimensions so far
+    cdef int64_t extent, elements = 1  # The product covers the dimensions that the loop has visited.
     cdef uint64_t stride_bytes
     cdef uint64_t element_bytes = tensor.bits * tensor.lanes // 8
-    cdef uint64_t span_bytes = element_bytes  # of the dimensions so far, with their gaps
+    # The span covers the dimensions that the loop has visited, including the gaps.
+    cdef uint64_t span_bytes = element_bytes
     if rank < 1 or rank > MAX_RANK:
         raise _refusals.rank(shape_of(tensor))
     out.dtype = dtype_key(tensor)
@@ -59,7 +67,8 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
     out.rank = rank
     out.alignment_bytes = address_alignment_bytes(out.data_type, interleave)
     out.global_address = address_of(tensor)
-    for index in range(MAX_RANK):  # a few instructions; a loop from the rank on, or a call of memset(), would be slower
+    # The loop takes a few instructions. A loop that begins at the rank, or a call of memset(), would be slower.
+    for index in range(MAX_RANK):
         out.global_dim[index] = out.global_strides[index] = 0
     for index in range(rank):
         dim = driver_index(rank, index)
@@ -78,10 +87,12 @@ cdef int describe(DLTensor* tensor, int data_type, uint32_t interleave, TensorAr
 cdef inline uint64_t _stride_bytes(
         DLTensor* tensor, int dim, int64_t extent, uint64_t element_bytes, int64_t elements,
         uint64_t span_bytes) except? -1:
-    """Return the bytes from one index of a dimension to the next, given the elements and span of the inner dimensions.
+    """Return the bytes from one index of a dimension to the next.
 
-    A dimension of extent 1 gets the stride of a contiguous tensor, rounded up to a legal one: any stride addresses it
-    correctly, and torch keeps some that the driver refuses.
+    `elements` and `span_bytes` are those of the inner dimensions.
+
+    A dimension of extent 1 gets the stride of a contiguous tensor, rounded up to a legal stride. Any stride addresses
+    such a dimension correctly, and torch keeps some strides that the driver refuses.
     """
     cdef int64_t stride = elements if tensor.strides == NULL else tensor.strides[dim]
     cdef bint is_innermost = dim == tensor.ndim - 1
@@ -90,7 +101,7 @@ cdef inline uint64_t _stride_bytes(
     if extent == 1:
         return span_bytes if is_innermost else (span_bytes + 31) // 32 * 32
     if is_innermost and stride != 1:
-        if 0 in shape_of(tensor):  # NumPy gives such arrays strides of 0
+        if 0 in shape_of(tensor):  # NumPy gives empty arrays strides of 0.
             raise _refusals.empty(shape_of(tensor))
         raise _refusals.innermost_stride(shape_of(tensor), strides_of(tensor))
     if stride < 0:
@@ -101,7 +112,7 @@ cdef inline uint64_t _stride_bytes(
 
 
 cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
-    """Return the requested data type, if its elements fit the tensor's; else the one that follows from the dtype."""
+    """Return the requested data type if its elements fit the tensor's. Otherwise return the data type of the dtype."""
     cdef uint32_t storage_bits = tensor.bits * tensor.lanes
     cdef uint32_t index
     if requested >= 0:
@@ -116,7 +127,10 @@ cdef int resolve_data_type(DLTensor* tensor, int requested) except -1:
 
 
 cdef int _count_packed_elements(TensorArguments* tensor) except -1:
-    """Count a packed type's own elements along the innermost dimension, which the tensor counts in bytes."""
+    """Count a packed type's elements along the innermost dimension.
+
+    The tensor counts this dimension in bytes.
+    """
     cdef uint64_t bits = tensor.global_dim[0] * 8
     if bits % _ELEMENT_BITS[tensor.data_type]:
         raise _refusals.packed_extent(tensor.data_type, tensor.global_dim[0])
@@ -129,12 +143,15 @@ cdef uint32_t address_alignment_bytes(uint32_t data_type, uint32_t interleave) n
 
 
 cdef uint64_t row_bytes(TensorArguments* tensor) noexcept:
-    """Return the bytes of the innermost dimension from its first element past its last: a row is whole bytes."""
+    """Return the bytes from the first element of the innermost dimension past its last element.
+
+    A row is a whole number of bytes.
+    """
     return tensor.global_dim[0] * _ELEMENT_BITS[tensor.data_type] // 8
 
 
 cdef int arguments_of(object params, TensorArguments* out) except -1:
-    """Set the tensor's part of parameters that are already in driver order."""
+    """Set the tensor's values of parameters that are already in driver order."""
     memset(out, 0, sizeof(TensorArguments))
     out.data_type = params.data_type
     out.rank = params.rank

@@ -1,4 +1,4 @@
-"""TensorMapArray: many tensor maps in one aligned block, for kernels that index them (grouped GEMM, MoE)."""
+"""The class TensorMapArray: many tensor maps in one aligned block, for kernels that index them (grouped GEMM, MoE)."""
 
 cimport cython
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
@@ -35,22 +35,24 @@ from .._keywords import options_from
 
 @cython.final
 cdef class TensorMapArray:
-    """Tensor maps in one contiguous block of host memory that is aligned to 128 bytes; each has 128 bytes.
+    """Tensor maps of 128 bytes each, in one contiguous block of host memory that is aligned to 128 bytes.
 
-    :func:`cuda_tma.create_tensor_maps` makes it. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of map i;
-    ``array.upload(stream)`` copies them all to device memory, for a kernel with a ``const TensorMap*`` parameter.
+    :func:`cuda_tma.create_tensor_maps` makes an array. ``array[i]`` is a :class:`TensorMapDescriptor` with a copy of
+    map i. ``array.upload(stream)`` copies all maps to device memory, for a kernel with a ``const TensorMap*``
+    parameter.
     """
 
     cdef void* _memory
-    cdef unsigned char* _maps  # the first aligned address in _memory
-    cdef TensorArguments* _arguments  # after the maps: of tensors that differ in more than the address
-    cdef Py_ssize_t* _described_by  # after those: the index of the arguments of each map
-    cdef Py_ssize_t _count  # of the maps that are made
+    cdef unsigned char* _maps  # The maps begin at the first aligned address in _memory.
+    # The arguments follow the maps, with one entry for each set of tensors that differ only in the address.
+    cdef TensorArguments* _arguments
+    cdef Py_ssize_t* _described_by  # The indices follow the arguments. Each is the index of a map's arguments.
+    cdef Py_ssize_t _count  # The maps up to this index are made.
     cdef CUcontext _context
     cdef int _device_id
     cdef Compilable _options
-    cdef list _tensors  # one for each map; None if addresses were passed as integers
-    cdef list _owners  # keep the memory alive: see read()
+    cdef list _tensors  # The list has one tensor for each map, or is None if the caller passed addresses as integers.
+    cdef list _owners  # The owners keep the memory alive; see read().
     cdef object __weakref__
 
     def __cinit__(self):
@@ -68,12 +70,12 @@ cdef class TensorMapArray:
 
     @property
     def address(self):
-        """Host address of the first map, a multiple of 128."""
+        """The host address of the first map, which is a multiple of 128."""
         return <uintptr_t>self._maps
 
     @property
     def nbytes(self):
-        """128 times the number of maps."""
+        """The size of all maps, which is 128 times their number."""
         return self._count * MAP_BYTES
 
     def __getitem__(self, index):
@@ -100,17 +102,20 @@ cdef class TensorMapArray:
         fill_buffer(buffer, self, self._maps, self._count * MAP_BYTES, flags)
 
     def replace_addresses(self, addresses):
-        """Point every map at another address. Only the alignment is checked, and nothing is kept alive.
+        """Set the address of every map.
+
+        Only the alignment of the addresses is checked, and the array does not keep their memory alive.
 
         Parameters
         ----------
         addresses : sequence or array of int, shape (len(array),)
-            Device addresses.
+            The addresses in device memory.
 
         Raises
         ------
         TensorMapError
-            If their number differs or one is not aligned. The maps are then unchanged.
+            If the number of addresses differs from the number of maps, or if an address is not aligned. The maps are
+            then unchanged.
         """
         if not self._count:
             _address_array(addresses, 0, 1)
@@ -127,16 +132,17 @@ cdef class TensorMapArray:
         Parameters
         ----------
         stream : Stream, or object with ``__cuda_stream__``
-            Kernels that are launched on it later see the maps. A thread must call ``fence_tensor_map_acquire`` for a
-            map before its use, because the TMA unit may hold an older copy of the memory. If the stream captures a
-            graph, keep this array and the Buffer, for example with ``cuda_tma.graph.keep_alive(stream, array,
-            buffer)``: every launch of the graph copies from the one to the other.
+            Kernels that are launched on the stream later see the maps. In the kernel, a thread must call
+            ``fence_tensor_map_acquire`` for a map before its use, because the TMA unit may have an older copy of the
+            memory. If the stream captures a graph, keep this array and the Buffer alive, for example with
+            ``cuda_tma.graph.keep_alive(stream, array, buffer)``. Every launch of the graph copies the maps from the
+            array to the Buffer.
 
         Returns
         -------
         cuda.core.Buffer
-            ``nbytes`` bytes; pass it to :func:`cuda_tma.launch` as the ``const TensorMap*`` argument. It does not
-            follow later changes of this array.
+            A Buffer of ``nbytes`` bytes for the ``const TensorMap*`` argument of :func:`cuda_tma.launch`. The Buffer
+            does not follow later changes of this array.
         """
         cdef CUstream handle = known_stream(stream).handle
         cdef size_t size_bytes = self._count * MAP_BYTES
@@ -146,7 +152,7 @@ cdef class TensorMapArray:
             return Buffer.from_handle(0, 0)
         buffer = allocate(stream, self._context, self._device_id, size_bytes)
         target = int(buffer.handle)
-        with nogil:  # a large copy may wait for the stream, and the stream for a host function in Python
+        with nogil:  # A large copy may wait for the stream, and the stream may wait for a host function in Python.
             result = driver.cuMemcpyHtoDAsync(target, self._maps, size_bytes, handle)
         require_success(result, "cuMemcpyHtoDAsync")
         remember_upload(buffer, self._maps, self._count, self._options)
@@ -159,11 +165,12 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     Parameters
     ----------
     tensors : sequence of tensors, or one tensor
-        Each is described by its own map, and kept alive. With `addresses`, one tensor with the geometry of all maps.
+        The tensors, each of which gets its own map and is kept alive. With `addresses`, one tensor with the geometry of
+        all maps.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
     addresses : sequence or array of int, optional
-        Device addresses of tensors like `tensors`: its map is encoded once and copied for each. Only their alignment
-        is checked, and only `tensors` is kept alive.
+        Device addresses of tensors with the geometry of `tensors`. The map of `tensors` is encoded once and copied for
+        each address. Only the alignment of the addresses is checked, and only `tensors` is kept alive.
 
     Returns
     -------
@@ -172,7 +179,7 @@ def create_tensor_maps(tensors, options, *, addresses=None):
     Raises
     ------
     TensorMapError
-        If one of the tensors or the options cannot make a map.
+        If no map can be made of one of the tensors, or with the options.
 
     Examples
     --------
@@ -209,13 +216,13 @@ cdef TensorMapArray _of_tensors(list tensors, Compilable options):
 
 
 cdef int _put_map(TensorMapArray array, Py_ssize_t index, DLTensor* tensor) except -1:
-    """Make the map of one tensor that was read."""
+    """Make the map of one tensor whose layout was read."""
     cdef unsigned char* target = array._maps + index * MAP_BYTES
     cdef Py_ssize_t last = array._described_by[index - 1] if index > 0 else -1
     cdef TensorArguments* arguments = array._arguments + last + 1
     describe_here(tensor, array._options, &array._context, &array._device_id, arguments)
     if index > 0 and _differ_in_address_alone(arguments, array._arguments + last):
-        # A third of the time of encoding. The bytes are the same (tests/gpu/test_array.py).
+        # A copy takes a third of the time of encoding, and gives the same bytes (tests/gpu/test_array.py).
         memcpy(target, target - MAP_BYTES, MAP_BYTES)
         replace_address(target, arguments.global_address)
         array._described_by[index] = last
@@ -226,7 +233,7 @@ cdef int _put_map(TensorMapArray array, Py_ssize_t index, DLTensor* tensor) exce
 
 
 cdef bint _differ_in_address_alone(const TensorArguments* arguments, const TensorArguments* encoded) noexcept:
-    """Return whether the arguments equal the encoded ones except for the address, and the address is legal."""
+    """Return whether the arguments differ from the encoded ones only in the address, and the address is legal."""
     cdef size_t address_bytes = sizeof(encoded.global_address)
     return arguments.global_address % arguments.alignment_bytes == 0 and not memcmp(
         <const char*>arguments + address_bytes, <const char*>encoded + address_bytes,
@@ -240,7 +247,7 @@ cdef TensorMapArray _of_addresses(object tensor, Compilable options, object addr
     cdef Reading reading
     owner = read(tensor, &reading)
     describe_here(layout_of(owner, &reading), options, &array._context, &array._device_id, array._arguments)
-    array._owners = [tensor, owner]  # no map is of the tensor itself
+    array._owners = [tensor, owner]  # No map describes the tensor itself.
     checked = _address_array(addresses, count, array._arguments.alignment_bytes)
     if count:
         encode(array._maps, options, array._arguments, array._device_id)
@@ -261,9 +268,10 @@ cdef TensorMapArray _new_array():
 
 
 cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
-    """Return an array with space for `count` maps, none of which is made."""
+    """Return an array with space for `count` maps, which are not yet made."""
     cdef TensorMapArray array = _new_array()
-    cdef Py_ssize_t described = max(count, 1)  # a tensor is described even for no map; empty pages cost nothing
+    # A tensor is described even if there are no maps. Empty pages of memory cost nothing.
+    cdef Py_ssize_t described = max(count, 1)
     cdef Py_ssize_t each_bytes = MAP_BYTES + sizeof(TensorArguments) + sizeof(Py_ssize_t)
     array._memory = PyMem_Malloc(described * each_bytes + MAP_ALIGNMENT)
     if array._memory == NULL:
@@ -276,12 +284,13 @@ cdef TensorMapArray _allocate(Py_ssize_t count, Compilable options):
 
 
 def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
-    """Return the addresses as contiguous uint64, all of them legal."""
+    """Return the addresses as contiguous uint64. Refuse an illegal address."""
     given = _as_integers(addresses, alignment_bytes)
     if given.shape != (count,) or (given.dtype.kind not in "iu" and count):
         raise _refusals.address_list(given.shape, given.dtype, count)
     values = np.ascontiguousarray(given, dtype=np.uint64)
-    unaligned = values & (alignment_bytes - 1) != 0  # a power of two: NumPy's remainder takes longer than the driver
+    # The alignment is a power of two. NumPy's remainder would take longer than the driver.
+    unaligned = values & (alignment_bytes - 1) != 0
     illegal = np.flatnonzero(unaligned | (given <= 0))
     if illegal.size:
         raise _refusals.replacement_address(int(given[illegal[0]]), alignment_bytes)
@@ -289,7 +298,10 @@ def _address_array(addresses, Py_ssize_t count, uint64_t alignment_bytes):
 
 
 def _as_integers(addresses, uint64_t alignment_bytes):
-    """Return an array of integers if possible. NumPy converts np.uint64 next to int to floats, and rounds them."""
+    """Return an array of integers if possible.
+
+    NumPy converts a list of np.uint64 and int to floats, and so rounds the addresses.
+    """
     given = np.asarray(addresses)
     if given.dtype.kind in "iu" or hasattr(addresses, "dtype"):
         return given
@@ -304,7 +316,7 @@ def _as_integers(addresses, uint64_t alignment_bytes):
 
 
 cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) except -1:
-    """Set the address of each map; on an error of none."""
+    """Set the address of each map. On an error, change no map."""
     cdef Py_ssize_t index = 0
     cdef Py_ssize_t changed
     cdef uint64_t[::1] before = np.empty(array._count, dtype=np.uint64)
@@ -313,7 +325,8 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
             before[index] = address_field(array._maps + index * MAP_BYTES)[0]
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
-        for changed in range(index):  # one by one: a call that failed may fail again
+        # The call changes the maps back one by one, because a call that failed may fail again.
+        for changed in range(index):
             address_field(array._maps + changed * MAP_BYTES)[0] = before[changed]
         raise
     return 0

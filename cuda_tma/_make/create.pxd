@@ -1,4 +1,4 @@
-"""Description of a tensor that was read for a map of this context, for the other extension modules."""
+"""The functions that describe a tensor for a map of a context, for the other extension modules."""
 
 from .arguments cimport TensorArguments
 from .._compilable cimport Compilable

@@ -1,4 +1,4 @@
-# Written by tools/write_options.py from cuda_tma/_option_table.py.
+# The tool tools/write_options.py writes this file from cuda_tma/_option_table.py.
 from typing import Any
 
 from .._device import Device

@@ -1,4 +1,4 @@
-"""The creation of one descriptor, for every entry point."""
+"""The creation of one descriptor, which every entry point uses."""
 
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
@@ -26,35 +26,41 @@ cdef enum:
     ANY_DEVICE = -1
 
 cdef extern from "Python.h":
-    PyObject** PySequence_Fast_ITEMS(PyObject*)  # borrowed: a reference would be taken and released at each access
+    # The pointer is borrowed, because a reference would be taken and released at each access.
+    PyObject** PySequence_Fast_ITEMS(PyObject*)
 
 
-include "doors.pxi"  # create_tensor_map, as_tensor_map, OnDevice, _options
+include "doors.pxi"  # The file defines create_tensor_map, as_tensor_map, OnDevice and _options.
 
 
-cdef Property _ordinal  # of our Device, whose slot it is: a look-up by name takes a tenth of the time of a map
+# The slot belongs to the package's Device. A look-up by name would take a tenth of the time of a map.
+cdef Property _ordinal
 
 
 def register_ordinal(device_type):
-    """Register our Device, which imports this module."""
+    """Register the package's class Device, which imports this module."""
     global _ordinal
     _ordinal = own_property(device_type, "_ordinal")
 
 
 # ---- the choice of options ----
 
-cdef tuple _last_keywords = (object(),) * KEYWORDS  # of the last call; no call passes these
-cdef Compilable _last_options = None  # the options that were made of them
+# These are the keywords of the last call. No call passes the initial objects.
+cdef tuple _last_keywords = (object(),) * KEYWORDS
+cdef Compilable _last_options = None  # These options were made from the keywords of the last call.
 
 
 cpdef Compilable options_by_keywords(object options, tuple keywords):
-    """Return options from the fields of TensorMapOptions, in order; the same object for the same keywords."""
+    """Return options from the fields of TensorMapOptions, in order.
+
+    The same keywords give the same object.
+    """
     global _last_keywords, _last_options
     if options is not None or not _are_a_key(keywords):
         return _new_options(options, *keywords)
     try:
         made = _kept_options(None, *keywords)
-    except TypeError:  # a value is not hashable, or is wrong, which _new_options reports
+    except TypeError:  # A value is wrong or cannot be hashed, and _new_options reports such a value.
         return _new_options(None, *keywords)
     if not FREE_THREADED:
         _last_keywords, _last_options = keywords, made
@@ -62,13 +68,16 @@ cpdef Compilable options_by_keywords(object options, tuple keywords):
 
 
 cdef bint _are_a_key(tuple keywords) except -1:
-    """Return whether the keywords, or equal ones, always have the same meaning."""
+    """Return whether the keywords always have the same meaning, so that equal keywords give equal options."""
     return (_are_ints(keywords[0]) and (keywords[1] is None or _are_ints(keywords[1]))
             and _stay_as_they_are(keywords[2:]))
 
 
 cdef bint _are_ints(object values) noexcept:
-    """Return whether all are ints. 64.0 is equal to 64 but refused; a tensor is equal to itself but may change."""
+    """Return whether all values are ints.
+
+    The float 64.0 equals 64 but is refused. A tensor equals itself but may change.
+    """
     if type(values) is not tuple:
         return False
     for value in <tuple>values:
@@ -78,7 +87,10 @@ cdef bint _are_ints(object values) noexcept:
 
 
 cdef bint _stay_as_they_are(tuple values) except -1:
-    """Return whether values are constant. An object may change its number, or compare equal to every string."""
+    """Return whether all values are constant.
+
+    An object that is not constant may change its number, or compare equal to every string.
+    """
     for value in values:
         if value is None or type(value) is int or type(value) is str or isinstance(value, Enum):
             continue
@@ -91,15 +103,18 @@ def _new_options(options, *keywords):
     return options_from(options=options, **dict(zip(NAMES[TensorMapOptions], keywords, strict=True)))
 
 
-_kept_options = lru_cache(256, typed=True)(_new_options)  # typed: equal values may differ in legality: 2.0 and 2
+# The cache distinguishes types, because equal values may differ in legality, such as 2.0 and 2.
+_kept_options = lru_cache(256, typed=True)(_new_options)
 
 
 # ---- making ----
 
 cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_device_id):
-    """Return a map of the current context, whose device must be `own_device_id`, unless that is ANY_DEVICE.
+    """Return a map of the current context.
 
-    All parts are written in place.
+    The device of the context must be `own_device_id`, unless that is ANY_DEVICE.
+
+    The function writes all parts of the map in place.
     """
     cdef TensorMapDescriptor descriptor = new_descriptor()
     cdef Reading reading
@@ -107,7 +122,8 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
         enter_context(&descriptor._context, &descriptor._device_id)
         if descriptor._device_id != own_device_id:
             raise _refusals.not_current(own_device_id, descriptor._device_id)
-    owner = read(tensor, &reading)  # an owned reference: an attribute's would be taken and released at each access
+    # The variable owns the reference. For an attribute, a reference would be taken and released at each access.
+    owner = read(tensor, &reading)
     descriptor._options = options
     descriptor._owner = owner
     descriptor._tensor = source_of(tensor, owner)
@@ -119,7 +135,7 @@ cdef TensorMapDescriptor _create(object tensor, Compilable options, int own_devi
 
 cdef int describe_here(
         DLTensor* tensor, Compilable options, CUcontext* context, int* device_id, TensorArguments* out) except -1:
-    """Describe a tensor that was read for a map of this context, or of the current one if it is NULL."""
+    """Describe a tensor that was read, for a map of `context`, or of the current context if `context` is NULL."""
     describe_for(tensor, options, out)
     if context[0] == NULL:
         enter_context(context, device_id)

@@ -1,4 +1,4 @@
-"""Device memory for maps, for the other extension modules."""
+"""The functions that allocate device memory for maps, for the other extension modules."""
 
 from .._cuda.driver cimport CUcontext
 

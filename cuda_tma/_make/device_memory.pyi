@@ -1,1 +1,1 @@
-"""Device memory for maps; the functions are internal."""
+"""Device memory for maps, from functions that are internal."""

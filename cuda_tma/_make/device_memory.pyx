@@ -1,8 +1,11 @@
-"""Device memory for maps: cuda.core's, in stream order; for a stream that captures a graph, memory outside the graph.
+"""Device memory for maps.
 
-An allocation of a capturing stream is a node of the graph, which does not free it, and which then cannot be
-launched again (CUDA programming guide, Graph Memory Nodes). cuda.core refuses to allocate there. A plain allocation is
-also refused during a capture, unless the thread selects CU_STREAM_CAPTURE_MODE_RELAXED, in which it is not captured.
+cuda.core allocates the memory in stream order. For a stream that captures a graph, the memory is outside the graph.
+
+An allocation on a stream that captures is a node of the graph. The graph does not free the memory, and cannot then be
+launched again (CUDA programming guide, Graph Memory Nodes). cuda.core refuses to allocate on such a stream. A plain
+allocation is also refused during a capture, unless the thread selects CU_STREAM_CAPTURE_MODE_RELAXED, in which the
+allocation is not captured.
 """
 
 from libc.stdint cimport uint64_t, uintptr_t
@@ -14,37 +17,41 @@ from cuda.core import Buffer, Stream
 from cuda.core import Device as CoreDevice
 
 cdef enum:
-    LEGACY_STREAM = 1  # CU_STREAM_LEGACY: the meaning of 0
+    LEGACY_STREAM = 1  # The value 0 stands for this stream, CU_STREAM_LEGACY.
     CAPTURE_MODE_RELAXED = 2
 
 
 cdef object allocate(object stream, CUcontext context, int device_id, size_t size_bytes):
-    """Return a cuda.core Buffer that work on this stream may use."""
+    """Return a Buffer of cuda.core for work on this stream."""
     cdef CUstream handle = known_stream(stream).handle
     cdef int is_capturing = 0
     require_success(driver.cuStreamIsCapturing(handle, &is_capturing), "cuStreamIsCapturing")
     if is_capturing:
         memory = _allocate_plain(context, size_bytes)
         return Buffer.from_handle(memory.address, size_bytes, owner=memory)
-    # Not Device.allocate, which requires a set_current() of cuda.core's own, although torch may have made the context.
+    # The code does not call Device.allocate, which requires a set_current() of cuda.core, because torch may have made
+    # the context.
     return CoreDevice(device_id).memory_resource.allocate(size_bytes, stream=_core_stream(stream, <uintptr_t>handle))
 
 
 cdef object _core_stream(object stream, uintptr_t handle):
-    """Return the stream as a cuda.core Stream. A foreign one must outlive its allocations."""
-    own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # a GraphBuilder's
+    """Return the stream as a Stream of cuda.core.
+
+    A foreign stream must outlive its allocations.
+    """
+    own = stream if isinstance(stream, Stream) else getattr(stream, "stream", None)  # A GraphBuilder has a stream.
     return own if isinstance(own, Stream) else Stream.from_handle(handle or LEGACY_STREAM)
 
 
 cdef class _PlainMemory:
-    """Memory of cuMemAlloc, which waits for the device before it is freed."""
+    """Memory of cuMemAlloc, which waits for the device before the memory is freed."""
 
     cdef readonly uint64_t address
     cdef CUcontext context
 
     def __dealloc__(self):
         if self.address:
-            with nogil:  # the device's work until then may wait for a host function in Python
+            with nogil:  # The call waits for the device, whose work may wait for a host function in Python.
                 _outside_of_captures(self.context, &self.address, 0)
 
 
@@ -52,14 +59,17 @@ cdef _PlainMemory _allocate_plain(CUcontext context, size_t size_bytes):
     cdef _PlainMemory memory = _PlainMemory.__new__(_PlainMemory)
     cdef CUresult result
     memory.context = context
-    with nogil:  # as where it is freed
+    with nogil:  # The call may wait for a host function in Python, as the release of the memory may.
         result = _outside_of_captures(context, &memory.address, size_bytes)
     require_success(result, "cuMemAlloc")
     return memory
 
 
 cdef CUresult _outside_of_captures(CUcontext context, uint64_t* address, size_t size_bytes) noexcept nogil:
-    """Allocate `size_bytes` in a context, or free the memory if it is 0, even during a capture."""
+    """Allocate `size_bytes` in a context, or free the memory if the size is 0.
+
+    The function also works during a capture.
+    """
     cdef int mode = CAPTURE_MODE_RELAXED
     cdef CUresult result = driver.cuCtxPushCurrent(context)
     if result != CUDA_SUCCESS:

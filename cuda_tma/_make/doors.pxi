@@ -1,7 +1,7 @@
-# Written by tools/write_options.py from cuda_tma/_option_table.py.
+# The tool tools/write_options.py writes this file from cuda_tma/_option_table.py.
 
 cdef enum:
-    KEYWORDS = 8  # the fields of TensorMapOptions
+    KEYWORDS = 8  # TensorMapOptions has this number of fields.
 
 
 def create_tensor_map(
@@ -14,7 +14,7 @@ def create_tensor_map(
         A torch, CuPy, JAX or numba-cuda array, a cuda.core Buffer, or a ``StridedMemoryView`` (ours or cuda.core's),
         on the current device or in pinned or managed memory.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type selects the mode: tiled, im2col or im2col wide.
+        The options, whose type selects the mode: tiled, im2col or im2col wide.
     box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class
         Fields of :class:`TensorMapOptions`, instead of `options`.
 
@@ -25,7 +25,7 @@ def create_tensor_map(
     Raises
     ------
     TensorMapError
-        If the tensor or the options cannot make a map, with every reason and its remedy.
+        If no map can be made of the tensor with the options. The error contains every reason and its remedy.
     RuntimeError
         If there is no NVIDIA driver.
     """
@@ -35,13 +35,13 @@ def create_tensor_map(
 
 def as_tensor_map(
         self, box_dim=None, *, options=None, element_strides=None, data_type=None, interleave=None, swizzle=None, l2_promotion=None, oob_fill=None, allocation_class=None):
-    """Make a descriptor of this view: :func:`create_tensor_map` with cuda.core's order of arguments."""
+    """Make a descriptor of this view, as :func:`create_tensor_map` does, with cuda.core's order of arguments."""
     return _create(self, _options(
         options, box_dim, element_strides, data_type, interleave, swizzle, l2_promotion, oob_fill, allocation_class), ANY_DEVICE)
 
 
 class OnDevice:
-    """The base class of Device, with its method for tensor maps."""
+    """The base class of Device, which contains its method for tensor maps."""
 
     def create_tensor_map(
             self, tensor, options=None, *, box_dim=None, element_strides=None, data_type=None, interleave=None, swizzle=None, l2_promotion=None, oob_fill=None, allocation_class=None):
@@ -55,10 +55,10 @@ class OnDevice:
 
 cdef inline Compilable _options(
         object options, object box_dim, object element_strides, object data_type, object interleave, object swizzle, object l2_promotion, object oob_fill, object allocation_class):
-    """Return our options unchanged, and options made from any other arguments.
+    """Return the package's options unchanged, and options made from any other arguments.
 
-    Checking keywords takes as long as ten descriptors, and looking them up as long as one. Therefore the last ones,
-    which a loop repeats, are compared by identity.
+    A check of keywords takes as long as ten descriptors, and a look-up of them as long as one. The function therefore
+    compares the keywords by identity with those of the last call, which a loop repeats.
     """
     cdef PyObject* keywords[KEYWORDS]
     if isinstance(options, Compilable) and (
@@ -71,7 +71,8 @@ cdef inline Compilable _options(
             is oob_fill
             is allocation_class is None):
         return <Compilable>options
-    if options is None and not FREE_THREADED:  # without a GIL, the two below could belong to two calls
+    if options is None and not FREE_THREADED:
+        # Without a GIL, the two variables below could belong to two calls.
         keywords[0] = <PyObject*>box_dim
         keywords[1] = <PyObject*>element_strides
         keywords[2] = <PyObject*>data_type

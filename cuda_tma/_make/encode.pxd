@@ -1,4 +1,4 @@
-"""From arguments and options to 128 bytes or to parameters, for the other extension modules."""
+"""The functions that make 128 bytes or parameters from arguments and options, for the other extension modules."""
 
 from .._compilable cimport Compilable
 from .._read.dlpack cimport DLTensor

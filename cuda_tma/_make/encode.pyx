@@ -1,6 +1,8 @@
-"""From options to C values in driver order, and from those and a tensor's arguments to 128 bytes or to params.
+"""The conversion of options to C values in driver order.
 
-Each mode has its own type of values, its own encoder of the driver's, and its own params.
+The module makes 128 bytes or parameters from these values and a tensor's arguments.
+
+Each mode has its own type of values, its own encoder of the driver, and its own parameters.
 """
 
 from cpython.object cimport PyObject
@@ -21,9 +23,9 @@ from ..rules import check, _refusals
 from ..rules._explain import refusal
 
 cdef enum:
-    SMALL = 1  # CUtensorMapAllocClass
-    ANY_RANK = -1  # options without a number of dimensions
-    LARGE_BIT = 1 << 21  # in word 2: the allocation class (codec/_fields.py)
+    SMALL = 1  # The value is from CUtensorMapAllocClass.
+    ANY_RANK = -1  # The value is for options that do not determine a number of dimensions.
+    LARGE_BIT = 1 << 21  # The bit in word 2 of a map contains the allocation class (codec/_fields.py).
     LARGE_BYTES = 128 * 1024
 
 cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]
@@ -32,14 +34,16 @@ cdef int WIDE_NEEDS_MAJOR = TMA_EXTENDED_SINCE[0]
 # ---- the options of each mode, as arguments of its encoder ----
 
 cdef class CompiledOptions:
-    """The options' part, compiled once from the (frozen) options that hold it.
+    """The values of options for maps, which are compiled once.
 
-    The class is a tiled map's, and the base of the other modes.
+    The options, which are frozen, hold the object.
+
+    This class is for tiled maps, and is the base class for the other modes.
     """
 
     cdef int rank
-    cdef int data_type  # -1: follows from the tensor's dtype
-    cdef int allocation_class  # -1: SMALL, if the driver can set it
+    cdef int data_type  # The value -1 means that the tensor's dtype determines the data type.
+    cdef int allocation_class  # The value -1 means SMALL, if the driver can set the class.
     cdef uint32_t interleave, swizzle, l2_promotion, oob_fill
     cdef uint32_t box_dim[MAX_RANK]
     cdef uint32_t element_strides[MAX_RANK]
@@ -55,7 +59,7 @@ cdef class CompiledOptions:
             box_dim=tuple([self.box_dim[index] for index in range(tensor.rank)]), **self.common_params(tensor))
 
     cdef dict common_params(self, TensorArguments* tensor):
-        """Return the parameters of all modes."""
+        """Return the parameters that the maps of all modes have."""
         rank = tensor.rank
         return {
             "data_type": tensor.data_type,
@@ -72,7 +76,7 @@ cdef class CompiledOptions:
 
 
 cdef class CompiledPixels(CompiledOptions):
-    """The column of pixels, which both im2col modes have."""
+    """The column of pixels that both im2col modes have."""
 
     cdef uint32_t channels_per_pixel, pixels_per_column
 
@@ -104,7 +108,10 @@ cdef class CompiledIm2colWide(CompiledPixels):
     cdef uint32_t mode
 
     cdef CUresult encode(self, void* target, TensorArguments* tensor, int device_id) except? -1:
-        """Encode the map, but not on 9.0: driver 580 would do so there, although no instruction can use it."""
+        """Encode the map, but refuse compute capability 9.0.
+
+        Driver 580 would encode the map there, although no instruction can use it.
+        """
         cdef int major = 0
         require_success(
             driver.cuDeviceGetAttribute(&major, COMPUTE_CAPABILITY_MAJOR, device_id), "cuDeviceGetAttribute")
@@ -132,9 +139,11 @@ cdef class CompiledIm2colWide(CompiledPixels):
 # ---- compilation ----
 
 cdef inline PyObject* compiled(Compilable options) except NULL:
-    """Return the options' C values, compiled at first use. Options never change, so neither do these.
+    """Return the C values of options, which are compiled at first use.
 
-    Borrowed: a reference would be taken and released for each map (layout_of()).
+    Options never change, so their C values never change.
+
+    The result is borrowed, because a reference would be taken and released for each map (layout_of()).
     """
     if options.values is None:
         options.values = _compile(options)
@@ -159,7 +168,10 @@ cdef CompiledOptions _compile_tiled(object options):
 
 
 cdef int _compile_common(CompiledOptions values, object options, int rank) except -1:
-    """Compile the options of all modes. Those of ANY_RANK have no element strides: all are 1."""
+    """Compile the options that all modes have.
+
+    Options of ANY_RANK have no element strides, so all strides are 1.
+    """
     element_strides = options.element_strides or (1,) * (MAX_RANK if rank == ANY_RANK else rank)
     if len(element_strides) != rank and rank != ANY_RANK:
         raise _refusals.option_lengths(options)
@@ -197,7 +209,10 @@ cdef CompiledIm2colWide _compile_wide(object options):
 
 
 cdef int _put_uint32(uint32_t* target, str name, tuple values, str legal) except -1:
-    """Write a value for each dimension, in driver order; describe() refuses more than MAX_RANK."""
+    """Write a value for each dimension, in driver order.
+
+    The function describe() refuses more than MAX_RANK dimensions.
+    """
     rank = len(values)
     for dim in range(rank if rank <= MAX_RANK else 0):
         target[driver_index(rank, dim)] = _uint32(f"{name}[{dim}]", values[dim], legal)
@@ -205,7 +220,10 @@ cdef int _put_uint32(uint32_t* target, str name, tuple values, str legal) except
 
 
 cdef int _put_int32(int* target, str name, tuple values) except -1:
-    """Write a value for each spatial dimension, in driver order; describe() refuses a fourth."""
+    """Write a value for each spatial dimension, in driver order.
+
+    The function describe() refuses a fourth spatial dimension.
+    """
     for index, value in enumerate(values[::-1][:MAX_RANK - 2]):
         target[index] = _int32(f"{name}[{len(values) - 1 - index}]", value)
     return 0
@@ -226,7 +244,7 @@ cdef int32_t _int32(str name, object value) except? 0:
 # ---- a tensor together with options ----
 
 cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out) except -1:
-    """Describe the tensor in driver order, as these options read it."""
+    """Describe the tensor in driver order, with the data type and interleave of these options."""
     cdef PyObject* values = compiled(options)
     cdef int rank = (<CompiledOptions>values).rank
     if rank != tensor.ndim and rank != ANY_RANK and 1 <= tensor.ndim <= MAX_RANK:
@@ -235,7 +253,7 @@ cdef int describe_for(DLTensor* tensor, Compilable options, TensorArguments* out
 
 
 cdef object params_from(Compilable options, TensorArguments* arguments):
-    """Return the parameters that the driver's encoder receives."""
+    """Return the parameters that the encoder of the driver receives."""
     return (<CompiledOptions>compiled(options)).params(arguments)
 
 
@@ -245,7 +263,7 @@ def tiled_params(ExportedTensor tensor, options):
     Parameters
     ----------
     tensor : ExportedTensor
-        From ``describe_tensor`` or ``export_tensor``.
+        The description from ``describe_tensor`` or ``export_tensor``.
     options : TensorMapOptions, TensorMapIm2colOptions or TensorMapIm2colWideOptions
 
     Returns
@@ -255,7 +273,7 @@ def tiled_params(ExportedTensor tensor, options):
     Raises
     ------
     TensorMapError
-        If the tensor cannot be described: see ``refusals``.
+        If the tensor cannot be described; see ``refusals``.
     """
     cdef TensorArguments arguments
     describe_for(&tensor.layout, options, &arguments)
@@ -265,7 +283,7 @@ def tiled_params(ExportedTensor tensor, options):
 # ---- the 128 bytes ----
 
 cdef int encode(void* target, Compilable options, TensorArguments* arguments, int device_id) except -1:
-    """Have the driver write the 128 bytes, or raise an error that explains its refusal."""
+    """Let the driver write the 128 bytes. Raise an error that explains a refusal of the driver."""
     cdef PyObject* values = compiled(options)
     cdef int allocation_class = (<CompiledOptions>values).allocation_class
     cdef CUresult result = (<CompiledOptions>values).encode(target, arguments, device_id)
@@ -283,12 +301,14 @@ cdef int encode(void* target, Compilable options, TensorArguments* arguments, in
 
 
 cdef int _fix_allocation_class(uint32_t* words, TensorArguments* arguments, int device_id) except -1:
-    """Make a map SMALL whose tensor may be in an allocation of less than 128 KiB. Not verified on hardware.
+    """Make a map SMALL if the tensor may be in an allocation of less than 128 KiB.
 
-    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass make such tensors LARGE unless
-    they are dense, and loads then fault occasionally. NVIDIA recommends to clear the bit (driver 595.71.05, release
-    notes, known issues). As CUTLASS and Triton do, the check uses the tensor's extent, which is below that of its
-    allocation.
+    The change is not verified on hardware.
+
+    On compute capability 10.0 and later, drivers without cuTensorMapSetAllocationClass make maps of such tensors LARGE
+    unless the tensors are dense. Loads then fault occasionally. NVIDIA recommends to clear the bit (driver 595.71.05,
+    release notes, known issues). The check uses the tensor's extent, which is below the size of its allocation, as the
+    checks of CUTLASS and Triton do.
     """
     if (words[2] & LARGE_BIT and _reaches_less_than(arguments, LARGE_BYTES)
             and compute_capability(device_id) >= TMA_EXTENDED_SINCE):
@@ -297,10 +317,10 @@ cdef int _fix_allocation_class(uint32_t* words, TensorArguments* arguments, int 
 
 
 cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noexcept:
-    """Return whether the last element ends before `limit_bytes` from the first.
+    """Return whether the last element ends before `limit_bytes` from the first element.
 
-    In an interleaved tensor the elements of dimension 0 are a slice of 16 or 32 bytes apart. It extends further than
-    computed here, and may be made SMALL where LARGE would do, which costs prefetches but no fault.
+    In an interleaved tensor, the elements of dimension 0 are 16 or 32 bytes apart. Such a tensor extends further than
+    this function computes. Its map may be SMALL although LARGE is possible, which costs prefetches but causes no fault.
     """
     cdef uint64_t reach_bytes = row_bytes(tensor)
     cdef uint32_t index
@@ -313,7 +333,7 @@ cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noex
 
 
 cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArguments* arguments, int device_id):
-    """Return the error for a refusal of the driver."""
+    """Return the error for a refusal of the driver, with the explanation."""
     if result == CUDA_ERROR_INVALID_CONTEXT:
         return _refusals.no_context()
     if result != CUDA_ERROR_INVALID_VALUE:
@@ -322,7 +342,10 @@ cdef object _driver_refusal(CUresult result, CompiledOptions values, TensorArgum
 
 
 cdef object _broken_rules(CompiledOptions values, TensorArguments* arguments, int device_id):
-    """Return an error with every broken rule. Off the hot path: the rules are checked only now."""
+    """Return an error with every broken rule.
+
+    Only a refused map runs this check, so the check is off the hot path.
+    """
     params = values.params(arguments)
     violations = check(params, compute_capability=compute_capability(device_id))
     return refusal(params, violations, dtype_name=dtype_name_of(arguments.dtype))

@@ -1,4 +1,4 @@
-"""The maps in device memory that an array was uploaded to."""
+"""The maps in device memory to which an array was uploaded."""
 
 from libc.stdint cimport uint64_t
 
@@ -11,9 +11,9 @@ cdef enum:
 
 
 cdef class UploadedMaps(Known):
-    """Two maps that represent all uploaded ones in the comparisons of a launch.
+    """Two maps that represent all uploaded maps in the comparisons of a launch.
 
-    They are the first, and the first with another data type, or the first again.
+    They are the first map, and the first map with another data type (or else the first map again).
     """
 
     cdef unsigned char kinds[KIND_COUNT][MAP_BYTES]

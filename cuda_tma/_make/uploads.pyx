@@ -1,6 +1,6 @@
 """The maps in the Buffer of an uploaded array, so that a launch can compare them with a kernel's type.
 
-They share their options; a data type that the options leave open may differ.
+The maps share their options. If the options leave the data type open, the maps may differ in it.
 """
 
 from libc.stdint cimport uint32_t
@@ -11,7 +11,7 @@ from .._read.weak_cache cimport Known, WeakCache, look_up
 from .._tensor_map cimport MAP_BYTES
 
 cdef enum:
-    DATA_TYPE_WORD = 2           # of 32 bits (codec/_fields.py)
+    DATA_TYPE_WORD = 2  # The word has 32 bits (codec/_fields.py).
     DATA_TYPE_BITS = 0xF << 7 | 1 << 16
 
 
@@ -19,11 +19,11 @@ cdef class UploadedMaps(Known):
     pass
 
 
-cdef WeakCache _uploads = WeakCache()  # Buffer: UploadedMaps
+cdef WeakCache _uploads = WeakCache()  # The cache maps a Buffer to its UploadedMaps.
 
 
 cdef int remember_upload(object buffer, const unsigned char* maps, Py_ssize_t count, Compilable options) except -1:
-    """Note the maps in a Buffer, for as long as it lives."""
+    """Record the maps in a Buffer for the lifetime of the Buffer."""
     cdef UploadedMaps uploaded = UploadedMaps.__new__(UploadedMaps)
     cdef Py_ssize_t other = 0
     cdef Py_ssize_t index
@@ -42,5 +42,5 @@ cdef inline uint32_t _word(const unsigned char* map) noexcept:
 
 
 cdef UploadedMaps uploaded_to(object buffer):
-    """Return the maps in a Buffer; None if no array was uploaded to it."""
+    """Return the maps in a Buffer, or None if no array was uploaded to the Buffer."""
     return look_up(_uploads, buffer)

@@ -1,1 +1,1 @@
-"""Conversion of a user's objects: a tensor, its memory and context, a stream, an index."""
+"""The conversion of a user's objects: a tensor, its memory and context, a stream, or an index."""

@@ -4,7 +4,7 @@ from .dlpack cimport DLTensor, kDLCUDA
 from .._cuda.driver cimport CUcontext
 
 
-cdef enum:  # values of CUdevice_attribute
+cdef enum:  # The constants are values of CUdevice_attribute.
     COMPUTE_CAPABILITY_MAJOR = 75
     COMPUTE_CAPABILITY_MINOR = 76
 
@@ -21,7 +21,7 @@ cdef int require_device(const DLTensor* tensor, int device_id) except -1
 cdef inline int require_access(DLTensor* tensor, int device_id) except -1:
     """Refuse memory that a device cannot read. Every device can read pinned and managed memory.
 
-    If the exporter did not name the owner of the memory, locate() asks the driver.
+    If the exporter did not report the owner of the memory, the function locate() queries the driver.
     """
     if tensor.device_type == kDLCUDA and tensor.device_id == device_id and tensor.data != NULL:
         return 0

@@ -1,4 +1,4 @@
-"""The contexts of maps and memory: the current context, its device, and the owner of an address."""
+"""The contexts of maps and memory: the current context, its device, and the device that owns an address."""
 
 from libc.stdint cimport uint32_t, uint64_t
 
@@ -10,7 +10,7 @@ from .._cuda.driver cimport (
 from ..rules import _refusals
 from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
 
-cdef enum:  # values of CUpointer_attribute and CUmemorytype
+cdef enum:  # The constants are values of CUpointer_attribute and CUmemorytype.
     POINTER_MEMORY_TYPE = 2
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9
@@ -18,7 +18,7 @@ cdef enum:  # values of CUpointer_attribute and CUmemorytype
 
 cdef extern from *:
     """
-    static PER_THREAD void *last_context;  /* two that belong together: a context and its device */
+    static PER_THREAD void *last_context;  /* This context has the device below. */
     static PER_THREAD int last_device;
     """
     CUcontext last_context
@@ -26,11 +26,11 @@ cdef extern from *:
 
 
 cdef int enter_context(CUcontext* context, int* device_id) except -1:
-    """Return the context and device in which a map is made.
+    """Return the context and the device in which a map is made.
 
-    The device of the last context is kept, because a query costs a fifth of the driver's encode. If a context is
-    destroyed and another device's context gets its handle, memory is checked against the old device until another
-    context was current. Primary contexts, which torch and cuda.core use, keep their handles.
+    The function keeps the device of the last context, because a query costs a fifth of the driver's encode. A destroyed
+    context's handle may return as the handle of another device's context. Memory is then checked against the old device
+    until another context becomes current. Primary contexts, which torch and cuda.core use, keep their handles.
     """
     global last_context
     ensure_driver()
@@ -44,7 +44,7 @@ cdef int enter_context(CUcontext* context, int* device_id) except -1:
 
 
 def current_device():
-    """Return the ordinal of the current context's device."""
+    """Return the ordinal of the device of the current context."""
     cdef CUcontext context
     cdef int device_id
     enter_context(&context, &device_id)
@@ -52,7 +52,7 @@ def current_device():
 
 
 cdef int device_of(CUcontext context) noexcept:
-    """Return the ordinal of a context's device, or -1."""
+    """Return the ordinal of the device of a context, or -1."""
     cdef int device_id = -1
     if driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
         driver.cuCtxGetDevice(&device_id)
@@ -61,10 +61,10 @@ cdef int device_of(CUcontext context) noexcept:
 
 
 cdef bint share_memory(CUcontext one, CUcontext other) noexcept:
-    """Return whether maps and memory of one context are also valid in the other.
+    """Return whether maps and memory of one context are also valid in another context.
 
-    A green context is a part of a device's multiprocessors, and its memory is that of the device's primary context
-    (CUDA driver API, Green Contexts).
+    A green context is a part of the multiprocessors of a device. Its memory is the memory of the device's primary
+    context (CUDA driver API, Green Contexts).
     """
     cdef int device_id = device_of(one)
     return (device_id >= 0 and device_id == device_of(other)
@@ -77,7 +77,7 @@ cdef bint _is_primary_or_green(CUcontext context, int device_id) noexcept:
     cdef uint32_t flags
     cdef int is_active = 0
     if driver.cuStreamGetGreenCtx != NULL and driver.cuCtxPushCurrent(context) == CUDA_SUCCESS:
-        driver.cuStreamGetGreenCtx(NULL, &green)  # of the default stream: the current context's
+        driver.cuStreamGetGreenCtx(NULL, &green)  # The default stream (NULL) gives the current context.
         driver.cuCtxPopCurrent(&popped)
     if green != NULL:
         return True
@@ -101,10 +101,10 @@ cdef int require_memory(DLTensor* tensor) except -1:
 
 
 cdef int locate(DLTensor* tensor) except -1:
-    """Set the owner of memory in `tensor`, if the exporter did not name it or assigned pinned memory to the CPU.
+    """Set the owner of the memory in `tensor`, if the exporter did not report it or assigned pinned memory to the CPU.
 
-    Memory does not move, so a view that is used again needs no further query. Refuse memory that no NVIDIA GPU can
-    read.
+    Memory does not move, so a view needs no further query when it is used again. The function refuses memory that no
+    NVIDIA GPU can read.
     """
     if tensor.device_type == kDLCPU or tensor.device_type == 0:
         tensor.device_type = _memory_type(address_of(tensor), <int*>&tensor.device_id)
@@ -114,14 +114,14 @@ cdef int locate(DLTensor* tensor) except -1:
 
 
 cdef int require_device(const DLTensor* tensor, int device_id) except -1:
-    """Refuse located memory of another device, unless it is managed."""
+    """Refuse located memory of another device, unless the memory is managed."""
     if tensor.device_type == kDLCUDA and tensor.device_id != device_id and not _is_managed(address_of(tensor)):
         raise _refusals.other_device(tensor.device_id, device_id)
     return 0
 
 
 cdef int _memory_type(uint64_t address, int* device_id) except -1:
-    """Return the driver's DLDeviceType, and for kDLCUDA the device."""
+    """Return the driver's DLDeviceType of the memory, and for kDLCUDA also the device."""
     cdef unsigned int kind = 0
     cdef CUresult result = driver.cuPointerGetAttribute(&kind, POINTER_MEMORY_TYPE, address)
     if result == CUDA_ERROR_INVALID_VALUE:
@@ -136,6 +136,9 @@ cdef int _memory_type(uint64_t address, int* device_id) except -1:
 
 
 cdef bint _is_managed(uint64_t address) noexcept:
-    """Return whether memory is managed; an exporter may assign it to one device."""
+    """Return whether memory is managed.
+
+    An exporter may assign managed memory to one device.
+    """
     cdef unsigned int is_managed = 0
     return driver.cuPointerGetAttribute(&is_managed, POINTER_IS_MANAGED, address) == CUDA_SUCCESS and is_managed

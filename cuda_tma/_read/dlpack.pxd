@@ -1,18 +1,19 @@
-"""DLPack 1.x, and the values that the package reads from it. Source: dlpack.h 1.3."""
+"""The structures of DLPack 1.x, and the values that the package reads from them (dlpack.h 1.3)."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
 cdef enum:
-    INLINE_NDIM = 5  # the highest rank of a tensor map; tensors of more dimensions are stored out of line
+    # A tensor map has at most this rank. The values of a tensor with more dimensions are in separate memory.
+    INLINE_NDIM = 5
 
-cdef enum:  # DLDeviceType
+cdef enum:  # The constants are values of DLDeviceType.
     kDLCPU = 1
     kDLCUDA = 2
     kDLCUDAHost = 3
     kDLCUDAManaged = 13
 
-cdef enum:  # DLDataTypeCode
-    FIRST_NARROW_CODE = 7  # the fp8, fp6 and fp4 types
+cdef enum:  # The constants are values of DLDataTypeCode.
+    FIRST_NARROW_CODE = 7  # The fp8, fp6 and fp4 types have this code or a higher one.
 
 cdef struct DLTensor:
     void* data
@@ -51,18 +52,22 @@ cdef struct DLPackExchangeAPI:
 
 
 cdef class ExportedTensor:
-    """A tensor's description of itself, with the references that keep its memory alive."""
+    """The description of a tensor from the tensor itself, with references that keep its memory alive."""
 
-    cdef DLTensor layout  # a copy; shape and strides point into one of the next four
-    cdef DLManagedTensorVersioned* versioned     # owned: released through its deleter
-    cdef DLManagedTensor* unversioned            # owned: likewise, from exporters before DLPack 1.0
-    cdef int64_t* values  # owned: shape then strides, if no DLPack object holds them
-    cdef int64_t inline_values[2 * INLINE_NDIM]  # likewise, for few dimensions
+    cdef DLTensor layout  # The layout is a copy. Its shape and strides point into one of the next four members.
+    cdef DLManagedTensorVersioned* versioned  # The object owns this export, and releases it by its deleter.
+    # The object owns this export of an exporter before DLPack 1.0, and releases it by its deleter.
+    cdef DLManagedTensor* unversioned
+    # The object owns this memory. It contains the shape and then the strides if no DLPack export has them.
+    cdef int64_t* values
+    # The array contains the shape and the strides of a tensor with few dimensions.
+    cdef int64_t inline_values[2 * INLINE_NDIM]
 
-    cdef readonly object source   # the tensor; a descriptor's `tensor`
-    cdef uint64_t source_address  # the address of its elements; 0 if it cannot be queried again
-    cdef object kept  # the view or Buffer through which it was passed
-    cdef object owner  # the owner of the memory, if that is none of these
+    cdef readonly object source  # The source is the tensor, which is the `tensor` of a descriptor.
+    # The value is the address of the source's elements, or 0 if it cannot be queried again.
+    cdef uint64_t source_address
+    cdef object kept  # The caller passed the source through this view or Buffer.
+    cdef object owner  # The value is the owner of the memory, if none of the preceding objects owns it.
 
 
 cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:
@@ -70,7 +75,7 @@ cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:
 
 
 cdef inline uint32_t dtype_key(DLTensor* tensor) noexcept:
-    """Return the dtype as one number, for dtype_name_of()."""
+    """Return the dtype as one number for dtype_name_of()."""
     return tensor.code | <uint32_t>tensor.bits << 8 | <uint32_t>tensor.lanes << 16
 
 

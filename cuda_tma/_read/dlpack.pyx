@@ -1,4 +1,5 @@
-"""ExportedTensor: a tensor's description through DLPack or the CUDA array interface, and the owner of its memory."""
+"""The class ExportedTensor: the description of a tensor by DLPack or the CUDA array interface, and its memory's owner.
+"""
 
 from math import prod
 
@@ -20,9 +21,9 @@ cdef extern from "Python.h":
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
-    OPAQUE_CODE = 3  # the code of a view without a dtype
+    OPAQUE_CODE = 3  # A view without a dtype has this code.
     FLAG_IS_COPIED = 2
-    MAX_NDIM = 64  # NumPy's; no supported library has more
+    MAX_NDIM = 64  # The limit is that of NumPy. No supported library has a higher one.
 
 
 @cython.freelist(16)
@@ -33,8 +34,8 @@ cdef class ExportedTensor:
     def __dealloc__(self):
         cdef DLManagedTensorVersioned* versioned = self.versioned
         cdef DLManagedTensor* unversioned = self.unversioned
-        # Without the GIL, which deleters take themselves if they need it (DLPack, Python Specification): a deleter that
-        # frees device memory waits for the device, which may wait for a host function in Python.
+        # The GIL is released, and deleters take the GIL themselves if they need it (DLPack, Python Specification). A
+        # deleter that frees device memory waits for the device, which may wait for a host function in Python.
         if versioned != NULL and versioned.deleter != NULL:
             with nogil:
                 versioned.deleter(versioned)
@@ -57,48 +58,53 @@ cdef class ExportedTensor:
 
     @property
     def dlpack_dtype(self):
-        """The code, the bits and the lanes of the dtype."""
+        """The code, the bits and the lanes of the tensor's dtype."""
         return self.layout.code, self.layout.bits, self.layout.lanes
 
     @property
     def dlpack_device(self):
-        """The device type and the device id; the type is 0 if the exporter did not report it."""
+        """The device type and the device id, with type 0 if the exporter did not report the type."""
         return self.layout.device_type, self.layout.device_id
 
     @property
     def dtype_name(self):
-        """The name of the element type, e.g. ``"float8_e4m3fn"``."""
+        """The name of the element type, such as ``"float8_e4m3fn"``."""
         return dtype_name_of(dtype_key(&self.layout))
 
     @property
     def exporting_obj(self):
-        """The exported object: the tensor, or the view or Buffer through which it was passed."""
+        """The exported object, which is the tensor, or the view or Buffer through which the tensor was passed."""
         return self.source if self.kept is None else self.kept
 
     def __dlpack_device__(self):
         return self.dlpack_device
 
     def __dlpack__(self, *, stream=None, max_version=None):
-        """Return a capsule for cuda.core's view, which receives this object and holds it as its ``exporting_obj``.
+        """Return a capsule for cuda.core's view.
 
-        Therefore the capsule holds nothing: the garbage collector cannot see a reference in it, and a tensor with a
-        view of itself would never be collected.
+        The view receives this object and holds it as its ``exporting_obj``.
+
+        The capsule holds no reference, because the garbage collector cannot see a reference in a capsule. Otherwise it
+        would never collect a tensor with a view of itself.
         """
         if stream != -1 and (stream is not None or is_stream_ordered(self.layout.device_type)):
-            _order_before(stream, self.exporting_obj)  # None: the legacy default stream
+            _order_before(stream, self.exporting_obj)  # The value None stands for the legacy default stream.
         return _new_capsule(self, NULL)
 
     def capsule(self):
-        """Return a DLPack capsule of the same memory, which keeps this object alive."""
+        """Return a DLPack capsule of the same memory. The capsule keeps this object alive."""
         capsule = _new_capsule(self, <void*>self)
         Py_INCREF(self)
         return capsule
 
 
 cdef object _new_capsule(ExportedTensor exported, void* kept):
-    """Return a capsule with its own shape and strides; its deleter releases `kept`, if that is not NULL.
+    """Return a capsule with its own shape and strides.
 
-    cuda.core's view cannot read the narrow floats, so they are exported as unsigned integers of their size.
+    The deleter of the capsule releases `kept` if that is not NULL.
+
+    cuda.core's view cannot read the narrow floats. The capsule therefore exports them as unsigned integers of their
+    size.
     """
     cdef DLTensor* layout = &exported.layout
     cdef size_t values_bytes = layout.ndim * sizeof(int64_t)
@@ -124,14 +130,20 @@ cdef object _new_capsule(ExportedTensor exported, void* kept):
 
 
 cdef object _order_before(object stream, object tensor):
-    """Order a tensor's pending work before a stream's next; the capsule of the request is discarded."""
+    """Order the pending work of a tensor before the next work of a stream.
+
+    The function discards the capsule of the request.
+    """
     if getattr(tensor, "requires_grad", False):
         tensor = tensor.detach()
     tensor.__dlpack__(stream=stream)
 
 
 cdef void _release_managed(DLManagedTensorVersioned* managed) noexcept nogil:
-    """Release an export. The consumer of the capsule calls this from any thread, perhaps after Python has ended."""
+    """Release an export.
+
+    The consumer of the capsule calls this function from any thread, perhaps after Python has ended.
+    """
     if managed.manager_ctx != NULL and Py_IsInitialized():
         with gil:
             Py_DECREF(<object>managed.manager_ctx)
@@ -150,7 +162,10 @@ cdef tuple shape_of(DLTensor* tensor):
 
 
 cdef tuple strides_of(DLTensor* tensor):
-    """Return strides in elements; those of a C-contiguous tensor if the exporter omitted them."""
+    """Return strides in elements.
+
+    If the exporter omitted the strides, return the strides of a C-contiguous tensor.
+    """
     if tensor.strides != NULL:
         return tuple([tensor.strides[dim] for dim in range(tensor.ndim)])
     return contiguous_strides(shape_of(tensor))
@@ -162,7 +177,7 @@ def contiguous_strides(shape):
 
 
 def dtype_name_of(uint32_t key):
-    """Return the name of a DLPack dtype, passed as ``code | bits << 8 | lanes << 16``."""
+    """Return the name of a DLPack dtype, which is passed as ``code | bits << 8 | lanes << 16``."""
     dtype = key & 0xFF, key >> 8 & 0xFF, key >> 16
     if dtype[0] == OPAQUE_CODE:
         return f"untyped ({dtype[1] // 8}-byte elements)"
@@ -175,13 +190,13 @@ def describe_tensor(shape, strides=None, dtype="float32", address=0, *, itemsize
     Parameters
     ----------
     shape, strides : sequence of int
-        In tensor order; strides in elements, C-contiguous if None.
+        The shape and the strides in tensor order. Strides are in elements, and None means C-contiguous.
     dtype : str or None
-        A dtype's name. None: elements of `itemsize` bytes, of unknown type.
+        The name of a dtype, or None for elements of `itemsize` bytes whose type is unknown.
     address : int
         Address of the first element.
     device_id : int
-        The CUDA device of the memory; -1 asks the driver.
+        The CUDA device of the memory. The value -1 queries the driver.
 
     Examples
     --------
@@ -225,11 +240,12 @@ cdef int _adopt_layout(ExportedTensor exported, DLTensor* tensor) except -1:
 
 
 cdef object dlpack_capsule(object tensor):
-    """Return a DLPack capsule, requested so that the host does not wait.
+    """Return a DLPack capsule from a request that does not let the host wait.
 
-    The array API standard has stream=-1 for that. NumPy accepts no stream for host memory. JAX 0.11 takes -1 for the
-    handle of a stream and fails, and without a stream it waits for the array. With the legacy default stream (1), it
-    makes that stream wait (measured, with 0.35 s of work pending: 0.35 s without, 0.2 ms with it).
+    The array API standard defines stream=-1 for this request. NumPy accepts no stream for host memory. JAX 0.11 treats
+    -1 as the handle of a stream and fails, and without a stream it waits for the array. With the legacy default stream
+    (1), JAX makes that stream wait. (With 0.35 s of work pending, the call took 0.35 s without a stream, and 0.2 ms
+    with stream 1.)
     """
     if not is_stream_ordered(tensor.__dlpack_device__()[0]):
         return _versioned_capsule(tensor)
@@ -240,14 +256,17 @@ cdef object dlpack_capsule(object tensor):
 
 
 cdef inline bint is_stream_ordered(int device_type) noexcept:
-    """Return whether work on the memory is queued on streams; for other memory None means no stream."""
+    """Return whether work on the memory is queued on streams.
+
+    For other memory, None means no stream.
+    """
     return device_type == kDLCUDA or device_type == kDLCUDAManaged
 
 
 def _versioned_capsule(tensor, **keywords):
     try:
         return tensor.__dlpack__(max_version=DLPACK_VERSION, **keywords)
-    except TypeError:  # an exporter from before DLPack 1.0 has no max_version
+    except TypeError:  # An exporter from before DLPack 1.0 does not accept max_version.
         return tensor.__dlpack__(**keywords)
 
 
@@ -263,11 +282,11 @@ cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
     return _adopt_layout(exported, &exported.unversioned.dl_tensor)
 
 
-_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # NumPy's kind: DLDataTypeCode
+_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # The table maps NumPy's kind to the DLDataTypeCode.
 
 
 cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1:
-    """Read ``__cuda_array_interface__``, version 2 or 3. Source: Numba's documentation of the protocol."""
+    """Read ``__cuda_array_interface__``, version 2 or 3, as Numba's documentation of the protocol defines it."""
     dtype = np.dtype(interface["typestr"])
     if dtype.kind not in _KIND_CODES or not dtype.isnative or dtype.itemsize > 16:
         raise _refusals.typestr(interface["typestr"])
@@ -301,7 +320,7 @@ cdef int set_values(ExportedTensor exported, tuple shape, tuple strides) except 
 
 
 cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1:
-    """Copy a layout whose shape and strides another object holds and may change."""
+    """Copy a layout whose shape and strides belong to another object, which may change them."""
     exported.layout = tensor[0]
     _make_room(exported, tensor.ndim)
     memcpy(exported.layout.shape, tensor.shape, tensor.ndim * sizeof(int64_t))
@@ -313,7 +332,7 @@ cdef int copy_values(ExportedTensor exported, DLTensor* tensor) except -1:
 
 
 cdef int _make_room(ExportedTensor exported, Py_ssize_t ndim) except -1:
-    """Allocate memory for shape and strides, and set their pointers."""
+    """Allocate memory for the shape and the strides, and set the pointers of the layout."""
     cdef int64_t* room = exported.inline_values
     if ndim > INLINE_NDIM:
         room = exported.values = <int64_t*>PyMem_Malloc(2 * ndim * sizeof(int64_t))

@@ -1,11 +1,12 @@
-"""Reading of any tensor, for the other extension modules."""
+"""The functions that read any tensor, for the other extension modules."""
 
 from libc.stdint cimport int64_t, uint64_t
 
 from .dlpack cimport INLINE_NDIM, DLTensor, ExportedTensor
 
 
-cdef struct Reading:  # space for a layout that is read in place; layout_of() returns its address
+# The structure is space for a layout that is read in place. The function layout_of() returns the address of the layout.
+cdef struct Reading:
     DLTensor room
     int64_t values[2 * INLINE_NDIM]
 
@@ -15,18 +16,20 @@ cdef bint look_at_torch(object tensor, DLTensor* layout) except -1
 
 
 cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:
-    """Return the layout that read() read. It is valid until Python runs that may change the tensor, or its owner ends.
+    """Return the layout that read() read.
 
-    The caller asks for it when it has the owner, so read() returns the owner unchanged. Holding the owner there first
-    would take and release a reference at once. Such a pair is slow since Python 3.12, which writes half of the count
-    and reads the whole: the processor must wait for its own store.
+    The layout is valid until Python code runs that may change the tensor, or until its owner ends.
+
+    The caller calls layout_of() when it has the owner, so read() returns the owner unchanged. If read() held the owner
+    first, it would take and release a reference at once. Such a pair is slow since Python 3.12, which writes half of
+    the count and then reads the whole count. The processor must wait for its own store.
     """
     return &(<ExportedTensor>owner).layout if isinstance(owner, ExportedTensor) else &reading.room
 
 
 cdef ExportedTensor export(object tensor)
 cdef inline object source_of(object tensor, object owner):
-    """Return the tensor that was read, of which `tensor` may be a view."""
+    """Return the tensor whose layout was read, of which `tensor` may be a view."""
     return (<ExportedTensor>owner).source if isinstance(owner, ExportedTensor) else tensor
 
 

@@ -1,7 +1,9 @@
-"""Reading of any tensor without a copy or a wait for a stream, with an owner that keeps its memory alive.
+"""Functions that read any tensor, without a copy or a wait for a stream.
 
-The methods, best first: C functions of torch and CuPy, the DLPack C exchange API (a C function on the tensor's type),
-``__dlpack__``, and ``__cuda_array_interface__``.
+They also return an owner that keeps the memory alive.
+
+The module tries these methods in order: C functions of torch and CuPy, the DLPack C exchange API (a C function of the
+tensor's type), ``__dlpack__``, and ``__cuda_array_interface__``.
 """
 
 from functools import wraps
@@ -25,29 +27,31 @@ from .._data_type import DLPACK_DTYPES, numpy_dtype
 from .._errors import TensorMapError
 from ..rules import _refusals
 
-cdef enum:  # DLDataTypeCode
+cdef enum:  # The constants are values of DLDataTypeCode.
     UINT_CODE = 1
     BFLOAT_CODE = 4
     COMPLEX_CODE = 5
 
 
-ctypedef PyObject* (*Getter)(PyObject*, PyObject*, PyObject*) noexcept  # tp_descr_get; NULL with an error set
+# The type is that of tp_descr_get, which returns NULL with an error set.
+ctypedef PyObject* (*Getter)(PyObject*, PyObject*, PyObject*) noexcept
 
 cdef extern from *:
     """
     #define owned(reference) (reference)
     """
-    object owned(PyObject*)  # a C function's new reference, to be counted as one
+    object owned(PyObject*)  # The C function returns a new reference, which Cython counts as one reference.
 
 
-cdef object _exported_slot = None  # the descriptors of our view's __slots__, to get and set its instances' values
+# These descriptors are of the __slots__ of the package's view. They get and set the values of its instances.
+cdef object _exported_slot = None
 cdef object _storage_slot = None
 cdef Getter _get_slot = NULL
-cdef type CORE_VIEW = CoreView  # a C variable: no look-up in the module's dictionary
+cdef type CORE_VIEW = CoreView  # A C variable needs no look-up in the module's dictionary.
 
 
 def register_view(view_type):
-    """Register our StridedMemoryView, which imports this module."""
+    """Register the package's class StridedMemoryView, which imports this module."""
     global _exported_slot, _storage_slot, _get_slot
     register_view_type(view_type)
     _exported_slot, _storage_slot = view_type._exported, view_type._storage
@@ -57,7 +61,10 @@ def register_view(view_type):
 # ---- reading ----
 
 cdef object read(object tensor, Reading* reading):
-    """Read a tensor for layout_of(), and return the owner of layout and memory. Errors: those of export()."""
+    """Read a tensor for layout_of(), and return the owner of the layout and the memory.
+
+    The errors are those of export().
+    """
     cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source == VIEW:
         return _export_of_view(tensor)
@@ -69,10 +76,12 @@ cdef object read(object tensor, Reading* reading):
 
 
 cdef bint look_at_torch(object tensor, DLTensor* layout) except -1:
-    """Read a torch tensor in place and own nothing; return False if it is not torch's, which read() reads.
+    """Read a torch tensor in place, and own nothing.
 
-    The result is for work that is done before Python runs again, while the caller holds the tensor. A query of its
-    storage would take as long as everything else.
+    Return False for another library's tensor, which read() reads.
+
+    The result is for work that ends before Python code runs again, while the caller holds the tensor. A query of the
+    tensor's storage would take as long as all other steps together.
     """
     cdef const Exporter* exporter = exporter_of(tensor)
     if exporter.source != TORCH or exporter.api == NULL or exporter.api.dltensor_from_py_object_no_sync == NULL:
@@ -91,12 +100,14 @@ cdef bint look_at_torch(object tensor, DLTensor* layout) except -1:
 
 
 cdef ExportedTensor export(object tensor):
-    """Export a tensor: torch, CuPy, JAX, numba-cuda, a cuda.core Buffer or view, or anything with one of the protocols.
+    """Export a tensor: torch, CuPy, JAX, numba-cuda, a cuda.core Buffer or view, or an object with one of the
+    protocols.
 
     Raises
     ------
     TensorMapError
-        If the tensor has none of the protocols, or is a conjugate or negative view, whose memory contains other values.
+        If the tensor supports none of the protocols. Also if it is a conjugate or negative view, whose memory contains
+        other values.
     """
     cdef Reading reading
     cdef ExportedTensor exported
@@ -128,11 +139,12 @@ cdef ExportedTensor _exported(object tensor, const Exporter* exporter):
 
 
 cdef ExportedTensor _export_of_view(object view):
-    """Return the export in a view's slot, by the slot's own getter: a look-up by name takes a fifth of a map's time."""
+    """Return the export in a view's slot by the slot's getter. A look-up by name takes a fifth of a map's time."""
     cdef PyObject* held = _get_slot(<PyObject*>_exported_slot, <PyObject*>view, <PyObject*>Py_TYPE(view))
     if held != NULL and held != <PyObject*>None:
         return owned(held)
-    PyErr_Clear()  # nothing yet; catching that with `except` would slow down every other access
+    # The slot has no value yet. Catching the error with `except` would slow down every other access.
+    PyErr_Clear()
     view._exported = view._describe()
     return view._exported
 
@@ -147,7 +159,7 @@ cdef ExportedTensor _with_owners(ExportedTensor exported, object tensor, object 
 
 
 def borrow(ExportedTensor exported, borrower):
-    """Make the tensor that a view or Buffer shows the source: its memory is kept alive, and its address may change."""
+    """Set the source to the tensor that a view or Buffer shows. Keep its memory alive; its address may change."""
     cdef ExportedTensor origin
     source = exported.kept = exported.source = borrower
     while source is not None and exporter_of(source).source == BORROWER:
@@ -160,25 +172,25 @@ def borrow(ExportedTensor exported, borrower):
             if not isinstance(exported.source, Buffer):
                 raise
             exported.source_address = int(exported.source.handle)
-            return  # a Buffer's owner keeps memory; it need not be a readable tensor
+            return  # The owner of a Buffer keeps memory alive, and need not be a tensor that can be read.
         exported.source, exported.source_address, exported.owner = origin.source, origin.source_address, origin.owner
     elif exported.source_address != 0 and isinstance(exported.source, Buffer):
-        exported.source_address = int(exported.source.handle)  # the view may begin inside it
+        exported.source_address = int(exported.source.handle)  # The view may begin inside the Buffer.
 
 
 def export_tensor(tensor):
-    """Call :func:`export` from Python."""
+    """Return the result of :func:`export` for a caller in Python."""
     return export(tensor)
 
 
 def export_located(tensor):
-    """Call :func:`export`, and add the device, which a view of Buffers or of ``__cuda_array_interface__`` lacks."""
+    """Return the export of a tensor with its device, which a view of Buffers or of the CUDA array interface lacks."""
     cdef ExportedTensor exported = export(tensor)
     if exported.layout.device_type == 0:
         ensure_driver()
         try:
             locate(&exported.layout)
-        except TensorMapError:  # the driver has no record of the memory
+        except TensorMapError:  # The driver has no record of the memory.
             exported.layout.device_type, exported.layout.device_id = kDLCPU, 0
     return exported
 
@@ -186,7 +198,7 @@ def export_located(tensor):
 cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layout):
     """Read a torch tensor in place, and return the owner of its memory.
 
-    The layout is read last, because any query of torch may run Python (a subclass's, or a mode's), which may resize the
+    The layout is read last, because any query of torch may run Python code (of a subclass or a mode) that resizes the
     tensor.
     """
     try:
@@ -199,12 +211,12 @@ cdef object _read_torch(object tensor, const Exporter* exporter, DLTensor* layou
     except TensorMapError:
         raise
     except Exception as error:
-        raise _refusals.not_strided(tensor, error) from None  # torch's own message is a page of C++
+        raise _refusals.not_strided(tensor, error) from None  # The message of torch is a page of C++.
     return owner
 
 
 cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter* exporter):
-    """Read a tensor of a torch from before the exchange API (2.6 to 2.8); check first what its export would refuse."""
+    """Read a tensor of torch 2.6 to 2.8, which lack the exchange API. First refuse tensors that torch would refuse."""
     try:
         owner = _torch_owner(tensor, exporter)
         _refuse_conjugate(tensor, exporter)
@@ -219,17 +231,17 @@ cdef object _adopt_torch(ExportedTensor exported, object tensor, const Exporter*
 cdef object _torch_owner(object tensor, const Exporter* exporter):
     """Return the storage, which owns the memory, so that no managed tensor is needed.
 
-    A managed tensor would hold the TensorImpl, whose storage ``x.data = y`` and ``x.set_(y)`` swap and free.
+    A managed tensor would hold the TensorImpl. The calls ``x.data = y`` and ``x.set_(y)`` replace and free its storage.
     """
     _refuse_negative(tensor, exporter)
     return _call(exporter.untyped_storage, tensor, "untyped_storage")
 
 
 cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except -1:
-    """Refuse a negative view.
+    """Refuse a negative view of a tensor.
 
-    A tensor of any dtype can be one (``torch._neg_view``), even if torch does not mark it as a view (inference mode).
-    Therefore each is checked.
+    A tensor of any dtype can be a negative view (``torch._neg_view``), even if torch does not mark the tensor as a view
+    (inference mode). Therefore the function checks every tensor.
     """
     cdef bint is_negative
     if exporter.native_is_neg != NULL:
@@ -242,7 +254,7 @@ cdef inline int _refuse_negative(object tensor, const Exporter* exporter) except
 
 
 cdef int _refuse_conjugate(object tensor, const Exporter* exporter) except -1:
-    """Refuse a conjugate view; only complex tensors have the bit."""
+    """Refuse a conjugate view. Only complex tensors have the conjugate bit."""
     if _call(exporter.is_conj, tensor, "is_conj"):
         raise _refusals.lazy_view("conjugate", "resolve_conj")
     return 0
@@ -254,13 +266,14 @@ cdef inline object _call(NoArgsFunction function, object tensor, str name):
 
 # ---- torch, with cuda.core's own reader ----
 
-cdef object _torch_reader = None  # of _cuda.core.torch_reader; False if it found nothing
+# The reader is from _cuda.core.torch_reader. It is False if the search did not find it.
+cdef object _torch_reader = None
 cdef bint _shows_bfloat16 = numpy_dtype("bfloat16").name == "bfloat16"
 cdef tuple _NO_ARGUMENTS = ()
 
 
 def torch_first(other_way):
-    """Wrap a constructor of views, ``(cls, tensor, stream_ptr)``, for the tensors that _view_torch() does not view."""
+    """Wrap a constructor of views, ``(cls, tensor, stream_ptr)``. Call it if _view_torch() returns None."""
     @wraps(other_way)
     def from_tensor(cls, obj, stream_ptr=None):
         view = _view_torch(cls, obj) if stream_ptr == -1 else None
@@ -269,10 +282,11 @@ def torch_first(other_way):
 
 
 cdef object _view_torch(object view_type, object tensor):
-    """Return a view of a torch tensor that cuda.core fills itself, in a third of the time of its export by DLPack.
+    """Return a view of a torch tensor that cuda.core fills itself, in a third of the time of an export by DLPack.
 
-    The result is None if it does not; then export() is used, whose errors are also raised here. The view keeps the
-    storage, as a descriptor does (_torch_owner): after the query nothing runs that may change the tensor.
+    If cuda.core does not fill the view, the result is None. The caller then uses export(), whose errors this function
+    also raises. The view keeps the storage alive, as a descriptor does (_torch_owner). After the query, no code runs
+    that may change the tensor.
     """
     global _torch_reader
     cdef DLTensor layout
@@ -292,9 +306,11 @@ cdef object _view_torch(object view_type, object tensor):
 
 
 def set_torch_reader(reader):
-    """Replace cuda.core's reader; return the previous one: False if it was not found, None if not yet searched.
+    """Replace cuda.core's reader, and return the previous one.
 
-    It is for tests: cuda.core supports its reader only with some releases of torch.
+    The result is False if the reader was not found, and None if no search has run.
+
+    Tests use this function, because cuda.core supports its reader only with some releases of torch.
     """
     global _torch_reader
     before, _torch_reader = _torch_reader, reader
@@ -302,7 +318,7 @@ def set_torch_reader(reader):
 
 
 cdef bint _is_shown_by_core(const DLTensor* layout) noexcept:
-    """Return whether cuda.core's view shows the dtype unchanged: of the unsigned only uint8, and no narrow floats."""
+    """Return whether cuda.core's view shows the dtype unchanged: no narrow floats, and of unsigned types only uint8."""
     if layout.code == UINT_CODE:
         return layout.bits == 8
     if layout.code == BFLOAT_CODE:
@@ -311,7 +327,7 @@ cdef bint _is_shown_by_core(const DLTensor* layout) noexcept:
 
 
 def describe_torch_view(view, dtype):
-    """Return the tensor of such a view, as an export at the time when the view was made."""
+    """Return the tensor of a view that cuda.core filled, as an export at the time when the view was made."""
     cdef ExportedTensor exported = ExportedTensor.__new__(ExportedTensor)
     put_dtype(&exported.layout, _numpy_dtype_key(dtype))
     exported.layout.data = <void*><uintptr_t>view.ptr
@@ -323,13 +339,15 @@ def describe_torch_view(view, dtype):
     return exported
 
 
-cdef dict _numpy_dtypes = {}  # NumPy dtype: its dtype_key(), or None if DLPack has none
+cdef dict _numpy_dtypes = {}  # The cache maps a NumPy dtype to its dtype_key(), or to None if DLPack lacks the dtype.
 
 
 cdef bint _read_cupy(object array, Reading* reading) except -1:
-    """Read CuPy's own attributes; return False if ``__dlpack__``, which is slower and asks the driver, must be used.
+    """Read CuPy's own attributes.
 
-    The array holds its memory: nothing in CuPy makes it release the memory.
+    Return False if the caller must use ``__dlpack__``, which is slower and queries the driver.
+
+    The array itself keeps its memory alive, because nothing in CuPy lets an array release its memory.
     """
     cdef DLTensor* layout = &reading.room
     cdef tuple shape = array.shape
@@ -366,7 +384,7 @@ cdef inline object _numpy_dtype_key(object dtype):
 # ---- later changes ----
 
 cdef bint has_moved(object tensor, object owner, uint64_t address) except -1:
-    """Return whether a tensor's elements have moved, or can no longer be found."""
+    """Return whether the elements of a tensor have moved, or can no longer be found."""
     cdef Reading reading
     if isinstance(owner, ExportedTensor):
         address = (<ExportedTensor>owner).source_address

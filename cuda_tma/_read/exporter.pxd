@@ -1,30 +1,32 @@
-"""The exporter of a tensor: by its type, the method of reading it."""
+"""The exporter of a tensor, which is the method by which the package reads tensors of one type."""
 
 from cpython.object cimport PyObject
 
 from .dlpack cimport DLPackExchangeAPI
 
 ctypedef object (*NoArgsFunction)(PyObject*, PyObject*)
-ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # returns a bool of an at::Tensor
+ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # The function returns a bool for an at::Tensor.
 
 
 cdef enum Source:
-    STANDARD  # one of the protocols
+    STANDARD  # The type supports one of the protocols.
     TORCH
     CUPY
-    VIEW      # our StridedMemoryView, which holds its export
-    BORROWER  # cuda.core's view and Buffer, and an export, which show memory of other objects
+    VIEW  # The type is the package's StridedMemoryView, which holds its export.
+    BORROWER  # The type is cuda.core's view or Buffer, or an export. Such an object shows the memory of another object.
 
 
-cdef struct Exporter:  # the facts about a tensor type; it stays at its address while Python runs
+# The structure contains the facts about a tensor type. Its address is constant while Python runs.
+cdef struct Exporter:
     Source source
     DLPackExchangeAPI* api
-    # torch: methods of the type as C functions, NULL if a subclass has replaced them.
+    # The methods of torch's type as C functions are NULL if a subclass has replaced them.
     NoArgsFunction is_neg
     NoArgsFunction is_conj
     NoArgsFunction untyped_storage
-    TensorFunction native_is_neg  # the function that is_neg() calls; NULL if it was not found (negative.py)
-    size_t tensor_offset  # the offset of its argument in the object
+    # The method is_neg() calls this function. It is NULL if the search did not find it (negative.py).
+    TensorFunction native_is_neg
+    size_t tensor_offset  # The value is the offset of the function's argument in the object.
 
 
 cdef int register_view_type(type view_type) except -1

@@ -1,4 +1,4 @@
-"""The exporter of a tensor: the facts about its type, looked up once for each type."""
+"""The lookup of a tensor's exporter, which reads the facts about each type once."""
 
 import sys
 
@@ -21,14 +21,15 @@ cdef extern from "Python.h":
 
 
 cdef class ExporterType:
-    """A tensor type, kept alive so that no other type gets its address."""
+    """A tensor type, which is kept alive so that no other type can get its address."""
 
     cdef object tensor_type
     cdef Exporter exporter
 
 
-cdef dict _types = {}  # type: ExporterType, which stays
-cdef ExporterType _last = ExporterType()  # only with a GIL: it is replaced while others may read it
+cdef dict _types = {}  # The dict maps a type to its ExporterType, and never drops an entry.
+# The variable is used only with a GIL, because another thread may replace it during a read.
+cdef ExporterType _last = ExporterType()
 cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)
 cdef tuple _views = ()
 
@@ -40,7 +41,10 @@ cdef int register_view_type(type view_type) except -1:
 
 
 cdef const Exporter* exporter_of(object tensor) except NULL:
-    """Return a pointer, because a reference would be released at once, which is slow on Python 3.12 (layout_of())."""
+    """Return a pointer to an exporter.
+
+    A reference would be released at once, which is slow on Python 3.12 (layout_of()).
+    """
     global _last
     if FREE_THREADED:
         return &_find_type(tensor).exporter
@@ -52,12 +56,13 @@ cdef const Exporter* exporter_of(object tensor) except NULL:
 cdef ExporterType _find_type(object tensor):
     known = _types.get(type(tensor))
     if known is None:
-        known = _types.setdefault(type(tensor), _new_type(tensor))  # the first one stays: there are pointers to it
+        # The first entry stays, because pointers to it exist.
+        known = _types.setdefault(type(tensor), _new_type(tensor))
     return known
 
 
 cdef bint is_of_known_type(object value) except -1:
-    """Return whether a value is a library's tensor or a view, and its type was read before."""
+    """Return whether a value is a view or a library's tensor whose type was read before."""
     if not FREE_THREADED and _last.tensor_type is type(value):
         return _is_of_library(&_last.exporter)
     known = _types.get(type(value))
@@ -91,7 +96,8 @@ cdef Source _source_of(tensor_type):
         return BORROWER
     for source, module, name in ((TORCH, "torch", "Tensor"), (CUPY, "cupy", "ndarray")):
         framework = sys.modules.get(module)
-        base = getattr(framework, name, None)  # a module that is being imported, or a stand-in, may have none
+        # A module that is being imported, or a substitute for it, may lack the name.
+        base = getattr(framework, name, None)
         if isinstance(base, type) and issubclass(tensor_type, base):
             return source
     return STANDARD
@@ -108,7 +114,10 @@ cdef DLPackExchangeAPI* _exchange_api(object tensor_type) except? NULL:
 
 
 cdef NoArgsFunction _no_args_function(object method) except? NULL:
-    """Return the C function of a bound method, for a call without the lookup and the bound object."""
+    """Return the C function of a bound method.
+
+    A call of it needs no look-up and no bound object.
+    """
     if PyCFunction_Check(method) and PyCFunction_GetFlags(method) == METH_NOARGS:
         return <NoArgsFunction>PyCFunction_GetFunction(method)
     return NULL

@@ -1,16 +1,17 @@
-"""Reading of a property of one of cuda.core's types."""
+"""The functions that read a property of one of cuda.core's types."""
 
 cimport cython
 from cpython.object cimport PyObject, Py_TYPE
 
-ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)  # tp_descr_get, with borrowed references
+# The type is that of tp_descr_get, with borrowed references.
+ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)
 
 
 @cython.final
 cdef class Property:
-    """One property; the value is False if an older cuda.core lacks it."""
+    """One property of a type, whose value is False if an older cuda.core lacks the property."""
 
-    cdef object descriptor  # its getter is called; None: it is looked up by name
+    cdef object descriptor  # The getter of the descriptor is called. For None, the property is looked up by name.
     cdef Getter get
     cdef str name
 
@@ -20,7 +21,10 @@ cdef Property named_property(str name)
 
 
 cdef inline object read_property(PyObject* property, object instance):
-    """Read a Property that the caller borrows: a reference would be taken and released at each access (layout_of())."""
+    """Read a Property that the caller borrows.
+
+    A reference would be taken and released at each access (layout_of()).
+    """
     if (<Property>property).get == NULL:
         return getattr(instance, (<Property>property).name, False)
     return (<Property>property).get(

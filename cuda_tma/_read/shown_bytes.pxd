@@ -1,10 +1,10 @@
-"""Bytes that an object exports through the buffer protocol."""
+"""The bytes that an object exports through the buffer protocol."""
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
 
 
 cdef inline int fill_buffer(Py_buffer* buffer, object owner, void* data, Py_ssize_t size_bytes, int flags) except -1:
-    """Fill a read-only view of bytes that `owner` holds (PEP 3118)."""
+    """Fill a read-only view of bytes that `owner` keeps alive (PEP 3118)."""
     if flags & PyBUF_WRITABLE:
         raise BufferError(f"a {type(owner).__name__} is read-only; it has a method that replaces addresses")
     buffer.buf = data

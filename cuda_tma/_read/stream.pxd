@@ -1,4 +1,4 @@
-"""The facts about a stream for a launch."""
+"""The facts about a stream that a launch needs."""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -11,19 +11,20 @@ from .weak_cache cimport Known
 
 @cython.final
 cdef class KnownStream(Known):
-    """A stream's handle and context, which are constant while it is open, and the property that it is closed."""
+    """The handle and context of a stream, which are constant while it is open, and its property `is_closed`."""
 
     cdef Property is_closed
     cdef CUstream handle
-    cdef CUcontext context  # NULL: unknown; for the default streams, the current one
-    cdef CUcontext sharing  # the last context found to share its memory; NULL before that
-    cdef uint64_t context_id  # unlike a handle, unique to its context; 0 if unknown
+    cdef CUcontext context  # The value is NULL if the context is unknown. The default streams have the current context.
+    # The field contains the last context that was found to share memory with the stream's context, or NULL.
+    cdef CUcontext sharing
+    cdef uint64_t context_id  # The id is unique to its context, and a handle is not. It is 0 if it is unknown.
 
 
 cdef KnownStream known_stream(object stream)
 
 
 cdef inline bint is_open(PyObject* known, object stream) except -1:
-    """Return whether this KnownStream, borrowed (recent_of()), belongs to this stream, and the stream is open."""
+    """Return whether this borrowed KnownStream (recent_of()) belongs to this stream, and the stream is open."""
     return (<KnownStream>known).owner == <PyObject*>stream and (
         read_property(<PyObject*>(<KnownStream>known).is_closed, stream) is False)

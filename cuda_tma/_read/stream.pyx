@@ -1,4 +1,7 @@
-"""Streams: their handles and contexts, looked up once; whether they are closed is checked at every launch."""
+"""The handles and the contexts of streams, which the module looks up once.
+
+Every launch checks whether the stream is closed.
+"""
 
 cimport cython
 from cpython.object cimport PyObject
@@ -19,8 +22,8 @@ cdef class KnownStream(Known):
     pass
 
 
-cdef type STREAM = Stream  # a C variable: no look-up in the module's dictionary
-cdef WeakCache _streams = WeakCache()  # Stream: KnownStream
+cdef type STREAM = Stream  # A C variable needs no look-up in the module's dictionary.
+cdef WeakCache _streams = WeakCache()  # The cache maps a Stream to its KnownStream.
 
 
 cdef KnownStream known_stream(object stream):
@@ -30,21 +33,21 @@ cdef KnownStream known_stream(object stream):
         return <KnownStream>recent
     known = _find(stream)
     if known is None:
-        known = _find(getattr(stream, "stream", None))  # a GraphBuilder captures on a stream of its own
+        known = _find(getattr(stream, "stream", None))  # A GraphBuilder captures on its own stream.
     if known is None:
         raise _refusals.no_stream(stream)
     return <KnownStream>known
 
 
 def is_capturing(stream):
-    """Return whether launches on a stream go into a graph."""
+    """Return whether a graph captures the launches on a stream."""
     cdef int answer = 0
     ensure_driver()
     return driver.cuStreamIsCapturing(known_stream(stream).handle, &answer) != CUDA_SUCCESS or answer != 0
 
 
 cdef object _find(object stream):
-    """Return the KnownStream of an object that is a stream itself, else None."""
+    """Return the KnownStream of an object that is a stream itself, or None for other objects."""
     cdef KnownStream known
     if type(stream) is STREAM or isinstance(stream, STREAM):
         known = look_up(_streams, stream)
@@ -66,7 +69,7 @@ cdef KnownStream _ask_for(object stream):
         raise _refusals.closed_stream()
     known = _with_handle(int(stream.handle))
     known.is_closed = is_closed
-    if <uintptr_t>known.handle > 2:  # 0, 1 and 2 are the default streams
+    if <uintptr_t>known.handle > 2:  # The handles 0, 1 and 2 are those of the default streams.
         if driver.cuStreamGetCtx(known.handle, &known.context) != CUDA_SUCCESS:
             known.context = NULL
         elif driver.cuCtxGetId != NULL and driver.cuKernelGetFunction != NULL:

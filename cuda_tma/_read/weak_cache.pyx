@@ -1,6 +1,7 @@
 """A dictionary by identity that does not keep its keys alive.
 
-``weakref.WeakKeyDictionary`` computes a key's hash, which takes a cuda.core object hundreds of nanoseconds.
+The class ``weakref.WeakKeyDictionary`` computes the hash of a key, which takes hundreds of nanoseconds for an object of
+cuda.core.
 """
 
 import weakref
@@ -20,7 +21,7 @@ cdef class WeakCache:
         self.entries = {}
 
     cdef object find(self, object owner):
-        """Look up in the dictionary; the next look_up finds the value at once."""
+        """Look up an object in the dictionary. The next look-up finds the value at once."""
         entry = self.entries.get(id(owner))
         if entry is None:
             return None
@@ -30,15 +31,20 @@ cdef class WeakCache:
         return known
 
     cdef int put(self, object owner, Known known) except -1:
-        """Store a value. Of two stored at once, one stays; a thread with the other uses it, and looks up again."""
+        """Store a value.
+
+        If two threads store a value at the same time, one value stays. The other thread uses its own value, and then
+        looks up again.
+        """
         self._forget(id(owner), None)
-        known.owner = <PyObject*>owner  # before any thread can find it
+        known.owner = <PyObject*>owner  # The owner is set before any thread can find the entry.
         self.entries[id(owner)] = weakref.ref(owner, partial(self._forget, id(owner))), known
         return 0
 
     def _forget(self, identity, _):
-        """Remove an object that has ended: another may get its address."""
-        self.recent[place_of(<PyObject*><uintptr_t>identity)] = NULL  # this, or another, which is then found again
+        """Remove the entry of an object that has ended, because another object may get its address."""
+        # The slot contains this entry or another one, which a later look-up finds again.
+        self.recent[place_of(<PyObject*><uintptr_t>identity)] = NULL
         _, known = self.entries.pop(identity, (None, None))
         if known is not None:
             (<Known>known).owner = NULL
