@@ -32,7 +32,7 @@ class Violation:
     requirement : str
         The requirement on the value, such as ``"a multiple of 16"``.
     nearest : int or None
-        The nearest legal value in the units of the argument; None if there is none.
+        The nearest legal value in the units of the argument; None if no value is legal.
     sentence : str
         The violation in the user's terms (tensor order, elements and bytes). The text is empty if
         :func:`cuda_tma.check` received no `dtype_name`.

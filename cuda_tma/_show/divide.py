@@ -1,4 +1,4 @@
-"""A tensor divided into tiles of the box, with the coordinates of the load of each tile (a zipped divide in CuTe)."""
+"""The division of a tensor into tiles of the box, with the coordinates of each tile's load (CuTe's zipped divide)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Division", "divided", "tiles"]
 
-_MOST_LABELLED = 64  # tiles of a plane
+_MOST_LABELLED = 64  # The tiles of a plane have labels up to this number of tiles.
 
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A tensor that is divided into tiles.
+    """A tensor that is divided into tiles of the map's box.
 
     Attributes
     ----------
     box_dim : tuple of int
-        Elements of a tile, innermost first.
+        Elements of a tile in each dimension, innermost first.
     counts : tuple of int
-        Tiles in each dimension; the last ones may extend past the tensor's end.
+        Number of tiles in each dimension. The last tiles may extend past the end of the tensor.
     strides : tuple of int
         Strides of the tensor, in elements.
     """
@@ -41,7 +41,7 @@ class Division:
     strides: tuple[int, ...]
 
     def coordinates(self, tile: Sequence[int]) -> tuple[int, ...]:
-        """Return the coordinates of the load of a tile, innermost first.
+        """Return the coordinates of the load that copies a tile, innermost first.
 
         >>> Division((64, 8), (2, 4), (1, 128)).coordinates((1, 3))
         (64, 24)
@@ -55,13 +55,13 @@ class Division:
         return tuple(i * extent for i, extent in zip(index, self.box_dim, strict=True))
 
     def tile_at(self, coordinates: Sequence[int]) -> tuple[int, ...] | None:
-        """Return the tile that a load at `coordinates` copies; None if the load does not start at a tile."""
+        """Return the tile that a load at `coordinates` copies, or None if no tile begins at the coordinates."""
         parts = [divmod(c, extent) for c, extent in zip(coordinates, self.box_dim, strict=True)]
         inside = all(not rest and 0 <= i < n for (i, rest), n in zip(parts, self.counts, strict=True))
         return tuple(i for i, _ in parts) if inside else None
 
     def __str__(self) -> str:
-        """Return the layout in CuTe's notation: first within a tile, then from tile to tile.
+        """Return the layout in CuTe's notation, with the modes within a tile before the modes from tile to tile.
 
         >>> str(Division((64, 8), (2, 4), (1, 128)))
         '((64, 8), (2, 4)) : ((1, 128), (64, 1024))'
@@ -81,7 +81,7 @@ def divided(params: Params) -> Division:
     Raises
     ------
     TensorMapError
-        If the map is another.
+        If the map does not have this form.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def divided(params: Params) -> Division:
 
 
 def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """Draw dimensions 0 and 1 of the tensor in tiles of the box, and the tile of a load at `coordinates`.
+    """Draw dimensions 0 and 1 of the tensor in tiles of the box. Mark the tile of a load at `coordinates`.
 
     Parameters
     ----------
     params : TiledParams
-        As for :func:`divided`.
+        The map, as for :func:`divided`.
     coordinates, figure
-        As for ``cuda_tma.plot.box``.
+        The arguments of ``cuda_tma.plot.box``.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def tiles(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figur
 
 
 def _draw_tensor(axes: Any, params: TiledParams, division: Division, start: tuple[int, ...]) -> None:
-    """Draw every tile, with its index and coordinates if there is room."""
+    """Draw every tile. If there is room, write its index and its coordinates into it."""
     from matplotlib.patches import Rectangle
 
     (wide, high), dims, counts = plane(division.box_dim, 1), plane(params.global_dim, 1), plane(division.counts, 1)
@@ -154,7 +154,7 @@ def _draw_tensor(axes: Any, params: TiledParams, division: Division, start: tupl
 
 
 def _draw_tile(axes: Any, params: TiledParams, division: Division, start: tuple[int, ...]) -> None:
-    """Draw one box; its part beyond the tensor is filled."""
+    """Draw one box. Fill the part of the box that is beyond the tensor."""
     from matplotlib.patches import Rectangle
 
     (wide, high), dims, (x, y) = plane(division.box_dim, 1), plane(params.global_dim, 1), plane(start, 0)

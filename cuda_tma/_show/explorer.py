@@ -1,4 +1,4 @@
-"""The swizzle explorer: a page with the place of each element of a box, and the banks of a read."""
+"""The swizzle explorer, which is a page with the place of each element of a box, and the banks of a read."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ _FIRST = {"type": "BFLOAT16", "swizzle": "128B", "columns": 64, "rows": 32, "acc
 
 
 def explorer(params: Params | None = None) -> str:
-    """Return a page that shows the place of each element, and bank conflicts, for a chosen box, swizzle and access.
+    """Return a page with the place of each element and the bank conflicts, for a chosen box, swizzle and access.
 
-    The page needs no network, no library and no GPU.
+    The page works without a network, a library and a GPU.
 
     Parameters
     ----------
     params : TiledParams, optional
-        The initial map: of two dimensions (or one, or more whose outer extents are 1 in the box), without interleave.
+        The initial map, without interleave. In the box, all extents beyond two dimensions must be 1.
 
     Returns
     -------
     str
-        HTML, to be written to a file.
+        The HTML text of the page, for a file.
 
     Raises
     ------
     TensorMapError
-        If no driver accepts the map, or the page does not support such a box.
+        If the driver refuses the map on every device, or if the page does not support its box.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def explorer(params: Params | None = None) -> str:
 
 
 def facts() -> dict[str, Any]:
-    """Return the page's facts about types and swizzles."""
+    """Return the facts about data types and swizzles that the page needs."""
     types = [
         {
             "name": TensorMapDataType(data_type).short_name,

@@ -1,4 +1,4 @@
-"""The common parts of pictures by matplotlib: the figure, the start of a load, the title of a map."""
+"""Parts that all pictures by matplotlib share: the figure, the start of a load, and the title of a map."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK_COLOR", "load_start", "new_figure", "plane", "times", "title_of"]
 
-MARK_COLOR = "#d55e00"  # vermilion of the Okabe-Ito palette
+MARK_COLOR = "#d55e00"  # The color is vermilion of the Okabe-Ito palette.
 
 
 def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
-    """Return a new figure, or the one that was passed."""
+    """Return a new figure, or the figure that was passed."""
     try:
         from matplotlib.figure import Figure as NewFigure
         from matplotlib.figure import FigureBase
@@ -39,7 +39,10 @@ def new_figure(size: tuple[float, float], figure: Figure | None) -> Figure:
 
 
 def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> tuple[int, ...]:
-    """Return the coordinates as ints (default: zeros); refuse an illegal map, and raise the fault of the load."""
+    """Return the coordinates as ints (default: zeros).
+
+    Refuse an illegal map, and raise the fault of the load.
+    """
     emulated_rows(params, check=True)
     coordinates = tensor_coordinates(params.rank, coordinates, default=(0,) * params.rank)
     visit(params, coordinates, offsets)
@@ -47,7 +50,7 @@ def load_start(params: Params, coordinates: Sequence[int], offsets: Sequence[int
 
 
 def title_of(params: Params) -> str:
-    """Return data type, box and swizzle as text."""
+    """Return the title of a map, with its data type, box and swizzle."""
     swizzle = TensorMapSwizzle(params.swizzle).short_name
     interleave = TensorMapInterleave(params.interleave)
     layout = f", interleave {interleave.short_name}" if interleave else ""
@@ -55,7 +58,7 @@ def title_of(params: Params) -> str:
 
 
 def _box_name(params: Params) -> str:
-    """Return the map's box, and the delivered box if it differs."""
+    """Return the text of the map's box. If the delivered box differs, the text contains it too."""
     extents = box_extents(params)
     if not isinstance(params, TiledParams):
         channels = "" if params.interleave else f"{extents[0]} channels x "
@@ -65,10 +68,10 @@ def _box_name(params: Params) -> str:
 
 
 def times(extents: Sequence[int]) -> str:
-    """Return extents as ``64 x 8``."""
+    """Return the text of extents, such as ``64 x 8``."""
     return " x ".join(map(str, extents))
 
 
 def plane(values: Sequence[int], missing: int) -> tuple[int, int]:
-    """Return the values of dimensions 0 and 1; `missing` for a dimension that does not exist."""
+    """Return the values of dimensions 0 and 1, with `missing` for a dimension that does not exist."""
     return values[0], values[1] if len(values) > 1 else missing

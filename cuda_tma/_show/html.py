@@ -1,4 +1,4 @@
-"""A tensor map as HTML, for notebooks: its parameters, the sizes for a kernel, and its banks."""
+"""The HTML of a tensor map for notebooks, with its parameters, the sizes for a kernel, and its banks."""
 
 from __future__ import annotations
 
@@ -29,19 +29,22 @@ _NEEDED = {
 
 
 def descriptor_html(params: Params, title: str = "tensor map") -> str:
-    """Return the parameters as a table, followed by the bank picture as inline SVG, if matplotlib is installed.
+    """Return the parameters as an HTML table.
+
+    If matplotlib is installed, the picture of the banks follows as inline SVG.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        For a map that no driver accepts, the broken rules replace the sizes and the picture.
+        The parameters to show. For a map that the driver always refuses, the broken rules replace the sizes and the
+        picture.
     title : str
-        The table's caption, as plain text.
+        The caption of the table, as plain text.
 
     Returns
     -------
     str
-        An HTML fragment. Driver order is innermost dimension first, tensor order the reverse.
+        An HTML fragment. In driver order, the innermost dimension is first. In tensor order, it is last.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def _reversed(name: str, value: Any) -> str:
 
 
 def _banks_svg(params: Params) -> str:
-    """Return the picture without a prologue, which HTML does not accept; empty without matplotlib."""
+    """Return the picture without the prologue of SVG, which HTML does not accept, or "" without matplotlib."""
     try:
         import matplotlib
     except ImportError:
@@ -110,5 +113,5 @@ def _banks_svg(params: Params) -> str:
     return text.getvalue()[text.getvalue().index("<svg") :]
 
 
-# Notebooks call this method of params, but the module of params cannot import this module.
+# Notebooks call this method of params objects. The module of params cannot import this module.
 Params._repr_html_ = descriptor_html  # type: ignore[attr-defined]

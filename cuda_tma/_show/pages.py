@@ -1,4 +1,4 @@
-"""Self-contained HTML pages, which are templates of this folder with their parts filled in."""
+"""Self-contained HTML pages, which are made from the templates in this folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["filled"]
 
 
 def filled(page: Path, **parts: str) -> str:
-    """Return a page in which parts replace each ``{{name}}``."""
+    """Return a template in which the given parts replace each ``{{name}}``."""
     text = page.read_text("utf-8")
     for name, part in parts.items():
         text = text.replace(f"{{{{{name}}}}}", part)

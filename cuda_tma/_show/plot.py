@@ -1,8 +1,8 @@
 """Pictures of a tensor map: the place of a tile in shared memory, its banks, and its box in the tensor.
 
-They need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or into a new figure, and
-returns it. The pictures show only possible loads. A tensor map that no driver accepts, or whose box exceeds shared
-memory, raises a TensorMapError. A load that ends the context raises the TensorMapFault of
+The pictures need matplotlib (the extra ``cuda-tma[plot]``). Every function draws into `figure`, or into a new figure,
+and returns the figure. The pictures show only possible loads. A tensor map that the driver always refuses, or whose box
+exceeds shared memory, raises a TensorMapError. A load that ends the context raises the TensorMapFault of
 :func:`cuda_tma.emulate.load`.
 """
 
@@ -34,8 +34,8 @@ __all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]
 
 _LINE_BYTES = 128
 _WORD_BYTES = 4
-_MOST_LINES = 32  # a swizzle repeats within 8 lines; more would only shrink the labels
-_COLORS = "viridis"  # even in brightness, and safe for color-blind readers
+_MOST_LINES = 32  # A swizzle repeats within 8 lines. More lines would only make the labels smaller.
+_COLORS = "viridis"  # The colors of this map are even in brightness, and safe for color-blind readers.
 _GAP_COLOR = "0.93"
 
 
@@ -49,7 +49,10 @@ def _shown(params: Params) -> str:
 
 
 def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
-    """Return for every `step` bytes of each line of 128 the element that starts there or covers them, or None."""
+    """Return an entry for every `step` bytes of each line of 128 bytes.
+
+    An entry is the element that starts at the bytes or covers them, or None.
+    """
     return [
         [
             smem_index(params, offset) if offset < smem_bytes(params) else None
@@ -60,7 +63,7 @@ def _elements(params: Params, step: int) -> list[list[tuple[int, ...] | None]]:
 
 
 def _row_number(params: Params, index: tuple[int, ...]) -> int:
-    """Return the number of an element's row within the box (of its slice, when interleaved)."""
+    """Return the number of an element's row within the box, or with interleave within the slice."""
     extents, number = box_extents(params), 0
     start = 0 if params.interleave else 1
     for i, n in zip(reversed(index[start:]), reversed(extents[start:]), strict=True):
@@ -69,7 +72,7 @@ def _row_number(params: Params, index: tuple[int, ...]) -> int:
 
 
 def _row_grid(params: Params, elements: list) -> np.ndarray:
-    """Return row numbers, NaN in gaps."""
+    """Return the row numbers, with NaN in gaps."""
     return np.array([[np.nan if e is None else _row_number(params, e) for e in line] for line in elements])
 
 
@@ -98,20 +101,21 @@ def tile(
     *,
     figure: Figure | None = None,
 ) -> Figure:
-    """Draw the place of each element in shared memory, colored by row of the box; hatch elements out of bounds.
+    """Draw the place of each element in shared memory, colored by row of the box. Hatch elements out of bounds.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     coordinates, offsets : sequence of int, optional
-        Arguments of the load, innermost first (default: the tensor's origin).
+        The arguments of the load, innermost first (default: the tensor's origin).
     figure : matplotlib.figure.Figure, optional
         The figure to draw into.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Shared memory in lines of 128 bytes. A cell is 16 bytes, labeled with the tensor index of its first element.
+        The figure, which shows shared memory in lines of 128 bytes. A cell is 16 bytes, and its label is the tensor
+        index of its first element.
 
     Examples
     --------
@@ -154,13 +158,13 @@ def _label_chunk(axes: Any, place: tuple[int, int], at: tuple[int, ...], dims: S
 
 
 def banks(params: Params, access: str = "column", *, figure: Figure | None = None) -> Figure:
-    """Draw shared memory as 32 banks, without and with the swizzle, and mark the read with the most conflicts.
+    """Draw shared memory as 32 banks, without and with the swizzle. Mark the read with the most conflicts.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     access : {"row", "column", "ldmatrix"}
-        As in :func:`cuda_tma.smem.bank_conflicts`.
+        The reads of a warp, as in :func:`cuda_tma.smem.bank_conflicts`.
     figure : matplotlib.figure.Figure, optional
         The figure to draw into.
 
@@ -203,7 +207,9 @@ def _mark_words(axes: Any, words: np.ndarray) -> None:
 
 
 def box(params: TiledParams, coordinates: Sequence[int] = (), *, figure: Figure | None = None) -> Figure:
-    """Draw dimensions 0 and 1 of the tensor, the box and the visited elements; the box's start gives other indices.
+    """Draw dimensions 0 and 1 of the tensor, the box, and the elements that the load visits.
+
+    The start of the box gives the indices of the other dimensions.
 
     Parameters
     ----------
@@ -251,7 +257,7 @@ def _draw_rectangles(axes: Any, dims: tuple[int, int], extents: tuple[int, int],
 
 
 def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start: Sequence[int], step: int) -> int:
-    """Draw one line for each visited row, from left to right, and return the number of elements inside."""
+    """Draw a line from left to right for each visited row. Return the number of elements inside the tensor."""
     left, right = max(0, start[0]), min(dims[0], start[0] + extents[0])
     rows = [r for r in range(start[1], start[1] + extents[1], step) if 0 <= r < dims[1]]
     if right <= left:
@@ -264,11 +270,11 @@ def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start:
     return (right - left) * len(rows)
 
 
-_ZOOM = 8  # if the tensor is larger than the box by more than this factor, only the part around the box is shown
+_ZOOM = 8  # If the tensor exceeds the box by more than this factor, the picture shows only the part around the box.
 
 
 def _span(start: int, extent: int, dim: int) -> tuple[int, int]:
-    """Return the drawn range of a dimension."""
+    """Return the range of a dimension that the picture shows."""
     low, high = min(0, start), max(dim, start + extent)
     if high - low <= _ZOOM * extent:
         return low, high

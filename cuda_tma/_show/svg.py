@@ -1,6 +1,6 @@
-"""SVG as text: elements, the light and dark colors of pictures, and a page with one picture.
+"""SVG as text: its elements, the light and dark colors of pictures, and a page with one picture.
 
-Text remains text, and a picture has its own background, so that it is readable on any page.
+The text in a picture remains text. A picture has its own background, so that it is readable on any page.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ __all__ = ["MONO", "SANS", "document", "element", "style", "text", "width_of"]
 
 SANS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 MONO = "ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace"
-_LETTER = 0.6  # the ratio of the width of a letter to its height, in monospaced fonts
+_LETTER = 0.6  # A letter of a monospaced font has this ratio of width to height.
 
 
 def element(tag: str, *inside: str, **attributes: object) -> str:
-    """Return one element; an attribute's underscores become hyphens, ``class_`` is ``class``, and None is omitted.
+    """Return one element of SVG.
+
+    Underscores in the names of attributes become hyphens, ``class_`` becomes ``class``, and an attribute None is
+    omitted.
 
     Examples
     --------
@@ -38,7 +41,7 @@ def _written(value: object) -> str:
 
 
 def text(words: str, x: float, y: float, **attributes: object) -> str:
-    """Return text at a place."""
+    """Return the element of a text at a position."""
     return element("text", escape(words), x=x, y=y, **attributes)
 
 
@@ -48,7 +51,7 @@ def width_of(words: str, size: float) -> float:
 
 
 def style(light: Mapping[str, str], dark: Mapping[str, str], common: str = "") -> str:
-    """Return a style sheet: rules by selector; those of `dark` apply if the reader prefers dark."""
+    """Return a style sheet from rules by selector. The rules of `dark` apply if the reader prefers dark colors."""
     return f"<style>{common}{_rules(light)}@media (prefers-color-scheme:dark){{{_rules(dark)}}}</style>"
 
 
@@ -57,7 +60,7 @@ def _rules(rules: Mapping[str, str]) -> str:
 
 
 def document(parts: Iterable[str], width: float, height: float, title: str, class_: str | None = None) -> str:
-    """Return a whole picture; screen readers read its title."""
+    """Return a whole picture, whose title a screen reader can read."""
     return element(
         "svg",
         element("title", escape(title)),

@@ -18,8 +18,8 @@ from .tracks import Track
 
 __all__ = ["UNITS", "Timeline"]
 
-_MOST = 100_000  # of CTAs or pixels, because a larger picture would take all memory
-# The explanation of time in a picture, with the numbers of the recorder.
+_MOST = 100_000  # A picture has at most this number of CTAs or pixels, because a larger picture would take all memory.
+# The text explains the time in a picture, with the numbers of the recorder.
 UNITS = (
     "Time is counted in steps, not in nanoseconds: an instruction of a warp is one, a copy takes {copy_steps:,}, and a "
     "product of N columns N / 2. Warps run in parallel, and wait only for synchronization in the kernel."
@@ -28,21 +28,21 @@ UNITS = (
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The activity of a launch on the simulator: the result of ``gpu.launch(..., trace=True).timeline()``.
+    """The activity of a launch on the simulator, which ``gpu.launch(..., trace=True).timeline()`` returns.
 
-    Time is counted in steps. Each warp has its own clock, which advances by one with each instruction, and to the end
-    of each wait. The timeline has no cache, scheduler or clock rate: it shows dependencies and concurrency, not
-    durations on a GPU.
+    The timeline counts time in steps. Each warp has its own clock, which advances by one with each instruction, and to
+    the end of each wait. The timeline has no model of caches, of the scheduler or of the clock rate. It shows
+    dependencies and concurrency, not durations on a GPU.
 
     Attributes
     ----------
     kernel : str
     tracks : tuple of Track
-        The tracks of warps, copies and mbarriers, one CTA after the other.
+        The tracks of warps, copies and mbarriers. The CTAs follow one another.
     steps : int
-        The end of the last of them.
+        The step at which the last track ends.
     copy_steps : int
-        The assumed duration of a copy.
+        The assumed duration of a copy, in steps.
     """
 
     kernel: str
@@ -52,12 +52,12 @@ class Timeline:
 
     @property
     def blocks(self) -> tuple[tuple[int, int, int], ...]:
-        """``blockIdx`` of every CTA, in the order of the tracks."""
+        """The ``blockIdx`` of every CTA, in the order of the tracks."""
         return tuple(dict.fromkeys(track.block for track in self.tracks))
 
     @property
     def units(self) -> str:
-        """The explanation of its time."""
+        """The explanation of the timeline's unit of time."""
         return UNITS.format(copy_steps=self.copy_steps)
 
     def title(self, blocks: int) -> str:
@@ -72,14 +72,16 @@ class Timeline:
         return (track for track in self.tracks if track.block == block)
 
     def around(self, sources: Collection[str], block: tuple[int, int, int] | None = None) -> Timeline:
-        """Return the part of one CTA around the last execution of each statement; step 0 is the first of the part.
+        """Return the part of one CTA around the last execution of each statement.
+
+        Step 0 of the result is the first step of the part.
 
         Parameters
         ----------
         sources : collection of str
-            ``file:line`` of statements. If no span belongs to them, the part is the first steps.
+            ``file:line`` of statements. If no span belongs to the statements, the part contains the first steps.
         block : tuple of int, optional
-            ``blockIdx``; the first CTA, if the timeline has no such CTA.
+            The ``blockIdx`` of the CTA (default, and if the timeline has no such CTA: the first CTA).
 
         Returns
         -------
@@ -92,14 +94,14 @@ class Timeline:
         return replace(self, kernel=f"{self.kernel}{steps}", tracks=part.tracks, steps=part.steps)
 
     def svg(self, *, blocks: int = 2, width: int = 1200, marked: Collection[str] = (), has_styles: bool = True) -> str:
-        """Return a picture, in light or dark as its reader prefers.
+        """Return a picture, in light or dark colors as its reader prefers.
 
         Parameters
         ----------
         blocks : int
-            The largest number of CTAs; the first ones are shown.
+            The largest number of CTAs. The picture shows the first CTAs.
         width : int
-            In pixels.
+            The width in pixels.
         marked : collection of str
             ``file:line`` of statements whose spans have an outline.
         has_styles : bool
@@ -119,7 +121,7 @@ class Timeline:
         Parameters
         ----------
         blocks : int
-            The largest number of CTAs; the first ones are shown.
+            The largest number of CTAs. The page shows the first CTAs.
 
         Returns
         -------
@@ -129,12 +131,12 @@ class Timeline:
         return timeline_html(self._chart(blocks))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the picture, ``.svg``, or the page, ``.html``.
+        """Write the picture to a file ``.svg``, or the page to a file ``.html``.
 
         Raises
         ------
         ValueError
-            If the name has another suffix.
+            If the file name has another suffix.
         """
         path = Path(path)
         if path.suffix not in (".svg", ".html"):
@@ -148,7 +150,7 @@ class Timeline:
 
 
 def _check(name: str, value: object, least: int) -> None:
-    """Refuse a number for which no picture can be drawn."""
+    """Refuse a number of CTAs or pixels with which no picture can be drawn."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise TypeError(f"{name} is {shown(value)}; pass an integer")
     if not least <= operator.index(value) <= _MOST:

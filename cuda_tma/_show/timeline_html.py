@@ -11,14 +11,15 @@ from .timeline_svg import HATCH, STYLE, Chart, Scale, key, rows_of, stacked
 
 __all__ = ["timeline_html"]
 
-_PIXELS = 1400  # of the whole time, before any zoom
+_PIXELS = 1400  # The whole time has this width in pixels before any zoom.
 _HEAD, _FOOT = 18, 6
 
-_PAGE = Path(__file__).with_name("timeline.html")  # with {{names}} of the parts to fill in
+# The template has {{names}} in place of the parts that are filled in.
+_PAGE = Path(__file__).with_name("timeline.html")
 
 
 def timeline_html(chart: Chart) -> str:
-    """Return the whole page."""
+    """Return the whole page of a timeline."""
     scale = Scale(_PIXELS, chart.steps, live=True)
     rows = [*rows_of(chart, scale)]
     bottom = _HEAD + sum(row.height for row in rows)

@@ -10,15 +10,18 @@ from .tracks import Span, Track
 
 __all__ = ["Part", "part_around"]
 
-_MARGIN = 0.5  # the margin on each side, as a fraction of the time between the first and the last execution
+_MARGIN = 0.5  # The margin on each side is this fraction of the time between the first and the last execution.
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
 _MOST_TRACKS = 24
-_MOST_SPANS = 400  # of a track
+_MOST_SPANS = 400  # A track in a part has at most this number of spans.
 
 
 class Part(NamedTuple):
-    """The parts of tracks between two steps of a launch, counted from the first of them."""
+    """The parts of tracks between two steps of a launch.
+
+    Their steps count from the first of the two steps.
+    """
 
     tracks: tuple[Track, ...]
     begin: int
@@ -31,11 +34,11 @@ def part_around(tracks: Sequence[Track], sources: Collection[str], steps: int) -
     Parameters
     ----------
     tracks : sequence of Track
-        Those of one CTA.
+        The tracks of one CTA.
     sources : collection of str
         ``file:line`` of statements.
     steps : int
-        Steps of the whole launch.
+        The steps of the whole launch.
     """
     begin, end = _window(tracks, sources, steps)
     parts = [_cut(track, begin, end) for track in tracks if track.begin < end and track.end > begin]
@@ -61,7 +64,10 @@ def _window(tracks: Sequence[Track], sources: Collection[str], steps: int) -> tu
 
 
 def _cut(track: Track, begin: int, end: int) -> Track:
-    """Return the part of a track between two steps, in steps from the first of the two."""
+    """Return the part of a track between two steps.
+
+    Its steps count from the first of the two steps.
+    """
     spans = [
         replace(span, begin=max(span.begin, begin) - begin, end=min(span.end, end) - begin)
         for span in track.spans

@@ -1,4 +1,4 @@
-"""A timeline as SVG, with rows for warps, pending copies and mbarriers. The time axis is horizontal."""
+"""A timeline as SVG, with rows for warps, pending copies and mbarriers, and a horizontal time axis."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .tracks import Span, Track
 __all__ = ["HATCH", "STYLE", "Chart", "Scale", "key", "rows_of", "stacked", "timeline_svg"]
 
 _MARGIN, _SMALL = 16, 10.0
-_WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # heights of rows
-_MOST_LABELLED = 10  # rows of copies; more are thin
-_SOON = 32  # steps between copies that are drawn as one
-_GAP_STEPS_PIXELS = 90  # between two numbers of the axis, at least
+_WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # The numbers are the heights of rows in pixels.
+_MOST_LABELLED = 10  # Up to this number, rows of copies have labels. Further rows are thin.
+_SOON = 32  # Copies whose begins differ by at most this number of steps are drawn as one copy.
+_GAP_STEPS_PIXELS = 90  # Two numbers of the axis have at least this distance in pixels.
 
 _MARK = "#d43c7c"
-_KEY = {  # the legend of colors, by class
+_KEY = {  # The table is the legend of colors, by class.
     "run": "runs",
     "wait": "waits",
     "vain": "never completes",
@@ -108,9 +108,9 @@ class Scale:
     ----------
     pixels, steps : int
     live : bool
-        Whether elements keep their steps, and their details as attributes, for a page that zooms.
+        Whether elements keep their steps and details as attributes, for a page with zoom.
     marked : frozenset of str
-        Sources of spans that have an outline.
+        The sources of spans that have an outline.
     """
 
     pixels: float
@@ -122,14 +122,14 @@ class Scale:
         return step * self.pixels / max(1, self.steps)
 
     def place(self, begin: int, end: int) -> dict[str, object]:
-        """Return a rectangle's extent along the axis, which is at least the smallest visible extent."""
+        """Return the extent of a rectangle along the axis. It is at least the smallest visible extent."""
         kept = {"data_b": begin, "data_e": end} if self.live else {}
         return {"x": self(begin), "width": max(1.0, self(end) - self(begin)), **kept}
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the picture: its label, its height, and its content; a heading if `is_head`."""
+    """One row of the picture with its label, height and content, which is a heading if `is_head`."""
 
     label: str
     height: float
@@ -159,14 +159,14 @@ def timeline_svg(chart: Chart, width: int, marked: frozenset[str] = frozenset(),
 
 
 def stacked(rows: Iterable[Row], top: float) -> Iterator[tuple[float, Row]]:
-    """Yield each row below the preceding one, with its start."""
+    """Yield each row below the preceding row, with the start of the row."""
     for row in rows:
         yield top, row
         top += row.height
 
 
 def key(chart: Chart, x: float, y: float) -> str:
-    """Return the legend of the colors that occur."""
+    """Return the legend of the colors that occur in the picture."""
     spans = [span for track in chart.tracks for span in track.spans]
     there = {"run", *(span.kind for span in spans), *("vain" for span in spans if span.in_vain)}
     there |= {"bytes", "arrival"} if "phase" in there else set()
@@ -180,7 +180,7 @@ def key(chart: Chart, x: float, y: float) -> str:
 
 
 def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
-    """Draw lines at round numbers of steps, with the numbers below."""
+    """Draw lines at round numbers of steps, with the numbers below the lines."""
     every = next(
         factor * 10**power
         for power in range(12)
@@ -200,7 +200,7 @@ def _axis(scale: Scale, left: float, top: float, bottom: float) -> str:
 
 
 def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
-    """Yield the rows CTA by CTA."""
+    """Yield the rows of one CTA after the other."""
     for block, tracks in groupby(chart.tracks, attrgetter("block")):
         yield Row(f"block {block}", _HEADER, is_head=True)
         for track in tracks:
@@ -208,7 +208,7 @@ def rows_of(chart: Chart, scale: Scale) -> Iterator[Row]:
 
 
 def _warps(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield the rows of warps with their waits; a strip below shows products."""
+    """Yield the rows of warps with their waits. A strip below a row shows the warps' products."""
     life = element("rect", **scale.place(track.begin, track.end), y=3, height=17, rx=2, class_="run")
     parts = [life]
     for span in track.spans:
@@ -221,7 +221,10 @@ def _warps(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _copies(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield rows of copies: concurrent copies in separate rows, or if there are many, merged by their begin."""
+    """Yield rows of copies.
+
+    Concurrent copies are in separate rows. If there are many copies, the function merges copies with similar begins.
+    """
     lines = _packed(track.spans)
     if len(lines) > _MOST_LABELLED:
         lines = _packed([*_together(track.spans)])
@@ -237,7 +240,7 @@ def _copy_bar(span: Span, scale: Scale, height: float) -> str:
 
 
 def _packed(spans: Sequence[Span]) -> list[list[Span]]:
-    """Pack spans into as few lines as there are concurrent spans."""
+    """Pack spans into rows, so that concurrent spans are in different rows. Use as few rows as possible."""
     lines: list[list[Span]] = []
     for span in spans:
         free = next((line for line in lines if line[-1].end <= span.begin), None)
@@ -249,7 +252,7 @@ def _packed(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def _together(spans: Sequence[Span]) -> Iterator[Span]:
-    """Merge copies by one statement that several warps begin at about the same time."""
+    """Merge the copies of one statement that several warps begin at about the same time."""
     groups: list[list[Span]] = []
     for span in spans:
         found = next((g for g in groups[::-1] if g[0].source == span.source and span.begin - g[-1].begin < _SOON), None)
@@ -265,7 +268,7 @@ def _together(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
-    """Yield the row of an mbarrier: its phases in two shades, and above them the missing bytes."""
+    """Yield the row of an mbarrier, with its phases in two shades, and the missing bytes above the phases."""
     parts = []
     for span in track.spans:
         odd = "odd" if int(span.label) % 2 else "phase"
@@ -280,7 +283,7 @@ def _mbarrier(track: Track, scale: Scale) -> Iterator[Row]:
 
 
 def _lacking(track: Track, scale: Scale) -> Iterator[str]:
-    """Yield the bytes that are expected and have not arrived, as a bar whose height is their number."""
+    """Yield the expected bytes that have not arrived, as a bar whose height is their number."""
     most = max((tx for _, _, tx in track.levels), default=0)
     for (begin, _, tx), (end, _, _) in _ends_of(track):
         if tx > 0 and most:
@@ -289,20 +292,20 @@ def _lacking(track: Track, scale: Scale) -> Iterator[str]:
 
 
 def _arrivals(track: Track, scale: Scale) -> Iterator[str]:
-    """Yield a mark for each arrival."""
+    """Yield a mark for each arrival at the mbarrier."""
     for (_, before, _), (at, after, _) in _ends_of(track):
         if after < before and at < track.end:
             yield element("rect", **scale.place(at, at) | {"width": 1.5}, y=2, height=5, class_="arrival")
 
 
 def _ends_of(track: Track) -> Iterator[tuple[tuple[int, int, int], tuple[int, int, int]]]:
-    """Return each level with the next."""
+    """Return each level together with the next level."""
     following = (*track.levels[1:], (track.end, 0, 0))
     return zip(track.levels, following, strict=True)
 
 
 def _bar(span: Span, scale: Scale, *, label: float | None = None, **attributes: object) -> str:
-    """Return a rectangle with its details, and its label if there is room."""
+    """Return a rectangle with its details. Add its label if there is room."""
     place = scale.place(span.begin, span.end)
     if span.source in scale.marked:
         attributes |= {"stroke": _MARK, "stroke_width": 2}

@@ -1,4 +1,4 @@
-"""The values of a timeline: tracks of warps, copies and mbarriers, and their spans."""
+"""The values of a timeline, which are tracks of warps, copies and mbarriers, and their spans."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ __all__ = ["Span", "Track"]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """An activity with a duration.
+    """An activity of a track that has a duration.
 
     Attributes
     ----------
     kind : str
-        ``"wait"``; ``"wgmma"``, ``"tcgen05"``; ``"load"``, ``"store"``, ``"reduce"``, ``"copy"`` for asynchronous
-        copies; ``"phase"`` of an mbarrier.
+        The kind of the activity: ``"wait"``; the products ``"wgmma"`` and ``"tcgen05"``; the asynchronous copies
+        ``"load"``, ``"store"``, ``"reduce"`` and ``"copy"``; or ``"phase"`` of an mbarrier.
     begin, end : int
-        In steps. A wait that never completes ends with the launch.
+        The begin and the end in steps. A wait that never completes ends with the launch.
     label : str
-        A few words, for the picture.
+        A short text for the picture.
     detail : str
-        All known details, which appear when the pointer is on the span.
+        All known details of the span, which appear when the pointer is on it.
     source : str
         ``file:line`` of the statement; empty if the PTX has no line information.
     size_bytes : int
@@ -42,21 +42,22 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One actor of a CTA.
+    """The activities of one actor in a CTA.
 
     Attributes
     ----------
     kind : str
-        ``"warps"`` with the same activity, ``"copies"`` that one CTA issues, or ``"mbarrier"``.
+        The kind of the actor: ``"warps"`` with the same activity, ``"copies"`` of one CTA, or ``"mbarrier"``.
     name : str
     block : tuple of int
-        ``blockIdx``.
+        The ``blockIdx`` of the CTA.
     begin, end : int
-        Its lifetime, in steps.
+        The lifetime of the actor, in steps.
     spans : tuple of Span
-        In the order of their begin. Copies may overlap, and products may overlap waits; other spans do not overlap.
+        The spans in the order of their begin. Copies may overlap, and products may overlap waits. Other spans do not
+        overlap.
     levels : tuple of (int, int, int)
-        For an mbarrier: a step, and the arrivals and bytes that its phase needs from that step on.
+        For an mbarrier, a step with the numbers of arrivals and bytes that its phase needs from that step on.
     """
 
     kind: str

@@ -1,1 +1,1 @@
-"""Deadlines of a kernel's waits on a GPU, and the memory that reports the missed ones."""
+"""The deadlines of a kernel's waits on a GPU, and the memory for reports of missed deadlines."""

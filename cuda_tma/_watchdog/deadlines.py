@@ -1,4 +1,4 @@
-"""The part of a watchdog on the host: memory that kernels write, and :func:`synchronize`, which reads it."""
+"""The part of a watchdog on the host: the memory that kernels write, and :func:`synchronize`, which reads it."""
 
 from __future__ import annotations
 
@@ -30,21 +30,25 @@ __all__ = ["arm_watchdog", "synchronize"]
 
 _VARIABLE = b"cuda_tma_watchdog"
 _HUNG_OFFSET = 16
-_SLACK_SECONDS = 1.0  # after the deadline, because threads that end at their deadline may release other threads
+# The host waits this time after the deadline, because threads that end at their deadline may release other threads.
+_SLACK_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
 _RUNS_ON = (
     "the kernel is still running: nothing ends a wait at a hardware barrier; its stream, and work "
     "that waits for it, will not continue before the process ends"
 )
-_MOST_GONE = 64  # kernels that no longer exist, whose names pending reports need
+_MOST_GONE = 64  # The host keeps the names of this number of destroyed kernels, because pending reports need the names.
 _numbers = itertools.count(1)
 
 
 class _Watch:
-    """The memory of a context for all its watchdogs. It is never freed, because kernels may write at any time."""
+    """The memory of a context for all its watchdogs.
+
+    The memory is never freed, because kernels may write to it at any time.
+    """
 
     def __init__(self, context_id: int) -> None:
-        self.context_id = context_id  # unique to this context
+        self.context_id = context_id  # The id is unique to this context.
         flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
         self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
         content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
@@ -58,22 +62,24 @@ class _Watch:
         self.modules: dict[int, Watched] = {}
         self._lock = threading.Lock()
         self._armed: WeakKeyDictionary[Kernel, tuple[int, int, float]] = WeakKeyDictionary()
-        self._gone: deque[int] = deque()  # numbers of kernels that no longer exist, oldest first
+        # The queue contains the numbers of kernels that no longer exist, with the oldest first.
+        self._gone: deque[int] = deque()
 
     def arm(self, kernel: Kernel, address: int, watched: Watched, seconds: float) -> None:
-        """Pass the memory for reports to a kernel, whose variable is at an address."""
+        """Pass the memory for reports to a kernel, whose variable for the memory is at an address."""
         number = next(_numbers)
         with self._lock:
             while len(self._gone) > _MOST_GONE:
                 del self.modules[self._gone.popleft()]
             self.modules[number] = watched
             self._armed[kernel] = address, number, seconds
-        finalize(kernel, self._gone.append, number).atexit = False  # without the lock, because this thread may have it
+        # The callback does not take the lock, because this thread may hold it.
+        finalize(kernel, self._gone.append, number).atexit = False
         self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
 
     @property
     def armed(self) -> list[tuple[int, int, float]]:
-        """Return for each live kernel the address of its variable, its number, and its deadline in seconds."""
+        """Return the address of each live kernel's variable, the kernel's number, and its deadline in seconds."""
         with self._lock:
             return [*self._armed.values()]
 
@@ -88,7 +94,7 @@ class _Watch:
         return content
 
     def text_at(self, address: int) -> str:
-        """Return the text at an address, as far as the memory is readable."""
+        """Return the text at an address, up to the end of the readable memory."""
         for size_bytes in (128, 32, 8):
             try:
                 return self.read(address, size_bytes).tobytes().partition(b"\0")[0].decode(errors="replace")
@@ -97,7 +103,7 @@ class _Watch:
         return ""
 
     def take(self, limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-        """Return the new records. Records that threads are still writing are returned by the next call."""
+        """Return the new records. The next call returns the records that threads are still writing."""
         with self._lock:
             return self._take(limits)
 
@@ -108,7 +114,8 @@ class _Watch:
             limits = (*limits, f"{count - memory.CAPACITY} waiting warps were not recorded: the buffer is full")
         hangs = memory.hangs_of(self.records[fresh], self.modules, limits)
         self.told |= fresh
-        if count > memory.CAPACITY // 2:  # not in each call, because writes at this moment may be lost
+        # The memory is not reset in each call, because a reset may lose a write that happens at the same time.
+        if count > memory.CAPACITY // 2:
             self.records[:] = np.zeros((), RECORD)
             self.told[:] = False
             self.head["count"] = 0
@@ -120,14 +127,15 @@ class _Watch:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
-_watches: dict[int, _Watch] = {}  # by the context's handle, which may be reused: see _watch_of
+# The key is the handle of a context, which a later context may have too; see _watch_of.
+_watches: dict[int, _Watch] = {}
 _making = threading.Lock()
 
 
 def arm_watchdog(kernel: Kernel) -> None:
     """Pass the memory for reports to a kernel that was compiled with ``CUDA_TMA_WATCHDOG_MS``, in this context.
 
-    :func:`compile` calls this for its kernels, on the device that it compiles for. In other kernels, and on other
+    :func:`compile` calls this function for its kernels, on the device of the compilation. In other kernels and on other
     devices, a wait that times out executes a trap until this function is called.
 
     Parameters
@@ -139,7 +147,7 @@ def arm_watchdog(kernel: Kernel) -> None:
     ValueError
         If the kernel has no watchdog.
     RuntimeError
-        If the driver cannot return the address of its variables (before 12.5).
+        If the driver cannot return the address of the kernel's variables (before 12.5).
 
     Examples
     --------
@@ -160,7 +168,7 @@ def arm_watchdog(kernel: Kernel) -> None:
 
 
 def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
-    """Arm a kernel that was just compiled; do nothing for a kernel without our headers."""
+    """Arm the watchdog of a kernel that was just compiled. Do nothing for a kernel without the package's headers."""
     address = _variable_of(kernel)
     if address is not None:
         watched = Watched(name_of(kernel), PurePath(file).name, tuple(source.splitlines()), _maps_of(kernel))
@@ -168,7 +176,10 @@ def arm(kernel: Kernel, source: str, file: str, watchdog_ms: int) -> None:
 
 
 def _variable_of(kernel: Kernel) -> int | None:
-    """Return the address of cuda_tma_watchdog (of ``watchdog.cuh``) in the kernel's module, in the current context."""
+    """Return the address of the variable cuda_tma_watchdog (``watchdog.cuh``) in the kernel's module.
+
+    The address is that in the current context.
+    """
     library = _call("cuKernelGetLibrary", driver.CUkernel(int(kernel.handle)))
     result, address, _ = driver.cuLibraryGetGlobal(library, _VARIABLE)
     if result == driver.CUresult.CUDA_ERROR_NOT_FOUND:
@@ -188,13 +199,16 @@ def _arm(kernel: Kernel, address: int, watched: Watched, seconds: float) -> None
 
 
 def _watch_of(context: Any) -> _Watch | None:
-    """Return the memory of a context; None if the memory is that of a destroyed context with the same handle."""
+    """Return the memory of a context.
+
+    Return None if the memory belongs to a destroyed context with the same handle.
+    """
     watch = _watches.get(int(context))
     if watch is None:
         return None
     result, context_id = driver.cuCtxGetId(context)
     is_another = result == driver.CUresult.CUDA_SUCCESS and context_id != watch.context_id
-    return None if is_another else watch  # a lost context may not return its id
+    return None if is_another else watch  # The driver may not return the id of a lost context.
 
 
 def _maps_of(kernel: Kernel) -> Mapping[str, int]:
@@ -208,27 +222,27 @@ def _maps_of(kernel: Kernel) -> Mapping[str, int]:
 
 
 def synchronize(stream: Any) -> None:
-    """Wait until a stream is complete; raise if a kernel with a watchdog has hung.
+    """Wait until a stream is complete. Raise an error if a kernel with a watchdog has hung.
 
     Parameters
     ----------
     stream : cuda.core.Stream
-        Or any object with ``__cuda_stream__``.
+        The stream, or any object with ``__cuda_stream__``.
 
     Raises
     ------
     KernelHang
-        If waits of a kernel, compiled with ``watchdog_ms``, have passed their deadline. The report names the waiting
-        threads, the place, the barrier, and the missing arrivals or bytes. The kernel has then ended, its earlier
-        writes remain, and the context and its memory are usable. The kernel may have run on another stream of the
-        context. If the wait is at a hardware barrier, the kernel still runs, and the report states that.
+        If waits of a kernel that was compiled with ``watchdog_ms`` have passed their deadline. The report contains the
+        waiting threads, the place, the barrier, and the missing arrivals or bytes. The kernel has then ended, its
+        earlier writes remain, and the context and its memory are usable. The kernel may have run on another stream of
+        the context. If the wait is at a hardware barrier, the kernel still runs, and the report states that.
     CUDAError
-        If the context is lost, or the driver's wait fails.
+        If the context is lost, or if the driver's wait fails.
 
     Notes
     -----
-    Other ways to wait (``stream.sync()``, ``torch.cuda.synchronize()``) return normally after the deadline; the report
-    remains for the next call of this function.
+    Other functions that wait (``stream.sync()``, ``torch.cuda.synchronize()``) return normally after the deadline. The
+    report then remains for the next call of this function.
 
     Examples
     --------
@@ -270,7 +284,7 @@ def _handle_of(stream: Any) -> int:
 
 
 def _wait(handle: Any, watch: _Watch) -> Any:
-    """Wait for the stream, and return its last status. Raise if warps have stopped at hardware barriers."""
+    """Wait for the stream, and return its last status. Raise an error if warps have stopped at hardware barriers."""
     pause, notes = _FIRST_PAUSE_SECONDS, _Notes(watch)
     while True:
         (result,) = driver.cuStreamQuery(handle)
@@ -283,7 +297,7 @@ def _wait(handle: Any, watch: _Watch) -> Any:
 
 
 class _Notes:
-    """Places of warps at hardware barriers, polled at intervals."""
+    """The places of warps at hardware barriers, which the host reads at intervals."""
 
     def __init__(self, watch: _Watch):
         self._watch = watch
@@ -291,7 +305,7 @@ class _Notes:
         self._since: dict[tuple[int, int], tuple[bytes, float]] = {}
 
     def stuck(self) -> tuple[Hang, ...]:
-        """Return the kernels with a warp whose note is older than the deadline."""
+        """Return the kernels with a warp that has waited at one place beyond the deadline."""
         now = time.monotonic()
         if now < self._next:
             return ()

@@ -1,6 +1,6 @@
-"""The memory that a kernel's watchdog writes, in the layout of ``watchdog.cuh``, and the hangs in it.
+"""The memory that a kernel's watchdog writes, in the layout of ``watchdog.cuh``, and the hangs that it reports.
 
-``static_assert`` checks the layout of the header, and a test compares it with the layout of this module.
+A ``static_assert`` checks the layout in the header, and a test compares that layout with the layout in this module.
 """
 
 from __future__ import annotations
@@ -59,18 +59,18 @@ _WARP = 32
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """A kernel with a watchdog: the facts for a report.
+    """The facts about a kernel with a watchdog that a report needs.
 
     Attributes
     ----------
     kernel : str
-        Its name.
+        The name of the kernel.
     file : str
-        The last part of its source's name.
+        The last part of the name of the source file.
     lines : tuple of str
-        The lines of its source; empty if unknown.
+        The lines of the source, or an empty tuple if they are unknown.
     maps : mapping of str to int
-        Bytes of its maps' boxes, by the parameter's name.
+        The bytes of the boxes of the kernel's maps, by the name of the parameter.
     """
 
     kernel: str
@@ -80,15 +80,17 @@ class Watched:
 
 
 def hangs_of(records: np.ndarray, modules: Mapping[int, Watched], limits: tuple[str, ...] = ()) -> tuple[Hang, ...]:
-    """Return the hangs in the records: one for each launch that wrote some, in the order of their first record.
+    """Return the hangs in the records.
+
+    There is one hang for each launch that wrote records, in the order of the first record.
 
     Parameters
     ----------
     records : numpy.ndarray of RECORD
     modules : mapping of int to Watched
-        The kernels, by the number that the host gave to each.
+        The kernels, by the number that the host assigned to each kernel.
     limits : tuple of str
-        Remarks to add to each hang.
+        Remarks that the function adds to each hang.
     """
     launches: dict[tuple[int, int], list[np.void]] = defaultdict(list)
     for record in records[records["is_whole"] != 0]:
@@ -105,7 +107,7 @@ def hangs_of(records: np.ndarray, modules: Mapping[int, Watched], limits: tuple[
 
 
 def _wait(record: np.void, watched: Watched) -> tuple[str, MbarrierWait]:
-    """Return the place of a wait, and the barrier."""
+    """Return the place and the barrier of a wait."""
     file, line, side = record["file"].decode(errors="replace"), int(record["line"]), _SIDES[record["stage_of"] % 3]
     name = barrier_name(watched.lines, line, side) if file == watched.file else ""
     if not name:
@@ -133,15 +135,15 @@ def _threads(warp: int, lanes: int) -> set[int]:
 
 
 def stuck(notes: np.ndarray, watched: Watched, text_at: Callable[[int], str], limits: tuple[str, ...]) -> Hang:
-    """Return the hang of the warps whose notes did not change.
+    """Return the hang of the warps whose notes have not changed.
 
     Parameters
     ----------
     notes : numpy.ndarray of NOTE
     watched : Watched
-        The kernel that wrote them.
+        The kernel that wrote the notes.
     text_at : callable
-        Returns the text at an address on the device.
+        The function that returns the text at an address on the device.
     """
     arrived: dict[tuple, int] = defaultdict(int)
     for note in notes:
@@ -157,7 +159,7 @@ def stuck(notes: np.ndarray, watched: Watched, text_at: Callable[[int], str], li
 
 
 def _barrier(note: np.void) -> tuple[Extents, int, int]:
-    """Return the block, the number of the barrier, and the number of threads that it counts."""
+    """Return the block, the number of the barrier, and the number of threads that the barrier counts."""
     block = int(note["block_x"]), int(note["block_y"]), int(note["packed"] >> 16)
     return block, int(note["place"] >> 20 & 0xFF), int(note["packed"] & 0x7FF)
 

@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map: the place of each field, encoding, decoding and comparison."""
+"""The 128 bytes of a tensor map: the place of each field, and functions that encode, decode and compare the bytes."""
 
 from ._codec import decode, encode
 from ._diff import FieldDifference, diff, field_words

@@ -1,6 +1,6 @@
-"""Conversion of parameters to 128 bytes and back: :func:`encode` and :func:`decode`, with the table in ``_fields``.
+"""The conversion of parameters to 128 bytes and back, by :func:`encode`, :func:`decode` and the table in ``_fields``.
 
-60,000 recorded calls of the driver's three encoders confirm both (driver 580, sm_90).
+60,000 recorded calls of the driver's three encoders confirm both conversions (driver 580, sm_90).
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class _Step(NamedTuple):
     bias: int
     shift: int
     sign: int
-    pieces: tuple[tuple[int, int, int, int], ...]  # word, low, mask, bits of the stored number below this piece
+    # Each piece is (word, low, mask, bits of the stored number below this piece).
+    pieces: tuple[tuple[int, int, int, int], ...]
 
 
 def _step(field: Field) -> _Step:
@@ -55,7 +56,10 @@ def _step(field: Field) -> _Step:
 
 
 class _Layout:
-    """The table for one mode and rank in a fast form: scalars first, then arrays, each with its length."""
+    """The table for one mode and rank in a fast form.
+
+    Scalars precede arrays, and each array has its length.
+    """
 
     def __init__(self, mode: type[Params], rank: int):
         table = fields(mode, rank)
@@ -71,7 +75,7 @@ class _Layout:
         self.get_scalars = attrgetter(*self.names)
         self.get_arrays = attrgetter(*arrays)
         self.steps = [_step(f) for f in (*scalars, *(f for array in arrays.values() for f in array))]
-        # word 2 before the other fields are written to it
+        # The number is word 2 before the other fields are written to the word.
         self.head = (not issubclass(mode, TiledParams)) | (rank - RANK.bias) << RANK.pieces[0].low
         derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
         self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)
@@ -80,15 +84,15 @@ class _Layout:
 _layout = cast("Callable[[type, int], _Layout]", cache(_Layout))
 
 
-# The driver stores the size after which the pattern repeats, which depends only on the span.
+# The driver stores the size after which the pattern repeats. The size depends only on the span.
 _SWIZZLE_REPEAT_BYTES = {swizzle: 8 * SPAN_BYTES.get(swizzle, 2) for swizzle in PATTERNS}
 
 
 def stored_transfer_bytes(params: Params) -> int:
-    """Return the transfer size that the driver stores (word 16).
+    """Return the transfer size that the driver stores in word 16.
 
-    It differs from the number for ``expect_tx``, because element strides round down in this field, but up in a load.
-    The driver refuses a map if the size exceeds 228 KiB.
+    The stored size differs from the number for ``expect_tx``, because element strides round down in this field, but up
+    in a load. The driver refuses a map whose size exceeds 228 KiB.
     """
     if isinstance(params, TiledParams):
         rank = params.rank
@@ -102,27 +106,28 @@ def stored_transfer_bytes(params: Params) -> int:
 def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> bytes:
     """Return the descriptor of `params`, byte for byte as the driver encodes it.
 
-    The values are not checked; call :func:`cuda_tma.check` for that. A number too large for its field wraps.
+    The function does not check the values; call :func:`cuda_tma.check` for that. A number too large for its field
+    wraps.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        In driver order. Arrays longer than the rank are cut.
+        The parameters in driver order. Arrays longer than the rank are cut.
     compute_capability : (int, int)
-        The device. No byte is known to depend on it; the bytes are verified only on 9.0. It is not known where im2col
-        wide stores its `mode` from 10.0 on, nor where it stores corners of rank 4 and 5 that a plain im2col map has no
-        room for.
+        The device of the map. No byte is known to depend on the device, and the bytes are verified only on 9.0. From
+        10.0 on, two places in an im2col wide map are unknown: the place of its `mode`, and the place of corners of rank
+        4 and 5 for which a plain im2col map has no room.
 
     Returns
     -------
     bytes
-        128 bytes.
+        The 128 bytes of the descriptor.
 
     Raises
     ------
     TensorMapError
-        If a value cannot be encoded: the driver has no such rank or enum value (or it is AUTO), an array is too short,
-        or a value is not an integer.
+        If a value is not an integer, or an array is too short. Also if the driver does not have the rank or the enum
+        value, or if the value is AUTO.
 
     Examples
     --------
@@ -153,7 +158,10 @@ def encode(params: Params, compute_capability: tuple[int, int] = (9, 0)) -> byte
 
 
 def _unencodable(params: Params) -> TensorMapError:
-    """Return the error for the value that cannot be encoded; it is slow, and called only after encoding has failed."""
+    """Return the error for a value that cannot be encoded.
+
+    The function is slow, and runs only after encoding has failed.
+    """
     for field in fields(type(params), params.rank):
         value = getattr(params, field.name)
         if field.index is not None and field.index >= len(value):
@@ -172,19 +180,19 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
     Parameters
     ----------
     raw : bytes-like
-        128 bytes from any source.
+        The 128 bytes of a descriptor from any source.
 
     Returns
     -------
     TiledParams or Im2colParams
-        In driver order. `unexplained` has the bits that the table cannot explain, so that ``encode(decode(raw)) ==
-        raw``.
-        An im2col-wide map is returned as the :class:`Im2colParams` that has the same bytes (corners of zero beyond W).
+        The parameters in driver order. `unexplained` contains the bits that the table cannot explain, so that
+        ``encode(decode(raw)) == raw``. For an im2col wide map, the result is the :class:`Im2colParams` with the same
+        bytes (its corners beyond W are zero).
 
     Raises
     ------
     TensorMapError
-        If `raw` is not 128 bytes, or contains a rank or a code that the driver does not have.
+        If `raw` does not have 128 bytes, or contains a rank or a code that the driver does not use.
     """
     try:
         words = _WORDS.unpack(raw)
@@ -204,7 +212,7 @@ def decode(raw: bytes | bytearray | memoryview) -> Params:
         if meanings:
             values.append(meanings.get(stored))
         else:
-            values.append((((stored ^ sign) - sign) << shift) + bias)  # two's complement where signed
+            values.append((((stored ^ sign) - sign) << shift) + bias)  # A signed number is in two's complement.
     arguments: dict[str, object] = dict(zip(layout.names, values, strict=False))
     end = len(layout.names)
     for name, length in layout.lengths.items():
@@ -225,7 +233,7 @@ def _undecodable(arguments: dict[str, object]) -> TensorMapError:
 
 
 def stored_value(raw: bytes, field: Field) -> int:
-    """Return the number in the bits of `field`, as it is stored.
+    """Return the stored number in the bits of `field`.
 
     >>> stored_value(bytes(64) + (4096).to_bytes(4, "little") + bytes(60), TRANSFER_BYTES)
     4096
@@ -237,12 +245,12 @@ def stored_value(raw: bytes, field: Field) -> int:
 def with_value(raw: bytes, field: Field, value: int) -> bytes:
     """Return a descriptor with one field set to a value and all other bits unchanged.
 
-    A number too large for its field wraps, as in `encode`.
+    A number too large for its field wraps, as in :func:`encode`.
 
     Raises
     ------
     TensorMapError
-        If the field holds codes, and the value has none.
+        If the field contains codes, and the value has no code.
 
     Examples
     --------

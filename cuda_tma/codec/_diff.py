@@ -1,6 +1,7 @@
-"""Differences of two tensor maps: each field with both values, its bytes, and the effect on a load.
+"""The differences of two tensor maps: each field with both values, its bytes, and the effect on a load.
 
-The bytes are compared with the table in ``_fields``, so differences that no parameter explains are also found.
+The functions compare the bytes by the table in ``_fields``. They therefore also find differences that no parameter
+explains.
 """
 
 from __future__ import annotations
@@ -38,15 +39,16 @@ class FieldDifference:
     Attributes
     ----------
     field : str
-        The driver's parameter, with its index in driver order: ``"global_strides[1]"``; or the name of other bits.
+        The driver's parameter with its index in driver order, such as ``"global_strides[1]"``, or the name of other
+        bits.
     a, b : str
-        Both values as text; ``"absent"`` where the map's rank or mode has no such field.
+        Both values as text. A value is ``"absent"`` if the map's rank or mode has no such field.
     byte_offsets : tuple of int
-        The bytes of the field that differ.
+        The bytes of the field that differ between the maps.
     meaning : str
-        What the difference does to a load.
+        The effect of the difference on a load.
     read_by_load : bool
-        False where no load reads the field.
+        False for a field that no load reads.
     """
 
     field: str
@@ -68,20 +70,20 @@ def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]
     Parameters
     ----------
     a, b : params, bytes-like, or an object with ``__bytes__``
-        The maps; descriptors may come from any source.
+        The maps to compare. Descriptors may come from any source.
     stored : bool
-        Whether to compare the stored numbers, which also works for 128 bytes that are not a map. The first bytes then
-        decide the mode of the fields.
+        Whether to compare the stored numbers, which also works for 128 bytes that are not a map. The first map then
+        determines the mode of the fields.
 
     Returns
     -------
     tuple of FieldDifference
-        Empty if the 128 bytes are equal.
+        The differences, or an empty tuple if the 128 bytes are equal.
 
     Raises
     ------
     TensorMapError
-        If either is not a tensor map; with `stored`, if either is not 128 bytes.
+        If one of the arguments is not a tensor map. With `stored`, if one of them does not have 128 bytes.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def diff(a: Any, b: Any, *, stored: bool = False) -> tuple[FieldDifference, ...]
 
 
 def _diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
-    """Return the fields in which the stored numbers differ."""
+    """Return the fields whose stored numbers differ."""
     delta = _delta(a, b)
     found = {f: _bytes_in(delta & f.mask) for f in (IM2COL, RANK, *_stored_table(a), *_DERIVED) if delta & f.mask}
     differences = [
@@ -116,7 +118,10 @@ def _diff_stored(a: bytes, b: bytes) -> tuple[FieldDifference, ...]:
 
 
 def _stored_table(raw: bytes) -> tuple[Field, ...]:
-    """Return the fields of the bytes' mode and rank; if the mode has no such rank, those of its highest rank."""
+    """Return the fields of the bytes' mode and rank.
+
+    If the mode has no such rank, return the fields of its highest rank.
+    """
     rank = stored_value(raw, RANK) + RANK.bias
     if stored_value(raw, IM2COL):
         return fields(Im2colParams, rank if 3 <= rank <= MAX_RANK else MAX_RANK)
@@ -124,7 +129,7 @@ def _stored_table(raw: bytes) -> tuple[Field, ...]:
 
 
 _DERIVED = (TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES, *BEYOND_PARAMS)
-_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these types, or raises errors of many types
+_NEVER_BYTES = (int, str, list, tuple)  # bytes() converts these types, or raises errors of many types for them.
 
 
 def _bytes(name: str, value: Any) -> bytes:
@@ -141,7 +146,7 @@ def _bytes(name: str, value: Any) -> bytes:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Two maps, as bytes and as params."""
+    """Two tensor maps, as bytes and as params."""
 
     left: bytes
     right: bytes
@@ -153,7 +158,7 @@ class _Pair:
         return _delta(self.left, self.right)
 
     def table(self) -> list[Field]:
-        """Return the fields of both maps: the fields of the left map, then those that only the right map has."""
+        """Return the fields of the left map, followed by the fields that only the right map has."""
         table = [IM2COL, RANK, *_full_table(self.p)]
         table += [f for f in _full_table(self.q) if f not in table]
         return [*table, *_DERIVED]
@@ -172,7 +177,7 @@ class _Pair:
 
 
 def _delta(a: bytes, b: bytes) -> int:
-    """Return the bits that differ."""
+    """Return the bits in which the two maps differ."""
     return int.from_bytes(a, "little") ^ int.from_bytes(b, "little")
 
 
@@ -181,7 +186,7 @@ def _meaning(field: Field) -> str:
 
 
 def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[FieldDifference]:
-    """Return the differing bits that no reported field explains, word by word."""
+    """Return the differing bits that no reported field explains, for each word."""
     for field in reported:
         delta &= ~field.mask
     found = []
@@ -194,7 +199,7 @@ def _unknown(a: bytes, b: bytes, delta: int, reported: Iterable[Field]) -> list[
 
 
 def _bytes_in(bits: int) -> tuple[int, ...]:
-    """Return the bytes of a descriptor that contain any of the bits.
+    """Return the bytes of a descriptor that contain at least one of the bits.
 
     >>> _bytes_in(0x300 | 1 << 1023)
     (1, 127)
@@ -203,13 +208,16 @@ def _bytes_in(bits: int) -> tuple[int, ...]:
 
 
 def _full_table(p: Params) -> tuple[Field, ...]:
-    """Return the fields of the map's mode for every rank; fields beyond the map's rank are usually zero."""
-    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # im2col corners have another layout in each rank
+    """Return the fields of the map's mode for every rank.
+
+    The fields beyond the map's rank are usually zero.
+    """
+    rank = p.rank if isinstance(p, Im2colParams) else MAX_RANK  # Im2col corners have a different layout in each rank.
     return fields(type(p), rank)
 
 
 def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
-    """Return each field of a map: its name, its value as text, and the bytes of the descriptor that contain it.
+    """Return each field of a map with its name, its value as text, and the bytes of the descriptor that contain it.
 
     Parameters
     ----------
@@ -218,7 +226,7 @@ def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
     Raises
     ------
     TensorMapError
-        If the parameters have no place in 128 bytes.
+        If the parameters do not fit in 128 bytes.
 
     Examples
     --------
@@ -233,7 +241,7 @@ def field_words(params: Params) -> tuple[tuple[str, str, tuple[int, ...]], ...]:
 
 
 def _words_of(field: Field, raw: bytes, params: Params) -> str:
-    """Return the value of one field as text; ``"absent"`` if the mode or the rank has no such field."""
+    """Return the value of one field as text, or ``"absent"`` if the mode or the rank has no such field."""
     if field is IM2COL:
         return "im2col" if isinstance(params, Im2colParams) else "tiled"
     if field is RANK:

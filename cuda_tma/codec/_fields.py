@@ -1,15 +1,18 @@
-"""The layout of a ``CUtensorMap``: where each parameter is in the 128 bytes. :mod:`cuda_tma.codec` works from it.
+"""The layout of a ``CUtensorMap``, which is the place of each parameter in the 128 bytes.
 
-The descriptor is 32 little-endian words of 32 bits. A :class:`Field` contains the bits of a parameter and the form of
-its stored value: minus a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
+The functions of :mod:`cuda_tma.codec` use this table.
 
-Sources of the table. Words and bits: observed, driver 580, sm_90 (60,000 recorded calls of the three encoders). Codes
-of the packed data types and the bits of the swizzle atom: the instructions that ptxas 13.0 emits for
-``tensormap.replace`` (``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a; for 16U4_ALIGN16B also a public
-bug report (NVIDIA/cutlass, issue 3236). The allocation class: where CuTe DSL 4.8.1 sets it. Not verified on hardware.
+A descriptor has 32 little-endian words of 32 bits. A :class:`Field` contains the bits of a parameter and the form of
+the stored value: minus a bias, in a unit, or as a code. Fields of dimensions beyond the rank are zero.
 
-The bytes do not show whether an im2col map is wide, or its mode, W or W128 (observed: driver 580, sm_90). In either
-mode, every recorded wide map has the bytes of the plain im2col map with the same corners.
+The words and bits were observed on driver 580 and sm_90, in 60,000 recorded calls of the three encoders. The codes of
+packed data types and the bits of the swizzle atom are from instructions of ptxas 13.0 for ``tensormap.replace``
+(``.elemtype``, ``.swizzle_atomicity``), sm_100a and sm_120a. A public bug report (NVIDIA/cutlass, issue 3236) is a
+further source for 16U4_ALIGN16B. The bits of the allocation class are those that CuTe DSL 4.8.1 sets. These codes and
+bits are not verified on hardware.
+
+The bytes do not show whether an im2col map is wide, and do not show its mode, W or W128 (observed: driver 580, sm_90).
+In either mode, every recorded wide map has the bytes of the plain im2col map with the same corners.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ __all__ = ["Field", "Piece", "fields"]
 
 
 class Piece(NamedTuple):
-    """A run of bits in one 32-bit word: `width` bits from bit `low` (0 is the least significant)."""
+    """A run of bits in one 32-bit word, which begins at bit `low` (0 is the least significant) and has `width` bits."""
 
     word: int
     low: int
@@ -39,26 +42,27 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Field:
-    """The bits of one number, and its stored form: ``codes[value]``, or ``(value - bias) / unit``.
+    """The bits of one number in a descriptor, and its stored form, ``codes[value]`` or ``(value - bias) / unit``.
 
-    There is one object for each row of the table, so compare fields with ``is``.
+    Each row of the table is one object, so compare fields with ``is``.
 
     Attributes
     ----------
     name : str
-        The parameter, as in :class:`cuda_tma.params.TiledParams`; or ``im2col``, ``rank``, or a derived number.
+        The parameter, as in :class:`cuda_tma.params.TiledParams`, or ``im2col``, ``rank``, or a derived number.
     pieces : tuple of Piece
-        The stored number's bits, least significant piece first.
+        The bits of the stored number, with the least significant piece first.
     index : int or None
         The index in an array parameter, in driver order.
     bias, unit : int
-        The stored number is ``(value - bias) / unit``; `unit` is a power of two.
+        The terms of the stored number, which is ``(value - bias) / unit``. The unit is a power of two.
     signed : bool
         Whether the stored number is in two's complement.
     codes : tuple of int or None
-        The stored number of each value, if no formula exists; None for a value that cannot be encoded.
+        The stored number of each value, or None if a formula exists. None within the tuple marks a value that cannot be
+        encoded.
     read_by_load : bool
-        False for numbers that the driver writes and no load reads.
+        False for a number that the driver writes and that no load reads.
     """
 
     name: str
@@ -72,7 +76,7 @@ class Field:
 
     @property
     def label(self) -> str:
-        """The name with its index: ``global_dim[0]``."""
+        """The name with its index, such as ``global_dim[0]``."""
         return self.name if self.index is None else f"{self.name}[{self.index}]"
 
     @property
@@ -87,7 +91,7 @@ class Field:
 
     @cached_property
     def mask(self) -> int:
-        """The field's bits in the descriptor as one little-endian number of 1024 bits."""
+        """The field's bits in the descriptor, as one little-endian number of 1024 bits."""
         return sum(((1 << width) - 1) << (32 * word + low) for word, low, width in self.pieces)
 
 
@@ -101,7 +105,7 @@ _CODES = {"data_type": _DATA_TYPE_CODES, "swizzle": _SWIZZLE_CODES}
 
 
 def _of_option(name: str) -> tuple[Field, ...]:
-    """Return the fields of one option, from its row of the table of options."""
+    """Return the fields of one option from the option's row in the table of options."""
     option = OPTIONS[name]
     pieces = [tuple(Piece(*piece) for piece in bits) for bits in option.bits]
     codes = _CODES.get(name, option.codes)
@@ -120,7 +124,7 @@ _TENSOR = (
 _TRAVERSAL = tuple(field for option in COMMON if option.name != "data_type" for field in _of_option(option.name))
 _BOX = _of_option("box_dim")
 _PIXELS = _of_option("channels_per_pixel") + _of_option("pixels_per_column")
-# The lower corner is in the lower half of word 14, the upper one in the upper half.
+# The lower corner is in the lower half of word 14, and the upper corner is in the upper half.
 
 
 def _corners(rank: int) -> tuple[Field, ...]:
@@ -134,16 +138,20 @@ def _corners(rank: int) -> tuple[Field, ...]:
 
 
 def _corner_widths(rank: int) -> tuple[Field, ...]:
-    """Return the fields of the corners along W, the only corners of an im2col-wide map; all other corners are zero."""
+    """Return the fields of the corners along W, which are the only corners of an im2col wide map.
+
+    All other corners are zero.
+    """
     return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
 
 
-# The driver computes these numbers from the parameters and also stores them. No load reads them: in maps of CuTe DSL
-# 4.8.1 both are zero, and the maps work.
+# The driver computes these numbers from the parameters, and stores them too. No load reads the numbers. Both are zero
+# in maps of CuTe DSL 4.8.1, and these maps work.
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 
-# Bits of observed maps that belong to no parameter: decode leaves them in `unexplained`, diff names them.
+# These bits of observed maps belong to no parameter. The function decode leaves them in `unexplained`, and diff reports
+# them by name.
 BEYOND_PARAMS = (Field("bit 1 of word 2", (Piece(2, 1, 1),), read_by_load=False),)
 
 _MIN_RANK = {TiledParams: 1, Im2colParams: 3, Im2colWideParams: 3}
@@ -167,12 +175,12 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
     mode : type
         ``TiledParams``, ``Im2colParams`` or ``Im2colWideParams``.
     rank : int
-        1 to 5; 3 to 5 for the im2col modes.
+        The rank, which is 1 to 5, or 3 to 5 for the im2col modes.
 
     Raises
     ------
     TensorMapError
-        If the mode has no such rank.
+        If the mode does not have this rank.
 
     Examples
     --------
@@ -189,7 +197,7 @@ def fields(mode: type[Params], rank: int) -> tuple[Field, ...]:
     return _TABLES[known, rank]
 
 
-# The effect on a load if the field has another value.
+# Each text is the effect on a load if the field has another value.
 MEANINGS = {option.name: option.meaning for option in COMMON} | {
     "im2col": "a load takes pixels in convolution order instead of a box, or the reverse; the wrong instruction faults",
     "rank": "an instruction of the other rank faults, and the coordinates of the lost dimensions are ignored",

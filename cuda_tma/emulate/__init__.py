@@ -1,4 +1,6 @@
-"""TMA instructions, byte for byte, in NumPy: an executable specification that runs without a GPU.
+"""TMA instructions in NumPy, byte for byte.
+
+The emulator is an executable specification that runs without a GPU.
 
 >>> import numpy as np
 >>> from cuda_tma import emulate
@@ -12,15 +14,17 @@ array([60., 61., 62., 63.,  0.,  0.,  0.,  0.], dtype=float32)
 >>> tile.tx_bytes
 32
 
-`load`, `store`, `reduce` and the row-wise `gather4`, `scatter4` take parameters in driver order, and coordinates as the
-PTX instruction does: innermost first. Loads, stores and reductions through tiled and im2col tensor maps agree with
-recordings of an H200 byte for byte and fault for fault (observed: driver 580, sm_90; ``tests/data`` has a selection).
-Packed 4- and 6-bit types, the ``128B_ATOM_*`` swizzles, im2col-wide, `gather4` and `scatter4` follow the documentation
-and are not verified on hardware. Behavior that is assumed by analogy is marked in the code.
+The functions `load`, `store`, `reduce`, and the row-wise `gather4` and `scatter4`, take parameters in driver order.
+They take coordinates with the innermost dimension first, as the PTX instructions do. Loads, stores and reductions
+through tiled and im2col tensor maps agree with recordings of an H200, byte for byte and fault for fault (observed:
+driver 580, sm_90). The folder ``tests/data`` contains a selection of the recordings. Packed 4- and 6-bit types, the
+``128B_ATOM_*`` swizzles, im2col wide, `gather4` and `scatter4` follow the documentation, and are not verified on
+hardware. Comments in the code mark behavior that is assumed by analogy.
 
-A tensor map that no driver accepts is refused, with the violations that :func:`cuda_tma.check` reports; ``check=False``
-emulates it nevertheless. That verdict, and everything else that depends only on the map, is computed once and kept for
-maps that differ only in the address. Thousands of loads a second therefore need no other interface.
+The functions refuse a tensor map that the driver always refuses, with the violations that :func:`cuda_tma.check`
+reports. With ``check=False``, they emulate such a map. The emulator computes the verdict, and all other facts that
+depend only on the map, once for all maps that differ only in the address. It therefore runs thousands of loads a
+second.
 """
 
 from ._load import Tile, gather4, load

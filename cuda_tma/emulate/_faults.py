@@ -1,4 +1,4 @@
-"""Refusals: invalid arguments, and accesses that end a CUDA context on hardware."""
+"""The refusal of invalid arguments, and of accesses that end a CUDA context on hardware."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = [
 
 
 def check_bytes(name: str, array: object, meaning: str) -> None:
-    """Refuse anything but a 1-D uint8 array."""
+    """Refuse an argument that is not a 1-D uint8 array."""
     if isinstance(array, np.ndarray) and array.dtype == np.uint8 and array.ndim == 1:
         return
     raise TensorMapError(
@@ -46,11 +46,11 @@ def byte(name: str, value: object) -> int:
 
 
 def check_alignment(params: Params, innermost: int) -> None:
-    """Fault on an innermost coordinate whose byte offset is not a multiple of 16.
+    """Raise a fault for an innermost coordinate whose byte offset is not a multiple of 16.
 
-    Observed with driver 580, sm_90, for loads, stores and reductions, tiled and im2col; for packed types only
-    documented. Interleaved layouts have no such rule, because their innermost coordinate counts slices of 16 or 32
-    bytes.
+    The rule was observed with driver 580 and sm_90 for loads, stores and reductions, tiled and im2col. For packed
+    types, it is only documented. Interleaved layouts have no such rule, because their innermost coordinate counts
+    slices of 16 or 32 bytes.
     """
     multiple = chunk_elements(params.data_type)
     if params.interleave or innermost % multiple == 0:
@@ -65,10 +65,10 @@ def check_alignment(params: Params, innermost: int) -> None:
 
 
 def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
-    """Fault on an im2col start (without the offsets) outside the pixel box.
+    """Raise a fault for an im2col start (without the offsets) outside the pixel box.
 
-    Observed with driver 580, sm_90, for loads with and without interleave, and for stores and reductions without
-    interleave that start after the box; assumed for other cases. ``upper`` is inclusive.
+    The rule was observed with driver 580 and sm_90 for loads with and without interleave, and for stores and reductions
+    without interleave that start after the box. It is assumed for other cases. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
@@ -80,10 +80,10 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
 
 
 def check_not_negative(coordinates: Sequence[int]) -> None:
-    """Fault on a negative coordinate of a store or reduction; a load may have one.
+    """Raise a fault for a negative coordinate of a store or reduction. A load may have a negative coordinate.
 
-    Observed with driver 580, sm_90, in every dimension of tiled maps with every interleave, and of im2col maps without
-    interleave; assumed for interleaved im2col.
+    The rule was observed with driver 580 and sm_90 in every dimension of tiled maps with every interleave, and of
+    im2col maps without interleave. It is assumed for interleaved im2col.
     """
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
@@ -95,10 +95,12 @@ def check_not_negative(coordinates: Sequence[int]) -> None:
 
 
 def check_pixel_box_inside(params: Params) -> None:
-    """Fault on a store or reduction whose pixel box is partly outside the tensor, even if it visits no such pixel.
+    """Raise a fault for a store or reduction whose pixel box is partly outside the tensor.
 
-    Observed: driver 580, sm_90, stores and reductions without interleave, for lower and for upper corners; assumed for
-    interleaved layouts.
+    The instruction faults even if it visits no pixel outside the tensor.
+
+    The rule was observed with driver 580 and sm_90 for stores and reductions without interleave, for lower and upper
+    corners. It is assumed for interleaved layouts.
     """
     if not isinstance(params, Im2colParams):
         return
@@ -113,7 +115,7 @@ def check_pixel_box_inside(params: Params) -> None:
 
 
 def check_reachable(first: int, last: int, size: int) -> None:
-    """Fault on an access to bytes [first, last) that are outside the `size` bytes of the passed memory."""
+    """Raise a fault for an access to bytes [first, last) that are outside the `size` bytes of the passed memory."""
     if first >= 0 and last <= size:
         return
     raise TensorMapFault(

@@ -1,4 +1,7 @@
-"""Checks of the maps that can be emulated: a driver must accept them, and their box must fit into shared memory."""
+"""Checks of the maps that can be emulated.
+
+A driver must accept the map, and its box must fit into shared memory.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,15 @@ from ..smem._layout import Rows, check_fits, rows
 
 __all__ = ["emulated_rows"]
 
-_LARGEST_ALIGNMENT = 32  # of an address, in bytes
-_LARGEST_FIELD = 1 << 40  # no field of a tensor map but its address has more bits
+_LARGEST_ALIGNMENT = 32  # An address has at most this alignment in bytes.
+_LARGEST_FIELD = 1 << 40  # The address is the only field of a tensor map that has more bits.
 
 
 def emulated_rows(params: Params, check: bool) -> Rows:
-    """Return the box in shared memory; refuse a map that no driver accepts, if `check`, or that cannot be emulated."""
+    """Return the box in shared memory.
+
+    Refuse a map that cannot be emulated, and with `check` a map that the driver always refuses.
+    """
     check_params(params)
     if check:
         _check_legal(params)

@@ -1,4 +1,4 @@
-"""Global memory to shared memory: ``cp.async.bulk.tensor`` in tile, im2col and gather4 modes."""
+"""Loads from global memory to shared memory by ``cp.async.bulk.tensor``, in the modes tile, im2col and gather4."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Tile:
     Attributes
     ----------
     smem : numpy.ndarray of uint8
-        Shared memory from the destination on, :func:`cuda_tma.smem.smem_bytes` long.
+        The bytes of shared memory from the destination on, :func:`cuda_tma.smem.smem_bytes` in number.
     written : numpy.ndarray of bool
-        The bytes that the load delivered; read-only.
+        Whether the load delivered each byte (read-only).
     tx_bytes : int
-        Their count, which the mbarrier receives.
+        The number of delivered bytes, which the mbarrier receives.
     params : TiledParams, Im2colParams or Im2colWideParams, optional
         The tensor map of the load.
     """
@@ -52,28 +52,29 @@ def load(
     fill: int = 0,
     check: bool = True,
 ) -> Tile:
-    """Emulate one TMA load.
+    """Emulate one TMA load from global memory to shared memory.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        The tensor map. Results that depend only on it are kept for the next call, and for maps that differ only in the
-        address.
+        The tensor map of the load. Results that depend only on the map are kept for the next call, and for maps that
+        differ only in the address.
     memory : numpy.ndarray
-        Global memory: 1-D uint8, starting at `base_address`.
+        Global memory as a 1-D uint8 array, which starts at `base_address`.
     coordinates : sequence of int
-        As in the PTX instruction: one for each dimension, innermost first, negative and out-of-bounds ones included.
-        With interleave: as many of (W, H, D, slice of channels, N) as the rank has; W and H count whole slices.
+        One coordinate for each dimension, innermost first, as in the PTX instruction. Coordinates may be negative or
+        out of bounds. With interleave, they are the first ones of (W, H, D, slice of channels, N) up to the rank, where
+        W and H count whole slices.
     offsets : sequence of int, optional
-        Im2col offsets, W first (default 0); for im2col-wide (wHalo, wOffset). None for a tiled load.
+        The im2col offsets, W first (default: 0), or (wHalo, wOffset) for im2col wide. None for a tiled load.
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
     fill : int, optional
-        The previous content of shared memory, for bytes that are not delivered: 0 to 255.
+        The previous content (0 to 255) of the bytes in shared memory that the load does not deliver.
     check : bool, optional
         Whether to refuse a map in which :func:`cuda_tma.check` finds an error for compute capability 10.0 (which
-        accepts all that 9.0 accepts). Without the check, the load follows the map's numbers, although no driver makes
-        such a map.
+        accepts all maps that 9.0 accepts). Without the check, the load follows the numbers in the map, although no
+        driver makes such a map.
 
     Returns
     -------
@@ -82,16 +83,17 @@ def load(
     Raises
     ------
     TensorMapFault
-        If the access would end the context on hardware: an innermost coordinate not on 16 bytes, an im2col start
-        outside the pixel box, or bytes outside `memory`.
+        If the access would end the context on hardware. The reason is an innermost coordinate that is not on 16 bytes,
+        an im2col start outside the pixel box, or bytes outside `memory`.
     TensorMapError
-        If the arguments do not fit the tensor map, if no driver accepts it, or if its box exceeds shared memory.
+        If the arguments do not fit the tensor map, if the driver always refuses the map, or if its box exceeds shared
+        memory.
 
     Notes
     -----
-    Elements out of bounds are zeros, or the 16-bit pattern 0x7FF7 for every floating type, unconverted. TFLOAT32 rounds
-    to nearest even with a mantissa of 10 bits and turns every NaN into 0x7FFFE000. The FTZ types flush nothing on a
-    load (all observed: driver 580, sm_90).
+    Elements out of bounds are zeros, or the 16-bit pattern 0x7FF7 for every floating-point type, without a conversion.
+    TFLOAT32 rounds to nearest even with a mantissa of 10 bits, and every NaN becomes 0x7FFFE000. The FTZ types flush no
+    values in a load. (All facts were observed: driver 580, sm_90.)
 
     Examples
     --------
@@ -114,16 +116,16 @@ def gather4(
     fill: int = 0,
     check: bool = True,
 ) -> Tile:
-    """Emulate a ``tile::gather4`` load: four rows of a matrix (compute capability 10; not verified on hardware).
+    """Emulate a ``tile::gather4`` load of four rows of a matrix (compute capability 10; not verified on hardware).
 
     Parameters
     ----------
     params : TiledParams
         A map of rank 2, with ``box_dim=(columns, 1)``.
     memory, base_address, fill, check
-        As in :func:`load`.
+        The arguments of :func:`load`.
     coordinates : sequence of int
-        (column, row, row, row, row). Rows outside the tensor are filled.
+        The coordinates (column, row, row, row, row). Rows outside the tensor are filled.
 
     Examples
     --------
@@ -142,7 +144,8 @@ def _deliver(
 ) -> Tile:
     shape = (len(traversal.addresses), traversal.run_bytes)
     count = shape[0] * shape[1] // layout.data_bytes
-    check_fits(count * layout.pitch_bytes)  # a halo or several rows take more bytes than a box
+    # The check is necessary because a halo or several rows take more bytes than a box.
+    check_fits(count * layout.pitch_bytes)
     window = Window(memory, params.global_address - integer("base_address", base_address), traversal)
     part = _converted(params, window.read())
     if part.shape == shape:
@@ -153,7 +156,7 @@ def _deliver(
     return Tile(to_smem(layout, data, fill), delivered_mask(layout, count), data.size, params)
 
 
-_NAN_FILL = 0x7FF7  # observed: driver 580, sm_90, for every floating type
+_NAN_FILL = 0x7FF7  # The pattern was observed for every floating-point type (driver 580, sm_90).
 
 
 def _out_of_bounds(params: Params, shape: tuple[int, int]) -> np.ndarray:
@@ -173,7 +176,7 @@ _TF32_NAN = 0x7FFFE000
 
 
 def _tfloat32(bits: np.ndarray) -> np.ndarray:
-    """Round float32 bit patterns to 10 bits of mantissa, ties to even (observed: driver 580, sm_90)."""
+    """Round float32 bit patterns to a mantissa of 10 bits, ties to even (observed: driver 580, sm_90)."""
     half = (1 << (_TF32_DROPPED_BITS - 1)) - 1
     odd = (bits >> _TF32_DROPPED_BITS) & 1
     rounded = (bits + (half + odd)) & np.uint32(0xFFFFFFFF ^ ((1 << _TF32_DROPPED_BITS) - 1))

@@ -1,4 +1,4 @@
-"""Copies of runs between global memory and NumPy, and of rows between NumPy and shared memory."""
+"""Functions that copy runs between global memory and NumPy, and rows between NumPy and shared memory."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Window", "delivered_mask", "from_smem", "permuted", "to_smem"]
 
 
 class Window:
-    """The part of a byte array that a traversal visits, as one row for each run inside the tensor.
+    """The part of a byte array that a traversal visits, with one row for each run inside the tensor.
 
     Parameters
     ----------
     memory : numpy.ndarray
-        1-D uint8.
+        The byte array, which is 1-D uint8.
     start : int
         The position of ``global_address`` in `memory`.
     traversal : Traversal
@@ -48,11 +48,11 @@ class Window:
         )
 
     def read(self) -> np.ndarray:
-        """Return a copy of the visited bytes, one row for each run inside the tensor."""
+        """Return a copy of the visited bytes, with one row for each run inside the tensor."""
         return self._runs[self._starts]
 
     def write(self, values: np.ndarray) -> None:
-        """Overwrite the visited bytes; where runs overlap, the later run determines the bytes."""
+        """Overwrite the visited bytes. Where runs overlap, the later run determines the bytes."""
         self._runs[self._starts] = values
 
     def overlap(self) -> bool:
@@ -60,13 +60,13 @@ class Window:
         return bool((np.diff(np.sort(self._starts)) < self._runs.shape[1]).any())
 
     def alone(self, run: int) -> np.ndarray:
-        """Return a view of one run, which is given by its number among the runs inside the tensor."""
+        """Return a view of one run, whose number counts the runs inside the tensor."""
         return self._runs[self._starts[run]]
 
 
 @lru_cache(maxsize=64)
 def _chunk_order(swizzle: int, size: int) -> np.ndarray | None:
-    """Return, for each chunk of `size` bytes of swizzled memory, the chunk of linear memory that it contains."""
+    """Return the chunk of linear memory that each chunk of `size` bytes of swizzled memory contains."""
     if not pattern(swizzle).xors:
         return None
     chunk = _chunk_bytes(swizzle)
@@ -78,17 +78,21 @@ def _chunk_bytes(swizzle: int) -> int:
 
 
 def permuted(swizzle: int, image: np.ndarray) -> np.ndarray:
-    """Swizzle an image, or undo it: the permutation is its own inverse."""
+    """Return a swizzled image, or undo a swizzle. The permutation is its own inverse."""
     order = _chunk_order(swizzle, image.size)
     if order is None:
         return image
-    # With one NumPy item per chunk, the permutation is a take of items; complex128 is used as an item of 16 bytes.
+    # The permutation is a take of NumPy items, with one item for each chunk. An item of 16 bytes has the type
+    # complex128.
     item = {8: np.uint64, 16: np.complex128}[_chunk_bytes(swizzle)]
     return image.view(item)[order].view(np.uint8)
 
 
 def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
-    """Return the delivered bytes of a linear image of shape (rows, pitch), as a view: (rows, groups, bytes)."""
+    """Return the delivered bytes of a linear image as a view.
+
+    The shape of the image is (rows, pitch), and that of the view (rows, groups, bytes).
+    """
     taken = image[:, : layout.taken_bytes]
     if layout.group is None:
         return taken[:, None, :]
@@ -97,7 +101,7 @@ def _data_of(layout: Rows, image: np.ndarray) -> np.ndarray:
 
 
 def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
-    """Return the shared-memory image of `data`, any number of rows of the box; gaps contain `fill`."""
+    """Return the shared-memory image of `data`, which contains rows of the box in any number. Gaps contain `fill`."""
     data = data.reshape(-1, layout.data_bytes)
     if layout.data_bytes == layout.pitch_bytes:
         return permuted(layout.swizzle, data.ravel())
@@ -108,7 +112,10 @@ def to_smem(layout: Rows, data: np.ndarray, fill: int) -> np.ndarray:
 
 
 def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
-    """Return the data of `count` rows from their shared-memory image, as the inverse of :func:`to_smem`."""
+    """Return the data of `count` rows from their shared-memory image.
+
+    The function is the inverse of :func:`to_smem`.
+    """
     size = count * layout.pitch_bytes
     check_bytes("smem", smem, "shared memory from the source address on")
     if smem.size < size:
@@ -121,7 +128,10 @@ def from_smem(layout: Rows, smem: np.ndarray, count: int) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def delivered_mask(layout: Rows, count: int) -> np.ndarray:
-    """Return which bytes of the image of `count` rows a load delivers; read-only, because calls share it."""
+    """Return which bytes in the image of `count` rows a load delivers.
+
+    The result is read-only, because several calls share it.
+    """
     ones = np.ones(count * layout.data_bytes, np.uint8)
     mask = to_smem(layout, ones, 0).view(bool)
     mask.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Reductions of shared memory into global memory: ``cp.reduce.async.bulk.tensor``."""
+"""Reductions of shared memory into global memory by ``cp.reduce.async.bulk.tensor``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from ._store import change, stored_rows, visit_stored
 
 __all__ = ["REDUCTIONS", "reduce"]
 
-_Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]  # (in memory, from shared memory) -> in memory
+# The arguments are the values in memory and the values from shared memory. The result is the new values in memory.
+_Operation = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def _increment(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
@@ -27,7 +28,7 @@ def _decrement(old: np.ndarray, limit: np.ndarray) -> np.ndarray:
 
 
 def _nan_is_canonical(result: np.ndarray) -> np.ndarray:
-    """Set all bits but the sign of each NaN."""
+    """Set all bits of each NaN except its sign bit."""
     bits = result.view(f"<u{result.itemsize}")
     return np.where(np.isnan(result), bits.dtype.type(np.iinfo(bits.dtype).max >> 1), bits).view(result.dtype)
 
@@ -37,11 +38,16 @@ def _add_float(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         return _nan_is_canonical(old + new)
 
 
-_FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)  # infinity - infinity gives CUDART_NAN (CUDA 13.0, math_constants.h)
+# The difference infinity - infinity is CUDART_NAN (CUDA 13.0, math_constants.h).
+_FLOAT64_NAN = np.uint64(0xFFF8_0000_0000_0000)
 
 
 def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """Add; a NaN, also a signaling NaN, is returned unchanged, and of two NaNs the one from shared memory."""
+    """Return a sum of float64.
+
+    A NaN, also a signaling NaN, is returned unchanged. If both operands are NaNs, the NaN from shared memory is
+    returned.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         total = old.view("<f8") + new.view("<f8")
         nans = [np.isnan(x.view("<f8")) for x in (new, old)]
@@ -49,7 +55,7 @@ def _add_float64(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _flushed(values: np.ndarray) -> np.ndarray:
-    """Flush subnormals to zeros of the same sign."""
+    """Flush subnormal values to zeros of the same sign."""
     return np.where(np.abs(values) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), values), values)
 
 
@@ -62,7 +68,10 @@ def _bfloat16_as_float(bits: np.ndarray) -> np.ndarray:
 
 
 def _bfloat16_from_float(values: np.ndarray) -> np.ndarray:
-    """Round float32 to bfloat16, ties to even. The intermediate float32 does not change the sum of two bfloat16."""
+    """Round float32 to bfloat16, ties to even.
+
+    The float32 in between does not change the sum of two bfloat16 values.
+    """
     bits = values.view(np.uint32)
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return np.where(np.isnan(values), 0x7FFF, rounded).astype(np.uint16)
@@ -74,7 +83,10 @@ def _add_bfloat16(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _pick_float16(infinity: int, pick: Callable) -> _Operation:
-    """Return min or max of 16-bit floats by their bit patterns: -0 is less than +0, and a NaN loses to a number."""
+    """Return min or max of 16-bit floats by their bit patterns.
+
+    The value -0 is less than +0, and a number has precedence over a NaN.
+    """
 
     def operation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
         keys = [np.where(x >> 15, 0xFFFF - x.astype(np.int32), 0x8000 + x.astype(np.int32)) for x in (old, new)]
@@ -96,9 +108,10 @@ def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Ope
 
 _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
-# operation: {data type: (dtype of the computation, function)}. Every pair was recorded; each of the 71 pairs that are
-# not in this table faulted, for example sums and bits of INT64. Sums of TFLOAT32 are those of FLOAT32, not rounded to
-# TFLOAT32, and its FTZ twin flushes as FLOAT32_FTZ does (all observed: driver 580, sm_90).
+# The table maps an operation and a data type to (dtype of the computation, function). Every pair was recorded. Each of
+# the 71 pairs that are not in this table faulted, such as sums and bits of INT64. Sums of TFLOAT32 are those of
+# FLOAT32, without rounding to TFLOAT32. The FTZ type of TFLOAT32 flushes values as FLOAT32_FTZ does. (All facts were
+# observed: driver 580, sm_90.)
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {
     "add": {
         **_each(_BITS, np.add),
@@ -138,37 +151,38 @@ def reduce(
     *,
     check: bool = True,
 ) -> int:
-    """Emulate one TMA reduction: combine shared memory into `memory`, in place.
+    """Emulate one TMA reduction, which combines shared memory with `memory`, in place.
 
     Parameters
     ----------
     params, memory, smem, coordinates, base_address, check
-        As in :func:`cuda_tma.emulate.store`.
+        The arguments of :func:`cuda_tma.emulate.store`.
     op : {"add", "min", "max", "inc", "dec", "and", "or", "xor"}
-        The keys of ``REDUCTIONS[op]`` are the data types of each. ``inc`` and ``dec`` count in the range from 0 to the
-        value in shared memory.
+        The operation, whose data types are the keys of ``REDUCTIONS[op]``. ``inc`` and ``dec`` count in the range from
+        0 to the value in shared memory.
 
     Returns
     -------
     int
-        Bytes combined.
+        The number of combined bytes.
 
     Raises
     ------
     TensorMapError
-        If the operation does not exist; otherwise as in :func:`cuda_tma.emulate.store`.
+        If the operation does not exist. Otherwise as in :func:`cuda_tma.emulate.store`.
     TensorMapFault
-        As in :func:`cuda_tma.emulate.store`; also if the hardware has no such reduction for the data type.
+        As in :func:`cuda_tma.emulate.store`. Also if the hardware has no such reduction for the data type.
 
     Notes
     -----
-    Additions of floats round to nearest even. Types of 16 and 32 bits have one NaN (all bits but the sign set), also
-    for infinity - infinity (recorded for BFLOAT16, TFLOAT32 and its FTZ twin; assumed for the others). FLOAT64 returns
-    the NaN of its operand, payload and signaling bit unchanged. Only the FTZ types flush subnormals, operands and sums,
-    to zeros of the same sign. ``min`` and ``max`` prefer a number to a NaN, and -0 is less than +0. Elements outside
-    the tensor are not changed, except those after a row's end in its last 16 bytes, as in
-    :func:`cuda_tma.emulate.store` (all observed: driver 580, sm_90). With two FLOAT64 NaNs, the result is the one from
-    shared memory, as in the two recordings with such a pair. FLOAT64 infinity - infinity was not recorded.
+    Additions of floating-point values round to nearest even. Types of 16 and 32 bits have one NaN (all bits but the
+    sign are set), which is also the result of infinity - infinity. The NaN was recorded for BFLOAT16, TFLOAT32 and its
+    FTZ type, and is assumed for the other types. FLOAT64 returns the NaN of an operand, with its payload and signaling
+    bit unchanged. Only the FTZ types flush subnormal operands and sums to zeros of the same sign. For ``min`` and
+    ``max``, a number has precedence over a NaN, and -0 is less than +0. Elements outside the tensor do not change,
+    except elements after a row's end in its last 16 bytes, as in :func:`cuda_tma.emulate.store` (all observed: driver
+    580, sm_90). With two NaNs of FLOAT64, the result is the NaN from shared memory, as in the two recordings with such
+    a pair. The FLOAT64 value of infinity - infinity was not recorded.
 
     Examples
     --------
@@ -192,7 +206,8 @@ def reduce(
         if not window.overlap():
             window.write(combined(window.read(), values))
             return
-        for number, run in enumerate(values):  # one by one, so that a byte of several elements gets every result
+        # The loop combines one run at a time, so that a byte of several elements receives every result.
+        for number, run in enumerate(values):
             place = window.alone(number)
             place[...] = combined(place.copy(), run)
 

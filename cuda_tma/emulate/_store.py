@@ -1,4 +1,4 @@
-"""Stores from shared to global memory: ``cp.async.bulk.tensor`` in tile, im2col_no_offs and scatter4 modes."""
+"""Stores from shared to global memory by ``cp.async.bulk.tensor``, in the modes tile, im2col_no_offs and scatter4."""
 
 from __future__ import annotations
 
@@ -34,28 +34,28 @@ def store(
     *,
     check: bool = True,
 ) -> int:
-    """Emulate one TMA store: change `memory` in place.
+    """Emulate one TMA store, which changes `memory` in place.
 
     Parameters
     ----------
     params : TiledParams or Im2colParams
-        The tensor map.
+        The tensor map of the store.
     memory : numpy.ndarray
-        Global memory: 1-D uint8, starting at `base_address`. If it ends within a chunk of 16 bytes that is written, the
-        rest of the chunk is dropped.
+        Global memory as a 1-D uint8 array, which starts at `base_address`. If the array ends within a chunk of 16 bytes
+        that the store writes, the rest of the chunk is dropped.
     smem : numpy.ndarray
-        Shared memory from the source address on: 1-D uint8, at least :func:`cuda_tma.smem.smem_bytes` long.
+        Shared memory from the source address on, as a 1-D uint8 array of at least :func:`cuda_tma.smem.smem_bytes`.
     coordinates : sequence of int
-        As in :func:`cuda_tma.emulate.load`, but not negative.
+        The coordinates, as in :func:`cuda_tma.emulate.load`, but not negative.
     base_address : int, optional
         The address of ``memory[0]``, on the scale of ``params.global_address``.
     check : bool, optional
-        As in :func:`cuda_tma.emulate.load`.
+        Whether to refuse an illegal map, as in :func:`cuda_tma.emulate.load`.
 
     Returns
     -------
     int
-        Bytes written.
+        The number of written bytes.
 
     Raises
     ------
@@ -63,16 +63,17 @@ def store(
         If the map is only for loads (data type 16U4_ALIGN16B, swizzle 128B_ATOM_32B_FLIP_8B), or if `memory` is
         read-only. Otherwise as in :func:`cuda_tma.emulate.load`.
     TensorMapFault
-        As in :func:`cuda_tma.emulate.load`; also for a negative coordinate, and for a pixel box that extends outside
+        As in :func:`cuda_tma.emulate.load`. Also for a negative coordinate, and for a pixel box that extends outside
         the tensor.
 
     Notes
     -----
-    Elements outside the tensor are not written, with one exception. Without interleave, a row is cut at a multiple of
-    16 bytes: if ``global_dim[0]`` elements are not such a multiple, **the bytes after the row's end are overwritten
-    with the bytes that follow in shared memory**. They are padding, the rest of a larger tensor, or memory after the
-    tensor. Bytes pass unchanged, TFLOAT32 included (all observed: driver 580, sm_90). Where runs overlap (a stride of
-    0), the later run determines the bytes here; hardware guarantees no order.
+    A store does not write elements outside the tensor, with one exception. Without interleave, the hardware cuts a row
+    at a multiple of 16 bytes. If ``global_dim[0]`` elements are not such a multiple, **the store overwrites the bytes
+    after the row's end with the bytes that follow in shared memory**. The overwritten bytes are padding, the rest of a
+    larger tensor, or memory after the tensor. A store does not change bytes, also of TFLOAT32 (all observed: driver
+    580, sm_90). Where runs overlap (a stride of 0), the later run determines the bytes in this function, but hardware
+    guarantees no order.
 
     Examples
     --------
@@ -99,7 +100,8 @@ def scatter4(
 ) -> int:
     """Emulate a ``tile::scatter4`` store of four rows (compute capability 10; not verified on hardware).
 
-    The parameters are those of :func:`store`, with the coordinates (column, row, row, row, row) and a box of one row.
+    The parameters are those of :func:`store`. The coordinates are (column, row, row, row, row), and the box has one
+    row.
     """
     check_is_row(params)
     layout = stored_rows(params, check)
@@ -108,14 +110,17 @@ def scatter4(
 
 
 def stored_rows(params: Params, check: bool) -> Rows:
-    """Return the box in shared memory; refuse a map that :func:`emulated_rows` refuses, or that is only for loads."""
+    """Return the box in shared memory.
+
+    Refuse a map that :func:`emulated_rows` refuses, or that is only for loads.
+    """
     check_params(params)
     _check_storable(params)
     return emulated_rows(params, check)
 
 
 def visit_stored(params: Params, coordinates: Sequence[int]) -> Traversal:
-    """Return the traversal of a store or reduction; fault in the cases that only a load may have."""
+    """Return the traversal of a store or reduction. Raise a fault in the cases that only a load may have."""
     traversal = visit(params, coordinates)
     check_not_negative(coordinates)
     check_pixel_box_inside(params)
@@ -131,7 +136,7 @@ def change(
     base_address: int,
     write: Callable[[Window, np.ndarray], None],
 ) -> int:
-    """Call `write` to transfer the box to global memory, a row for each run, and return the size of the box."""
+    """Call `write` to transfer the box to global memory, with a row for each run. Return the size of the box."""
     check_bytes("memory", memory, "the bytes of global memory")
     if not memory.flags.writeable:
         raise TensorMapError("memory is a read-only array, but a store changes it in place; pass a writeable copy")
@@ -158,7 +163,10 @@ def _end(traversal: Traversal) -> int:
 
 @contextmanager
 def _with_whole_chunk(memory: np.ndarray, end: int) -> Iterator[np.ndarray]:
-    """Yield `memory`, or if it ends inside the chunk before `end`, a copy with the whole chunk, copied back later."""
+    """Yield `memory`, or a copy of it if `memory` ends inside the chunk before `end`.
+
+    The copy contains the whole chunk, and is copied back later.
+    """
     missing = end - len(memory)
     if not 0 < missing < CHUNK_BYTES:
         yield memory
@@ -175,7 +183,8 @@ _LOADED_SWIZZLES = [swizzle for swizzle, pattern in PATTERNS.items() if not patt
 def _check_storable(params: Params) -> None:
     """Refuse a map that is only for loads.
 
-    Source: PTX ISA 9.0, "Restriction on Tensor Copy instructions"; cuda.h, CUDA 13.5, cuTensorMapEncodeTiled.
+    The rule is in PTX ISA 9.0, "Restriction on Tensor Copy instructions", and in cuda.h of CUDA 13.5,
+    cuTensorMapEncodeTiled.
     """
     if params.data_type in _LOADED_TYPES:
         raise TensorMapError(

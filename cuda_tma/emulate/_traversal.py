@@ -1,8 +1,8 @@
-"""The bytes of global memory that an instruction visits, and their order.
+"""The bytes of global memory that an instruction visits, and the order of the visits.
 
-Every instruction visits *runs*: contiguous bytes of global memory that are also contiguous in shared memory. Without
-interleave a run is a row of the box (dimension 0). With interleave a run is one slice of 16 or 32 bytes, and dimension
-0 is traversed like any other dimension.
+Every instruction visits *runs*, which are contiguous bytes of global memory that are also contiguous in shared memory.
+Without interleave, a run is a row of the box (dimension 0). With interleave, a run is one slice of 16 or 32 bytes, and
+the instruction traverses dimension 0 as any other dimension.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ class Traversal:
     Attributes
     ----------
     origin : int
-        The start of the box in bytes from ``global_address``, exact at any distance from the tensor.
+        The start of the box in bytes from ``global_address``, which is exact at any distance from the tensor.
     addresses : numpy.ndarray of int64
-        The start of each run, in bytes from `origin`; undefined for runs outside the tensor. The elements are Python
-        ints if the tensor spans more than 64 bits.
+        The start of each run, in bytes from `origin`. It is undefined for runs outside the tensor. The elements are
+        Python ints if the tensor spans more than 64 bits.
     inside : numpy.ndarray of bool
         Whether the run is inside the tensor in all dimensions except the dimension of the run.
     run_bytes : int
-        Length of every run.
+        The length of every run.
     first_byte, last_byte : int
-        The part of each run that is inside the tensor: bytes [first_byte, last_byte); empty if last <= first.
+        The part of each run that is inside the tensor, which is bytes [first_byte, last_byte). It is empty if last <=
+        first.
     """
 
     origin: int
@@ -55,7 +56,7 @@ class Traversal:
 
 
 def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = ()) -> Traversal:
-    """Return the traversal of one instruction; see :func:`cuda_tma.emulate.load` for the arguments."""
+    """Return the traversal of one instruction. The arguments are those of :func:`cuda_tma.emulate.load`."""
     check_params(params)
     coordinates = tensor_coordinates(params.rank, coordinates)
     check_alignment(params, coordinates[0])
@@ -65,7 +66,7 @@ def visit(params: Params, coordinates: Sequence[int], offsets: Sequence[int] = (
     return _pixels(params, _pixel_positions(params, coordinates, offsets))
 
 
-_OFFSET_BITS = 16  # PTX ISA 9.0, cp.async.bulk.tensor: im2colInfo are .u16
+_OFFSET_BITS = 16  # PTX ISA 9.0 defines the offsets (im2colInfo of cp.async.bulk.tensor) as .u16.
 
 
 def _offsets(given: Sequence[int] | None, count: int, meaning: str) -> tuple[int, ...]:
@@ -87,14 +88,14 @@ def tensor_index(
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     index : sequence of int
-        An element of the box, innermost first, as :func:`cuda_tma.smem.smem_index` gives it.
+        The index of an element of the box, innermost first, as :func:`cuda_tma.smem.smem_index` returns it.
     coordinates, offsets : sequence of int
-        Operands of the instruction.
+        The operands of the instruction.
 
     Returns
     -------
     tuple of int
-        The index; it may be outside ``global_dim``, where a load fills elements and a store skips them.
+        The index. It may be outside ``global_dim``, where a load fills elements and a store skips them.
 
     Raises
     ------
@@ -125,7 +126,7 @@ def tensor_index(
 def visit_rows(params: Params, coordinates: Sequence[int]) -> Traversal:
     """Return the traversal of four rows of a matrix, for ``tile::gather4`` and ``scatter4`` (documented only).
 
-    Source: PTX ISA 9.0, 5.5.3.4: there are four bounding boxes of one row, with a common column.
+    The instruction has four bounding boxes of one row, with a common column (PTX ISA 9.0, 5.5.3.4).
     """
     column, *rows = integers("coordinates", coordinates, 5, "(column, row, row, row, row)")
     check_alignment(params, column)
@@ -144,7 +145,7 @@ def check_is_row(params: Params) -> None:
 
 
 def _run(params: Params, innermost: int, length: int) -> tuple[int, int, int]:
-    """Return (run_bytes, first_byte, last_byte) of a run of elements from a coordinate of dimension 0."""
+    """Return (run_bytes, first_byte, last_byte) for a run of elements from a coordinate of dimension 0."""
     if params.interleave:
         return slice_bytes(params), 0, slice_bytes(params)
     first, last = max(0, -innermost), min(length, params.global_dim[0] - innermost)
@@ -155,16 +156,17 @@ def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-_EXACT = 1 << 62  # 64 bits then also suffice for dimension 0, which has less than 2^40 bytes
+_EXACT = 1 << 62  # Below this distance, 64 bits also suffice for dimension 0, which has less than 2^40 bytes.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Box:
-    """The runs of a tiled box, relative to its start."""
+    """The runs of a tiled box, relative to the start of the box."""
 
     extents: tuple[int, ...]
-    steps: tuple[tuple[int, np.ndarray], ...]  # (dimension, elements from the start) of each traversed dimension
-    addresses: np.ndarray  # of every run, in bytes from the start
+    # Each traversed dimension has the pair (dimension, elements from the start).
+    steps: tuple[tuple[int, np.ndarray], ...]
+    addresses: np.ndarray  # Every run has an address in bytes from the start.
 
 
 @kept_without_address(64)
@@ -185,7 +187,10 @@ def runs_of(params: TiledParams) -> np.ndarray:
 
 
 def _exact(bytes_apart: int) -> type:
-    """Return the dtype for sums of addresses at that distance: Python's ints if 64 bits are too few."""
+    """Return the dtype for sums of addresses at a distance.
+
+    Python's ints are used if 64 bits are too few.
+    """
     return np.int64 if bytes_apart < _EXACT else object
 
 
@@ -211,7 +216,7 @@ def _wheel(ticks: np.ndarray, start: int, lower: int, upper: int, step: int) -> 
 
 
 def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
-    """Return for each dimension the position of every pixel, or a constant."""
+    """Return the position of every pixel in each dimension, or a constant."""
     if isinstance(params, Im2colParams):
         offsets = _offsets(offsets, params.rank - 2, "one for each spatial dimension, W first")
         return _im2col(params, coordinates, offsets)
@@ -220,11 +225,13 @@ def _pixel_positions(params: Params, coordinates: Sequence[int], offsets: Sequen
 
 
 def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[int]) -> list:
-    """Return pixels in the order W, H, D, N, wrapping at the pixel box; offsets shift the pixels, not the box.
+    """Return the pixels in the order W, H, D, N, with a wrap at the end of the pixel box.
 
-    Dimensions are (C, W, H, D, N), or (W, H, D, slice of C, N) with interleave. N has element strides like D, H and W,
-    although PTX ISA 9.0, 5.5.4.2 names only D, H and W. C has none (all observed with driver 580, sm_90, for loads,
-    stores and reductions).
+    The offsets shift the pixels, not the box.
+
+    The dimensions are (C, W, H, D, N), or with interleave (W, H, D, slice of C, N). N has element strides like D, H and
+    W, although PTX ISA 9.0, 5.5.4.2 lists only D, H and W. C has no element stride. (All facts were observed with
+    driver 580 and sm_90, for loads, stores and reductions.)
     """
     first = 0 if params.interleave else 1
     ticks = np.arange(params.pixels_per_column, dtype=np.int64)
@@ -241,7 +248,10 @@ def _im2col(params: Im2colParams, coordinates: Sequence[int], offsets: Sequence[
 
 
 def _pixels(params: Params, position: list) -> Traversal:
-    """Return a run for each pixel, or row; `position` is from :func:`_pixel_positions`, the last of it an array."""
+    """Return a run for each pixel or row.
+
+    `position` is from :func:`_pixel_positions`, and its last entry is an array.
+    """
     bounds = [_inside(params, d, np.asarray(position[d])) for d in range(0 if params.interleave else 1, params.rank)]
     inside = reduce(np.logical_and, bounds)
     strides = (1, *params.global_strides)
@@ -256,14 +266,16 @@ def _pixels(params: Params, position: list) -> Traversal:
     return Traversal(origin, addresses, inside, *_run(params, position[0], box_extents(params)[0]))
 
 
-_W128_BLOCK = 32  # im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9.0, 5.5.5.3)
+_W128_BLOCK = 32  # The mode im2col::w::128 loads a halo after every 32 pixels (PTX ISA 9.0, 5.5.5.3).
 
 
 def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int, offset: int) -> list:
-    """Return pixels along W, then the next image, D and H constant (documented only: PTX ISA 9.0, 5.5.5).
+    """Return the pixels along W, and then those of the next image, with D and H constant.
 
-    A halo continues along W after the preceding pixels, without wrapping; in mode W128 it follows every 32 pixels. The
-    start may be left of the pixel box.
+    The order is only documented (PTX ISA 9.0, 5.5.5).
+
+    A halo continues along W after the preceding pixels, without a wrap. In the mode W128, a halo follows every 32
+    pixels. The start may be left of the pixel box.
     """
     if params.interleave:
         raise TensorMapError(
@@ -284,7 +296,7 @@ def _im2col_wide(params: Im2colWideParams, coordinates: Sequence[int], halo: int
 
 
 def _with_halo(values: np.ndarray, block: int, halo: int, step: int) -> np.ndarray:
-    """Append `halo` values to every block, which continue its last value in steps of `step`."""
+    """Append `halo` values to every block, which continue the last value of the block in steps of `step`."""
     blocks = values.reshape(math.ceil(len(values) / block), -1)
     tail = blocks[:, -1:] + step * np.arange(1, halo + 1)
     return np.concatenate([blocks, tail], axis=1).ravel()

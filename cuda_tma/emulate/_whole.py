@@ -1,4 +1,7 @@
-"""Boxes entirely inside their tensor: the bytes that a load or store moves, computed once, in chunks of 16 bytes."""
+"""The bytes that a load or store of a box moves if the box is entirely inside its tensor.
+
+They are computed once, in chunks of 16 bytes.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +26,21 @@ __all__ = ["Whole", "whole"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Whole:
-    """The bytes of any box of a map that is entirely inside the tensor. The value is read-only, because calls share it.
+    """The bytes of any box of a map that is entirely inside the tensor.
+
+    The value is read-only, because several calls share it.
 
     Attributes
     ----------
     size_bytes : int
-        The box without gaps: the bytes that a load delivers.
+        The size of the box without gaps, which is the number of bytes that a load delivers.
     rows : numpy.ndarray of int64
-        The start of each row, in bytes from the box's first element.
+        The start of each row, in bytes from the first element of the box.
     chunks : numpy.ndarray of int64
-        For each 16 bytes of swizzled shared memory, the index of its 16 bytes of global memory, counted from the start
+        The index of the 16 bytes of global memory for each 16 bytes of swizzled shared memory, counted from the start
         of the box.
     reach_bytes : int
-        The distance from the box's first byte to the end of its last.
+        The distance from the box's first byte to the end of its last byte.
     """
 
     size_bytes: int
@@ -43,11 +48,14 @@ class Whole:
     row_bytes: int
     chunks: np.ndarray
     reach_bytes: int
-    _last: tuple[int, ...]  # coordinates
-    _strides: tuple[int, ...]  # bytes
+    _last: tuple[int, ...]  # The tuple contains coordinates.
+    _strides: tuple[int, ...]  # The strides are in bytes.
 
     def origin(self, coordinates: Sequence[int]) -> int | None:
-        """Return a box's start in bytes from ``global_address``; None if it is partly outside, or not on 16 bytes."""
+        """Return the start of a box in bytes from ``global_address``.
+
+        Return None if the box is partly outside the tensor, or not on 16 bytes.
+        """
         if len(coordinates) != len(self._last):
             return None
         origin = 0
@@ -60,7 +68,7 @@ class Whole:
 
 @lru_cache(maxsize=256)
 def whole(params: Params) -> Whole | None:
-    """Return the chunks of a tiled map that copies elements unchanged; None for other maps and for illegal maps."""
+    """Return the chunks of a tiled map that copies elements unchanged, or None for other maps and for illegal maps."""
     if not isinstance(params, TiledParams) or params.interleave or any(step != 1 for step in params.element_strides):
         return None
     try:

@@ -1,4 +1,4 @@
-"""The places of a matrix's elements in registers, shared and tensor memory, and comparisons of two such layouts.
+"""The places of a matrix's elements in registers, shared memory and tensor memory, and comparisons of layouts.
 
 >>> from cuda_tma import layouts
 >>> sums, factor = layouts.layout("wgmma.d:f32:64x32"), layouts.layout("wgmma.a:bf16:64x32")

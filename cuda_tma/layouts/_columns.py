@@ -11,11 +11,11 @@ from ._tensor_memory import A_RULE, COLUMNS, Fragment, fragment
 
 __all__ = ["lines"]
 
-_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # elements whose places the sentences contain
+_ELEMENTS = ((0, 0), (0, 1), (1, 0), (-1, -1))  # The sentences contain the places of these elements.
 
 
 def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """Yield the sentences."""
+    """Yield the sentences about the two layouts."""
     if loaded is not None:
         yield _said("loaded", loaded)
     yield _said("written", written)
@@ -45,7 +45,7 @@ def _used(layout: ElementLayout) -> np.ndarray:
 
 
 def _listed(columns: np.ndarray) -> str:
-    """Return ranges as text: ``0 to 31, 64 to 95``."""
+    """Return the text of ranges, such as ``0 to 31, 64 to 95``."""
     ends = np.flatnonzero(np.diff(columns) != 1)
     pairs = zip(columns[[0, *(ends + 1)]].tolist(), columns[[*ends, -1]].tolist(), strict=True)
     return ", ".join(f"{first} to {last}" if first != last else str(first) for first, last in pairs)
@@ -70,7 +70,10 @@ def _shared_columns(written: ElementLayout, loaded: ElementLayout) -> Iterator[s
 
 
 def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """Describe the registers: each thread of ``32x32b`` has a lane, and a register for each column."""
+    """Yield a sentence about the registers.
+
+    Each thread of ``32x32b`` has a lane, and a register for each column.
+    """
     stored, each = len(_used(written)), 32 // written.bits
     store = f"stores {stored} registers (tcgen05.st.32x32b.x{stored})"
     packed = f", with {each} elements in each" if each > 1 else ""
@@ -88,7 +91,7 @@ def _rule(read: ElementLayout) -> Iterator[str]:
 
 
 def _corrections(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
-    """Yield another base if all elements differ by the same number of columns, another shape if row lengths differ."""
+    """Yield another base if all elements differ by the same number of columns, or another shape if rows differ."""
     common = tuple(slice(min(ends)) for ends in zip(written.shape, read.shape, strict=True))
     difference = written.places[common] - read.places[common]
     shift = int(difference[0, 0, 1])
@@ -152,7 +155,10 @@ def _counted(counts: list[tuple[int, str]]) -> str:
 
 
 def _changes(written: ElementLayout, read: ElementLayout, shift: int, columns: int) -> list[str]:
-    """Return the layouts whose rows must change to have `columns` elements; nothing if a layout cannot have them."""
+    """Return the layouts whose rows must change to have `columns` elements.
+
+    The result is empty if a layout cannot have such rows.
+    """
     found = []
     for verb, layout, moved in (("write", written, 0), ("read", read, shift)):
         if layout.shape[1] != columns:

@@ -1,4 +1,4 @@
-"""Comparison of two layouts of one matrix, element by element and as text."""
+"""The comparison of two layouts of one matrix, for each element and as text."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ class Comparison:
     Attributes
     ----------
     written, read : ElementLayout
-        The two layouts.
+        The two layouts of the comparison.
     same : numpy.ndarray of bool, [rows, columns]
-        Which elements have the same place.
+        Whether each element has the same place in both layouts.
     found : numpy.ndarray of int64, [rows, columns, 2]
-        Row and column of the written element at the place from which the second layout reads; -1 if nothing was written
-        there.
+        The row and the column of the element that was written at the place from which each element is read, or -1 if
+        nothing was written there.
     loaded : ElementLayout, optional
-        The layout from which threads load, before they write.
+        The layout from which threads load elements before they write them.
     packed : tuple of (str, ElementLayout)
-        The layouts of 32-bit values, by name, and the layouts of packed elements as which they are compared.
+        The names of layouts of 32-bit values, and the layouts of packed elements that replace them in the comparison.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every element has the same place."""
+        """Whether every element has the same place in both layouts."""
         return bool(self.same.all())
 
     @property
@@ -77,7 +77,7 @@ class Comparison:
         return exchange_of(self.written.places, self.read.places) if in_registers and not self.equal else None
 
     def threads(self) -> dict[int, tuple[int, int]]:
-        """Return for each thread the number of elements that have the same place in both layouts, and of all elements.
+        """Return for each thread the number of elements that have one place in both layouts, and of all elements.
 
         >>> [*compare("wgmma.d:f32", "wgmma.a:e4m3").threads().items()][:4]
         [(0, (4, 16)), (1, (0, 16)), (2, (0, 16)), (3, (4, 16))]
@@ -89,7 +89,7 @@ class Comparison:
         }
 
     def elements(self) -> Iterator[dict[str, object]]:
-        """Yield row, column, both places of every element, and the element at the second place, or None."""
+        """Yield row, column and both places of every element, and the element at the second place, or None."""
         for row, column in np.ndindex(self.same.shape):
             found = self.found[row, column].tolist()
             yield {
@@ -101,13 +101,13 @@ class Comparison:
             }
 
     def svg(self) -> str:
-        """Return a picture of both layouts; differing elements are labeled with the element at their place."""
+        """Return a picture of both layouts. The label of an element that differs is the element at its place."""
         differs = ~self.same if self.is_comparable else np.zeros_like(self.same)
         sides = Side("written as", self.written, differs), Side("read as", self.read, differs, self.found)
         return side_by_side_svg(next(self._lines()), sides)
 
     def __str__(self) -> str:
-        """Return the comparison as text: the number of elements that differ, the first of them, and the conversion."""
+        """Return the comparison as text: the number of elements that differ, the first ones, and the conversion."""
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -193,12 +193,12 @@ def compare(
     Parameters
     ----------
     written, read : ElementLayout or str
-        Layouts of matrices of the same shape: the result of one instruction, and the operand of another. A text is a
-        name for :func:`layout`. A name without a shape has the shape of the other layout; two such names have the
-        smallest shape that fits both. Values of 32 bits in tensor memory (``tmem:f32``) are compared with narrower
-        elements as packed elements.
+        Layouts of matrices of the same shape. The first is the result of one instruction, and the second the operand of
+        another. A text is a name for :func:`layout`. A name without a shape has the shape of the other layout. Two such
+        names have the smallest shape that fits both. Values of 32 bits in tensor memory (``tmem:f32``) are compared
+        with narrower elements as packed elements.
     loaded : ElementLayout or str, optional
-        For two layouts in tensor memory: the accumulator that threads load, before they convert it and write.
+        The accumulator that threads load before they convert and write it, for two layouts in tensor memory.
 
     Returns
     -------
@@ -227,7 +227,7 @@ def compare(
 
 
 def _packed(given: ElementLayout, other: ElementLayout) -> ElementLayout:
-    """Return a layout of 32-bit values in tensor memory as one of packed elements if the other's are narrower.
+    """Return a layout of 32-bit values in tensor memory as packed elements, if the other's elements are narrower.
 
     Threads pack two bf16 into each register before a store, and CuTe prints the target of the store with the type f32.
     """
@@ -238,7 +238,7 @@ def _packed(given: ElementLayout, other: ElementLayout) -> ElementLayout:
 
 
 def _layouts(written: object, read: object) -> tuple[ElementLayout, ElementLayout]:
-    """Return both arguments as layouts; a name becomes its layout."""
+    """Return both arguments as layouts. A name becomes the layout with the name."""
     if isinstance(written, str) and isinstance(read, str):
         return two_layouts(written, read)
     shape = next((each.shape for each in (written, read) if isinstance(each, ElementLayout)), None)
@@ -254,7 +254,7 @@ def _layout(name: str, given: object, shape: tuple[int, int] | None) -> ElementL
 
 
 def _found(written: np.ndarray, read: np.ndarray) -> np.ndarray:
-    """Return, for each place that is read, the element that was written there."""
+    """Return for each place of the read the element that was written to the place."""
     rows, columns, fields = written.shape
     base = int(max(written.max(), read.max())) + 1
     keys = [(places * base ** np.arange(fields)[::-1]).sum(axis=-1).ravel() for places in (written, read)]

@@ -1,4 +1,7 @@
-"""Thread-value layouts of CuTe: from (thread, value) to an element, in column-major order. Needs ``tensor-layouts``."""
+"""Thread-value layouts of CuTe, which map (thread, value) to an element in column-major order.
+
+The module needs ``tensor-layouts``.
+"""
 
 from __future__ import annotations
 
@@ -19,29 +22,29 @@ _TEXT = re.compile(r"[\d(),\s]+:[\d(),\s]+")
 
 
 def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bits: int = 32) -> ElementLayout:
-    """Return a thread-value layout of CuTe as an element layout.
+    """Return the element layout of a thread-value layout of CuTe.
 
     Parameters
     ----------
     layout : tensor_layouts.Layout or str
-        Two modes, thread and value, to ``row + column * rows``; as text ``"((4,8),(2,2)):((32,1),(16,8))"``.
+        The modes thread and value, which give ``row + column * rows``. As text, ``"((4,8),(2,2)):((32,1),(16,8))"``.
     shape : (int, int)
-        Rows and columns of the matrix.
+        The rows and columns of the matrix.
     name : str, optional
     bits : int
-        Bits of an element.
+        The number of bits of an element.
 
     Returns
     -------
     ElementLayout
-        If several threads have an element, its place is that in the first of them.
+        The element layout. If several threads have an element, its place is that in the first of these threads.
 
     Raises
     ------
     ValueError
         If the layout does not cover the matrix, or exceeds it.
     ImportError
-        If ``tensor-layouts`` is missing.
+        If ``tensor-layouts`` is not installed.
 
     Examples
     --------
@@ -76,9 +79,9 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
     Parameters
     ----------
     name : str
-        ``"SM80_16x8x16_F32BF16BF16F32_TN"``.
+        The name of the atom, such as ``"SM80_16x8x16_F32BF16BF16F32_TN"``.
     operand : str
-        ``"a"``, ``"b"`` or ``"c"``; a row of b is a column of B.
+        ``"a"``, ``"b"`` or ``"c"``. A row of the operand b is a column of the matrix B.
     """
     _library()
     from tensor_layouts import atoms_nv
@@ -109,7 +112,7 @@ def _parsed(library: Any, text: str) -> Any:
 
 
 def _depth(text: str) -> int:
-    """Return the depth of the nested parentheses of a text."""
+    """Return the depth of the nested parentheses in a text."""
     return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 

@@ -1,4 +1,4 @@
-"""A layout as a value, which contains the place of each element of a matrix."""
+"""A layout as a value that contains the place of each element of a matrix."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .._given import shown
 
 __all__ = ["FIELDS", "ElementLayout", "check_size"]
 
-# The fields of a place in each space. Values of a thread are numbered in the order of its registers.
-# In tensor memory, an element that is narrower than 32 bits is also a part of its column.
+# The table has the fields of a place in each space. The values of a thread are numbered in the order of its registers.
+# In tensor memory, an element with fewer than 32 bits is also a part of its column.
 _PARTS = {16: "half", 8: "quarter", 4: "eighth"}
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementLayout:
-    """The place of each element of a matrix.
+    """The place of each element of a matrix in one space.
 
     Attributes
     ----------
@@ -27,11 +27,12 @@ class ElementLayout:
     space : str
         ``"registers"``, ``"shared memory"`` or ``"tensor memory"``.
     bits : int
-        Bits of an element.
+        The number of bits of an element.
     places : numpy.ndarray of int64, [rows, columns, fields]
-        Thread and value; byte; or lane and column, and the part of the column if an element has fewer than 32 bits.
+        The place of each element: thread and value, or the byte, or lane and column. An element with fewer than 32 bits
+        also has the part of its column.
     source : str
-        The document that defines it.
+        The document that defines the layout.
     """
 
     name: str
@@ -42,25 +43,25 @@ class ElementLayout:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the matrix."""
+        """The rows and columns of the matrix."""
         return self.places.shape[0], self.places.shape[1]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of a place."""
+        """The fields of a place in this layout."""
         part = (_PARTS[self.bits],) if self.space == "tensor memory" and self.bits < 32 else ()
         return FIELDS[self.space] + part
 
     def place(self, row: int, column: int) -> tuple[int, ...]:
-        """Return the place of one element."""
+        """Return the place of one element of the matrix."""
         return tuple(self.places[row, column].tolist())
 
     def has(self, row: int, column: int) -> bool:
-        """Whether the matrix has this element."""
+        """Return whether the matrix has this element."""
         return row < self.shape[0] and column < self.shape[1]
 
     def said(self, row: int, column: int) -> str:
-        """Return the place of one element as text: ``thread 5, value 2``."""
+        """Return the place of one element as text, such as ``thread 5, value 2``."""
         return ", ".join(f"{name} {at}" for name, at in zip(self.fields, self.place(row, column), strict=True))
 
     def __repr__(self) -> str:
@@ -69,7 +70,7 @@ class ElementLayout:
 
 
 def check_size(name: str, elements: int, modes: int = 1) -> None:
-    """Refuse a layout of too many elements before any is computed."""
+    """Refuse a layout of too many elements before any element is computed."""
     if elements * modes > LAYOUT_STEPS:
         raise ValueError(
             f"{shown(name)} has more than {LAYOUT_STEPS // modes:,} elements, the limit of a comparison; pass the "

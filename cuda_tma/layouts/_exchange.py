@@ -1,4 +1,4 @@
-"""Conversions between two fragments: another order of a thread's values or of the columns, or an exchange."""
+"""Conversions between two fragments, which are another order of values or columns, or an exchange between threads."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ class Exchange:
     moved : int
         The number of elements that must come from another thread.
     within : int
-        The size of the groups of adjacent lanes within which elements move: 1, 4, 32, 128 or more.
+        The number of adjacent lanes (1, 4, 32, 128 or more) in the groups within which elements move.
     values : tuple of int, optional
-        For each value of the read, the value of the write that each thread moves there, so that the rows are right;
-        None if the threads have other rows.
+        The value of the write that each thread moves to each value of the read, so that the rows are right. None if the
+        threads have other rows.
     columns : tuple of int, optional
-        For each column of the read, the column of the write that every row has there after the move; None if the rows
-        differ.
+        The column of the write that every row has in each column of the read after the move. None if the rows differ.
     """
 
     moved: int
@@ -36,7 +35,7 @@ class Exchange:
     columns: tuple[int, ...] | None
 
     def lines(self) -> Iterator[str]:
-        """Yield the conversion as text."""
+        """Yield the lines of a text about the conversion."""
         if not self.moved:
             yield "each thread holds the elements that it reads: reorder its values, without an exchange"
         else:
@@ -58,7 +57,10 @@ class Exchange:
 
 
 def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
-    """Return the exchange of two layouts in registers, int [rows, columns, (thread, value)]."""
+    """Return the exchange of two layouts in registers.
+
+    Each layout is int [rows, columns, (thread, value)].
+    """
     moved = written[..., 0] != read[..., 0]
     pairs = np.stack([written[..., 0][moved], read[..., 0][moved]])
     within = next((size for size in (1, 4, 32, 128) if (pairs[0] // size == pairs[1] // size).all()), 1 << 10)
@@ -67,7 +69,10 @@ def exchange_of(written: np.ndarray, read: np.ndarray) -> Exchange:
 
 
 def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """Return an order of values for all threads, with right rows and the same order of columns in each row."""
+    """Return an order of values that all threads can use.
+
+    With the order, the rows are right, and each row has the same order of columns.
+    """
     holds, wants = _by_thread(written), _by_thread(read)
     if holds.keys() != wants.keys():
         return None, None
@@ -86,7 +91,7 @@ def _reordered(written: np.ndarray, read: np.ndarray) -> tuple[tuple[int, ...] |
 
 
 def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
-    """Return value, row and column of all elements of each thread, by value."""
+    """Return value, row and column of all elements of each thread, ordered by value."""
     found: dict[int, list[tuple[int, int, int]]] = {}
     for (row, column), thread in np.ndenumerate(places[..., 0]):
         found.setdefault(int(thread), []).append((int(places[row, column, 1]), row, column))
@@ -96,7 +101,10 @@ def _by_thread(places: np.ndarray) -> dict[int, list[tuple[int, int, int]]]:
 def _matched(
     held: list[tuple[int, int, int]], wanted: list[tuple[int, int, int]]
 ) -> tuple[tuple[int, ...], list[tuple[int, int]]] | None:
-    """Match the values of each row in their order; return the target of each value and its columns in both layouts."""
+    """Match the values of each row in their order.
+
+    Return the target of each value, and its columns in both layouts.
+    """
     by_row: dict[int, list[tuple[int, int]]] = {}
     for value, row, column in held:
         by_row.setdefault(row, []).append((value, column))

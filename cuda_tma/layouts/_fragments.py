@@ -1,9 +1,9 @@
 """Fragments: the thread that has an element of a matrix, and the index of the element among the thread's values.
 
-A warp has 16 rows; lane i has elements of rows i / 4 and i / 4 + 8. The next warp has the next 16 rows. Sources: PTX
-ISA 9.0, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix Fragments for mma.m16n8k16" and the sections after
-each, "ldmatrix", "stmatrix". Tests compare these fragments with the simulator's MMA, which is bit-identical to an
-H200's.
+A warp has 16 rows, and lane i has elements of rows i / 4 and i / 4 + 8. The next warp has the next 16 rows. The sources
+are PTX ISA 9.0, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix Fragments for mma.m16n8k16" and the sections
+after each, "ldmatrix" and "stmatrix". Tests compare these fragments with the simulator's MMA, which is bit-identical to
+that of an H200.
 """
 
 from __future__ import annotations
@@ -15,31 +15,43 @@ import numpy as np
 __all__ = ["Grid", "Places", "factor", "factor_b", "matrices", "matrices_turned", "sums"]
 
 Grid = np.ndarray
-Places = tuple[Grid, ...]  # threads and values; or lanes, columns and parts
+Places = tuple[Grid, ...]  # The grids contain threads and values, or lanes, columns and parts.
 _LANES = 32
 
 
 def sums(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of C or D, in the order two neighbors in a row, the row 8 below, the next 8 columns."""
+    """Return the places of C or D.
+
+    The order of a thread's values is two neighbors in a row, the row 8 below, and the next 8 columns.
+    """
     lane = row % 8 * 4 + column % 8 // 2
     return _of_warp(row, lane), column % 2 + row // 8 % 2 * 2 + column // 8 * 4
 
 
 def factor(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of A, in the order elements of one register, the row 8 below, the next 16 bytes."""
+    """Return the places of A.
+
+    The order of a thread's values is the elements of one register, the row 8 below, and the next 16 bytes.
+    """
     each = 32 // bits
     lane = row % 8 * 4 + column // each % 4
     return _of_warp(row, lane), column % each + row // 8 % 2 * each + column // (4 * each) * 2 * each
 
 
 def factor_b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of B of ``mma``, transposed, in the order elements of one register, the next 16 bytes."""
+    """Return the places of B of ``mma``, transposed.
+
+    The order of a thread's values is the elements of one register, and the next 16 bytes.
+    """
     each = 32 // bits
     return row * 4 + column // each % 4, column % each + column // (4 * each) * each
 
 
 def matrices(down: int) -> Callable[[Grid, Grid, int], Places]:
-    """Return the places of ``ldmatrix`` or ``stmatrix``: matrices of 8 rows of 16 bytes, the first `down` stacked."""
+    """Return the places of ``ldmatrix`` or ``stmatrix``.
+
+    The matrices have 8 rows of 16 bytes, and the first `down` matrices are stacked.
+    """
 
     def places(row: Grid, column: Grid, bits: int) -> Places:
         each = 32 // bits
@@ -50,7 +62,7 @@ def matrices(down: int) -> Callable[[Grid, Grid, int], Places]:
 
 
 def matrices_turned(down: int) -> Callable[[Grid, Grid, int], Places]:
-    """Return the places of matrices() with ``.trans``: the two 16-bit elements of a register are in one column."""
+    """Return the places of matrices() with ``.trans``: both 16-bit elements of a register are in one column."""
 
     def places(row: Grid, column: Grid, bits: int) -> Places:
         matrix = row // 8 % down + column // 8 * down

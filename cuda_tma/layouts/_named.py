@@ -1,4 +1,4 @@
-"""Layouts by their names: ``wgmma.a:e4m3:64x32``."""
+"""Layouts by their names, such as ``wgmma.a:e4m3:64x32``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TENSOR_MEMORY = 'PTX ISA 9.0, "Tensor Memory"; documented, not verified on hard
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The meaning of a name: its places, the multiples for its rows and columns (in bits), and its element widths."""
+    """The meaning of a name: its places, the multiples of its rows and columns (in bits), and its element widths."""
 
     places: Callable[[np.ndarray, np.ndarray, int], Places]
     words: str
@@ -44,7 +44,7 @@ class _Kind:
     space: str = "registers"
 
     def step(self, bits: int) -> tuple[int, int]:
-        """Return the shape of the smallest matrix."""
+        """Return the shape of the smallest matrix of the kind."""
         return self.rows, self.columns or self.column_bits // bits
 
 
@@ -104,14 +104,15 @@ _TILE_TYPES = {32: T.UINT32, 16: T.UINT16, 8: T.UINT8}
 
 
 def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
-    """Return a layout by its name: ``KIND:TYPE:ROWSxCOLUMNS``; ``cuda-tma layouts`` lists the kinds.
+    """Return a layout by its name ``KIND:TYPE:ROWSxCOLUMNS``. The command ``cuda-tma layouts`` lists the kinds.
 
     Parameters
     ----------
     name : str
-        The type is one of PTX (``f32``, ``bf16``, ``e4m3``, ``b16``); default: f32 for accumulators, otherwise 16 bits.
+        The name, whose type is a type of PTX (``f32``, ``bf16``, ``e4m3``, ``b16``). The default is f32 for
+        accumulators, and otherwise a type of 16 bits.
     shape : (int, int), optional
-        Rows and columns, if the name has none (default: the smallest of the kind).
+        The rows and columns if the name has none (default: those of the smallest matrix of the kind).
 
     Returns
     -------
@@ -145,7 +146,9 @@ def layout(name: str, shape: tuple[int, int] | None = None) -> ElementLayout:
 
 
 def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
-    """Return two layouts by their names; without a shape, a name has the other's shape or the smallest common one.
+    """Return two layouts by their names.
+
+    A name without a shape has the shape of the other name, or the smallest common shape.
 
     >>> [each.shape for each in two_layouts("wgmma.d:f32", "wgmma.a:e4m3")]
     [(64, 32), (64, 32)]
@@ -155,16 +158,17 @@ def two_layouts(first: str, second: str) -> tuple[ElementLayout, ElementLayout]:
     if known is None:
         steps = [_step_of(name) for name in (first, second)]
         are_tiles = all(name.startswith("tile") for name in (first, second))
-        columns = (min if are_tiles else lcm)(*(columns for _, columns in steps))  # a row fits into a span
+        # The rows of a tile must fit into a span.
+        columns = (min if are_tiles else lcm)(*(columns for _, columns in steps))
         known = lcm(*(rows for rows, _ in steps)), columns
     return layout(first, known), layout(second, known)
 
 
 def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
-    """Return kind, type, shape and swizzle."""
+    """Return the kind, the type, the shape and the swizzle in a name."""
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
-    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # kinds with the same registers
+    kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # The two kinds have the same registers.
     if not found or kind not in NAMES:
         raise ValueError(
             f"{name} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"
@@ -200,7 +204,7 @@ def _step_of(name: str) -> tuple[int, int]:
 
 
 def _span_bytes(swizzle: str) -> int:
-    """Return the span that contains a row of a swizzled tile; 128 for a tile without a swizzle."""
+    """Return the span that contains a row of a swizzled tile, or 128 for a tile without a swizzle."""
     return SPAN_BYTES.get(TensorMapSwizzle.parse(swizzle, "swizzle"), 128)
 
 

@@ -1,8 +1,8 @@
-"""The notation of a layout as CuTe prints it: ``((128,?{div=16}),1):((65536,1),0)+32?=64``.
+"""The notation of a layout as CuTe prints it, such as ``((128,?{div=16}),1):((65536,1),0)+32?=64``.
 
-A layout has a shape and strides with the same nesting. A ``?`` is a value that is unknown before run time. ``?=``
-precedes the values of all ``?``, in their order; ``?{div=16}`` checks that a value is a multiple of 16. ``+32`` is the
-base, in columns of 32 bits.
+A layout has a shape, and strides with the same nesting. A ``?`` is a value that is unknown before run time. ``?=``
+precedes the values of all ``?``, in their order. ``?{div=16}`` requires that a value is a multiple of 16. ``+32`` is
+the base, in columns of 32 bits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,10 @@ class CuteLayout:
     base: int = 0
 
     def offsets(self, modes: int | slice) -> np.ndarray:
-        """Return the offset of each index into one or several modes; the index of the first mode varies fastest."""
+        """Return the offset of each index into one or several modes.
+
+        The index of the first mode varies fastest.
+        """
         found = np.zeros(1, np.int64)
         for extent, stride in _pairs(self.shape[modes], self.stride[modes]):
             found = (found[None, :] + (np.arange(extent) * stride)[:, None]).ravel()
@@ -48,7 +51,7 @@ def size(shape: Tree) -> int:
 
 
 def flat(tree: Tree) -> tuple[int, ...]:
-    """Return the numbers of a shape or a stride, the first mode first."""
+    """Return the numbers of a shape or a stride, with the first mode first."""
     return (tree,) if isinstance(tree, int) else tuple(number for each in tree for number in flat(each))
 
 
@@ -57,12 +60,12 @@ def _pairs(shape: Tree, stride: Tree) -> Iterator[tuple[int, int]]:
 
 
 def parse(text: str) -> CuteLayout:
-    """Parse a layout as CuTe prints it, with a base and values.
+    """Parse a layout as CuTe prints it, with its base and its values.
 
     Raises
     ------
     ValueError
-        If it is not a layout, if a ``?`` has no value, or if the value is not a multiple of its ``div``.
+        If the text is not a layout, if a ``?`` has no value, or if a value is not a multiple of its ``div``.
 
     Examples
     --------

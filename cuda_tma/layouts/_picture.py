@@ -1,4 +1,4 @@
-"""A picture of two layouts side by side as SVG. A cell is an element, and contains its place."""
+"""A picture of two layouts side by side as SVG. A cell is an element, and its label is the element's place."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _DARK = {
 
 
 class Side(NamedTuple):
-    """One layout of the picture.
+    """One layout of the picture, with the elements that differ.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Side(NamedTuple):
         The text before the name of the layout.
     layout : ElementLayout
     differs : numpy.ndarray of bool, [rows, columns]
-        The elements with a border.
+        Whether each element has a border.
     found : numpy.ndarray of int, [rows, columns, 2], or None
-        Row and column of the element at the place of each element that differs; -1 for none.
+        The row and the column of the element at the place of each element that differs; -1 without such an element.
     """
 
     role: str
@@ -96,7 +96,7 @@ def side_by_side_svg(verdict: str, sides: Sequence[Side]) -> str:
 
 
 def _fitting(words: str, width: float) -> list[str]:
-    """Return the text as one line, or as two if it is too long."""
+    """Return the text as one line, or as two lines if it is too long for one."""
     if len(words) * 7.6 < width - 2 * _MARGIN:
         return [words]
     before, _, after = words.partition(": ")
@@ -141,7 +141,10 @@ def _short(layout: ElementLayout, row: int, column: int) -> str:
 
 
 def _hue(layout: ElementLayout, row: int, column: int) -> int:
-    """Return one of four hues, by the lane of a quad, the chunk of 16 bytes, or the column of tensor memory."""
+    """Return one of four hues.
+
+    The lane of a quad, the chunk of 16 bytes, or the column of tensor memory determines the hue.
+    """
     place = layout.place(row, column)
     if layout.space == "shared memory":
         return place[0] // 16 % 4

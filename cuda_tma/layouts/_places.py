@@ -29,18 +29,18 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     Parameters
     ----------
     params : TiledParams
-        A map whose box has two dimensions of more than one element, in whole bytes, without interleave.
+        A map without interleave. Its box has two dimensions of more than one element, and elements of whole bytes.
     name : str, optional
 
     Returns
     -------
     ElementLayout
-        A row is a row of the box, in tensor order.
+        The layout, whose rows are the rows of the box, in tensor order.
 
     Raises
     ------
     TensorMapError
-        If the box is another.
+        If the box does not have this form.
     """
     extents = box_extents(params)
     flat = [n for n in extents[1:] if n > 1]
@@ -58,15 +58,18 @@ def tile(params: Params, name: str = "") -> ElementLayout:
 
 
 def accumulator(row: Grid, column: Grid, bits: int, rows: int) -> Places:
-    """Return the places of ``tcgen05.mma`` with one CTA: 128 rows use all lanes, and 64 rows the first 16 of each 32.
+    """Return the places of ``tcgen05.mma`` with one CTA.
 
-    Source: PTX ISA 9.0, "Data Path Layout Organization", layouts D and F. Documented, not verified on hardware.
+    128 rows use all lanes, and 64 rows use the first 16 of each 32 lanes.
+
+    The source is PTX ISA 9.0, "Data Path Layout Organization", layouts D and F. The places are not verified on
+    hardware.
     """
     return (row if rows == 128 else row // 16 * 32 + row % 16), column * bits // 32
 
 
 def loaded_32x32b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.32x32b``: a thread has a lane of tensor memory (documented)."""
+    """Return the places of ``tcgen05.ld.32x32b``, in which a thread has a lane of tensor memory (documented)."""
     return row, column
 
 
@@ -78,19 +81,22 @@ def loaded_16x32bx2(row: Grid, column: Grid, bits: int) -> Places:
 
 
 def loaded_16x64b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.16x64b``: the next register is 2 columns later (documented)."""
+    """Return the places of ``tcgen05.ld.16x64b``, in which the next register is 2 columns later (documented)."""
     lane = row // 32 * 32 + row % 8 * 4 + column % 2 * 2 + row // 8 % 2
     return lane, column // 2 + row // 16 % 2 * _columns_of(column, 2)
 
 
 def loaded_16x256b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.16x256b``: accumulators of ``mma`` in each 16 lanes (documented)."""
+    """Return the places of ``tcgen05.ld.16x256b``: each 16 lanes have an accumulator of ``mma`` (documented)."""
     lane, value = sums(row % 16, column, bits)
     return row // 32 * 32 + lane, value + row // 16 % 2 * 4 * _columns_of(column, 8)
 
 
 def loaded_16x128b(row: Grid, column: Grid, bits: int) -> Places:
-    """Return the places of ``tcgen05.ld.16x128b``: an element, the row 8 below, the next 4 columns (documented)."""
+    """Return the places of ``tcgen05.ld.16x128b`` (documented).
+
+    The order is an element, the row 8 below, and the next 4 columns.
+    """
     lane, value = row % 8 * 4 + column % 4, row // 8 % 2 + column // 4 * 2
     return row // 32 * 32 + lane, value + row // 16 % 2 * 2 * _columns_of(column, 4)
 

@@ -1,8 +1,8 @@
-"""Layouts of CuTe in tensor memory: accumulators, targets of stores, A operands and scale factors.
+"""Layouts of CuTe in tensor memory, which are accumulators, targets of stores, A operands and scale factors.
 
-Sources: PTX ISA 9.0, "Tensor Memory Addressing", "Data Path Layout Organization", "Scale Factor Layout"; of CuTe's
-addresses `tmem_ptr` and `TMEM::DP` of CUTLASS 4.7 (`cute/pointer.hpp`, `cute/arch/tmem_allocator_sm100.hpp`).
-Documented, not verified on hardware.
+The sources are PTX ISA 9.0, "Tensor Memory Addressing", "Data Path Layout Organization" and "Scale Factor Layout". The
+sources of CuTe's addresses are `tmem_ptr` and `TMEM::DP` of CUTLASS 4.7 (`cute/pointer.hpp`,
+`cute/arch/tmem_allocator_sm100.hpp`). The layouts are not verified on hardware.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PRINTED = re.compile(
 
 
 class Fragment(NamedTuple):
-    """A layout of CuTe in tensor memory, and its elements.
+    """A layout of CuTe in tensor memory, and the elements in it.
 
     Attributes
     ----------
@@ -54,9 +54,9 @@ class Fragment(NamedTuple):
         ``"tmem"``, ``"tmem.d"`` or ``"tmem.a"``.
     type : str
     bits : int
-        The bits of an element, also if several are packed into 32 bits.
+        The bits of an element, also if several elements are packed into 32 bits.
     packed : int
-        Elements in each value of the layout.
+        The number of elements in each value of the layout.
     layout : CuteLayout
     """
 
@@ -68,13 +68,13 @@ class Fragment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name in a normal form."""
+        """The name of the layout in a normal form."""
         shape, stride = (_printed(each) for each in (self.layout.shape, self.layout.stride))
         base = f"+{self.layout.base}" if self.layout.base else ""
         return f"{self.role}:{self.type}{f'x{self.packed}' if self.packed > 1 else ''}:{shape}:{stride}{base}"
 
     def elements(self) -> ElementLayout:
-        """Return lane, column and part of each element."""
+        """Return the lane, the column and the part of each element."""
         check_size(self.name, size(self.layout.shape) * self.packed)
         rows, columns = self._modes()
         row, column = np.meshgrid(rows, columns, indexing="ij")
@@ -96,7 +96,10 @@ class Fragment(NamedTuple):
         return rows, columns
 
     def _of_addresses(self, offset: Grid) -> np.ndarray:
-        """Return lane, column and part of each element; the low bits of the offset of a narrow value are its part."""
+        """Return the lane, the column and the part of each element.
+
+        The low bits of a narrow value's offset are its part.
+        """
         each = 32 // (self.bits * self.packed)
         address = offset // each + self.layout.base
         part = offset % each
@@ -106,7 +109,10 @@ class Fragment(NamedTuple):
         return np.stack([address >> 16, address & 0xFFFF, part], axis=-1)
 
     def _of_a_operand(self, offset: Grid) -> np.ndarray:
-        """Return lane, column and part of each element: row m is in lane m, and offsets along K count elements."""
+        """Return the lane, the column and the part of each element.
+
+        Row m is in lane m, and offsets along K count elements.
+        """
         if len(offset) != LANES:
             raise ValueError(f"{self.name} has {len(offset)} rows, but an A operand in tensor memory has {LANES}")
         lanes = np.arange(LANES)[:, None] + np.zeros_like(offset)
@@ -127,7 +133,7 @@ class Fragment(NamedTuple):
 
     @property
     def printed_row_stride(self) -> int:
-        """Return the stride that is printed for the rows."""
+        """Return the stride that CuTe prints for the rows."""
         return flat(self.layout.stride)[0]
 
     def at_base(self, base: int) -> Fragment:
@@ -135,7 +141,7 @@ class Fragment(NamedTuple):
         return self._replace(layout=replace(self.layout, base=base))
 
     def with_blocks(self, columns: int) -> Fragment | None:
-        """Return the same fragment with another number of columns, by its last mode, if that is possible."""
+        """Return the same fragment with another number of columns, which changes its last mode, if that is possible."""
         shape, last = self.layout.shape, self.layout.shape[-1]
         held = self.elements().shape[1]
         if not isinstance(last, int) or held % last or columns % (held // last):
@@ -145,12 +151,12 @@ class Fragment(NamedTuple):
 
 
 def fragment(name: str) -> Fragment | None:
-    """Parse the name of a layout of CuTe in tensor memory; return None for the name of another layout.
+    """Parse the name of a layout of CuTe in tensor memory. Return None for the name of another layout.
 
     Raises
     ------
     ValueError
-        If the type is unknown, or the text is not a layout.
+        If the type is unknown, or if the text is not a layout.
     """
     found = _NAME.fullmatch(name) or _PRINTED.fullmatch(name)
     if not found:
@@ -183,7 +189,9 @@ def packed(name: str, other: str) -> Fragment | None:
 
 
 def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
-    """Return the scales of 128 rows: each of 32 lanes has 4 rows in 4 columns, whose bytes are the scales of a row.
+    """Return the scales of 128 rows.
+
+    Each of 32 lanes has 4 rows in 4 columns, and the bytes of a column are the scales of a row.
 
     Each further group of 32 lanes has the same scales, which ``tcgen05.cp.32x128b.warpx4`` writes.
     """

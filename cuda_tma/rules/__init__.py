@@ -1,4 +1,4 @@
-"""The rules for tensor maps: the tables of rules and warnings, the search for violations, and the error messages."""
+"""The rules for tensor maps: the tables of rules and warnings, the search for violations, and error messages."""
 
 from .._errors import Violation
 from ._rule import Rule

@@ -1,7 +1,9 @@
-"""Checks of a launch's configuration, in general and for one kernel. They are the same for a GPU and the simulator.
+"""Checks of a launch's configuration, in general and for one kernel.
 
-Sources: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"; PTX ISA, "Performance-Tuning
-Directives" and "Cluster Dimension Directives". No check is on the hot path.
+The checks are the same for a GPU and for the simulator.
+
+The sources are the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", and the PTX ISA,
+"Performance-Tuning Directives" and "Cluster Dimension Directives". The checks are not on the hot path.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ FLAGS = ("is_cooperative", "programmatic_stream_serialization")
 FIELDS = ("grid", "block", "cluster", "shmem_size", *FLAGS)
 
 _MOST_CTAS = ((1 << 31) - 1, 65535, 65535)
-_MOST_EXTENTS = (1024, 1024, 64)  # threads of a CTA along x, y, z
+_MOST_EXTENTS = (1024, 1024, 64)  # A CTA has at most these numbers of threads along x, y and z.
 _MOST_THREADS = 1024
-_MOST_CTAS_OF_CLUSTER = 16  # 8 are portable
+_MOST_CTAS_OF_CLUSTER = 16  # A cluster has at most this number of CTAs, of which 8 are portable.
 _MOST_BYTES = (1 << 31) - 1
 _DIRECTIVE = re.compile(
     r"\.(maxntid|reqntid|reqnctapercluster|maxclusterrank|explicitcluster|blocksareclusters)\b([ \d,]*)"
@@ -49,18 +51,19 @@ _DIRECTIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Directives:
-    """The directives of a kernel's PTX that restrict its launches.
+    """The directives in the PTX of a kernel that restrict its launches.
 
     Attributes
     ----------
     reqntid, reqnctapercluster : tuple of int, optional
-        The extents of each CTA and each cluster, x first.
+        The extents of each CTA and of each cluster, with x first.
     most_threads, most_ctas_of_cluster : int
-        ``.maxntid``, as the product of its extents; ``.maxclusterrank``.
+        The product of the extents of ``.maxntid``, and the number of ``.maxclusterrank``.
     is_cluster_explicit : bool
-        ``.explicitcluster``: the kernel or the launch gives the extents of a cluster.
+        Whether the kernel has ``.explicitcluster``, so that the kernel or the launch gives the extents of a cluster.
     counts_clusters : bool
-        ``.blocksareclusters``: a launch gives the grid in clusters (documented, not verified on hardware).
+        Whether the kernel has ``.blocksareclusters``, so that a launch gives the grid in clusters (not verified on
+        hardware).
     """
 
     reqntid: Extents | None = None
@@ -75,7 +78,7 @@ NO_DIRECTIVES = Directives()
 
 
 def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
-    """Return a kernel's directives from a mapping of their names, without the dot, to their numbers."""
+    """Return the directives of a kernel from a mapping of their names, without the dot, to their numbers."""
 
     def numbers(name: str) -> Extents | None:
         given = attributes.get(name)
@@ -93,7 +96,7 @@ def directives_of(attributes: Mapping[str, Sequence[Any]]) -> Directives:
 
 
 def directives_in(ptx: str, entry: str) -> Directives:
-    """Return the directives of a kernel in PTX from a compiler."""
+    """Return the directives of a kernel from the PTX of a compiler."""
     head = re.search(rf"\.entry {re.escape(entry)}\(.*?\)([^{{]*)", ptx, re.DOTALL)
     found = _DIRECTIVE.findall(head[1]) if head else []
     return directives_of({name: [*filter(None, re.split("[ ,]+", text))] for name, text in found})
@@ -113,9 +116,9 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     TypeError
-        If the mapping has another key, or no grid or block.
+        If the mapping has an unknown key, or lacks the grid or the block.
     ValueError
-        If a field has a value that no launch accepts.
+        If a field has a value that no launch can use.
     """
     for name in given:
         if name not in FIELDS:
@@ -132,19 +135,19 @@ def fields_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def flag(name: str, given: Any) -> bool:
-    """Return a flag; refuse a value that is not a bool, such as a text."""
+    """Return a flag. Refuse a value that is not a bool, such as a text."""
     if not isinstance(given, (int, np.bool_)) or given not in (0, 1):
         raise TypeError(f"{name} is {shown(given)}; pass True or False")
     return bool(given)
 
 
 def extents(name: str, given: Any) -> Extents:
-    """Return one to three extents as three.
+    """Return three extents for one to three extents.
 
     Raises
     ------
     ValueError
-        If they are not integers of at least 1.
+        If the extents are not integers of at least 1.
     """
     try:
         values = tuple(map(operator.index, given)) if isinstance(given, (tuple, list)) else (operator.index(given),)
@@ -156,15 +159,15 @@ def extents(name: str, given: Any) -> Extents:
 
 
 def three_extents(name: str, given: Any) -> Extents:
-    """Return the extents of a LaunchConfig.
+    """Return the three extents in a field of a LaunchConfig.
 
-    cuda.core checks the arguments of its constructor, but not a later assignment. Source: CUDA driver API,
-    cuLaunchKernelEx: gridDim and blockDim.
+    cuda.core checks the arguments of the constructor, but not a later assignment. The rule is from the CUDA driver API,
+    cuLaunchKernelEx, gridDim and blockDim.
 
     Raises
     ------
     ValueError
-        If they are not three integers, or a launch does not accept such extents.
+        If the extents are not three integers, or a launch does not accept them.
     """
     try:
         found = tuple(map(operator.index, given))
@@ -181,7 +184,7 @@ def shared_bytes(given: Any) -> int:
     Raises
     ------
     TypeError, ValueError
-        If the value is not an integer, or not a size.
+        If the value is not an integer, or is not a size.
     """
     try:
         size = operator.index(given)
@@ -193,7 +196,7 @@ def shared_bytes(given: Any) -> int:
 
 
 def check_extents(grid: Extents, block: Extents, cluster: Extents | None) -> None:
-    """Refuse extents that no GPU accepts for any kernel."""
+    """Refuse extents that every GPU refuses for every kernel."""
     if prod(block) > _MOST_THREADS:
         raise ValueError(f"block={block} has {prod(block)} threads; pass a block of at most {_MOST_THREADS} threads")
     _check_most("block", block, _MOST_EXTENTS)
@@ -207,15 +210,15 @@ def check_extents(grid: Extents, block: Extents, cluster: Extents | None) -> Non
 def shape(
     kernel: str, directives: Directives, grid: Extents, block: Extents, cluster: Extents | None
 ) -> tuple[Extents, Extents]:
-    """Return the grid in CTAs and the cluster of a launch.
+    """Return the grid in CTAs, and the cluster of a launch.
 
     Parameters
     ----------
     kernel : str
-        Its name in errors.
+        The name of the kernel in errors.
     directives : Directives
     grid : tuple of int
-        CTAs; clusters, if `cluster` is passed.
+        The number of CTAs in each dimension. With `cluster`, the number of clusters.
     block, cluster : tuple of int
 
     Raises

@@ -1,6 +1,7 @@
 """The reasons for the refusal of a tensor map, in the user's terms: tensor order, option names, elements and bytes.
 
-:mod:`cuda_tma.rules` uses the driver's terms. Each sentence of this module repeats them in brackets at its end.
+:mod:`cuda_tma.rules` uses the driver's terms. Each sentence of this module repeats the driver's terms in brackets at
+its end.
 """
 
 from __future__ import annotations
@@ -19,37 +20,37 @@ from ..params import Params, TiledParams
 
 __all__ = ["refusal", "sentence"]
 
-# corners, and their meaning in a convolution
+# The table has the names of the corners, and their meaning in a convolution.
 _CORNERS = {
     "pixel_box_lower_corner": "-padding",
     "pixel_box_lower_corner_width": "-padding",
     "pixel_box_upper_corner": "padding - (kernel_size - 1) * dilation",
     "pixel_box_upper_corner_width": "padding - (kernel_size - 1) * dilation",
 }
-_AXES = "WHD"  # spatial dimensions, innermost first
+_AXES = "WHD"  # The letters are the spatial dimensions, with the innermost one first.
 
 
 def refusal(
     params: Params, violations: Sequence[Violation], *, options: object = None, dtype_name: str | None = None
 ) -> TensorMapError:
-    """Return the error for refused params: every violation, numbered, with its remedy.
+    """Return the error for refused parameters, with every violation, its number and its remedy.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        The refused params, in driver order.
+        The refused parameters, in driver order.
     violations : sequence of Violation
-        From :func:`cuda_tma.check`. Empty if the driver refused params that satisfy the rules; the error then states
-        that.
+        The violations from :func:`cuda_tma.check`. The tuple is empty if the driver refused parameters that satisfy the
+        rules. The error then states this fact.
     options : TensorMapOptions or the like, optional
-        The options of the user's call; the error contains their type.
+        The options of the user's call. The error contains their type.
     dtype_name : str, optional
-        The tensor's dtype; by default the data type's name.
+        The dtype of the tensor (default: the name of the data type).
 
     Returns
     -------
     TensorMapError
-        The error, with `violations` as its attribute.
+        The error, with `violations` as an attribute.
 
     Raises
     ------
@@ -88,7 +89,7 @@ elements. [driver: global_strides[0]=6932]
 
 
 def sentence(params: Params, violation: Violation, dtype_name: str) -> str:
-    """Return one violation in the user's terms, then in the driver's."""
+    """Return one violation in the user's terms, followed by the driver's terms."""
     parameter, index = violation.parameter, violation.index
     describe = _DESCRIBE.get(parameter, _plain)
     subject = describe(_Terms(params, dtype_name), violation)
@@ -101,29 +102,30 @@ def sentence(params: Params, violation: Violation, dtype_name: str) -> str:
 
 
 class _Terms:
-    """Conversion of driver order and bytes to tensor order and elements, for one tensor map."""
+    """The conversion of driver order and bytes to tensor order and elements, for one tensor map."""
 
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
         self.tiled = isinstance(params, TiledParams)
-        self.first_spatial = 0 if params.interleave else 1  # in driver order; if present, dimension 0 is C
+        # The index is in driver order. Dimension 0 is C if the tensor has this dimension.
+        self.first_spatial = 0 if params.interleave else 1
         self.dtype_name = dtype_name
         self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0
 
     def dimension(self, v: Violation) -> int:
-        """Return the tensor's dimension for a driver's index."""
+        """Return the dimension of the tensor for an index of the driver."""
         first = 1 if v.parameter == "global_strides" else self.first_spatial if v.parameter in _CORNERS else 0
         return self.rank - 1 - (v.index or 0) - first
 
     def name(self, v: Violation) -> str:
-        """Return the option as the user writes it."""
+        """Return the name of the option as the user writes it."""
         if v.index is None:
             return v.parameter
         count = self.rank - 2 if v.parameter in _CORNERS else self.rank
         return f"{v.parameter}[{count - 1 - v.index}]"
 
     def along(self, v: Violation) -> str:
-        """Return ``" along dimension 2, W"`` for a spatial dimension of an im2col map, otherwise an empty text."""
+        """Return ``" along dimension 2, W"`` for a spatial dimension of an im2col map, or else an empty text."""
         spatial = (v.index or 0) - (0 if v.parameter in _CORNERS else self.first_spatial)
         if self.tiled or not 0 <= spatial < min(self.rank - 2, len(_AXES)):
             return ""
@@ -136,7 +138,7 @@ class _Terms:
         return f" ({size_bytes * 8 // self.bits} {self.dtype_name} elements)"
 
     def size(self, elements: int) -> str:
-        """Return ``" (128 bytes)"``."""
+        """Return the text of a size, such as ``" (128 bytes)"``."""
         return f" ({elements * self.bits / 8:g} bytes)" if self.bits else ""
 
 
@@ -153,7 +155,10 @@ def _address(t: _Terms, v: Violation) -> str:
 
 
 def _row(t: _Terms, v: Violation) -> str:
-    """Describe box_dim or channels_per_pixel: elements, and in the innermost dimension their bytes."""
+    """Return a text about box_dim or channels_per_pixel in elements.
+
+    The text has the bytes of the innermost dimension.
+    """
     if isinstance(v.value, tuple):
         return f"{v.parameter} is {tuple(reversed(v.value))}"
     inner = t.size(v.value) if v.index in (0, None) else ""
@@ -204,7 +209,7 @@ _REMEDY_OF_RULE = {
 
 
 def _remedy(t: _Terms, v: Violation) -> str:
-    """Return the remedy, with a space before it; empty if nothing useful is known."""
+    """Return the remedy after a space, or an empty text if no useful remedy is known."""
     if v.rule in _REMEDY_OF_RULE and not _is_overflow(v):
         return _REMEDY_OF_RULE[v.rule]
     if v.parameter == "element_strides" and v.value != 0 and not isinstance(v.value, tuple) and t.along(v):
@@ -243,7 +248,7 @@ def _bytes_of_row(t: _Terms, v: Violation) -> str:
 
 
 def _enum_name(parameter: str, value: Any) -> str:
-    """Return ``3 ("128B")`` for a driver value of an enum, the value itself for anything else."""
+    """Return ``3 ("128B")`` for a driver value of an enum. Return any other value itself."""
     enum = PARAMETER_ENUMS.get(parameter)
     if enum is None or value not in _values(enum):
         return str(value)

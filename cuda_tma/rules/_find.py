@@ -1,7 +1,9 @@
-"""The search for violations, with one function for each rule, which returns the findings in a tensor map.
+"""The search for violations.
 
-`within` and `member` return the simple functions; the others follow in the order of the driver's arguments. Most maps
-are legal, so each function is fast for a legal map.
+Each rule has one function, which returns the findings in a tensor map.
+
+The functions `within` and `member` return the simple functions. The other functions follow in the order of the driver's
+arguments. Most maps are legal, so each function is fast for a legal map.
 """
 
 from __future__ import annotations
@@ -19,15 +21,15 @@ from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle as S
 from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 
-_UNKNOWN = Element(bits=0, code=-1)  # the facts of a data type that the driver does not have; only one rule reports it
+_UNKNOWN = Element(bits=0, code=-1)  # The driver does not have such a data type. Only one rule reports the type.
 _FIRST_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].since == TMA_SINCE]
 _WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 
 
 class Finding(NamedTuple):
-    """The result of a rule: the fields of a :class:`Violation` that are not in the table."""
+    """The result of a rule, with the fields of a :class:`Violation` that are not in the table."""
 
-    at: int | None  # the index in driver order
+    at: int | None  # The index is in driver order.
     value: Any
     requirement: str
     nearest: int | None = None
@@ -35,15 +37,15 @@ class Finding(NamedTuple):
 
 
 class TensorMap(NamedTuple):
-    """Parameters, with the facts that several rules need."""
+    """The parameters of a tensor map, with the facts that several rules need."""
 
     p: Any
     compute_capability: tuple[int, int]
     tiled: bool
     element: Element
-    bits: int  # of one element; 0 for a data type that the driver does not have
-    align_bytes: int  # of the address and the strides
-    inner: int  # elements in one row of the box
+    bits: int  # An element has this number of bits, or 0 for a data type that the driver does not have.
+    align_bytes: int  # The address and the strides are multiples of this number.
+    inner: int  # One row of the box has this number of elements.
 
     @property
     def inner_bytes(self) -> int:
@@ -51,7 +53,7 @@ class TensorMap(NamedTuple):
 
 
 def tensor_map(params: Params, compute_capability: tuple[int, int]) -> TensorMap:
-    """Return the facts that the rules read, computed once."""
+    """Return the facts that the rules read. They are computed once."""
     p: Any = params
     tiled = isinstance(p, TiledParams)
     element = ELEMENTS.get(p.data_type, _UNKNOWN)
@@ -84,7 +86,7 @@ def within(parameter: str, low: int, high: int) -> Find:
 
 
 def member(parameter: str, values: Container[int], requirement: str) -> Find:
-    """Return a check that a number is one of `values`."""
+    """Return a check that a number is one of the given values."""
     get = attrgetter(parameter)
 
     def find(m: TensorMap) -> Findings:
@@ -99,7 +101,7 @@ def listed(members: Iterable[Any]) -> str:
 
 
 def ranged(values: Iterable[int]) -> str:
-    """Return the range of values without a gap.
+    """Return the range of the values if the range has no gap.
 
     >>> ranged(S)
     '0 to 6'
@@ -109,7 +111,7 @@ def ranged(values: Iterable[int]) -> str:
 
 
 def version(compute_capability: tuple[int, int]) -> str:
-    """Return a compute capability as text: ``"10.0"``."""
+    """Return the text of a compute capability, such as ``"10.0"``."""
     return "{}.{}".format(*compute_capability)
 
 
@@ -125,7 +127,7 @@ def data_type(m: TensorMap) -> Findings:
     if not m.bits:
         return (Finding(None, m.p.data_type, ranged(ELEMENTS)),)
     since = m.element.since
-    if m.compute_capability >= since or since == TMA_SINCE:  # before it, no map exists
+    if m.compute_capability >= since or since == TMA_SINCE:  # No map exists on an earlier compute capability.
         return ()
     earlier = ranged(data_type for data_type, element in ELEMENTS.items() if element.since < since)
     need = f"{earlier} before compute capability {version(since)}"
@@ -198,7 +200,7 @@ def stride_range(m: TensorMap) -> Findings:
 
 
 def corner(parameter: str) -> Find:
-    """Return a check that each offset fits in the bits that the rank leaves for it."""
+    """Return a check that each offset of a corner fits in the bits for the rank of the map."""
     by_rank = {rank: within(parameter, -limit, limit - 1) for rank, limit in CORNER_LIMIT.items()}
 
     def find(m: TensorMap) -> Findings:
@@ -209,7 +211,7 @@ def corner(parameter: str) -> Find:
 
 
 def corner_width(parameter: str) -> Find:
-    """Return a check of a corner of an im2col-wide map, which has the bits of a corner in a map of rank 3."""
+    """Return a check of a corner of an im2col wide map, which has the bits of a corner in a map of rank 3."""
     limit = CORNER_LIMIT[3]
     return within(parameter, -limit, limit - 1)
 
@@ -219,9 +221,11 @@ def _int32(value: int) -> int:
 
 
 def pixel_box(m: TensorMap) -> Findings:
-    """Check the pixel box as the driver does, which adds in 32 bits and then compares.
+    """Check the pixel box as the driver does.
 
-    With an interleaved layout the driver compares W with global_dim[0], not with global_dim[1].
+    The driver adds in 32 bits, and then compares.
+
+    With an interleaved layout, the driver compares W with global_dim[0], and not with global_dim[1].
     """
     array = isinstance(m.p, Im2colParams)
     if array:
@@ -233,7 +237,8 @@ def pixel_box(m: TensorMap) -> Findings:
     for i, ((lower, upper), extent) in enumerate(zip(corners, m.p.global_dim[first:], strict=False)):
         end = _int32(extent + upper)
         if 1 <= extent <= 2**32 and end <= lower:
-            more, less = lower + 1 - end, end + 2**31 + 1  # beyond lower, or back into 32 bits
+            # The end can move beyond the lower corner, or back into 32 bits.
+            more, less = lower + 1 - end, end + 2**31 + 1
             nearest = upper + more if more <= less else upper - less
             bound = "at least" if more <= less else "at most"
             wrapped = "" if end == extent + upper else ", in 32 bits,"
@@ -244,7 +249,8 @@ def pixel_box(m: TensorMap) -> Findings:
 
 
 def inner_multiple(m: TensorMap) -> Findings:
-    if m.inner * m.bits % 128 == 0 or m.element.row_elements:  # inner_packed covers those types
+    # The rule inner_packed covers the types with row_elements.
+    if m.inner * m.bits % 128 == 0 or m.element.row_elements:
         return ()
     unit = m.element.chunk_elements
     nearest = min(-(-m.inner // unit) * unit, MAX_BOX_DIM)
@@ -305,7 +311,7 @@ def packed_swizzle(m: TensorMap) -> Findings:
     legal = m.element.wide_swizzles if wide else m.element.swizzles
     if legal is None or m.p.swizzle in legal:
         return ()
-    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # the rule for all data types reports it
+    if m.p.swizzle not in (_WIDE_SWIZZLES if wide else PATTERNS):  # The rule for all data types reports such a swizzle.
         return ()
     return (Finding(None, m.p.swizzle, f"{listed(legal)} for {T(m.p.data_type).short_name}"),)
 

@@ -1,4 +1,7 @@
-"""Errors of CUDA graphs. No function of this module is on the hot path."""
+"""The errors of CUDA graphs.
+
+The functions are not on the hot path.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ __all__ = [
 
 
 def refused_node(error: str, kernel: str, verb: str) -> str:
-    """Return a driver's error with its usual meaning (CUDA driver API, cuGraphExecKernelNodeSetParams, Notes)."""
+    """Return an error of the driver with its usual meaning (CUDA driver API, cuGraphExecKernelNodeSetParams, Notes)."""
     reasons = (
         "the definition or one of the preceding nodes may no longer exist"
         if verb == "add"
@@ -33,7 +36,10 @@ def refused_node(error: str, kernel: str, verb: str) -> str:
 
 
 def programmatic() -> ValueError:
-    """Refuse an attribute of launches on streams; in a graph it is a kind of edge, which only a capture adds."""
+    """Refuse an attribute for launches on streams.
+
+    In a graph, it is a kind of edge, which only a capture adds.
+    """
     return ValueError(
         "programmatic_stream_serialization applies to launches on a stream, not to a node. Capture the launch instead: "
         "prepared(builder)"
@@ -41,7 +47,7 @@ def programmatic() -> ValueError:
 
 
 def other_attributes() -> ValueError:
-    """Refuse new attributes of a node, because cuGraphExecKernelNodeSetParams sets none (CUDA driver API)."""
+    """Refuse new attributes of a node, which cuGraphExecKernelNodeSetParams does not set (CUDA driver API)."""
     return ValueError(
         "the launch has other clusters or cooperation than the node, which keeps its own; add a new "
         "node, or instantiate the graph again"
@@ -49,12 +55,12 @@ def other_attributes() -> ValueError:
 
 
 def closed_graph() -> ValueError:
-    """Refuse a closed graph: its handle may belong to another graph by now."""
+    """Refuse a closed graph, because its handle may already belong to another graph."""
     return ValueError("the graph is closed; instantiate its definition again")
 
 
 def no_handle(what: str, given: object) -> TypeError:
-    """Refuse an object that neither is a handle nor has one."""
+    """Refuse an object that is not a handle and does not contain one."""
     kinds = {
         "graph": "a cuda.core.graph.Graph, cuda.bindings' CUgraphExec or its handle as an int",
         "node": "a cuda.core.graph.KernelNode, cuda.bindings' CUgraphNode or its handle as an int",
@@ -79,7 +85,7 @@ def no_nodes(given: object) -> TypeError:
 
 
 def large_argument(argument: int, size: int) -> ValueError:
-    """Refuse to change a large argument separately; this package sets the limit, not the driver."""
+    """Refuse a separate change of a large argument. This package (not the driver) sets the limit."""
     return ValueError(f"argument {argument} has {size} bytes; change one of more than 128 with update(prepared)")
 
 
@@ -94,7 +100,10 @@ def other_kernel(kernel: str) -> ValueError:
 
 
 def hidden_arguments(kernel: str, name: int | None) -> ValueError:
-    """Refuse a node without pointers or a block of arguments; `name` is the first name in the driver's `extra`."""
+    """Refuse a node without pointers or a block of arguments.
+
+    `name` is the first name in the driver's `extra`.
+    """
     shown = "both kernelParams and extra are NULL" if name is None else f"extra begins with the unknown name {name:#x}"
     return ValueError(
         f"the driver does not show the arguments of this node of kernel {kernel}: {shown} in the result of "
@@ -103,7 +112,7 @@ def hidden_arguments(kernel: str, name: int | None) -> ValueError:
 
 
 def captures_nothing(given: object) -> ValueError:
-    """Refuse to keep objects alive when no graph is being captured."""
+    """Refuse to keep objects alive if no graph is being captured."""
     return ValueError(
         f"the {type(given).__name__} captures no graph: call keep_alive between begin_building() and end_building(), "
         "or with the definition"

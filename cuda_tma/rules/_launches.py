@@ -1,6 +1,6 @@
-"""Errors of a launch about arguments for typed maps and about shared memory, in the user's terms.
+"""The errors of a launch about arguments for typed maps and about shared memory, in the user's terms.
 
-Shapes are in tensor order. No function of this module is on the hot path.
+Shapes are in tensor order. The functions of this module are not on the hot path.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ KERNELS_OWN = (
 
 
 def tensor(where: str, map_type: MapType, error: TensorMapError) -> TensorMapError:
-    """Return the error for a tensor that has no tensor map, from the error of create_tensor_map."""
-    stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))  # as if passed by the caller
+    """Return the error of a launch for a tensor without a tensor map, from the error of create_tensor_map."""
+    # The error states these options as if the caller had passed them.
+    stated = any(f"{name}=" in str(error) for name in ("box_dim", "data_type"))
     return TensorMapError(f"{where}, {map_type}: {error}{KERNELS_OWN if stated else ''}", error.violations)
 
 
 def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
-    """Refuse a tensor of other elements; a map of it would be accepted, as a deliberate reinterpretation."""
+    """Refuse a tensor whose elements have another type.
+
+    As a deliberate reinterpretation, a map of the tensor would be accepted.
+    """
     name, wanted = map_type.data_type.short_name, float_dtype(map_type.data_type)
     return TensorMapError(
         f"the tensor's elements are {dtype}, and the kernel's {name}, so that it would read their bits as other "
@@ -48,7 +52,10 @@ def other_elements(map_type: MapType, dtype: str) -> TensorMapError:
 
 
 def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapError:
-    """Refuse a tensor for an im2col map, whose corners follow from a convolution, not from the kernel's tile."""
+    """Refuse a tensor for an im2col map.
+
+    The map's corners follow from a convolution, not from the kernel's tile.
+    """
     return TensorMapError(
         f"{where} is of type {map_type}, and a {type(given).__name__} was passed; an im2col map needs corners, "
         "which neither contains. Pass create_tensor_map(tensor, TensorMapIm2colOptions(lower_corner, upper_corner, "
@@ -57,7 +64,7 @@ def im2col_tensor(where: str, map_type: MapType, given: object) -> TensorMapErro
 
 
 def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
-    """Refuse a map that the kernel would misread."""
+    """Refuse a map that the kernel would misinterpret."""
     remedy = (
         f"pass the tensor itself, or make the map with {_keywords(map_type.keywords)}"
         if map_type.mode == "tiled"
@@ -70,7 +77,7 @@ def other_map(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> Tenso
 
 
 def other_maps(where: str, map_type: MapType, raw: bytes, is_wide: bool) -> TensorMapError:
-    """Refuse maps in memory like other_map(); the error shows one of them."""
+    """Refuse maps in memory as other_map() does. The error shows one of the maps."""
     corners = "lower_corner, upper_corner, " if map_type.mode == "im2col" else ""
     return TensorMapError(
         f"{where} points to maps of type {map_type}, and a map of the uploaded array is of another: "
@@ -89,7 +96,10 @@ def _differences(map_type: MapType, raw: bytes, is_wide: bool) -> str:
 
 
 def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[str, object, object]]:
-    """Yield the name and both values of each difference; if the mode or the rank differs, yield only that."""
+    """Yield the name and both values of each difference.
+
+    If the mode or the rank differs, yield only that difference.
+    """
     params: Any = decode(raw)
     given = "im2col wide" if is_wide else "tiled" if isinstance(params, TiledParams) else "im2col"
     for name, one, other in (("mode", given, map_type.mode), ("rank", params.rank, map_type.rank)):
@@ -103,7 +113,7 @@ def _different(map_type: MapType, raw: bytes, is_wide: bool) -> Iterator[tuple[s
 
 
 def stated(map_type: MapType) -> dict[str, Any]:
-    """Return the parameters that a type determines, in driver order; omit fill and promotion if they are the default.
+    """Return the parameters that a type determines, in driver order. Omit fill and promotion with default values.
 
     A default that is written in C++ cannot be distinguished from an omitted argument.
     """
@@ -122,7 +132,7 @@ def _shown(name: str, value: Any) -> object:
 
 
 def _keywords(keywords: dict[str, Any]) -> str:
-    """Return keywords as in a call, without defaults."""
+    """Return the text of keywords as in a call, without defaults."""
     return ", ".join(
         f"{name}={_shown(name, value)!r}" if member_of(name, value) else f"{name}={value}"
         for name, value in keywords.items()
@@ -131,7 +141,7 @@ def _keywords(keywords: dict[str, Any]) -> str:
 
 
 def foreign_tensor(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
-    """Refuse a launch in a device or context that is not the map's."""
+    """Refuse a launch in a device or context other than the map's."""
     return TensorMapError(
         f"argument {argument}: a tensor's map is made in the current context, which is {own[1]:#x} on device {own[0]}, "
         f"and the launch is on device {launch[0]} in context {launch[1]:#x}; make that one current first: "
@@ -149,7 +159,7 @@ def shared_memory_limit(kernel: str, dynamic: int, static: int, limit: int, devi
 
 
 def shared_memory_needed(kernel: str, given: int, needed: int) -> ValueError:
-    """Refuse less dynamic shared memory than the kernel declares, according to its compilation."""
+    """Refuse less dynamic shared memory than the kernel declares, as its compilation reports."""
     return ValueError(
         f"shmem_size={given} is less than the {needed} bytes of dynamic shared memory that kernel {kernel} uses; leave "
         "shmem_size out, and the launch allocates them"

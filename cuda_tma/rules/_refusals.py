@@ -1,7 +1,7 @@
-"""Errors for input that the driver would misread, or refuse only with an error code.
+"""Errors for input that the driver would misread, or would refuse with only an error code.
 
-Each function builds one error, in the user's terms. No function is on the hot path. Shapes and strides are in tensor
-order; strides are in elements.
+Each function builds one error in the user's terms, and is not on the hot path. Shapes and strides are in tensor order,
+and strides are in elements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..enums import TensorMapAllocationClass, TensorMapDataType
 
 
 def no_tensor(value: object) -> TensorMapError:
-    """Refuse an object without the protocols; a class object has only those of its instances."""
+    """Refuse an object without the protocols. A class object has only the protocols of its instances."""
     name = f"a {type(value).__module__}.{type(value).__qualname__}"
     why = f"{name} is not a tensor: it has neither __dlpack__ nor __cuda_array_interface__"
     why = f"{shown(value)} is not a tensor" if isinstance(value, type) else why
@@ -24,7 +24,7 @@ def no_tensor(value: object) -> TensorMapError:
 
 
 def lazy_view(bit: str, resolve: str) -> TensorMapError:
-    """Refuse a lazy view, because torch exports it without a mark."""
+    """Refuse a lazy view, because torch exports the view without a mark."""
     return TensorMapError(
         f"the tensor is a lazy view with its {bit} bit set: its memory contains other values than it shows. "
         f"Pass tensor.{resolve}()"
@@ -47,7 +47,7 @@ def dlpack_version(major: int) -> TensorMapError:
 
 
 def copied() -> TensorMapError:
-    """Refuse an exported copy (DLPACK_FLAG_BITMASK_IS_COPIED)."""
+    """Refuse an export that is a copy (DLPACK_FLAG_BITMASK_IS_COPIED)."""
     return TensorMapError(
         "the tensor exports a copy of itself, and a map of the copy would not show the tensor; pass one whose memory "
         "can be exported without a copy"
@@ -55,7 +55,7 @@ def copied() -> TensorMapError:
 
 
 def dtype(value: object) -> TensorMapError:
-    """Refuse elements that DLPack has no code for."""
+    """Refuse elements for which DLPack has no code."""
     return TensorMapError(f"unsupported dtype {value!r}; choose one of {', '.join(DLPACK_DTYPES)}")
 
 
@@ -80,7 +80,7 @@ def beyond_64_bits(shape: tuple[int, ...], strides: tuple[int, ...] | None) -> T
 
 
 def buffer_strides(strides: tuple[int, ...]) -> TensorMapError:
-    """Refuse strides of a view that would begin before its Buffer."""
+    """Refuse a view whose strides reach elements before the begin of its Buffer."""
     return TensorMapError(f"view() of strides {strides}: a Buffer begins at the first element; pass a copy")
 
 
@@ -90,13 +90,14 @@ def byte_order(dtype: str) -> TensorMapError:
 
 
 def not_strided(tensor: Any, error: Exception) -> TensorMapError:
-    """Refuse torch tensors whose layout is not a shape with strides."""
+    """Refuse a torch tensor whose layout is not a shape with strides."""
     remedies = {
         "each of tensor.unbind()": tensor.is_nested,
         "tensor.int_repr()": tensor.is_quantized,
         "a tensor with memory": tensor.is_meta,
         "tensor.to_dense()": str(tensor.layout) != "torch.strided",
-        "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),  # torch 2.6, of float8
+        # torch 2.6 raises this error for float8.
+        "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),
         "it from outside of torch.vmap, torch.func.grad and the like, which wrap it": True,
     }
     return TensorMapError(
@@ -116,7 +117,7 @@ def mask() -> TensorMapError:
 
 
 def byte_strides(strides_bytes: tuple[int, ...], itemsize: int) -> TensorMapError:
-    """Refuse strides that are not whole elements (__cuda_array_interface__)."""
+    """Refuse strides that are not a whole number of elements (__cuda_array_interface__)."""
     return TensorMapError(
         f"strides {strides_bytes} bytes are not multiples of the element size {itemsize} bytes; copy the tensor"
     )
@@ -133,14 +134,14 @@ def rank(shape: tuple[int, ...]) -> TensorMapError:
 
 
 def empty(shape: tuple[int, ...]) -> TensorMapError:
-    """Refuse an extent below 1 (cuTensorMapEncodeTiled, globalDim)."""
+    """Refuse an extent below 1 (CUDA driver API, cuTensorMapEncodeTiled, globalDim)."""
     dim = next(dim for dim, extent in enumerate(shape) if extent < 1)
     return TensorMapError(
         f"dimension {dim} of shape {shape} has extent {shape[dim]}; a tensor map needs 1 element or more in each"
     )
 
 
-# the number of values of each option that determines the rank of its tensor
+# For each option, its number of values determines the rank of its tensor.
 _GIVE = {
     "box_dim": "give box_dim one for each dimension",
     "pixel_box_lower_corner": "give both corners one for each spatial dimension: (W,) for NWC, (H, W) for NHWC, "
@@ -150,7 +151,7 @@ _GIVE = {
 
 
 def option_lengths(options: Any) -> TensorMapError:
-    """Refuse options of different ranks."""
+    """Refuse options that determine different ranks."""
     name = next(name for name in _GIVE if hasattr(options, name))
     values, element_strides = getattr(options, name), options.element_strides
     return TensorMapError(
@@ -160,7 +161,7 @@ def option_lengths(options: Any) -> TensorMapError:
 
 
 def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
-    """Refuse options of another rank than the tensor's."""
+    """Refuse an option that determines another rank than the tensor's."""
     name = next(name for name in _GIVE if hasattr(options, name))
     values = getattr(options, name)
     return TensorMapError(
@@ -170,7 +171,7 @@ def option_length(options: object, shape: tuple[int, ...]) -> TensorMapError:
 
 
 def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapError:
-    """Refuse corners without ``rank - 2`` values each (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
+    """Refuse corners that do not have ``rank - 2`` values each (cuTensorMapEncodeIm2col, pixelBoxLowerCorner)."""
     return TensorMapError(
         f"pixel_box_lower_corner={lower} has length {len(lower)}, but pixel_box_upper_corner={upper} has length "
         f"{len(upper)}; " + _GIVE["pixel_box_lower_corner"]
@@ -178,7 +179,7 @@ def corner_lengths(lower: tuple[int, ...], upper: tuple[int, ...]) -> TensorMapE
 
 
 def option_range(name: str, value: int, kind: str, legal: str) -> TensorMapError:
-    """Refuse a number that the driver's interface would cut to 32 bits."""
+    """Refuse a number that the driver's interface would truncate to 32 bits."""
     return TensorMapError(f"{name}={shown(value)} does not fit the driver's {kind} 32-bit integer; use {legal}")
 
 
@@ -218,7 +219,7 @@ def stride_range(dim: int, strides: tuple[int, ...]) -> TensorMapError:
 
 
 def element_size(data_type: int, dtype: str, dtype_bits: int) -> TensorMapError:
-    """Refuse a data type of another size than the tensor's elements, because strides and extents would be wrong."""
+    """Refuse a data type whose size differs from that of the tensor's elements, because the strides would be wrong."""
     name = TensorMapDataType(data_type).short_name
     bits = element_bits(data_type)
     if is_packed(data_type):
@@ -266,8 +267,8 @@ def not_current(own: int, current_device: int) -> TensorMapError:
 def other_device(tensor_device: int, current_device: int) -> TensorMapError:
     """Refuse a tensor of another device, because a tensor map is created and read in the current context.
 
-    The driver does not report whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS is the same with and
-    without it: two H200s, driver 580), so memory of a peer is accepted only as an address.
+    The driver does not report whether peer access is enabled (CU_POINTER_ATTRIBUTE_ACCESS_FLAGS does not change with
+    it: two H200s, driver 580). Therefore memory of a peer is accepted only as an address.
     """
     return TensorMapError(
         f"the tensor is on device {tensor_device} and the current device is {current_device}; make device "
@@ -277,7 +278,7 @@ def other_device(tensor_device: int, current_device: int) -> TensorMapError:
 
 
 def no_context() -> TensorMapError:
-    """Refuse to encode without a current context (recorded: CUDA_ERROR_INVALID_CONTEXT without one)."""
+    """Refuse to encode without a current context (recorded: the driver returns CUDA_ERROR_INVALID_CONTEXT)."""
     return TensorMapError(
         "no CUDA context is current on this thread, and the driver makes tensor maps only in one. "
         "Call cuda.core.Device().set_current() first (torch and CuPy do so at their first operation)"
@@ -285,7 +286,7 @@ def no_context() -> TensorMapError:
 
 
 def driver_failure(error: str, number: int) -> TensorMapError:
-    """Return the error for a failure that no argument caused; a wrong argument has CUDA_ERROR_INVALID_VALUE."""
+    """Return the error for a failure that no argument caused. A wrong argument has CUDA_ERROR_INVALID_VALUE."""
     return TensorMapError(f"the driver's encoder failed with {error}, for any arguments{explain_error(number)}")
 
 
@@ -324,7 +325,7 @@ def no_im2col_wide() -> TensorMapError:
 
 
 def no_memory() -> TensorMapError:
-    """Refuse address 0, which a wrapper, a fake tensor or a tensor with an empty storage has."""
+    """Refuse the address 0, which a wrapper, a fake tensor or a tensor with an empty storage has."""
     return TensorMapError(
         "the tensor has no memory of its own (address 0): it is a wrapper or fake tensor, or its storage was freed. "
         "Pass the tensor that holds the elements"
@@ -340,7 +341,7 @@ def other_context(own: int, current: int) -> TensorMapError:
 
 
 def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
-    """Refuse to create a descriptor from 128 bytes and a tensor that they do not describe."""
+    """Refuse to create a descriptor from 128 bytes and a tensor if the bytes do not describe the tensor."""
     return TensorMapError(
         f"the tensor map begins at {map_address:#x} and the tensor at {tensor_address:#x}; pass the tensor (or the "
         "slice of it) that the map was made for, or no tensor"
@@ -348,7 +349,7 @@ def adopted_address(map_address: int, tensor_address: int) -> TensorMapError:
 
 
 def address_list(shape: tuple[int, ...], dtype: object, count: int) -> TensorMapError:
-    """Refuse addresses that are not one integer for each map."""
+    """Refuse addresses that are not a sequence with one integer for each map."""
     return TensorMapError(
         f"addresses has shape {shape} and dtype {dtype}; pass {count} integers, one for each tensor map"
     )
@@ -364,7 +365,7 @@ def replacement_address(address: int, alignment: int) -> TensorMapError:
     )
 
 
-# launches
+# The functions below refuse arguments of launches.
 
 
 def foreign_map(argument: int, own: tuple[int, int], launch: tuple[int, int]) -> TensorMapError:
@@ -390,7 +391,7 @@ def stream_protocol(version: object) -> ValueError:
 
 
 def closed_stream() -> ValueError:
-    """Refuse a closed stream: its handle may belong to another stream by now."""
+    """Refuse a closed stream, because its handle may already belong to another stream."""
     return ValueError(
         "the stream is closed; launch on an open one (Device().create_stream()). cuda.core before 1.2 also shows the "
         "null stream as closed; for it, pass cuda.core.LEGACY_DEFAULT_STREAM"

@@ -10,14 +10,14 @@ from ._find import Find, Finding
 
 __all__ = ["ALL_MODES", "API", "IM2COL", "OBSERVED", "PIXELS", "TILED", "UNVERIFIED", "WIDE", "Rule"]
 
-# modes
+# Each tuple contains the modes to which a rule applies.
 TILED: tuple[type, ...] = (TiledParams,)
 IM2COL: tuple[type, ...] = (Im2colParams,)
 WIDE: tuple[type, ...] = (Im2colWideParams,)
 PIXELS = IM2COL + WIDE
 ALL_MODES = TILED + PIXELS
 
-# sources
+# The texts are the beginnings of sources.
 API = "CUDA 13.5 driver API, cuTensorMapEncode*: "
 OBSERVED = "observed: driver 580, sm_90"
 UNVERIFIED = " (documented, not verified on hardware)"
@@ -25,16 +25,16 @@ UNVERIFIED = " (documented, not verified on hardware)"
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One row of a table of rules.
+    """One row in a table of rules.
 
     Attributes
     ----------
     name, parameter, text, source : str
-        `text` states the constraint for the documentation.
+        The facts about the rule. `text` states the constraint for the documentation.
     find : callable
-        Returns the violations of the rule in a :class:`TensorMap`, or an empty sequence.
+        The function that returns the violations of the rule in a :class:`TensorMap`, or an empty sequence.
     modes : tuple of type
-        The modes to which it applies.
+        The modes to which the rule applies.
     severity : str
         ``"error"`` or ``"warning"``.
     """
@@ -48,7 +48,7 @@ class Rule:
     severity: str = "error"
 
     def violation(self, found: Finding) -> Violation:
-        """Return a finding with the facts of the row added."""
+        """Return a violation from a finding and the facts of the row."""
         index, value, requirement, nearest, fix = found
         fix = fix or ("" if nearest is None else f"Use {nearest}.")
         return Violation(self.parameter, index, value, self.name, fix, self.source, self.severity, requirement, nearest)

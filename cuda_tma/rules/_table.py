@@ -1,11 +1,11 @@
-"""The constraints on a tensor map, each stated once, and :func:`check`, which applies them.
+"""The constraints on a tensor map, each of which is stated once, and :func:`check`, which applies them.
 
-:data:`RULES` is a table. A row contains a rule's name, its parameter, its text, its source, and the function that finds
-violations. The rows are in the order of the driver's arguments. ``python tools/write_rules.py`` writes this table and
-that of :mod:`cuda_tma.rules._warnings` to ``docs/rules.md``.
+:data:`RULES` is a table. A row contains the name of a rule, its parameter, its text, its source, and the function that
+finds violations. The rows are in the order of the driver's arguments. The command ``python tools/write_rules.py``
+writes this table and the table of :mod:`cuda_tma.rules._warnings` to ``docs/rules.md``.
 
-The driver refuses a map with an error; where it is more lenient than its documentation, the difference is a warning.
-Rules that apply only to compute capability 10.0 and later are documented, not verified on hardware.
+The driver refuses a map that breaks a rule with an error. If the driver accepts a map that its documentation forbids,
+the rule is a warning. Rules for compute capability 10.0 and later are documented, but not verified on hardware.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _TILED_API = "CUDA 13.5 driver API, cuTensorMapEncodeTiled: "
 _IM2COL_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2col: "
 _WIDE_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2colWide: "
 
-# The properties of data types and swizzles, as text.
+# These texts describe the properties of data types and swizzles.
 
 
 def _names(members: Iterable[Any], last: str = "and") -> str:
@@ -57,7 +57,7 @@ def _numbers(values: Iterable[int]) -> str:
 
 
 def _by_value(attribute: str, least: int) -> dict[int, list[T]]:
-    """Return the data types, by the value of one of their properties, if it is at least `least`."""
+    """Return the data types by the value of one property. Omit values below `least`."""
     found: dict[int, list[T]] = {}
     for data_type in T:
         value = getattr(ELEMENTS[data_type], attribute)
@@ -195,25 +195,25 @@ def check(
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
-        In driver order.
+        The parameters in driver order.
     compute_capability : (int, int) or str
-        The device, also as ``"9.0"`` or ``"sm_90a"``.
-        Rules for 10.0 and later are documented, not verified on hardware, as their source states.
+        The device, as a pair of numbers or as ``"9.0"`` or ``"sm_90a"``. Rules for 10.0 and later are documented, but
+        not verified on hardware, as their source states.
     warnings : bool
-        Whether to add, after the errors, advice on maps that the driver accepts.
+        Whether to add advice on maps that the driver accepts, after the errors.
     dtype_name : str, optional
         The dtype of the tensor. Each violation then has a `sentence` in the user's terms.
 
     Returns
     -------
     tuple of Violation
-        Empty if the driver accepts the map.
+        The broken rules. The tuple is empty if the driver accepts the map.
 
     Raises
     ------
     TensorMapError
-        If an argument is of another type, no known device has such a compute capability, or a number of a map that
-        breaks a rule is beyond 128 bits.
+        If an argument has another type, or if no known device has this compute capability. Also if a map breaks a rule
+        and contains a number beyond 128 bits.
 
     Examples
     --------
@@ -225,13 +225,13 @@ def check(
     """
     check_params(params)
     m = find.tensor_map(params, parse_compute_capability(compute_capability))
-    mode: Any = type(params)  # for mypy, a dataclass is not hashable
+    mode: Any = type(params)  # For mypy, a dataclass is not hashable.
     rules, advice = _rules_of(mode)
     broken: list[Violation] = []
     for rule in rules:
         if findings := rule.find(m):
             if not broken:
-                check_sizes(params)  # before they are written into messages
+                check_sizes(params)  # The check precedes the writing of the numbers into messages.
             broken += map(rule.violation, findings)
     if warnings:
         for rule in advice:
@@ -243,6 +243,6 @@ def check(
 
 @cache
 def _rules_of(mode: type) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
-    """Return the rules and the warnings of a mode."""
+    """Return the rules and the warnings that apply to a mode."""
     rules, advice = (tuple(rule for rule in table if issubclass(mode, rule.modes)) for table in (RULES, WARNINGS))
     return rules, advice

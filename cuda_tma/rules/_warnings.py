@@ -1,4 +1,4 @@
-"""The warnings of ``check(params, warnings=True)``, for maps that the driver accepts: a table like RULES."""
+"""The warnings of ``check(params, warnings=True)`` about maps that the driver accepts, in a table like RULES."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 
 __all__ = ["WARNINGS"]
 
-_LARGE_CLASS_BYTES = 128 * 1024  # CU_TENSOR_MAP_ALLOC_CLASS_LARGE: reach of out-of-bounds address generation
+# Addresses out of bounds may be at most this far away with CU_TENSOR_MAP_ALLOC_CLASS_LARGE.
+_LARGE_CLASS_BYTES = 128 * 1024
 
 
 def _has_rows(m: TensorMap) -> bool:
-    """Return whether dimension 0 has a size in bytes; if not, a rule reports why."""
+    """Return whether dimension 0 has a size in bytes. If it has none, a rule reports the reason."""
     return bool(m.p.global_dim) and m.bits > 0 and m.p.interleave in range(len(I))
 
 
@@ -61,7 +62,10 @@ def _narrow_row(m: TensorMap) -> Findings:
 
 
 def _overlap(m: TensorMap) -> Findings:
-    """Find overlaps: sorted by stride, each dimension must begin after the end of the smaller ones."""
+    """Find overlaps of a map's dimensions.
+
+    In the order of strides, each dimension must begin after the end of the smaller ones.
+    """
     if not _has_rows(m):
         return ()
     end, found = bytes_along(m.p, m.p.global_dim[0]), []
@@ -93,7 +97,7 @@ def _transfer_size(m: TensorMap) -> Findings:
     steps = m.p.element_strides
     try:
         delivered, whole = tx_bytes(m.p), tx_bytes(replace(m.p, element_strides=(1,) * len(steps)))
-    except TensorMapError:  # no box; a rule reports why
+    except TensorMapError:  # The map has no box, and a rule reports the reason.
         return ()
     if delivered == whole:
         return ()
@@ -118,7 +122,7 @@ def _smem(m: TensorMap) -> Findings:
     most = MAX_SMEM_BYTES_OF_MAJOR.get(m.compute_capability[0], MAX_SMEM_BYTES)
     try:
         size = smem_bytes(m.p)
-    except TensorMapError:  # no box; a rule reports why
+    except TensorMapError:  # The map has no box, and a rule reports the reason.
         return ()
     if size <= most:
         return ()

@@ -1,4 +1,4 @@
-"""Bank conflicts of a warp's reads of a box."""
+"""The bank conflicts of a warp's reads of a box."""
 
 from __future__ import annotations
 
@@ -19,31 +19,33 @@ __all__ = ["bank_conflicts", "worst_read"]
 _LINE_BYTES = 128
 _BANK_BYTES = 4
 _BANKS = _LINE_BYTES // _BANK_BYTES
-_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # larger boxes than shared memory are allowed up to this size
+_LARGEST_BYTES = 64 * MAX_SMEM_BYTES  # A box may exceed shared memory, up to this size.
 
 
 def bank_conflicts(params: Params, access: str) -> int:
-    """Return the bank conflicts (ways) of a warp's read of the box: the most wavefronts of such a read.
+    """Return the bank conflicts (ways) of a warp's read of the box, which are the most wavefronts of such a read.
 
-    Shared memory has 32 banks of 4 bytes. Reads of different 4-byte words in one bank are serialized; 1 means no
-    conflict.
+    Shared memory has 32 banks of 4 bytes. Reads of different 4-byte words in one bank are serialized. The result 1
+    means that the read has no conflict.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     access : {"row", "column", "ldmatrix"}
-        ``"row"``: 32 lanes read neighboring elements of one row. ``"column"``: 32 lanes read the same element of 32
-        successive rows. ``"ldmatrix"``: 8 lanes read 16 bytes each, of 8 successive rows (one 8x16-byte matrix).
+        The reads of a warp. ``"row"``: 32 lanes read neighboring elements of one row. ``"column"``: 32 lanes read the
+        same element of 32 successive rows. ``"ldmatrix"``: 8 lanes read 16 bytes each from 8 successive rows (one
+        8x16-byte matrix).
 
     Returns
     -------
     int
-        The worst case over all places in the box. Elements of 8 bytes are served 16 lanes at a time, as on hardware.
+        The largest number over all places in the box. Hardware serves elements of 8 bytes to 16 lanes at a time.
 
     Raises
     ------
     TensorMapError
-        If `access` is not one of the three, `params` is not params, or its box is many times the size of shared memory.
+        If `access` is not one of the three texts, or `params` is not a params object. Also if its box is more than 64
+        times larger than shared memory.
 
     Examples
     --------
@@ -59,7 +61,7 @@ def bank_conflicts(params: Params, access: str) -> int:
 
 
 def worst_read(params: Params, access: str) -> np.ndarray:
-    """Return the 4-byte words, numbered from the destination on, that the read of :func:`bank_conflicts` uses.
+    """Return the 4-byte words of the read in :func:`bank_conflicts`, numbered from the destination on.
 
     >>> from cuda_tma.params import TiledParams
     >>> p = TiledParams(data_type=7, global_address=0, global_dim=(512, 512), global_strides=(2048,),

@@ -1,4 +1,4 @@
-"""Results that all maps of a relocatable tensor share: a cache keyed by params without the address."""
+"""A cache for functions of params, in which all maps that differ only in the address share a result."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ _VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
 def kept_without_address(
     maxsize: int, *, modulus: int = 1
 ) -> Callable[[Callable[[Any], _Result]], Callable[[Params], _Result]]:
-    """Keep the last `maxsize` results of a function of params, which receives the address modulo `modulus`.
+    """Keep the last `maxsize` results of a function of params.
 
-    The maps of a kernel often differ only in the address, so they share one result and one entry. Errors are not kept.
+    The function receives the address modulo `modulus`.
+
+    The maps of a kernel often differ only in the address, so they share one result and one entry. The cache does not
+    keep errors.
 
     >>> @kept_without_address(16)
     ... def rank(params):
@@ -57,6 +60,6 @@ def kept_without_address(
 
 
 def _kind_of(params: object) -> type[Params]:
-    """Return the class of params from which the class of an object inherits; refuse other objects."""
+    """Return the class of params from which the class of an object inherits. Refuse other objects."""
     check_params(params)
     return next(kind for kind in _KINDS if isinstance(params, kind))

@@ -20,16 +20,17 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
-CHUNK_BYTES = 16  # the unit in which the engine moves data between global and shared memory
+CHUNK_BYTES = 16  # The engine moves data between global and shared memory in this unit.
 
-_SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))  # 0: not interleaved
-_W128_PIXELS = 128  # im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1)
+# The value 0 means that the layout is not interleaved.
+_SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))
+_W128_PIXELS = 128  # The mode im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1).
 
 
 def chunk_elements(data_type: int) -> int:
-    """Return the unit of a row in elements: the length of a row of the box must be a multiple of it.
+    """Return the unit of a row in elements, of which the length of a row of the box must be a multiple.
 
-    Without interleave, the innermost coordinate must also be a multiple of it.
+    Without interleave, the innermost coordinate must also be a multiple of the unit.
 
     >>> chunk_elements(T.BFLOAT16), chunk_elements(T.PACKED_16U4_ALIGN8B), chunk_elements(T.PACKED_16U4_ALIGN16B)
     (8, 32, 128)
@@ -38,7 +39,7 @@ def chunk_elements(data_type: int) -> int:
 
 
 def slice_bytes(params: Params) -> int:
-    """Return the bytes of one slice of channels of an interleaved layout; 0 without interleave."""
+    """Return the bytes of one slice of channels in an interleaved layout, or 0 without interleave."""
     check_params(params)
     return entry("interleave", params.interleave, _SLICE_BYTES)
 
@@ -54,12 +55,12 @@ def _bits(params: Params) -> int:
 
 
 def bytes_along(params: Params, elements: Any) -> Any:
-    """Return the bytes of a number (or array of numbers) of elements, or with interleave slices, of dimension 0."""
+    """Return the bytes of a number (or array of numbers) of elements of dimension 0, or with interleave of slices."""
     return elements * (slice_bytes(params) * 8 or _bits(params)) // 8
 
 
 def tensor_bytes(params: Params) -> int:
-    """Return the number of bytes from the tensor's first byte to its last, including the padding between its rows.
+    """Return the number of bytes from the tensor's first byte to its last byte, including the padding between its rows.
 
     >>> tensor_bytes(TiledParams(data_type=T.BFLOAT16, global_address=4096, global_dim=(60, 3), global_strides=(128,),
     ...                          box_dim=(8, 1), element_strides=(1, 1)))
@@ -70,12 +71,12 @@ def tensor_bytes(params: Params) -> int:
 
 
 def group_bytes(params: Params) -> tuple[int, int] | None:
-    """Return the bytes of data, and of shared memory, of 16 packed elements; None for types of whole bytes."""
+    """Return the bytes of data, and of shared memory, of 16 packed elements, or None for types of whole bytes."""
     return _element(params).group_bytes
 
 
 def pixels(params: Im2colParams | Im2colWideParams) -> int:
-    """Return the number of pixels of one im2col load, without a halo."""
+    """Return the number of pixels that one im2col load delivers, without a halo."""
     if not isinstance(params, Im2colParams | Im2colWideParams):
         raise TensorMapError(
             f"params is {shown(params)}; pass Im2colParams or Im2colWideParams, whose box contains pixels"
@@ -86,7 +87,7 @@ def pixels(params: Im2colParams | Im2colWideParams) -> int:
 
 
 def box_extents(params: Params) -> tuple[int, ...]:
-    """Return the number of elements delivered per dimension of shared memory, innermost first.
+    """Return the number of elements that a load delivers in each dimension of shared memory, innermost first.
 
     Parameters
     ----------
@@ -95,10 +96,11 @@ def box_extents(params: Params) -> tuple[int, ...]:
     Returns
     -------
     tuple of int
-        Tiled: one extent for each dimension, in driver order, ``ceil(box_dim / element_stride)``; dimension 0 is not
-        strided unless interleaved. Interleaved: extents count slices of 16 or 32 bytes in dimension 0, and the
-        dimension of channel slices (``rank - 2``) delivers one slice for any box (observed: driver 580, sm_90). Im2col:
-        (channels, pixels), or (pixels,) slices when interleaved.
+        For tiled maps, one extent for each dimension, in driver order: ``ceil(box_dim / element_stride)``. Dimension 0
+        has no stride unless the layout is interleaved. In an interleaved layout, the extent of dimension 0 counts
+        slices of 16 or 32 bytes. The dimension of channel slices (``rank - 2``) delivers one slice for any box
+        (observed: driver 580, sm_90). For im2col, the extents are (channels, pixels), or (pixels,) of slices if the
+        layout is interleaved.
 
     Examples
     --------
@@ -111,7 +113,7 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except ValueError:  # the error of tuples of different lengths
+    except ValueError:  # zip() raises this error for tuples of different lengths.
         pass
     raise _no_box(params)
 
@@ -135,7 +137,10 @@ def _column_extents(params: Params) -> tuple[int, ...]:
 
 
 def _no_box(params: Params) -> TensorMapError:
-    """Return the error for a box without extents, because of fields of another rank or a number that is too small."""
+    """Return the error for a box without extents.
+
+    The fields have another rank, or a number is too small.
+    """
     if isinstance(params, TiledParams):
         least = "2 or more dimensions with an interleaved layout" if params.interleave else "1 or more dimensions"
         return TensorMapError(
@@ -154,16 +159,16 @@ class Rows:
     """Shared memory as rows, in bytes: the data of a row, the distance between rows, and the order of its chunks."""
 
     count: int
-    data_bytes: int  # delivered by a load
-    taken_bytes: int  # data, plus the gaps inside packed groups
+    data_bytes: int  # A load delivers this number of bytes for a row.
+    taken_bytes: int  # The number contains the data and the gaps inside packed groups.
     pitch_bytes: int
-    group: tuple[int, int] | None  # see group_bytes
+    group: tuple[int, int] | None  # The function group_bytes returns this pair.
     swizzle: int
 
 
 @kept_without_address(1024)
 def rows(params: Params) -> Rows:
-    """Return the rows of one box in shared memory; an interleaved box is one packed row."""
+    """Return the rows of one box in shared memory. An interleaved box is one packed row."""
     extents = box_extents(params)
     span = pattern(params.swizzle).span_bytes
     if params.interleave:
@@ -181,7 +186,10 @@ def rows(params: Params) -> Rows:
 
 
 def check_fits(size_bytes: int) -> None:
-    """Refuse a box larger than the shared memory of a thread block, before allocating anything of its size."""
+    """Refuse a box larger than the shared memory of a thread block.
+
+    The check precedes any allocation of the box's size.
+    """
     if size_bytes > MAX_SMEM_BYTES:
         raise TensorMapError(
             f"the box takes {size_bytes} bytes of shared memory, but a thread block has at most {MAX_SMEM_BYTES}; "
@@ -190,10 +198,11 @@ def check_fits(size_bytes: int) -> None:
 
 
 def tx_bytes(params: Params) -> int:
-    """Return the bytes that one load delivers: the number for ``mbarrier.expect_tx``.
+    """Return the bytes that one load delivers, which is the number for ``mbarrier.expect_tx``.
 
-    Out-of-bounds elements count, because they are filled; gaps between rows do not. Packed types count their data
-    without the gaps of ``ALIGN16B`` (not verified on hardware). A halo of im2col-wide is not included.
+    The number includes out-of-bounds elements, because the load fills them, but not the gaps between rows. For packed
+    types, it includes the data without the gaps of ``ALIGN16B`` (not verified on hardware). It does not include a halo
+    of im2col wide.
 
     >>> tx_bytes(TiledParams(data_type=T.BFLOAT16, global_address=0, global_dim=(512, 512), global_strides=(1024,),
     ...                      box_dim=(64, 64), element_strides=(1, 1), swizzle=3))
@@ -204,7 +213,7 @@ def tx_bytes(params: Params) -> int:
 
 
 def smem_bytes(params: Params) -> int:
-    """Return the bytes of shared memory that one box takes, including gaps between rows.
+    """Return the bytes of shared memory that one box takes, including the gaps between rows.
 
     >>> smem_bytes(TiledParams(data_type=T.FLOAT32, global_address=0, global_dim=(64, 64), global_strides=(256,),
     ...                        box_dim=(4, 8), element_strides=(1, 1), swizzle=3))
@@ -215,22 +224,25 @@ def smem_bytes(params: Params) -> int:
 
 
 def smem_alignment(params: Params) -> int:
-    """Return the alignment in bytes of the destination in shared memory that the offsets of this module assume.
+    """Return the alignment in bytes that the offsets of this module assume for the destination in shared memory.
 
-    The hardware accepts any multiple of 128. But a swizzle depends on address bits, so at a lower alignment than this
-    (256, 512 or 1024 bytes) the box does not begin at the start of the pattern.
+    The hardware accepts any multiple of 128. But a swizzle depends on address bits. At a lower alignment than the
+    result (256, 512 or 1024 bytes), the box does not begin at the start of the pattern.
     """
     check_params(params)
     return pattern(params.swizzle).alignment_bytes
 
 
 def box_index(extents: Sequence[int], index: Sequence[int]) -> tuple[int, ...]:
-    """Return the index of an element of the box as ints, one for each extent; they may be out of range."""
+    """Return the index of an element of the box as ints, with one int for each extent.
+
+    The ints may be out of range.
+    """
     return integers("index", index, len(extents), "one for each of box_extents, innermost first")
 
 
 def linear_offset(params: Params, index: Sequence[int]) -> int:
-    """Return the byte offset of an element before swizzling; `index` as in :func:`smem_offset`."""
+    """Return the byte offset of an element before swizzling. The `index` is that of :func:`smem_offset`."""
     extents = box_extents(params)
     index = box_index(extents, index)
     if not all(0 <= i < n for i, n in zip(index, extents, strict=True)):
@@ -255,18 +267,20 @@ def _offset_in_row(params: Params, element: int) -> int:
 
 
 def smem_offset(params: Params, index: Sequence[int]) -> int:
-    """Return the byte offset in shared memory of an element of the box, swizzled.
+    """Return the byte offset of an element of the box in shared memory, after swizzling.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
     index : sequence of int
-        One index for each of :func:`box_extents`, innermost first: elements delivered, not coordinates of the tensor.
+        One index for each extent of :func:`box_extents`, innermost first. The index counts delivered elements, and is
+        not a coordinate of the tensor.
 
     Returns
     -------
     int
-        Bytes from a destination aligned to :func:`smem_alignment`; for a packed element, the byte with its first bit.
+        The offset in bytes from a destination that is aligned to :func:`smem_alignment`. For a packed element, it is
+        the offset of the byte with the element's first bit.
 
     Raises
     ------
@@ -285,7 +299,9 @@ def smem_offset(params: Params, index: Sequence[int]) -> int:
 
 
 def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
-    """Return the element that covers a byte of shared memory, or None in a gap: the inverse of :func:`smem_offset`.
+    """Return the element that covers a byte of shared memory, or None for a gap.
+
+    The function is the inverse of :func:`smem_offset`.
 
     Raises
     ------
@@ -311,7 +327,7 @@ def smem_index(params: Params, offset: int) -> tuple[int, ...] | None:
 
 
 def _element_at(params: Params, byte: int) -> int | None:
-    """Return the element of a row (or of a slice, with interleave) that covers a byte of the row."""
+    """Return the element of a row (or with interleave, of a slice) that covers a byte of the row."""
     if byte >= rows(params).taken_bytes:
         return None
     if params.interleave:
@@ -325,27 +341,27 @@ def _element_at(params: Params, byte: int) -> int | None:
 
 
 def unit_bytes(params: Params) -> int:
-    """Return the bytes of one element of shared memory; 1 for packed elements."""
+    """Return the bytes of one element of shared memory, or 1 for packed elements."""
     return max(1, _bits(params) // 8)
 
 
 def smem_layout(params: Params) -> Any:
     """Return a CuTe layout that maps an index (innermost first, see :func:`box_extents`) to an offset in elements.
 
-    It needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
+    The function needs the library ``tensor-layouts`` (the extra ``cuda-tma[layout]``).
 
     Returns
     -------
     tensor_layouts.Layout or tensor_layouts.ComposedLayout
-        ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. Interleaved layouts have an
-        additional first mode, which counts the elements of a slice.
+        The layout, for which ``layout(i0, i1, ...) * element_bytes == smem_offset(params, (i0, i1, ...))``. An
+        interleaved layout has an additional first mode, which counts the elements of a slice.
 
     Raises
     ------
     TensorMapError
-        If elements are smaller than a byte, which a layout cannot express.
+        If the elements are smaller than a byte, which a layout cannot express.
     ImportError
-        If the library is missing.
+        If the library is not installed.
     """
     check_params(params)
     try:
@@ -365,6 +381,7 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        base = to_bit - int(math.log2(unit))  # not below 0: the largest element has 8 bytes, which no swizzle divides
+        # The result is not negative, because the largest element has 8 bytes, and no swizzle divides 8 bytes.
+        base = to_bit - int(math.log2(unit))
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout

@@ -1,4 +1,4 @@
-"""Swizzled byte offsets."""
+"""The functions that permute byte offsets as a swizzle does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SwizzlePattern", "pattern", "swizzle_offset"]
 
 
 def pattern(swizzle: int) -> SwizzlePattern:
-    """Return the pattern of a ``TensorMapSwizzle`` value; raise TensorMapError for other values.
+    """Return the pattern of a ``TensorMapSwizzle`` value. Raise TensorMapError for other values.
 
     >>> pattern(2).repeat_bytes
     512
@@ -21,24 +21,26 @@ def pattern(swizzle: int) -> SwizzlePattern:
 
 
 def swizzle_offset(swizzle: int, offset: Any) -> Any:
-    """Return the swizzled place of a byte; because the permutation is its own inverse, also the original place.
+    """Return the place of a byte after swizzling.
+
+    Because the permutation is its own inverse, the result for a swizzled place is the original place.
 
     Parameters
     ----------
     swizzle : int
         A ``TensorMapSwizzle`` value.
     offset : int or numpy.ndarray of int
-        Bytes from a destination that is aligned to :func:`smem_alignment`.
+        The offset in bytes from a destination that is aligned to :func:`smem_alignment`.
 
     Returns
     -------
     int or numpy.ndarray
-        Bytes from the same destination.
+        The offset in bytes from the same destination.
 
     Raises
     ------
     TensorMapError
-        If the driver has no such `swizzle`, or `offset` contains values other than integers.
+        If `swizzle` is not a value of the driver, or `offset` contains values that are not integers.
 
     Examples
     --------
@@ -47,9 +49,9 @@ def swizzle_offset(swizzle: int, offset: Any) -> Any:
     """
     xors = pattern(swizzle).xors
     try:
-        moved = offset ^ 0  # only integers have bits; this is checked even for a mode without a swizzle
+        moved = offset ^ 0  # Only integers have bits. The check also runs for a mode without a swizzle.
         for from_bit, to_bit, bits in xors:
             moved = moved ^ (((offset >> from_bit) & ((1 << bits) - 1)) << to_bit)
-    except (TypeError, NotImplementedError):  # torch raises the latter
+    except (TypeError, NotImplementedError):  # torch raises the second error.
         raise TensorMapError(f"offset is {shown(offset)}; pass an integer, or an array of integers") from None
     return moved

@@ -1,4 +1,4 @@
-"""Checks of an operator's arguments, for real and for fake tensors."""
+"""Checks of the arguments of an operator, for real tensors and for fake tensors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 
-_NEWEST = (12, 0)  # this generation accepts every map that an older generation accepts
+_NEWEST = (12, 0)  # This generation accepts every map that an older generation accepts.
 
-# Earlier releases of torch name it has_hint.
+# Earlier releases of torch use the name has_hint.
 _names = ("has_guarding_hint", "has_hint")
 _has_hint = next(getattr(symbolic_shapes, name) for name in _names if hasattr(symbolic_shapes, name))
 
 
 def check_count(operator: str, parameters: KernelParameters, arguments: Sequence[Any]) -> None:
-    """Refuse a launch with another number of arguments than the kernel has.
+    """Refuse a launch whose number of arguments differs from the kernel's number of parameters.
 
     Raises
     ------
@@ -38,19 +38,19 @@ def check_count(operator: str, parameters: KernelParameters, arguments: Sequence
 
 
 def check(operator: str, parameters: Iterable[KernelParameter], arguments: Sequence[Any]) -> None:
-    """Refuse tensors that the kernel does not accept. No guard is added on symbolic sizes.
+    """Refuse tensors that the kernel does not accept. The check adds no guard on symbolic sizes.
 
     Parameters
     ----------
     operator : str
     parameters : iterable of KernelParameter
-        One for each argument.
+        The kernel's parameters, one for each argument.
     arguments : sequence
 
     Raises
     ------
     RuntimeError
-        Contains the operator, the argument, the rule and the remedy.
+        If an argument breaks a rule. The error contains the operator, the argument, the rule and the remedy.
     """
     first: tuple[str, torch.device] | None = None
     for parameter, argument in zip(parameters, arguments, strict=True):
@@ -109,14 +109,17 @@ def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
 
 
 def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
-    """Compare the shape and the strides with the rules of tensor maps; for symbolic sizes, with those of this call."""
+    """Compare the shape and the strides with the rules of tensor maps.
+
+    Symbolic sizes have the values of this call.
+    """
     sizes = [*tensor.shape, *tensor.stride()]
     if not all(map(_has_hint, sizes)):
-        return  # sizes that depend on data are checked at the launch
+        return  # The launch checks sizes that depend on data.
     values = [each if isinstance(each, int) else each.node.hint for each in sizes]
     rank = tensor.dim()
     if 0 in values[:rank]:
-        return  # no launch is needed if the outputs are also empty; otherwise the launch refuses the tensor
+        return  # No launch is needed if the outputs are also empty. Otherwise the launch refuses the tensor.
     try:
         spec = TensorSpec(values[:rank], tensor.dtype, values[rank:])
         tensor_map_of(spec, lambda _: 0, _NEWEST, map_type.options, {})

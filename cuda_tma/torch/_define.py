@@ -1,4 +1,4 @@
-"""The registration of an operator with torch's dispatcher."""
+"""The registration of an operator with the dispatcher of torch."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ._launches import CudaLaunch, FakeLaunch, SimulatedLaunch
 
 __all__ = ["Definition", "define"]
 
-_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # a compiler must keep the strides of the call
-_Library: Any = torch.library.Library  # this part of torch has no types
-_libraries: dict[str, Any] = {}  # an operator exists as long as its library
+_TAGS = (torch.Tag.pt2_compliant_tag, torch.Tag.needs_exact_strides)  # A compiler must keep the strides of the call.
+_Library: Any = torch.library.Library  # This part of torch has no types.
+_libraries: dict[str, Any] = {}  # An operator exists as long as its library exists.
 _lock = Lock()
 
 
 class Definition(NamedTuple):
-    """An operator.
+    """The definition of an operator for torch.
 
     Attributes
     ----------
     name : str
-        With its namespace: ``"mylib::scale"``.
+        The name of the operator with its namespace, such as ``"mylib::scale"``.
     real, fake : callable
         Functions of ``launch`` and of the operator's arguments.
     mutates_args : sequence of str
     backward, setup_context : callable or None
-        Arguments of torch.library.register_autograd.
+        The arguments of torch.library.register_autograd.
     simulator : simulate.Device or None
         The device that runs the kernels for CPU tensors.
     """
@@ -48,7 +48,7 @@ class Definition(NamedTuple):
 
 
 def define(definition: Definition) -> Any:
-    """Define the operator; it replaces an operator that this function defined earlier under the same name."""
+    """Define the operator. Replace an operator that this function defined earlier under the same name."""
     namespace, _, short = definition.name.partition("::")
     if not (namespace.isidentifier() and short.isidentifier()):
         raise ValueError(

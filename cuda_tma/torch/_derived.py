@@ -1,6 +1,6 @@
-"""The function of an operator of one kernel, derived from the kernel's parameters.
+"""The function of an operator of one kernel, which is derived from the kernel's parameters.
 
-A user could also write and decorate this function. The fake function omits ``config`` and ``values``.
+A user could also write and decorate such a function. The fake function omits ``config`` and ``values``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ._outputs import Maker, maker
 __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
-_LAUNCH = "launch"  # the parameter of functions that receives the launcher
-_NAME = "operator"  # the name of the function in tracebacks
+_LAUNCH = "launch"  # This parameter of a function receives the launcher.
+_NAME = "operator"  # Tracebacks contain this name of the function.
 
 
 @dataclass(frozen=True)
 class Derived:
-    """The functions of an operator.
+    """The real and the fake function of an operator.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class _Parts:
 
     @property
     def arguments(self) -> list[str]:
-        """The parameters that callers pass."""
+        """Return the parameters that callers of the operator pass."""
         made = {*self.outputs, *self.workspace, *self.values}
         return [each.name for each in self.parameters if each.name not in made]
 
@@ -67,7 +67,7 @@ def derived(
     Raises
     ------
     TypeError, ValueError
-        If a name is not a parameter, or a parameter cannot be an argument of an operator.
+        If a name does not belong to a parameter, or if a parameter cannot be an argument of an operator.
     """
     parameters = described(kernel)
     given = {"outputs": outputs, "workspace": workspace, "values": values}
@@ -75,7 +75,8 @@ def derived(
     made = {each for names in given.values() for each in names}
     known = [each.name for each in parameters if each.name not in made]
     makers: dict[str, dict[str, Maker]] = {}
-    for kind, each in given.items():  # in this order, because a workspace may depend on an output, and a value on both
+    # The order matters, because a workspace may depend on an output, and a value on both.
+    for kind, each in given.items():
         extra = (_LAUNCH,) if kind == "values" else ()
         makers[kind] = {n: maker(f"{name}: {kind}[{n!r}]", f, (*known, *extra)) for n, f in each.items()}
         known += [*each] if kind != "values" else []
@@ -127,7 +128,10 @@ def _annotation(parts: _Parts, name: str) -> str | None:
 
 
 def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
-    """Generate the text of the function and execute it, as dataclasses does, to avoid a loop over parameters."""
+    """Generate the text of the function and execute it, as the module dataclasses does.
+
+    The text avoids a loop over parameters in each call.
+    """
     scope: dict[str, Any] = {"Tensor": torch.Tensor, "_kernel": parts.kernel, "_config": parts.config}
     scope["_may_have_elements"] = _may_have_elements
     of_arguments = [parts.parameters[each] for each in parts.arguments]
@@ -135,7 +139,7 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
     body, checked = _body(parts, scope, is_fake), f"_check({', '.join(parts.arguments)})"
     if is_fake:
         lines = [checked, *body]
-    else:  # checked only after an error, because the check takes time
+    else:  # The check runs only after an error, because it takes time.
         lines = ["try:", *(f"    {line}" for line in body), "except Exception:", f"    {checked}", "    raise"]
     text = "\n    ".join([_head(parts), *lines])
     exec(compile(text, f"<{parts.name}>", "exec"), scope)
@@ -144,7 +148,10 @@ def _function(parts: _Parts, *, is_fake: bool) -> Callable[..., Any]:
 
 
 def _body(parts: _Parts, scope: dict[str, Any], is_fake: bool) -> list[str]:
-    """Return the lines that create tensors, launch and return; add the functions that the lines call to the scope."""
+    """Return the lines that create tensors, launch the kernel and return the outputs.
+
+    Add the functions that the lines call to the scope.
+    """
 
     def call(place: str, one: Maker) -> str:
         scope[place] = one.function
@@ -175,5 +182,5 @@ def _head(parts: _Parts) -> str:
 
 
 def _may_have_elements(*tensors: torch.Tensor) -> bool:
-    """Return whether there may be elements to write. No guard is added on symbolic sizes."""
+    """Return whether there may be elements to write. The check adds no guard on symbolic sizes."""
     return not all(any(isinstance(extent, int) and extent == 0 for extent in each.shape) for each in tensors)

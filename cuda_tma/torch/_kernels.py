@@ -1,4 +1,4 @@
-"""The kernel of an operator: a compiled kernel, or a function that compiles one for each device."""
+"""The kernel of an operator, which is a compiled kernel, or a function that compiles a kernel for each device."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
 
 __all__ = ["Compile", "Known", "KnownKernels", "described"]
 
-Compile = Callable[..., Any]  # cuda_tma.compile, or the compile method of a simulated GPU
+Compile = Callable[..., Any]  # The type is that of cuda_tma.compile, and of the compile method of a simulated GPU.
 _TARGETS = ("compute_90a", "compute_100a", "compute_120a")
 
 
@@ -26,7 +26,7 @@ class Known:
     Attributes
     ----------
     given : object
-        The user's kernel or function. It is the key of this value, and must exist as long as this value.
+        The user's kernel or function. It is the key of this value, and must exist as long as this value exists.
     kernel : object
         The compiled kernel.
     parameters : KernelParameters
@@ -44,12 +44,12 @@ class Known:
 
 
 class KnownKernels:
-    """The kernels of one device, each compiled once.
+    """The kernels of one device, each of which is compiled once.
 
     Parameters
     ----------
     compile : callable
-        The function that is passed to each function that compiles a kernel.
+        The function that the object passes to each function that compiles a kernel.
     """
 
     def __init__(self, compile: Compile):
@@ -58,7 +58,7 @@ class KnownKernels:
         self._lock = Lock()
 
     def __getitem__(self, given: Any) -> Known:
-        """Return the kernel; compile it on first use."""
+        """Return the kernel. Compile it on first use."""
         known = self._known.get(id(given))
         if known is not None:
             return known
@@ -73,12 +73,12 @@ class KnownKernels:
 
 
 def described(given: Any) -> KernelParameters:
-    """Return the parameters of a kernel. If a function compiles the kernel, no driver is needed.
+    """Return the parameters of a kernel. If a function compiles the kernel, the call needs no driver.
 
     Raises
     ------
     CompileError
-        If the source compiles for no GPU generation.
+        If the source does not compile for any GPU generation.
     """
     if not callable(given):
         return parameters_of(given)
@@ -95,7 +95,10 @@ def _describe(
     constants: Mapping[str, str] | None = None,
     **_: Any,
 ) -> KernelParameters:
-    """Return the parameters, without offsets, in place of a kernel; the signature is that of ``compile``."""
+    """Return the parameters, without offsets, in place of a kernel.
+
+    The signature of this function is that of ``compile``.
+    """
     asked = request(source, name, target=_TARGETS[0], defines=defines, options=options, constants=constants)
     compiled = _compiled(asked)
     types, names = compiled.types or (), compiled.parameter_names
@@ -106,7 +109,7 @@ def _describe(
 
 
 def _compiled(asked: Request) -> Any:
-    """Compile for the first generation that accepts the source."""
+    """Compile the kernel for the first generation that accepts the source."""
     first: CompileError | None = None
     for target in _TARGETS:
         options = tuple(each.replace(_TARGETS[0], target) for each in asked.options)

@@ -1,4 +1,4 @@
-"""Launchers of an operator's kernels: on a GPU, on a simulated GPU, or, with fake tensors, on no device."""
+"""Launchers of an operator's kernels, on a GPU, on a simulated GPU, or with fake tensors on no device."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from ._kernels import KnownKernels, described
 
 __all__ = ["CudaLaunch", "FakeLaunch", "Launch", "SimulatedLaunch"]
 
-_streams: dict[tuple[int, int], Any] = {}  # streams by device and handle; torch creates at most 65 streams for a device
+# The keys are the device and the handle of a stream. torch creates at most 65 streams for a device.
+_streams: dict[tuple[int, int], Any] = {}
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
 class Launch(Protocol):
-    """The first argument of a function that :func:`operator` decorates: it launches kernels.
+    """The first argument of a function that :func:`operator` decorates, which launches kernels.
 
     Attributes
     ----------
     multiprocessor_count : int
-        The number of multiprocessors of the call's device. A configuration that needs it must be a function, which does
-        not run with fake tensors.
+        The number of multiprocessors of the call's device. A configuration that needs this number must be a function,
+        which does not run with fake tensors.
     """
 
     multiprocessor_count: int
@@ -38,24 +39,24 @@ class Launch(Protocol):
         Parameters
         ----------
         config : LaunchConfig, mapping of its fields, or function without parameters that returns one
-            With fake tensors the function is not called, so that sizes remain symbolic.
+            The configuration. With fake tensors, a function is not called, so that sizes remain symbolic.
         kernel : Kernel or callable
-            A kernel, or a function of ``compile`` that returns one, which is called once for each device.
+            A kernel, or a function of ``compile`` that returns a kernel. The function is called once for each device.
         *arguments
-            One for each parameter of the kernel, as in :func:`cuda_tma.launch`.
+            One argument for each parameter of the kernel, as in :func:`cuda_tma.launch`.
         """
 
     def parameters_of(self, kernel: Any) -> KernelParameters:
-        """Return the parameters of a kernel, and the constants that it was compiled with."""
+        """Return the parameters of a kernel, and the constants with which the kernel was compiled."""
 
 
 class FakeLaunch:
-    """A launcher that only checks the arguments of launches.
+    """A launcher that only checks the arguments of launches, for fake tensors.
 
     Parameters
     ----------
     operator : str
-        Its qualified name.
+        The operator's name with its namespace.
     """
 
     multiprocessor_count = 1
@@ -70,14 +71,14 @@ class FakeLaunch:
         check(self._operator, parameters, arguments)
 
     def parameters_of(self, kernel: Any) -> KernelParameters:
-        """Return the parameters; the kernel is compiled for no device."""
+        """Return the parameters of the kernel, without compiling the kernel for a device."""
         if id(kernel) not in self._described:
             self._described[id(kernel)] = kernel, described(kernel)
         return self._described[id(kernel)][1]
 
 
 class SimulatedLaunch:
-    """A launcher on a simulated GPU (default: the GPU of ``cuda-tma sanitize``, if it runs the program).
+    """A launcher on a simulated GPU (default: the GPU of ``cuda-tma sanitize``, if that command runs the program).
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ class CudaLaunch:
         return self._kernels_of(torch.cuda.current_device())[kernel].parameters
 
     def _launch_elsewhere(self, config: Any, kernel: Any, arguments: Sequence[Any]) -> None:
-        """Launch on the device of the tensors; refuse tensors of several devices."""
+        """Launch on the device of the tensors. Refuse tensors of several devices."""
         index = _device_of(arguments)
         with torch.cuda.device(index):
             known = self._kernels_of(index)[kernel]
@@ -183,14 +184,14 @@ class CudaLaunch:
 
 
 def _current_stream(index: int) -> Any:
-    """Return torch's current stream of a device, as the same object each time, which makes launches faster."""
+    """Return torch's current stream of a device as the same object each time, which makes launches faster."""
     key = index, torch._C._cuda_getCurrentRawStream(index)
     stream = _streams.get(key)
     return stream or _streams.setdefault(key, torch.cuda.current_stream(index))
 
 
 def _compile_on(index: int) -> Any:
-    """Return ``cuda_tma.compile`` for one device."""
+    """Return the function ``cuda_tma.compile`` for one device."""
 
     def compile(*given: Any, **asked: Any) -> Any:
         cuda_tma.Device(index).set_current()
@@ -200,7 +201,7 @@ def _compile_on(index: int) -> Any:
 
 
 def _device_of(arguments: Sequence[Any]) -> int:
-    """Return the device of the first CUDA tensor, or the current device."""
+    """Return the device of the first CUDA tensor, or else the current device."""
     for each in arguments:
         if isinstance(each, torch.Tensor) and each.is_cuda:
             return each.get_device()

@@ -24,46 +24,48 @@ def operator(
     setup_context: Callable[..., Any] | None = None,
     simulator: Any = None,
 ) -> Any:
-    """Define an operator of torch from a kernel; without `kernel`, decorate a function that launches kernels.
+    """Define an operator of torch from a kernel. Without `kernel`, decorate a function that launches kernels.
 
-    The operator works in eager mode, under ``torch.compile`` and in ``torch.export``. CUDA tensors run on their device,
-    on torch's current stream.
+    The operator works in eager mode, under ``torch.compile`` and in ``torch.export``. Kernels with CUDA tensors run on
+    the device of the tensors, on torch's current stream.
 
     Parameters
     ----------
     name : str
-        With a namespace: ``"mylib::scale"``. A second definition of a name replaces the first.
+        The name with a namespace, such as ``"mylib::scale"``. A second definition of a name replaces the first.
     kernel : Kernel or callable, optional
-        A kernel of :func:`cuda_tma.compile`; or a function of ``compile`` that returns a kernel, which runs once for
-        each device, at the first call on it. The operator's arguments are the kernel's parameters, in order: tensors
-        for typed maps and pointers, and numbers.
+        A kernel of :func:`cuda_tma.compile`, or a function of ``compile`` that returns a kernel. The function runs once
+        for each device, at the first call on the device. The operator's arguments are the kernel's parameters in order:
+        tensors for typed maps and pointers, and numbers.
     config : LaunchConfig, mapping of its fields, or callable
-        A function receives arguments, outputs and workspaces by their names, and ``launch`` (a :class:`Launch`).
+        The configuration. A function receives arguments, outputs and workspaces by their names, and ``launch`` (a
+        :class:`Launch`).
     outputs : mapping, optional
-        The parameters that the operator allocates and returns: :func:`like`, or a function that creates the tensor from
-        arguments, which it receives by their names.
+        The parameters that the operator allocates and returns. The value of a parameter is :func:`like`, or a function
+        that creates the tensor from arguments, which it receives by their names.
     workspace : mapping, optional
-        As `outputs`, for tensors that the call frees.
+        The parameters for tensors that the call frees, as in `outputs`.
     values : mapping, optional
-        The parameters that are computed from the arguments: functions as in `config`.
+        The parameters that functions compute from the arguments, as in `config`.
     mutates_args : iterable of str, optional
-        The arguments that the kernel writes.
+        The arguments to which the kernel writes.
     backward, setup_context : callable, optional
-        The gradient, as for :func:`torch.library.register_autograd`.
+        The functions of the gradient, as for :func:`torch.library.register_autograd`.
     simulator : simulate.Device, optional
-        The device for CPU tensors, which raises findings of the sanitizer. Without it, CPU tensors are refused.
+        The simulated device for CPU tensors, which raises findings of the sanitizer. Without it, CPU tensors are
+        refused.
 
     Returns
     -------
     torch.ops.OpOverload
-        Or a decorator that returns it. The decorated function takes a :class:`Launch` as ``launch`` before the
-        operator's arguments, which have annotations. It creates tensors with torch's functions, and returns the
-        outputs.
+        The operator, or a decorator that returns it. The decorated function takes a :class:`Launch` as ``launch``
+        before the operator's arguments, which have annotations. The function creates tensors with torch's functions,
+        and returns the outputs.
 
     Raises
     ------
     TypeError, ValueError
-        If a name is not a parameter, or a parameter cannot be an argument of an operator.
+        If a name does not belong to a parameter, or if a parameter cannot be an argument of an operator.
 
     Examples
     --------

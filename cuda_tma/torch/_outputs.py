@@ -13,7 +13,7 @@ __all__ = ["Maker", "like", "maker"]
 
 
 class Maker(NamedTuple):
-    """A function, and the names of the arguments that it takes.
+    """A user's function, and the names of the arguments that it takes.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
     Parameters
     ----------
     name : str
-        The argument.
+        The name of the argument.
     dtype : torch.dtype, optional
-        The output's dtype; None for the argument's.
+        The dtype of the output, or None for the dtype of the argument.
 
     Returns
     -------
@@ -45,14 +45,14 @@ def like(name: str, *, dtype: torch.dtype | None = None) -> Any:
 
 
 def maker(place: str, given: Any, known: Iterable[str]) -> Maker:
-    """Return a user's function, with the names of its parameters; all of these must be known.
+    """Return a user's function with the names of its parameters. Refuse unknown names.
 
     Raises
     ------
     TypeError
-        If it is not a function.
+        If the value is not a function.
     ValueError
-        If it has an unknown parameter.
+        If the function has an unknown parameter.
     """
     known = tuple(known)
     if isinstance(given, Maker):
