@@ -1,1 +1,1 @@
-"""A program and the warps that run it: lanes, registers, operands, events for observers, and the scheduler."""
+"""A program and the warps that run it, with lanes, registers, operands, events for observers, and the scheduler."""

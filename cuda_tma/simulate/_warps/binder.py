@@ -1,4 +1,4 @@
-"""The conversion of operands to callables: once for each instruction, for a call at each execution."""
+"""The conversion of operands to functions, which happens once for each instruction."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
-Read = Callable[[Group[Any], Lanes], Any]  # returns an array with a value for each lane, or one value for all
-Write = Callable[[Any, Lanes, Any], None]  # the first argument is a group, or its context
+# The function returns an array with a value for each lane, or one value for all lanes.
+Read = Callable[[Group[Any], Lanes], Any]
+Write = Callable[[Any, Lanes, Any], None]  # The first argument is a group, or the context of a group.
 Address64 = Callable[[Group[Any], Lanes], np.ndarray]
 
-_LARGEST = 16  # the largest size of a register in bytes
+_LARGEST = 16  # A register has at most this number of bytes.
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 _KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
 _SPECIAL_TYPES = {
@@ -50,7 +51,10 @@ _SPECIAL_TYPES = {
 
 
 def dtype_of(ptx_type: str) -> np.dtype:
-    """Return the NumPy type for the values of a PTX type; for packed types and bf16, an integer with their bits."""
+    """Return the NumPy type for the values of a PTX type.
+
+    For packed types and bf16, it is an unsigned integer that contains the bits.
+    """
     if ptx_type in _SPECIAL_TYPES:
         return _SPECIAL_TYPES[ptx_type]
     if ptx_type not in TYPE_BYTES:
@@ -59,7 +63,7 @@ def dtype_of(ptx_type: str) -> np.dtype:
 
 
 class Binder:
-    """One instruction of a function, whose operands are converted to callables.
+    """One instruction of a function, and the conversion of its operands to functions.
 
     Attributes
     ----------
@@ -74,14 +78,15 @@ class Binder:
 
     def unsupported(self, reason: str = "") -> UnsupportedInstruction:
         """Return the error for a form of the instruction that the simulator does not support."""
-        where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]  # the place in the kernel
+        # The last place of an instruction is its place in the kernel.
+        where = [f"{place.file}:{place.line}" for place in self.instruction.places[-1:]]
         of = ", ".join([*filter(None, [reason]), *where])
         return UnsupportedInstruction(".".join(self.instruction.opcode), self.instruction.line, of)
 
     # ---- sources ----
 
     def read(self, operand: Operand, dtype: np.dtype) -> Read:
-        """Return a reader of an operand as `dtype`: the low bits of a register, a number, or an address."""
+        """Return a function that reads an operand as `dtype`: the low bits of a register, a number, or an address."""
         if isinstance(operand, Register):
             return self._register(operand, dtype)
         if isinstance(operand, Immediate):
@@ -108,7 +113,10 @@ class Binder:
         return lambda group, lanes: group.views[whole][row, lanes].astype(low).view(dtype)
 
     def row(self, operand: Register, dtype: np.dtype) -> tuple[int, int]:
-        """Return the size of a register in bytes and its row; refuse a predicate as a number, and the reverse."""
+        """Return the size of a register in bytes, and the row of the register.
+
+        A predicate is refused as a number, and a number as a predicate.
+        """
         size, row = self.code.register_rows[operand.index]
         if (size == 0) != (dtype == BOOL):
             raise self.unsupported(
@@ -151,14 +159,15 @@ class Binder:
         return self.program.addresses.get(name)
 
     def membermask(self, operand: Operand) -> Read | int:
-        """Return a reader of a mask of the threads of a warp; for a constant mask of all threads, return the number."""
+        """Return a function that reads a mask of the threads of a warp, or the number of a constant mask of all
+        threads."""
         whole = 0xFFFFFFFF
         if isinstance(operand, Immediate) and operand.value & whole == whole:
             return whole
         return self.read(operand, U32)
 
     def flat(self, operands: tuple[Operand, ...]) -> list[Operand]:
-        """Return the operands in order, with the elements of vectors and pairs in place of these."""
+        """Return the operands in order; the elements of a vector or pair replace the vector or pair."""
         found: list[Operand] = []
         for operand in operands:
             if isinstance(operand, Vector):
@@ -170,7 +179,7 @@ class Binder:
         return found
 
     def address(self, operand: Operand) -> Address64:
-        """Return a reader of ``[base+offset]``, which returns an address in its state space for each lane."""
+        """Return a function that computes the address ``[base+offset]`` in its state space for each lane."""
         if not isinstance(operand, Address):
             raise self.unsupported("an address that is not in brackets")
         offset = _signed(operand.offset)
@@ -184,13 +193,16 @@ class Binder:
         if size == 8:
             view = VIEW[I64]
             return lambda group, lanes: group.views[view][row, lanes] + offset
-        most = (1 << 8 * size) - 1  # the sum wraps around at the width of the register
+        most = (1 << 8 * size) - 1  # The sum wraps around at the width of the register.
         return lambda group, lanes: (group.views[view][row, lanes].astype(np.int64) + offset) & most
 
     # ---- results ----
 
     def write(self, operand: Operand, dtype: np.dtype) -> Write:
-        """Return a writer of `dtype` values to a register, with zero extension, or sign extension for a signed type."""
+        """Return a function that writes `dtype` values to a register.
+
+        A signed value is sign-extended, and any other value is zero-extended.
+        """
         if isinstance(operand, Sink):
             return _drop
         if not isinstance(operand, Register):
@@ -215,7 +227,7 @@ class Binder:
 
 
 def _signed(address: int) -> int:
-    """Return an address as a signed number of 64 bits, for NumPy."""
+    """Return an address as a signed number of 64 bits, as NumPy needs it."""
     return (address + (1 << 63)) % (1 << 64) - (1 << 63)
 
 

@@ -1,4 +1,4 @@
-"""The time of a launch: the steps of the scheduler, and the time during which no thread can run."""
+"""The simulated time of a launch: the steps of the scheduler, and the time during which no thread can run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock:
         return self._scheduler.steps
 
     def nanoseconds(self) -> int:
-        """Return the number of steps plus the time during which no thread could run."""
+        """Return the number of steps of the scheduler, plus the time during which no thread could run."""
         return self._scheduler.steps + self._slept
 
     def sleep(self, nanoseconds: int) -> None:

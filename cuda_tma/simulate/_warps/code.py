@@ -1,4 +1,4 @@
-"""Functions as lists of callables, and the contexts of their calls: registers and a part of the stack."""
+"""The functions of a program as lists of steps, and the contexts of calls, with registers and a part of the stack."""
 
 from __future__ import annotations
 
@@ -16,25 +16,26 @@ from .registers import RegisterFile, rows_of
 
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
-DYNAMIC_BYTES = 8192  # the part of the stack for a function's alloca
-_CALL_BYTES = 16  # the minimum of the stack for a call: a return address and saved registers
+DYNAMIC_BYTES = 8192  # The stack of a function has this number of bytes for alloca.
+_CALL_BYTES = 16  # A call needs at least this part of the stack, for a return address and saved registers.
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 
 class _Yield:
-    """The result of a step that ends its group: each of its lanes continues elsewhere."""
+    """The result of a step that ends its group, because each lane of the group continues elsewhere."""
 
     def __repr__(self) -> str:
         return "YIELD"
 
 
 YIELD = _Yield()
-Outcome = int | _Yield | None  # continue at an index; end the group; or continue at the next instruction
-Step = Callable[[Any, Lanes], Outcome]  # the first argument is a Group
+# A step continues at an index, ends its group, or continues at the next instruction (None).
+Outcome = int | _Yield | None
+Step = Callable[[Any, Lanes], Outcome]  # The first argument of a step is a Group.
 
 
 class CallSite(Protocol):
-    """A call of a function."""
+    """The interface of a call of a function at one place in the PTX."""
 
     def give_back(self, context: Context, lanes: Lanes) -> None:
         """Copy the results of a function to its caller."""
@@ -48,7 +49,7 @@ class Code:
     steps : list of Step
         A step for each instruction, and a last step that returns from the function.
     hazards : Hazards
-        The accesses of its instructions to registers of products that may still be in flight.
+        The accesses of the function's instructions to registers of products that may still be in flight.
     call_sites : dict
         The calls that the function contains, by the index of the instruction after each call.
     parameters : dict
@@ -56,7 +57,7 @@ class Code:
     locals : dict
         The offsets of local variables in the function's part of the stack.
     allocates : bool
-        Whether its threads may allocate more local memory by ``alloca``.
+        Whether threads in the function may allocate local memory by ``alloca``.
     """
 
     def __init__(self, function: Function):
@@ -76,19 +77,19 @@ class Code:
         return self.function.name
 
     def instruction(self, at: int) -> Instruction | None:
-        """Return the instruction at an index; None for the return at the end."""
+        """Return the instruction at an index; None for the return at the end of the function."""
         instructions = self.function.instructions
         return instructions[at] if at < len(instructions) else None
 
     @property
     def register_bytes(self) -> int:
-        """The bytes of the registers of one lane."""
+        """The number of bytes of the registers of one lane."""
         return sum(max(1, size) * count for size, count in self.row_counts.items())
 
     @property
     def thread_bytes(self) -> int:
-        """The bytes of a :class:`RegisterFile` for each lane."""
-        return self.register_bytes + self.parameter_bytes + 1  # the carry flag
+        """The number of bytes of a :class:`RegisterFile` for each lane."""
+        return self.register_bytes + self.parameter_bytes + 1  # One byte of each lane contains the carry flag.
 
 
 def laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> tuple[dict[str, int], int]:
@@ -102,10 +103,10 @@ def laid_out(variables: Iterator[Variable] | list[Variable], start: int = 0) -> 
 
 
 class Context:
-    """A function and the calls that led to it, like the stack of return addresses of a thread.
+    """A function and the calls that led to it, which correspond to the stack of return addresses of a thread.
 
-    Threads with equal stacks have the same object. Threads that reach an instruction on different paths therefore run
-    together again.
+    Threads with equal stacks have the same context. Threads that reach an instruction on different paths can therefore
+    run together again.
 
     Attributes
     ----------
@@ -136,11 +137,11 @@ class Context:
 
     @property
     def views(self) -> list[np.ndarray]:
-        """The typed views of the function's registers, see :class:`RegisterFile`."""
+        """The typed views of the function's registers, as in :class:`RegisterFile`."""
         return self.registers.views
 
     def begin(self, lanes: np.ndarray) -> None:
-        """Begin the function for some threads, without allocations."""
+        """Begin the function for some threads, which have no allocations yet."""
         if self.registers.flights is not None:
             self.registers.flights.forget(lanes)
         if self._tops is not None:
@@ -154,12 +155,12 @@ class Context:
 
     @property
     def variables_end(self) -> int:
-        """The end of the function's part of the stack, after its local variables and allocations."""
+        """The end of the function's part of the stack, which follows its local variables and allocations."""
         return self.dynamic_end if self.code.allocates else self.local_base + self.code.local_bytes
 
     @property
     def calls(self) -> tuple[Instruction, ...]:
-        """The calls that led to this function, from the innermost call to that in the kernel."""
+        """The calls that led to this function, from the innermost call to the call in the kernel."""
         found, context = [], self
         while context.caller is not None:
             found.append(context.caller.code.instruction(context.return_pc - 1))

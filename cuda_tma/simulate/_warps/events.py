@@ -1,7 +1,7 @@
-"""The events of a launch for an observer, in the order in which they take effect.
+"""The events of a launch that an observer receives, in the order in which they take effect.
 
-The set of events is closed, and an observer matches on their types. Each match ends with ``assert_never``, so that mypy
-finds an event without a case.
+The set of types of events is closed, and an observer matches on these types. Each match ends with ``assert_never``, so
+that mypy finds an event without a case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .tensor_events import OfTensor
 
 
 def assert_never(event: NoReturn) -> NoReturn:
-    """Refuse an event without a case, as ``typing.assert_never`` of Python 3.11 and later does."""
+    """Refuse an event without a case, as ``typing.assert_never`` of Python 3.11 and later versions does."""
     raise AssertionError(f"no case for the event {event!r}")
 
 
@@ -34,7 +34,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exit:
-    """The end of threads."""
+    """The end of some threads."""
 
     lanes: Lanes
     instruction: Instruction
@@ -42,14 +42,14 @@ class Exit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GridWait:
-    """The end of ``griddepcontrol.wait``: the preceding grids have ended."""
+    """The end of ``griddepcontrol.wait``, after the preceding grids have ended."""
 
     lanes: Lanes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WarpTogether:
-    """The execution of an instruction by whole warps together."""
+    """The execution of an instruction that whole warps execute together."""
 
     lanes: Lanes
     instruction: Instruction | None
@@ -82,7 +82,7 @@ class WholeBarrier(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarrierArrive(BarrierEvent):
-    """The arrival of threads at a barrier of their CTA, with its number."""
+    """The arrival of threads at a numbered barrier of their CTA."""
 
     lanes: Lanes
     barrier: tuple[int, int]
@@ -107,7 +107,7 @@ class ClusterArrive(BarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterComplete(BarrierEvent):
-    """The completion of a cluster's barrier, at which all threads of the cluster have arrived."""
+    """The completion of the barrier of a cluster, at which all threads of the cluster have arrived."""
 
     slot: int
 
@@ -152,7 +152,7 @@ class Invalidate(MbarrierEvent):
 class Arrive(MbarrierEvent):
     """The execution of ``mbarrier.arrive`` or ``mbarrier.arrive_drop``.
 
-    `values` contains the number of arrivals of each lane, or the expected bytes for ``.expect_tx``.
+    `values` contains the number of arrivals of each lane, or for ``.expect_tx`` the number of expected bytes.
     """
 
     lanes: Lanes
@@ -207,7 +207,7 @@ class ArriveAfterCopies(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BytesCame(MbarrierEvent):
-    """A change of an mbarrier's tx-count by bytes of a copy or of ``mbarrier.complete_tx``."""
+    """A change of the tx-count of an mbarrier by bytes of a copy or of ``mbarrier.complete_tx``."""
 
     position: int
     size_bytes: int
@@ -225,7 +225,7 @@ class PhaseComplete(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fence:
-    """A fence of threads."""
+    """A fence that some threads execute."""
 
     lanes: Lanes
     instruction: Instruction
@@ -248,7 +248,7 @@ class AsyncProxyFence(Fence):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OtherProxyFence(Fence):
-    """A fence of a proxy that no observer checks, such as ``fence.proxy.alias``."""
+    """A proxy fence that no observer checks, such as ``fence.proxy.alias``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,14 +290,14 @@ class CommitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WaitGroup:
-    """A wait until at most `most` groups are pending.
+    """The execution of a wait until at most `most` groups are pending.
 
     Attributes
     ----------
     reads_only : bool
-        Whether the wait covers only the reads of the operations.
+        Whether the wait includes only the reads of the operations.
     commits : bool
-        Whether the instruction first commits the open group.
+        Whether the instruction commits the open group before the wait.
     """
 
     lanes: Lanes
@@ -310,7 +310,7 @@ class WaitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IssuedTogether:
-    """The issue of one operation by several lanes of a warp, of which the first is the owner."""
+    """The issue of one operation by several lanes of a warp, the first of which is the owner of the operation."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -319,7 +319,10 @@ class IssuedTogether:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignaledElsewhere:
-    """A copy whose mbarrier operand is outside the destination's CTA; it signals the mbarrier at that offset there."""
+    """A copy whose mbarrier operand is outside the CTA of the destination.
+
+    The copy signals the mbarrier at the same offset in the CTA of the destination.
+    """
 
     lanes: Lanes
     instruction: Instruction
@@ -349,7 +352,7 @@ class MapCopied:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AbsentSource:
-    """A read by ``shfl`` of the values of lanes that do not execute it."""
+    """A read by ``shfl`` of the registers of lanes that do not execute the instruction."""
 
     lanes: Lanes
     instruction: Instruction

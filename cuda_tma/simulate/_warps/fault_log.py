@@ -1,4 +1,4 @@
-"""Faults after which hardware continues."""
+"""The log of faults after which hardware continues."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["FaultLog"]
 
 
 class FaultLog:
-    """The faults of a launch that do not end it: one of each kind for an instruction."""
+    """The faults of a launch that do not end it, at most one of each kind for an instruction."""
 
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler
         self._kept: dict[tuple[str, Instruction | None], Kept] = {}
 
     def keep(self, fault: Fault) -> None:
-        """Keep a fault, which contains its lanes and its instruction."""
+        """Add a fault, which contains its lanes and its instruction."""
         known = self._kept.get((fault.kind, fault.instruction))
         if known is not None:
             known.count += 1

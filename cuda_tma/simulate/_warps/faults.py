@@ -1,4 +1,4 @@
-"""Faults: exceptions that an instruction raises to end a kernel, and that the launch converts to findings."""
+"""The exceptions by which an instruction ends a kernel; the launch converts each exception to a finding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Fault", "Kept", "NotInitialised"]
 
 
 class Fault(Exception):
-    """An error that ends the context on hardware, or makes the further behavior of the kernel undefined.
+    """An exception for an error that ends the context on hardware, or makes the behavior of the kernel undefined.
 
     Parameters
     ----------
@@ -23,11 +23,11 @@ class Fault(Exception):
     message : str
         A description of the event with its numbers, the rule, and the remedy.
     lanes : slice or array, optional
-        The faulting threads; None for all threads that execute the instruction.
+        The threads that cause the fault; None for all threads that execute the instruction.
     instruction : Instruction, optional
-        The instruction that caused the fault if it is not the instruction that executes now.
+        The instruction that caused the fault; None for the instruction that executes now.
     related : iterable of (str, Instruction)
-        Instructions that explain the fault, each with its relation to the fault.
+        Instructions that explain the fault, each with a label.
     """
 
     def __init__(
@@ -53,4 +53,4 @@ class Kept:
 
 
 class NotInitialised(Fault):
-    """The use of an mbarrier before its initialization."""
+    """A fault for the use of an mbarrier before its initialization."""

@@ -1,12 +1,12 @@
-"""The registers of a ``wgmma`` in flight, and the effects of accesses to them before the wait.
+"""The registers of a ``wgmma`` in flight, and the effects of accesses to these registers before the wait.
 
 The simulator writes the sums to their registers at the issue, because compilers copy these registers before the wait.
-But an instruction that reads a sum before the wait receives the preceding value. A value that an instruction writes
-there is lost, because the product writes its sums later. If a register of A is overwritten before the wait, all bits of
-the sums are 1: a NaN, or -1.
+But an instruction that reads a sum before the wait receives the preceding value. If an instruction writes a register of
+a sum before the wait, the written value is lost, because the product writes its sums later. If a register of A is
+overwritten before the wait, all bits of the sums are 1, which is a NaN or -1.
 
 A read before the group is committed, without a wait since the product, receives the sums. Triton adds partial sums by
-such reads (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (its message C7517).
+such reads (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (message C7517 of ptxas).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ Act = Callable[[_Group, Lanes], Outcome]
 
 @dataclass(slots=True)
 class _Flight:
-    """One register of a warpgroup that a product uses.
+    """One register of a warpgroup that a product in flight uses.
 
     Attributes
     ----------
     product : Instruction
     is_sum : bool
-        Whether the product writes the register; otherwise it reads the register.
+        Whether the product writes the register. If false, the product reads the register.
     old : numpy.ndarray or None
         The value of the register before the product.
     group : int
@@ -62,18 +62,18 @@ class _Flight:
 
 @dataclass(slots=True)
 class Flights:
-    """The registers of a function that products in flight use, by the first lane of the warpgroup.
+    """The registers of a function that products in flight use, grouped by the first lane of the warpgroup.
 
     Attributes
     ----------
     of : dict
-        For each warpgroup, its registers in flight.
+        The registers in flight of each warpgroup.
     closed : dict of int to int
         The number of groups that each warpgroup has committed.
     fenced : dict of int to int
         The time of the last ``wgmma.fence`` of each warpgroup.
     wrote : dict
-        The time of the last execution of an instruction, by the index of the instruction and the warpgroup.
+        The time of the last execution of an instruction; the key is the index of the instruction and the warpgroup.
     now : int
     """
 
@@ -84,7 +84,7 @@ class Flights:
     now: int = 0
 
     def forget(self, lanes: np.ndarray) -> None:
-        """Forget the registers of threads that begin the function."""
+        """Remove the records of the registers of threads that begin the function."""
         for first in _firsts(lanes):
             self.of.pop(first, None)
             for pc, of in [key for key in self.wrote if key[1] == first]:
@@ -127,7 +127,7 @@ def on_order(code: Code, by: Instruction, values: list[int], group: _Group, lane
 
 
 def on_product(code: Code, pc: int, act: Act) -> Act:
-    """Return a step for a product that also records the registers of the product as in flight."""
+    """Return a step that executes a product, and records the registers of the product as in flight."""
     if not code.hazards.touches:
         return act
     by = cast(Instruction, code.instruction(pc))
@@ -158,7 +158,7 @@ def on_product(code: Code, pc: int, act: Act) -> Act:
 
 
 def watched(step: Step, code: Code, pc: int) -> Step:
-    """Return a step that also checks registers in flight if the instruction may access some."""
+    """Return a step that also checks registers in flight, if the instruction may access such registers."""
     hazards, by = code.hazards, code.instruction(pc)
     if by is None or by.opcode[0] == "wgmma" or not hazards.touches:
         return step
@@ -180,7 +180,7 @@ def _writing(step: Step, pc: int) -> Step:
 
 
 def _copying(step: Step, code: Code, by: Instruction) -> Step:
-    """Return a step for a ``mov`` that marks the copy of a register in flight as in flight too."""
+    """Return a step for a ``mov``; the copy of a register in flight is also in flight."""
     results, sources = [*registers_in(by.operands[0])], [*registers_in(by.operands[1])]
     is_plain = len(results) == len(sources) == 1
 
@@ -201,7 +201,7 @@ def _copying(step: Step, code: Code, by: Instruction) -> Step:
 
 
 def _checked(step: Act, code: Code, by: Instruction, hazard: Hazard) -> Act:
-    """Return a step that gives registers in flight their preceding values, and reports the access."""
+    """Return a step that returns the preceding values of registers in flight, and reports the access."""
     written = {*written_registers(by)}
 
     def checked(group: _Group, lanes: Lanes) -> Outcome:

@@ -1,4 +1,4 @@
-"""The resident threads of a grid as lanes. After the end of a cluster, the next cluster has its lanes."""
+"""The resident threads of a grid as lanes; after the end of a cluster, the next cluster uses its lanes."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ __all__ = ["Geometry"]
 
 Extents = tuple[int, int, int]
 
-_MOST_THREADS, _MOST_CTAS = 2048, 32  # per multiprocessor, compute capability 9.0 (CUDA C++ Programming Guide)
-_SHARED_BYTES = 228 << 10  # per multiprocessor; each CTA uses 1 KB more than it requests
+# These are the limits of a multiprocessor of compute capability 9.0 (CUDA C++ Programming Guide).
+_MOST_THREADS, _MOST_CTAS = 2048, 32
+# A multiprocessor has this amount of shared memory, and each CTA uses 1 KB more than it requests.
+_SHARED_BYTES = 228 << 10
 _MOST_LANES = 1 << 16
-_MOST_THREAD_BYTES = 1 << 29  # for the kernel itself and all lanes; called functions have more
+# The registers and local memory of all lanes in the kernel itself have at most this size; called functions need more.
+_MOST_THREAD_BYTES = 1 << 29
 
 
 class Geometry:
-    """The shape of a launch, and the present CTA of each lane.
+    """The shape of a launch, and the CTA that each lane belongs to at present.
 
-    If a kernel cancels clusters, only half of them begin at once. Otherwise a small grid has no cluster to cancel.
+    If a kernel cancels clusters, only half of the clusters begin at once, because a small grid would otherwise have no
+    cluster to cancel.
 
     Attributes
     ----------
     grid, block, cluster : tuple of int
         The shape of the grid in CTAs, of the block in threads, and of the cluster in CTAs.
     lanes, lanes_of_cta : int
-        The number of all lanes, and of the lanes of a CTA. The latter is the number of its threads, rounded up to whole
-        warps, or to whole warpgroups if the CTA has at least one.
+        The number of all lanes, and the number of lanes of a CTA. The lanes of a CTA are its threads, rounded up to
+        whole warps, or to whole warpgroups if the CTA has at least one warpgroup.
     cluster_ctas, resident_ctas : int
-        The number of CTAs of a cluster, and of CTAs that run at the same time.
+        The number of CTAs of a cluster, and the number of CTAs that run at the same time.
     cta_of_lane, first_cta_of_cluster : numpy.ndarray, [lane]
         The resident CTA of each lane, and the first CTA of its cluster.
     cluster_of_slot : list of int
@@ -72,7 +76,7 @@ class Geometry:
         self.columns = self._columns(multiprocessor_count)
 
     def _columns(self, multiprocessor_count: int) -> dict[str, np.ndarray]:
-        """Return the special registers that differ between threads; :meth:`place` sets those of the grid."""
+        """Return the special registers that differ between threads; :meth:`place` sets the registers of the grid."""
         lane = np.arange(self.lanes) % WARP
         bit = np.int64(1) << lane
         columns = {
@@ -113,7 +117,7 @@ class Geometry:
         return max(1, min(_MOST_CTAS, _MOST_THREADS // self.lanes_of_cta, by_shared))
 
     def lanes_of_slot(self, slot: int) -> np.ndarray:
-        """Return the lanes of the threads of a cluster, without the lanes that only fill up a warp."""
+        """Return the lanes of the threads of a cluster, without the lanes that only complete a warp."""
         size = self.cluster_ctas * self.lanes_of_cta
         lanes = np.arange(slot * size, (slot + 1) * size)
         return lanes[self.thread_of_lane[lanes] < self.threads]
@@ -124,7 +128,7 @@ class Geometry:
         return x, y, z
 
     def thread_name(self, lane: int) -> str:
-        """Return the name of a thread, such as ``thread 3 (warp 0)``, in a cluster together with its block."""
+        """Return the name of a thread, such as ``thread 3 (warp 0)``; in a cluster, the name includes the block."""
         thread = int(self.thread_of_lane[lane])
         of = f" of block {self.block_index(int(self.cta_of_lane[lane]))}" if self.cluster_ctas > 1 else ""
         return f"thread {thread} (warp {thread // WARP}){of}"
@@ -136,6 +140,6 @@ class Geometry:
 
 
 def _unravelled(index: Any, shape: Extents) -> tuple[Any, Any, Any]:
-    """Return the coordinates of an index in a shape in which x varies fastest."""
+    """Return the coordinates of an index in a shape whose x varies fastest."""
     x, y, _ = shape
     return index % x, index // x % y, index // (x * y)

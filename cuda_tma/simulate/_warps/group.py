@@ -1,4 +1,4 @@
-"""The threads at the same instruction, with the same calls before it, which run together."""
+"""The threads at the same instruction with the same calls, which run together."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Parts = TypeVar("Parts", covariant=True)
 
 
 class Group(Generic[Parts]):
-    """The lanes that execute an instruction together, which each step receives as its argument.
+    """The lanes that execute an instruction together; each step receives a group as its argument.
 
     Attributes
     ----------
     parts
-        The parts of the machine; each layer declares the parts that it uses.
+        The parts of the machine; each package declares the parts that it uses.
     context : Context
     pc : int
         The index of the instruction that executes now.
     lanes : slice or numpy.ndarray
     views : list of numpy.ndarray
-        The typed views of the function's registers, see :class:`RegisterFile`.
+        The typed views of the function's registers, as in :class:`RegisterFile`.
     """
 
     __slots__ = ("context", "lanes", "parts", "pc", "views")
@@ -38,7 +38,7 @@ class Group(Generic[Parts]):
 
     @property
     def size(self) -> int:
-        """The number of threads of the group."""
+        """The number of threads in the group."""
         return count(self.lanes)
 
     def array(self) -> np.ndarray:

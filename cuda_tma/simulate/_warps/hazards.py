@@ -1,10 +1,10 @@
-"""The instructions of a function that may access registers of a ``wgmma`` between its issue and the wait for it.
+"""The instructions of a function that may access registers of a ``wgmma`` between its issue and the wait.
 
-The analysis of the code runs once, so that the launch of a correct kernel takes no more time. It includes paths that
-no thread takes, so `flights.py` checks again when the instructions run. A ``mov`` is not an access: compilers place
-``mov`` of sums before the wait, and machine code has one register for both names.
+The analysis of the code runs once, so that the launch of a correct kernel takes no more time. The analysis includes
+paths that no thread takes, so `flights.py` checks again when the instructions run. A ``mov`` is not an access, because
+compilers place a ``mov`` of sums before the wait. Machine code has one register for both names.
 
-Source: PTX ISA, "wgmma.mma_async", "wgmma.fence", "wgmma.wait_group".
+Source: PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group".
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from .._ptx import Group as Listed
 
 __all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "read_registers", "registers_in", "written_registers"]
 
-_MOST_VISITS = 4_000_000  # the most visits of instructions and registers; beyond it, the result is empty
+# After this number of visits of instructions and registers, the analysis ends with an empty result.
+_MOST_VISITS = 4_000_000
 _NO_RESULT = {
     *("st", "red", "bar", "barrier", "mbarrier", "fence", "membar", "cp", "bra", "brx", "ret", "exit", "trap"),
     *("griddepcontrol", "setmaxnreg", "prefetch", "stmatrix", "tensormap", "call", "nanosleep", "wgmma", "elect"),
 }
 _PRODUCT = ("wgmma", "mma_async")
-_MOST_AGE = 9  # above the largest operand of wait_group, 7
-_MOST_COPIES = 16  # the longest chain of copies that is followed
+_MOST_AGE = 9  # This number is larger than the largest operand of wait_group, which is 7.
+_MOST_COPIES = 16  # The analysis follows a chain of at most this number of copies.
 
 
 @dataclass(frozen=True, slots=True)
 class Hazard:
-    """The accesses of an instruction to registers of products in flight.
+    """The accesses of one instruction to registers of products in flight.
 
     Attributes
     ----------
     reads, writes : tuple of int
-        The read registers that a product in flight may still write, and the written registers that it may still write
-        or read.
+        The registers that the instruction reads while a product in flight may still write them, and the registers that
+        it writes while such a product may still access them.
     writers : tuple of int
         For a product, the instructions that may have written its registers since the last ``wgmma.fence``.
     """
@@ -47,13 +48,13 @@ class Hazard:
 
     @property
     def all(self) -> tuple[tuple[int, ...], ...]:
-        """All three tuples."""
+        """The three tuples of this hazard."""
         return self.reads, self.writes, self.writers
 
 
 @dataclass(frozen=True, slots=True)
 class Hazards:
-    """The hazards of a function.
+    """The hazards of all instructions of a function.
 
     Attributes
     ----------
@@ -77,19 +78,20 @@ class _Flight(NamedTuple):
 
     age: int
     is_sum: bool
-    is_left: bool  # after a copy, another register has the value
+    is_left: bool  # After a copy, another register contains the value.
 
 
 @dataclass(slots=True)
 class _State:
     flights: dict[int, _Flight] = field(default_factory=dict)
-    writers: dict[int, frozenset[int]] = field(default_factory=dict)  # the writers since the fence
+    # The instructions that wrote the register since the last fence.
+    writers: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def copy(self) -> _State:
         return _State(dict(self.flights), dict(self.writers))
 
     def merge(self, other: _State) -> bool:
-        """Add the state at the end of another path; return whether this state has changed."""
+        """Add the state at the end of another path, and return whether this state has changed."""
         changed = False
         for register, flight in other.flights.items():
             mine = self.flights.get(register)
@@ -103,7 +105,7 @@ class _State:
 
 
 def registers_in(operand: Operand) -> Iterator[int]:
-    """Yield the registers in an operand."""
+    """Yield the registers that an operand contains."""
     if isinstance(operand, Register):
         yield operand.index
     elif isinstance(operand, Not):
@@ -140,7 +142,7 @@ class _Search:
         self._visits = 0
 
     def run(self) -> Mapping[int, Hazard]:
-        """Return the hazard of each instruction; return an empty mapping if there are too many paths."""
+        """Return the hazard of each instruction; the mapping is empty if the function has too many paths."""
         states, work = {0: _State()}, [0]
         while work and self._visits <= _MOST_VISITS:
             start = work.pop()
@@ -173,7 +175,7 @@ class _Search:
             pc += 1
 
     def _registers_of_products(self) -> set[int]:
-        """Return the registers of products, and those that ``mov`` copies from or to them."""
+        """Return the registers of products, and the registers that ``mov`` copies from or to these registers."""
         found: set[int] = set()
         for by in self._instructions:
             if by.opcode[:2] == _PRODUCT:
@@ -236,7 +238,7 @@ class _Search:
                 flights.pop(each, None)
 
     def _copy(self, read: list[int], written: list[int], state: _State) -> None:
-        """Apply a ``mov``, after which the register with the copy is in flight too."""
+        """Apply a ``mov``, after which the register that contains the copy is also in flight."""
         found = min((state.flights[each] for each in read if each in state.flights), default=None)
         writers = frozenset().union(*(state.writers.get(each, frozenset()) for each in read))
         for each in read:
@@ -261,19 +263,19 @@ def _both(some: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def left_registers(by: Instruction) -> Iterator[int]:
-    """Yield the registers with matrix A of a product, if A is in registers."""
+    """Yield the registers that contain the matrix A of a product, if A is in registers."""
     if isinstance(by.operands[1], Vector):
         yield from registers_in(by.operands[1])
 
 
 def written_registers(by: Instruction) -> Iterator[int]:
-    """Yield the registers that an instruction writes, if it is not a product."""
+    """Yield the registers that an instruction writes, if the instruction is not a product."""
     if by.operands and by.opcode[0] not in _NO_RESULT:
         yield from registers_in(by.operands[0])
 
 
 def read_registers(by: Instruction) -> Iterator[int]:
-    """Yield the registers that an instruction reads, including its guard."""
+    """Yield the registers that an instruction reads, including the register of its guard."""
     for each in by.operands[by.opcode[0] not in _NO_RESULT :]:
         yield from registers_in(each)
     if by.guard is not None:

@@ -1,8 +1,8 @@
-"""Sets of lanes: the resident threads that execute an instruction together.
+"""Sets of lanes, which are the resident threads that execute an instruction together.
 
 A lane is the number of a thread among all resident threads. Lane 0 is thread 0 of the first CTA, and each CTA begins at
 a multiple of 32. A set of evenly spaced lanes is a slice, because NumPy then accesses registers in place. Any other set
-is an ascending array of lane numbers. Both index a row of registers.
+is an ascending array of lane numbers. A slice and an array can both index a row of registers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "each", "
 __all__ += ["warps_of"]
 
 WARP, WARPGROUP = 32, 128
-_MOST_KEPT = 1024  # lanes of an array that is made once
+_MOST_KEPT = 1024  # Arrays of at most this number of lanes are created once and kept.
 Lanes = slice | np.ndarray
 
 
 def selected(lanes: np.ndarray) -> Lanes:
-    """Return ascending lane numbers as a set of lanes, which is a slice if they are evenly spaced."""
+    """Return ascending lane numbers as a set of lanes; the set is a slice if the lanes are evenly spaced."""
     first, size = int(lanes[0]), len(lanes)
     if size == 1:
         return slice(first, first + 1, 1)
@@ -33,7 +33,7 @@ def selected(lanes: np.ndarray) -> Lanes:
 
 
 def as_array(lanes: Lanes) -> np.ndarray:
-    """Return the numbers of lanes as an ascending array, which does not change."""
+    """Return the numbers of some lanes as an ascending array that must not change."""
     if not isinstance(lanes, slice):
         return lanes
     numbers = lanes.start, lanes.stop, lanes.step
@@ -61,17 +61,17 @@ def stretches(lanes: Lanes) -> list[slice]:
 
 
 def count(lanes: Lanes) -> int:
-    """Return the number of lanes."""
+    """Return the number of lanes in a set."""
     return len(range(lanes.start, lanes.stop, lanes.step)) if isinstance(lanes, slice) else len(lanes)
 
 
 def each(value: Any, size: int) -> np.ndarray:
-    """Return an array with a value for each of `size` lanes, from such an array or from one value for all lanes."""
+    """Return an array of `size` values, one for each lane; `value` may be one value for all lanes."""
     return value if isinstance(value, np.ndarray) and value.ndim else np.broadcast_to(value, (size,))
 
 
 def narrowed(lanes: Lanes, mask: np.ndarray) -> Lanes:
-    """Return the lanes for which `mask` is true; there must be at least one."""
+    """Return the lanes for which `mask` is true; `mask` must be true for at least one lane."""
     return selected(as_array(lanes)[mask])
 
 
@@ -82,11 +82,11 @@ class Warps:
     Attributes
     ----------
     lanes : slice or numpy.ndarray
-        The lanes that execute.
+        The lanes that execute the instruction.
     whole : slice or numpy.ndarray
         All lanes of these warps, as an index of a row of registers; the values have the shape ``[warps, 32]``.
     active : numpy.ndarray of bool, [warps, 32]
-        For each of these lanes, whether it is in `lanes`.
+        Whether each lane of the warps is in `lanes`.
     numbers : numpy.ndarray
         The numbers of the warps among all resident warps.
     """
@@ -97,7 +97,7 @@ class Warps:
     numbers: np.ndarray
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Return the values of `lanes` as [warps, 32], with 0 for lanes that do not execute."""
+        """Return the values of `lanes` as [warps, 32], with 0 for lanes that do not execute the instruction."""
         matrix = np.zeros(self.active.shape, values.dtype)
         matrix[self.active] = values
         return matrix

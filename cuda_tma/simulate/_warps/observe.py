@@ -1,4 +1,4 @@
-"""The interface of observers: accesses and events of a launch, in the order in which they take effect."""
+"""The interface of observers, which receive the accesses and events of a launch in the order of their effects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .lanes import Lanes
 __all__ = ["Access", "Events", "Listener"]
 
 
-@dataclass(slots=True, eq=False)  # not frozen: that would double the time
+@dataclass(slots=True, eq=False)  # The class is not frozen, because that would double the time of its creation.
 class Access:
     """The reads or writes of one instruction or of one asynchronous operation.
 
@@ -27,9 +27,9 @@ class Access:
     proxy : str
         ``"generic"``, ``"async"`` or ``"tensormap"``.
     actor : object
-        None for an access of the lanes themselves; otherwise the result of :meth:`Listener.issue` for their operation.
+        The result of :meth:`Listener.issue` for the operation that makes the access; None for an access of threads.
     lanes : slice or numpy.ndarray
-        The accessing threads, or the thread that issued the operation.
+        The threads that make the access, or the thread that issued the operation.
     space : str
         ``"global"``, ``"shared"`` or ``"local"``.
     positions : numpy.ndarray of int64
@@ -41,11 +41,12 @@ class Access:
     signal : int, optional
         The mbarrier that receives the completion of the operation.
     values : sequence of numpy.ndarray, optional
-        The values that threads store: an array for each element, with a value for each access or one for all.
+        The values that threads store, as one array for each element. An array has a value for each access, or one value
+        for all accesses.
     unchanged : callable, optional
-        For a store by an operation, a function that returns, for each access, whether memory already has its bytes.
+        A function for a store by an operation. It returns, for each access, whether memory already contains the bytes.
     expected : numpy.ndarray, optional
-        For ``atom.cas``, the value that each access compares with memory.
+        The value that each access of an ``atom.cas`` compares with memory.
     """
 
     kind: str
@@ -66,19 +67,19 @@ class Listener(Protocol):
     """The part of an observer that a running machine calls."""
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return the steps that execute a function; an observer may replace them, for example to count them."""
+        """Return the steps that execute a function; an observer may replace the steps, for example to count them."""
 
     def issue(self, lane: int, instruction: Instruction, kind: str | None) -> object:
-        """Record an asynchronous operation that a thread begins; the result is the `Access.actor` of its accesses.
+        """Record an asynchronous operation that a thread begins, and return the `Access.actor` of its accesses.
 
         `kind` is the kind of the groups by which threads wait for the operation; None if it has no group.
         """
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> object | None:
-        """Record operations that several lanes begin, one operation each.
+        """Record operations that several lanes begin, one operation for each lane.
 
-        The lanes belong to one warp, or `is_now` is true, and the operations take effect at once. The result is the
-        `Access.actor` of accesses by several of these lanes. It is None if the operations must begin one by one.
+        The lanes belong to one warp, or `is_now` is true and the operations take effect at once. The result is the
+        `Access.actor` of accesses by several of these lanes. It is None if the operations must begin separately.
         """
 
     def access(self, access: Access) -> None:
@@ -89,7 +90,7 @@ class Listener(Protocol):
 
 
 class Events:
-    """The events of a launch, which are passed to its observer if there is one.
+    """The connection between a launch and its observer, which is None if no observer exists.
 
     Attributes
     ----------
@@ -102,7 +103,7 @@ class Events:
         self.observer = observer
 
     def steps_of(self, code: Code) -> list[Step]:
-        """Return the steps that execute a function."""
+        """Return the steps that execute a function, as the observer returns them."""
         return code.steps if self.observer is None else self.observer.steps_of(code)
 
     def tell(self, event: Event) -> None:

@@ -8,12 +8,12 @@ __all__ = ["PendingClusters"]
 
 
 class PendingClusters:
-    """A queue of clusters, in the order of the grid.
+    """A queue of the clusters that have not begun, in the order of the grid.
 
     Attributes
     ----------
     first : int
-        The next cluster; all clusters before it have begun or were canceled.
+        The number of the next cluster; all preceding clusters have begun or were canceled.
     canceled : int
         The number of clusters that were canceled.
     """

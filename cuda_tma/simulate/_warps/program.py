@@ -1,4 +1,4 @@
-"""A kernel: its functions, and the addresses of its variables."""
+"""A kernel as a program, with the functions that it may call and the addresses of its variables."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["Program", "function_addresses", "mask_of"]
 
 
 _WORD = re.compile(r"\w*")
-_RESERVED = "reserved_smem"  # the prefix of special registers for reserved memory
+_RESERVED = "reserved_smem"  # The special registers for reserved memory begin with this prefix.
 
 
 class Program:
-    """An entry of a module and all functions that it may call.
+    """A kernel of a module, and all functions that the kernel may call.
 
     Parameters
     ----------
@@ -32,14 +32,16 @@ class Program:
     Attributes
     ----------
     codes : dict
-        The functions by name; a function has no steps before it is decoded.
+        The functions by name. A function has no steps before the decoder has added them.
     entry : Code
     shared : dict
-        The offset of each shared variable. All variables without a size have the same offset after the others.
+        The offset of each shared variable. All variables without a size have the same offset, which follows the other
+        variables.
     static_shared_bytes : int
-        The bytes of shared variables, except dynamic shared memory.
+        The number of bytes of shared variables, without dynamic shared memory.
     shared_first : int
-        The first offset that the kernel may access; that of reserved memory if the kernel reads its special registers.
+        The first offset that the kernel may access. It is the offset of reserved memory if the kernel reads the special
+        registers for this memory.
     """
 
     def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
@@ -58,7 +60,7 @@ class Program:
         return any(each.opcode[:2] == ("clusterlaunchcontrol", "try_cancel") for each in instructions)
 
     def shared_name(self, offset: int) -> str:
-        """Return a name for an offset in the shared memory of a CTA: a variable's name in C++, and an offset in it."""
+        """Return a name for an offset in the shared memory of a CTA: a variable, and an offset in the variable."""
         before = {start: name for name, start in self.shared.items() if start <= offset}
         if not before:
             return f"at byte {offset - SHARED_START} of shared memory"
@@ -89,7 +91,7 @@ def _plain_name(mangled: str) -> str:
     inner = inner[nested : len(inner) - nested]
     words = _WORD.match(inner[::-1])
     most = len(words[0]) if words else 0
-    for length in range(most, 0, -1):  # the last number is the length of the rest
+    for length in range(most, 0, -1):  # The last number in the name is the length of the rest.
         end = len(inner) - length
         if inner.endswith(str(length), 0, end) and not inner[end].isdigit():
             return inner[end:]
@@ -97,7 +99,7 @@ def _plain_name(mangled: str) -> str:
 
 
 def mask_of(program: Program, copy: Instruction) -> Instruction | None:
-    """Return the instruction that computes the mask of a multicast: the last preceding write of its register."""
+    """Return the instruction that computes the mask of a multicast, which is the last write of the mask's register."""
     if "multicast::cluster" not in copy.opcode:
         return None
     register = copy.operands[-2 if "L2::cache_hint" in copy.opcode else -1]
@@ -111,12 +113,12 @@ def mask_of(program: Program, copy: Instruction) -> Instruction | None:
 
 
 def function_addresses(module: Module) -> dict[str, int]:
-    """Return the value of a pointer to each function."""
+    """Return the value of a pointer to each function of a module."""
     return {name: FUNCTION_WINDOW + 16 * number for number, name in enumerate(module.functions)}
 
 
 def _reachable(module: Module, entry: str) -> list[Function]:
-    """Return an entry and all functions that it refers to, also through other functions or tables in memory."""
+    """Return a kernel and all functions to which it refers, also through other functions or tables in memory."""
     waiting, known, found = [entry], {entry}, []
     while waiting:
         name = waiting.pop()
@@ -136,12 +138,12 @@ def _symbols(function: Function) -> Iterator[str]:
 
 
 def _asks_for_reserved(function: Function) -> bool:
-    """Return whether a function reads a special register with the bounds of reserved shared memory."""
+    """Return whether a function reads a special register that contains a bound of reserved shared memory."""
     return any(isinstance(each, Special) and each.name.startswith(_RESERVED) for each in _leaves(function))
 
 
 def _leaves(function: Function) -> Iterator[Operand]:
-    """Yield the operands of all instructions; yield the parts of a compound operand in its place."""
+    """Yield the operands of all instructions of a function; the parts of a compound operand replace it."""
     waiting = [operand for instruction in reversed(function.instructions) for operand in reversed(instruction.operands)]
     while waiting:
         operand = waiting.pop()
@@ -156,9 +158,10 @@ def _leaves(function: Function) -> Iterator[Operand]:
 
 
 def _shared(module: Module, functions: list[Function]) -> tuple[dict[str, int], int]:
-    """Return the offsets of shared variables and the end of the static ones.
+    """Return the offsets of shared variables, and the end of the static variables.
 
-    Static variables come first in the order of declaration; all dynamic variables begin at their end.
+    Static variables come first in the order of declaration. All dynamic variables begin at the end of the static
+    variables.
     """
     named = {name for function in functions for name in _symbols(function)}
     every = {**module.variables}

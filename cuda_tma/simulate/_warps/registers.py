@@ -1,7 +1,7 @@
-"""The registers of each active function: a matrix [register, lane] for each width.
+"""The registers of each active function, which are a matrix [register, lane] for each width.
 
-A register as a type is a view of its row. PTX has thousands of virtual registers, but the operating system allocates
-memory only for rows that are accessed.
+A typed register is a view of a row of this matrix. PTX has thousands of virtual registers, but the operating system
+allocates memory only for rows that a kernel accesses.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ __all__ = ["VIEW", "RegisterFile", "Row", "Tracked", "rows_of"]
 
 
 class Tracked(Protocol):
-    """Facts about registers that are valid until threads enter the function again."""
+    """The interface of facts about registers that are valid until threads enter the function again."""
 
     def forget(self, lanes: np.ndarray) -> None:
-        """Forget the facts about some lanes."""
+        """Remove the facts about the registers of some lanes."""
 
 
-# For each size of a container in bytes, its views; the first is the type of the container itself.
+# The table contains the NumPy types of each size in bytes; the first type is the type of the matrix.
 _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
     0: (np.dtype(bool),),
     1: (np.dtype(np.uint8), np.dtype(np.int8)),
     2: (np.dtype(np.uint16), np.dtype(np.int16), np.dtype(np.float16)),
     4: (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32)),
     8: (np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)),
-    16: (np.dtype(np.complex128),),  # used only as an item of 16 bytes
+    16: (np.dtype(np.complex128),),  # This type serves only as an item of 16 bytes.
 }
 VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
-Row = tuple[int, int]  # the bytes of the container, and the row in its matrix
+Row = tuple[int, int]  # A place consists of a size in bytes, and of a row in the matrix of this size.
 
 
 def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:
-    """Return the place of each register of a function, and the number of rows of each container."""
+    """Return the place of each register of a function, and the number of rows of each matrix."""
     counts = dict.fromkeys(_CONTAINERS, 0)
     found = []
     for register in registers:
@@ -53,13 +53,13 @@ class RegisterFile:
     Attributes
     ----------
     views : list of numpy.ndarray
-        ``views[VIEW[dtype]][row, lane]``.
+        The views of the matrices by type: ``views[VIEW[dtype]][row, lane]``.
     carry : numpy.ndarray of bool
-        The carry flag of each lane, in the condition code register.
+        The carry flag in the condition code register of each lane.
     parameters : numpy.ndarray of uint8, [lane, byte]
         The parameters of this function, and of the functions that it calls.
     flights : Tracked or None
-        The registers that products in flight use; None if the function needs no check of them.
+        The registers that products in flight use; None if the function needs no check of such registers.
     """
 
     __slots__ = ("carry", "flights", "parameters", "views")
@@ -75,6 +75,6 @@ class RegisterFile:
 
     @property
     def memory(self) -> list[np.ndarray]:
-        """All arrays of the registers, without duplicate views."""
+        """All arrays that contain registers, without duplicate views."""
         owned = {id(view.base): view for view in self.views}
         return [*owned.values(), self.carry, self.parameters]

@@ -1,4 +1,4 @@
-"""The order in which threads run.
+"""The scheduler, which determines the order in which threads run.
 
 Threads at the same instruction run together as a group. The group at the lowest instruction runs first, until it
 reaches the instruction of another group, so that threads converge after a branch. After many steps, another group runs
@@ -23,15 +23,15 @@ from .waiting import Standing, Stuck
 
 __all__ = ["Scheduler"]
 
-_TURN = 4096  # after these steps, the group that has been ready for the longest time runs
-_POLLS = 16  # the same after these polls: another thread may hold the lock
-_LOOKS = 64  # after these polls of each group, copies complete: all groups may wait for them
+_TURN = 4096  # After this number of steps, the scheduler runs the group that has been ready for the longest time.
+_POLLS = 16  # After this number of polls, the scheduler does the same, because another thread may hold the lock.
+_LOOKS = 64  # After this number of polls of each group, pending copies complete, because all groups may wait for them.
 _NEVER, _AT_ONCE = 1 << 60, -1
-_STRAY = 0.3  # the probability, in a random order, that a group runs out of turn, and that each of its warps does
+_STRAY = 0.3  # In a random order, a group and each of its warps run out of turn with this probability.
 
 
 class Copies(Protocol):
-    """The asynchronous copies of a launch."""
+    """The interface of the asynchronous copies of a launch."""
 
     @property
     def is_busy(self) -> bool:
@@ -39,7 +39,7 @@ class Copies(Protocol):
 
 
 class Scheduler:
-    """The groups that can run.
+    """The scheduler of a launch, which contains the groups that can run.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Scheduler:
         events: Events,
     ):
         self._random, self._copies, self._events = generator, copies, events
-        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # the oldest is first
+        self._ready: dict[tuple[Context, int], list[np.ndarray]] = {}  # The oldest lanes of each place are first.
         self._running: Context | None = None
         self._pc, self._stop, self._last = 0, _NEVER, _TURN
         self._max_steps = max_steps
@@ -77,7 +77,7 @@ class Scheduler:
         return bool(self._ready)
 
     def add(self, context: Context, pc: int, lanes: np.ndarray) -> None:
-        """Let lanes continue at an instruction, together with lanes that are already there."""
+        """Let lanes continue at an instruction, together with lanes that are already at this instruction."""
         self._ready.setdefault((context, pc), []).append(lanes)
         if context is self._running and pc > self._pc:
             self._stop = min(self._stop, pc)
@@ -87,17 +87,17 @@ class Scheduler:
         self.has_progressed = True
 
     def interrupt(self) -> None:
-        """Stop the running group after its instruction; another thread of the host calls this."""
+        """Stop the running group after its instruction; another thread of the host calls this method."""
         self.is_interrupted = True
         self._stop = _AT_ONCE
 
     def polled(self) -> None:
-        """Record that the running group polls memory, because it may wait for other threads."""
+        """Record that the running group polls memory, because the group may wait for other threads."""
         self._polls += 1
         self._looks += 1
 
     def standing(self) -> list[tuple[Context, int, np.ndarray]]:
-        """Return each group that can run: its context, instruction and lanes. The group that ran last is the last."""
+        """Return the context, instruction and lanes of each group that can run; the group that ran last is last."""
         everyone = ((*key, np.sort(np.concatenate(waiting))) for key, waiting in self._ready.items())
         return [*everyone]
 
@@ -107,7 +107,7 @@ class Scheduler:
         return [Standing(*place) for place in each if len(place[2])]
 
     def turn(self, parts: object) -> bool:
-        """Run one group with the parts of the machine; return whether it stopped because of its number of steps.
+        """Run one group, and return whether the group stopped because of its number of steps.
 
         The group runs until it waits, reaches the instruction of another group, or has executed its number of steps.
         """
@@ -129,7 +129,7 @@ class Scheduler:
         return self._expired
 
     def _choose(self) -> tuple[tuple[Context, int], np.ndarray]:
-        """Return the next group: the group at the lowest instruction, or the oldest group after a long wait."""
+        """Return the next group: the group at the lowest instruction, or the oldest group after many steps."""
         if self._expired or self._polls > _POLLS:
             self._polls = 0
             key = next(iter(self._ready))
@@ -144,7 +144,7 @@ class Scheduler:
         return waiting[0] if len(waiting) == 1 else np.sort(np.concatenate(waiting))
 
     def _stray(self, random: np.random.Generator) -> tuple[tuple[Context, int], np.ndarray] | None:
-        """Return, at random times, some warps of any group out of turn; otherwise None.
+        """Return some warps of a group to run out of turn, at random times; otherwise None.
 
         Threads of one warp do not overtake each other.
         """
@@ -169,7 +169,7 @@ class Scheduler:
                     pc += 1
                     if pc < self._stop:
                         continue
-                elif not isinstance(outcome, int):  # YIELD
+                elif not isinstance(outcome, int):  # The remaining outcome is YIELD.
                     pc += 1
                     return
                 else:
@@ -202,13 +202,13 @@ class Scheduler:
 
 
 def _own_error(group: Group[Any], error: Exception) -> UnsupportedInstruction:
-    """Return the exception for an error of the simulator, which is not an error of the kernel."""
+    """Return the exception for an error of the simulator itself."""
     by = group.context.code.instruction(group.pc) or Instruction(("ret",))
     reason = f"an error of the simulator itself, {type(error).__name__}: {error}"
     return UnsupportedInstruction(".".join(by.opcode), by.line, reason)
 
 
 def _order(key: tuple[Context, int]) -> tuple[int, int]:
-    """Return the key that sorts groups: the deepest call first, then the lowest instruction."""
+    """Return the key by which groups are sorted: the deepest call first, then the lowest instruction."""
     context, pc = key
     return -context.depth, pc

@@ -1,4 +1,4 @@
-"""Special registers. PTX ISA 9.0, "Special Registers"."""
+"""The values of special registers (PTX ISA 9.0, "Special Registers")."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SpecialValues", "special"]
 
 @dataclass(frozen=True, slots=True)
 class SpecialValues:
-    """The values of special registers that a launch fixes for all its threads."""
+    """The values of special registers that are equal for all threads of a launch."""
 
     multiprocessor_count: int
     has_explicit_cluster: bool
@@ -27,7 +27,7 @@ class SpecialValues:
 
 
 class _Launch(Protocol):
-    """The parts of a machine on which special registers depend."""
+    """The interface of a machine for special registers."""
 
     @property
     def geometry(self) -> Geometry: ...
@@ -42,13 +42,13 @@ class _Launch(Protocol):
 _Group = Group[_Launch]
 Look = Callable[[_Group, Lanes], Any]
 
-# Registers of the whole launch.
+# These registers have one value for the whole launch.
 _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nwarpid": lambda group: 64,
     "nsmid": lambda group: group.parts.special.multiprocessor_count,
     "gridid": lambda group: 0,
     "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
-    "current_graph_exec": lambda group: 0,  # only a graph that the device launched has another value
+    "current_graph_exec": lambda group: 0,  # Only a graph that the device launched has another value.
     "is_explicit_cluster": lambda group: int(group.parts.special.has_explicit_cluster),
     "cluster_nctarank": lambda group: group.parts.geometry.cluster_ctas,
     "dynamic_smem_size": lambda group: group.parts.special.dynamic_shared_bytes,
@@ -61,8 +61,8 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
-# These registers contain the address of the grid's workspace for cooperative groups
-# (cooperative_groups/details/driver_abi.h), shifted to the right by a number of bits.
+# These registers contain the address of the grid's workspace for cooperative groups, shifted to the right by a number
+# of bits. The source is cooperative_groups/details/driver_abi.h.
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.parts.geometry.block,
@@ -70,7 +70,7 @@ _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "cluster_nctaid": lambda group: group.parts.geometry.cluster,
     "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
-# Registers with a value for each lane, in Geometry.columns.
+# These registers have a value for each lane, which is in Geometry.columns.
 _OF_LANES = {
     *(f"{name}.{axis}" for name in ("tid", "ctaid", "clusterid", "cluster_ctaid") for axis in "xyz"),
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
@@ -82,7 +82,10 @@ _OF_LANES = {
 
 
 def special(name: str) -> Look | None:
-    """Return a reader of a special register: an integer for each lane, or one for all; None for an unknown register."""
+    """Return a function that reads a special register; None for an unknown register.
+
+    The function returns an integer for each lane, or one integer for all lanes.
+    """
     if name in _OF_LANES:
         return lambda group, lanes: group.parts.geometry.columns[name][lanes]
     if name in _UNIFORM:
@@ -99,7 +102,7 @@ def special(name: str) -> Look | None:
 
 
 class _Number(int):
-    """An int with the method ``astype`` of arrays."""
+    """An integer with the method ``astype`` of arrays."""
 
     def astype(self, dtype: Any) -> Any:
         return dtype.type(self)

@@ -1,4 +1,4 @@
-"""The events of tensor memory for an observer: a closed set of types."""
+"""The events of tensor memory for an observer, which are a closed set of types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
     "Touch",
 ]
 
-GROUP_LANES = 16  # adjacent lanes that instructions access together
+GROUP_LANES = 16  # Instructions access groups of this number of adjacent lanes.
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Touch:
     cta : int
         The resident CTA.
     column, columns : int
-        The first column and the number of columns.
+        The first accessed column, and the number of accessed columns.
     groups : tuple of int
-        The groups of 16 lanes in each column.
+        The numbers of the accessed groups of 16 lanes in each column.
     reads, writes : bool
     """
 
@@ -60,7 +60,7 @@ class TensorEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairMet(TensorEvent):
-    """An instruction with ``.cta_group::2`` at which a warp of each CTA of a pair has waited for the other warp."""
+    """The execution of an instruction with ``.cta_group::2``, after the warps of both CTAs of the pair have arrived."""
 
     lanes: np.ndarray
     instruction: Instruction
@@ -91,7 +91,7 @@ class LanesMoved(TensorEvent):
     Attributes
     ----------
     is_used : bool
-        For a load, whether an instruction uses one of its registers before the warp signals other threads.
+        Whether an instruction uses a register of the load before the warp signals other threads.
     """
 
     lanes: np.ndarray
@@ -136,7 +136,7 @@ class OperationCommitted(TensorEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CommitArrived(TensorEvent):
-    """The arrival of a commit at one of its mbarriers, after the completion of all operations that it covers."""
+    """The arrival of a commit at one of its mbarriers, after the completion of all operations before the commit."""
 
     commit: OperationCommitted
     position: int

@@ -1,4 +1,4 @@
-"""The waiting threads and the events for which they wait, for the report of a deadlock."""
+"""The threads that wait, and the events for which they wait, for the report of a deadlock."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .code import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 
-CALLED = "called"  # the relation to a finding of a call that leads to its function
+CALLED = "called"  # This label marks a call that leads to the function of a finding.
 
 
 class Standing(NamedTuple):
-    """Lanes for which other lanes wait, and their place at that time."""
+    """Some lanes for which other lanes wait, with the place of these lanes at that time."""
 
     context: Context
     pc: int
@@ -27,7 +27,7 @@ class Standing(NamedTuple):
 
 @dataclass(slots=True)
 class Parked:
-    """Lanes that wait at instruction `at` and continue at instruction `pc`, which may be the same.
+    """Lanes that wait at instruction `at` and continue at instruction `pc`, which may be the same instruction.
 
     `absent` contains the places of other lanes that must also reach this instruction.
     """
@@ -46,17 +46,17 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Some waiting lanes, and the object for which they wait.
+    """Some lanes that wait, and the barrier or other object for which they wait.
 
     Attributes
     ----------
     parked : Parked
     awaits : MbarrierWait or BarrierWait
-        The awaited event without the number of the CTA, so that it is equal for all CTAs in the same state.
+        The awaited event without the number of the CTA. It is therefore equal for all CTAs in the same state.
     side : str
         The side of an mbarrier in a ``Pipeline``: "full" or "empty".
     related : tuple of (str, Instruction)
-        Statements that explain the wait, each with its relation to the wait.
+        Statements that explain the wait, each with a label.
     """
 
     parked: Parked
@@ -71,7 +71,7 @@ class Stuck(Exception):
     Parameters
     ----------
     waiting : list of Waiting
-        All waiting lanes.
+        The waits of all lanes.
     """
 
     def __init__(self, waiting: list[Waiting]):
