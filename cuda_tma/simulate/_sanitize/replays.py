@@ -13,7 +13,7 @@ __all__ = ["Launched", "Replays"]
 
 
 class Launched(Protocol):
-    """The observer of a launch that has ended, from which a replay takes its start and its expected results."""
+    """The interface of an observer after the end of a launch, which contains the expected results of a replay."""
 
     def before(self) -> dict[Segment, bytes] | None:
         """Return the initial bytes of all arrays that the launch accesses; None if they are too large to keep."""
@@ -23,10 +23,10 @@ class Launched(Protocol):
 
 
 class Replays(Protocol):
-    """A launch that can be repeated."""
+    """The interface of a launch that the simulator can run again."""
 
     def without_effect(self, pairs: Collection[Pair], launched: Launched) -> dict[Pair, str]:
         """Return the pairs of a racing read and a write whose read has no effect, each with the reason."""
 
     def with_effect(self, reads: Mapping[tuple, UndefinedRead], launched: Launched) -> set[tuple]:
-        """Return the keys of those reads of undefined values that have an effect."""
+        """Return the keys of the reads of undefined values that have an effect."""

@@ -1,6 +1,6 @@
 """The sanitizer, which observes a launch and reports unordered accesses and missing proxy fences.
 
-Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections of the instructions in each check.
+Source: PTX ISA 9.0, "Memory Consistency Model", "Async proxy", and the sections about the checked instructions.
 """
 
 from __future__ import annotations
@@ -88,18 +88,19 @@ _READ, _WRITE = "read", "write"
 
 
 class Sanitizer:
-    """An observer of one launch that reports its violations.
+    """An observer of one launch, which reports the violations of the launch.
 
     Parameters
     ----------
     strict : bool
         Whether disputed findings are errors.
     is_in_row : bool
-        Whether the next grid may begin before this grid has ended, see :meth:`follows`.
+        Whether the next grid may begin before this grid has ended, as in :meth:`follows`.
     replay : Replays, optional
-        Decides whether the value of a racing read has an effect; without it, every value counts as one with an effect.
+        The replays that decide whether the value of a racing read has an effect. Without replays, every value has an
+        effect.
     watched : collection of Pair
-        Pairs of a load and a racing write; `racing` then contains each racing execution of the load.
+        Pairs of a load and a racing write. The attribute `racing` then contains each racing execution of the load.
     """
 
     def __init__(
@@ -116,7 +117,7 @@ class Sanitizer:
             self._row.follows(before._row)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings, after replays that decide whether racing reads and undefined values have an effect."""
+        """Return the findings, after replays have decided whether racing reads and undefined values have an effect."""
         if self._replay is not None and self._collector.racing_reads and not (self._has_faulted or self._strict):
             for pair, reason in self._replay.without_effect([*self._collector.racing_reads], self).items():
                 self._collector.excuse(*pair, reason)
@@ -135,7 +136,7 @@ class Sanitizer:
         return "".join(self._parts.runtime.output), scheduler.thread_steps, scheduler.steps
 
     def begin(self, parts: Parts) -> None:
-        """Begin a launch: create the clocks, shadows and checks for the parts of its machine."""
+        """Begin a launch, and create the clocks, shadows and checks for the parts of its machine."""
         memory, geometry = parts.memory, parts.geometry
         self._parts, self._pitch = parts, memory.shared_pitch
         self._collector.begin(parts)
@@ -143,7 +144,7 @@ class Sanitizer:
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(parts.program))
         self._operations = Operations(geometry, self._clocks)
-        self._fenced_products: set[int] = set()  # warpgroups that have executed wgmma.fence
+        self._fenced_products: set[int] = set()  # These warpgroups have executed wgmma.fence.
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._remote = Remote(geometry, self._pitch, parts.alive, self._clocks)
         self._history = History(geometry.lanes, parts.scheduler, parts.mbarriers, self._collector)
@@ -306,7 +307,7 @@ class Sanitizer:
         return mark
 
     def issue_each(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Begin one operation for each lane; return None if the caller must begin them one by one."""
+        """Begin one operation for each lane; return None if the caller must begin each operation separately."""
         return self._copies.issue(lanes, instruction, kind, is_now) if self._row is None else None
 
     def _mark(self, lane: int, instruction: Instruction, kind: str | None) -> IssueRecord:
@@ -345,7 +346,7 @@ class Sanitizer:
         if access.signal is not None and not self._remote.alive(cta):
             self._exits.unfinished(mark, cta, access.signal, sends=access.kind == _READ)
         if mark.cluster != self._parts.geometry.cluster_of_slot[slot]:
-            return  # its cluster has ended, so its clocks no longer exist
+            return  # The cluster of the operation has ended, so its clocks no longer exist.
         self._shared_races.by_operation(access, mark, *self._completion(access, mark, slot))
 
     def _in_global(self, access: Access) -> None:
@@ -356,7 +357,7 @@ class Sanitizer:
         strong = use.strength == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
-        area = self._global.area(int(access.positions[0]))  # also keeps the initial bytes
+        area = self._global.area(int(access.positions[0]))  # This call also keeps the initial bytes of the array.
         if self._watched:
             self.racing.access(access)
         if access.actor is None and use.is_strong:
@@ -371,7 +372,7 @@ class Sanitizer:
             self._global_races.by_operation(area, access, use, mark, slot, *self._completion(access, mark, slot))
 
     def _use_of_map(self, access: Access) -> None:
-        """Check the use of a tensor map, or a write to global memory that may change a map."""
+        """Check the use of a tensor map, or a write to global memory that may change a tensor map."""
         if access.proxy == "tensormap":
             self._maps.use(int(access.positions[0]), cast(IssueRecord, access.actor))
         elif access.kind == _WRITE:
@@ -380,7 +381,7 @@ class Sanitizer:
                 self._global_races.by_a_warp(access, cast(IssueRecord, access.actor))
 
     def _completion(self, access: Access, mark: IssueRecord, slot: int) -> tuple[int, int]:
-        """Return the column in which the completion of an access is recorded, and the value of that column then."""
+        """Return the column that records the completion of an access, and the value of the column at that time."""
         if access.signal is not None:
             self._inits.check(access.signal, mark)
             sends = access.instruction.opcode[:2] in SENDS

@@ -159,8 +159,7 @@ class Binder:
         return self.program.addresses.get(name)
 
     def membermask(self, operand: Operand) -> Read | int:
-        """Return a function that reads a mask of the threads of a warp, or the number of a constant mask of all
-        threads."""
+        """Return a function that reads a mask of the threads of a warp; for a constant full mask, return its number."""
         whole = 0xFFFFFFFF
         if isinstance(operand, Immediate) and operand.value & whole == whole:
             return whole

@@ -1,1 +1,1 @@
-"""The checks of the sanitizer: one module for each kind of access or synchronization."""
+"""The checks of the sanitizer, with one module for each kind of access or synchronization."""

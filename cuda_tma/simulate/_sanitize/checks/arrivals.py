@@ -1,8 +1,8 @@
 """The check that each arrival at an mbarrier counts for the same phase in every order of threads.
 
-An arrival for a phase must follow the end of the preceding phase. It does so if its thread has waited for the
-preceding phase, or if it follows all arrivals of that phase. Otherwise, in another order of threads, the arrival counts
-for the preceding phase. That phase then has more arrivals than ``mbarrier.init`` states.
+An arrival for a phase must follow the end of the preceding phase. This is the case if its thread has waited for the
+preceding phase, or if the arrival follows all arrivals of the preceding phase. Otherwise, in another order of threads,
+the arrival counts for the preceding phase. The preceding phase then has more arrivals than ``mbarrier.init`` states.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Arrivals"]
 
 
 class _Arrived(NamedTuple):
-    """The arrivals of one instruction at one mbarrier: the arriving lanes and their epochs."""
+    """The arrivals of one instruction at one mbarrier, with the arriving lanes and their epochs."""
 
     lanes: np.ndarray
     epochs: np.ndarray
@@ -34,16 +34,16 @@ class _Arrived(NamedTuple):
 
 @dataclass(slots=True)
 class _Barrier:
-    """The arrivals at one mbarrier.
+    """The arrivals at one mbarrier in two phases.
 
     Attributes
     ----------
     now, before : list of _Arrived
-        The arrivals of the present phase, and of the preceding one.
+        The arrivals of the present phase, and the arrivals of the preceding phase.
     ended : int
         The time of the end of the preceding phase.
     is_judged : bool
-        Whether the check applies: no arrival follows copies, and no arrival has been reported.
+        Whether the check applies to the mbarrier: no arrival follows copies, and no arrival has been reported.
     """
 
     now: list[_Arrived] = field(default_factory=list)
@@ -60,17 +60,17 @@ class Arrivals:
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the mbarriers of the preceding CTAs at the places of CTAs that begin."""
+        """Remove the mbarriers of the preceding CTAs, whose places the CTAs that begin use."""
         for position in [position for position in self._barriers if position // pitch in ctas]:
             del self._barriers[position]
 
     def made(self, positions: np.ndarray) -> None:
-        """Forget mbarriers that are initialized or invalidated."""
+        """Remove mbarriers that a thread initializes or invalidates."""
         for position in positions.tolist():
             self._barriers.pop(position, None)
 
     def later(self, positions: np.ndarray) -> None:
-        """Exclude mbarriers at which copies arrive when they complete, since the check does not know the phase then."""
+        """Exclude mbarriers at which copies arrive when they complete, because the phase at that time is unknown."""
         for position in np.unique(positions).tolist():
             self._barriers.setdefault(position, _Barrier()).is_judged = False
 
@@ -80,7 +80,7 @@ class Arrivals:
         barrier.before, barrier.now, barrier.ended = barrier.now, [], self._clocks.now
 
     def arrive(self, event: Arrive) -> None:
-        """Check and record the arrivals of threads at their mbarriers."""
+        """Check and record the arrivals of threads at mbarriers."""
         lanes, positions, by = as_array(event.lanes), event.positions, event.instruction
         for position in {*positions.tolist()}:
             barrier = self._barriers.setdefault(position, _Barrier())
@@ -107,7 +107,7 @@ class Arrivals:
         barrier.now.append(mine)
 
     def _early(self, barrier: _Barrier, lanes: np.ndarray) -> int | None:
-        """Return the first lane whose arrival is not ordered after the end of the preceding phase; None if all are."""
+        """Return the first lane whose arrival may precede the end of the preceding phase; None without such a lane."""
         for lane in lanes[self._clocks.last_acquire[lanes] < barrier.ended].tolist():
             for arrived in barrier.before:
                 if not self._follows(lane, arrived):

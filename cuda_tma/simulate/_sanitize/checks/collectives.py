@@ -1,9 +1,9 @@
-"""Instructions at which the lanes of a warp wait for each other, but which do not order their memory accesses.
+"""Instructions at which the lanes of a warp wait for each other, but which do not order memory accesses.
 
 By the PTX ISA, ``bar.warp.sync`` orders the accesses of a warp's threads. The threads also wait for each other at
 ``shfl.sync``, ``ldmatrix`` or ``wgmma``, but these instructions order no accesses ("Causality Order"). In DeepGEMM and
-CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps that order, so the finding is
-advice.
+CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps the order of these accesses, so
+the finding is advice.
 """
 
 from __future__ import annotations
@@ -20,29 +20,31 @@ from ..report.collector import FindingCollector
 __all__ = ["Collectives"]
 
 _Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
-_MOST = 32  # the most instructions that are kept for a warp
+_MOST = 32  # The check keeps at most this number of instructions for a warp.
 _NONE = -1
-_BARRIERS = ("bar", "barrier", "elect")  # elect.sync chooses a lane, and reads no values of other lanes
+# The instruction elect.sync chooses a lane, and reads no values of other lanes.
+_BARRIERS = ("bar", "barrier", "elect")
 
-_COVERED = "commit_group"  # wgmma.commit_group is not recorded: wgmma.fence and wgmma.wait_group are
+_COVERED = "commit_group"  # The check omits wgmma.commit_group, because it records wgmma.fence and wgmma.wait_group.
 
 
 class Collectives:
     """The last instructions at which the lanes of each warp waited for each other without an order of memory.
 
-    If no lane releases anything between two such instructions, only the later one is kept.
+    If no lane releases its clock between two such instructions, the record contains only the later instruction.
     """
 
     def __init__(self, geometry: Geometry, clocks: Clocks, collector: FindingCollector):
         warps = geometry.lanes // WARP
         self._clocks, self._collector = clocks, collector
-        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)  # the epoch of each lane at each instruction
+        # The array contains the epoch of each lane at each instruction.
+        self._epochs = np.full((_MOST, warps, WARP), _NONE, np.int32)
         self._sites = np.zeros((_MOST, warps), np.int32)
-        self._at = np.zeros(warps, np.intp)  # the index of each warp's last instruction
+        self._at = np.zeros(warps, np.intp)  # The array contains the index of each warp's last instruction.
         self._last: tuple[int, slice | np.ndarray] | None = None
 
     def start(self, lanes: np.ndarray) -> None:
-        """Forget the instructions of warps that begin."""
+        """Remove the instructions of warps that begin."""
         self._epochs[:, np.unique(lanes // WARP)] = _NONE
 
     def met(self, event: _Together) -> None:
@@ -57,13 +59,14 @@ class Collectives:
             return
         own = self._clocks.own(here).reshape(-1, WARP)
         at = self._at[warps]
-        at += (self._epochs[at, warps] + 1 != own).any(axis=1)  # without a release, replace the last one
+        # Without a release, the new instruction replaces the last instruction.
+        at += (self._epochs[at, warps] + 1 != own).any(axis=1)
         at %= _MOST
         self._at[warps], self._epochs[at, warps], self._sites[at, warps] = at, own, self._collector.site(by)
         self._clocks.tick(here)
 
     def _repeats(self, event: _Together) -> bool:
-        """Return whether the preceding event was also an instruction that these lanes executed together."""
+        """Return whether the preceding event was also an instruction that the same lanes executed together."""
         now, last = self._clocks.now, self._last
         self._last = now, event.lanes
         if last is None or last[0] != now - 1 or not isinstance(event.lanes, slice) or not isinstance(last[1], slice):
@@ -71,7 +74,7 @@ class Collectives:
         return last[1] == event.lanes
 
     def of(self, found: Conflict, known: np.ndarray, lane: int) -> tuple[np.ndarray, int | None]:
-        """Return which earlier accesses only the recorded instructions order, and the site of one such instruction.
+        """Return the earlier accesses that only recorded instructions order, and the site of one of these instructions.
 
         Parameters
         ----------
@@ -87,7 +90,7 @@ class Collectives:
             warp = (first + column) // WARP
             others = known[warp * WARP - first : (warp + 1) * WARP - first].copy()
             if found.before == "write" and lane // WARP == warp:
-                others[lane % WARP] = 0  # a release by this lane orders no write of another lane
+                others[lane % WARP] = 0  # A release by this lane orders no write of another lane.
             passed = (others > self._epochs[:, warp]).any(axis=1)
             some = found.columns == column
             epochs = np.where(passed, self._epochs[:, warp, column % WARP], _NONE)

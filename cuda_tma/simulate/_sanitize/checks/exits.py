@@ -1,4 +1,4 @@
-"""The checks at the end of threads and CTAs: pending operations, and mbarriers with unexpected bytes."""
+"""The checks at the end of threads and CTAs, which find pending operations, and mbarriers with unexpected bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["ExitChecker"]
 
 
 class ExitChecker:
-    """The checks at the end of threads and CTAs.
+    """The checks that run at the end of threads and CTAs.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class ExitChecker:
     Attributes
     ----------
     landing : dict
-        For each mbarrier, the last load that signals it: the column and the phase of its completion, and its record.
+        The last load that signals each mbarrier: the column and the phase of its completion, and its record.
     waits : dict
-        For each mbarrier, the instruction of the last wait for it.
+        The instruction of the last wait for each mbarrier.
     """
 
     def __init__(
@@ -61,15 +61,16 @@ class ExitChecker:
         self._remote, self._history, self._collector = remote, history, collector
         self.landing: dict[int, tuple[int, int, IssueRecord]] = {}
         self.waits: dict[int, Instruction] = {}
-        self._ends: dict[int, Instruction | None] = {}  # for each CTA, the instruction with which its last thread ended
+        # The dictionary contains the instruction with which the last thread of each CTA ended.
+        self._ends: dict[int, Instruction | None] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the loads to the preceding CTAs at the places of CTAs that begin."""
+        """Remove the loads to the preceding CTAs, whose places the CTAs that begin use."""
         for position in [position for position in self.landing if position // pitch in ctas]:
             del self.landing[position]
 
     def exit(self, event: Exit) -> None:
-        """Report the pending operations of threads that end, and of each CTA whose last thread ends."""
+        """Report the pending operations of threads that end, and the pending operations of each CTA that ends."""
         ends: Explained = ("ends", event.instruction)
         self._history.end(as_array(event.lanes))
         for lane, groups in self._operations.owned("bulk", event.lanes):
@@ -100,7 +101,7 @@ class ExitChecker:
                 self.unfinished(mark, cta, position, sends=False)
 
     def _pending_copies(self, cta: int, ends: Explained) -> None:
-        """Report the last ``cp.async`` of each thread if no thread of its CTA has waited for it."""
+        """Report the last ``cp.async`` of each thread if no thread of the CTA has waited for it."""
         size = self._parts.geometry.lanes_of_cta
         lanes = slice(cta * size, (cta + 1) * size)
         for lane, number, instruction in self._operations.unfinished("cp.async", lanes):
@@ -110,7 +111,7 @@ class ExitChecker:
                 self._collector.report(CopyWritesAfterExit(now=instruction, lane=lane, related=(ends,)))
 
     def unfinished(self, mark: IssueRecord, cta: int, position: int, *, sends: bool) -> None:
-        """Report a copy with an mbarrier that may access the shared memory of a CTA after its end."""
+        """Report a copy with an mbarrier that may access the shared memory of a CTA after the end of this CTA."""
         violation = SendReadsAfterExit if sends else LoadWritesAfterExit
         related = ("last wait for its mbarrier", self.waits.get(position)), ("ends", self._ends.get(cta))
         now, lane = mark.instruction, mark.lane

@@ -1,4 +1,4 @@
-"""The checks of accesses to arrays in global memory, against the accesses that the shadow contains."""
+"""The checks of accesses to arrays in global memory against the earlier accesses in the shadow."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["GlobalRaceChecker"]
 
 
 class GlobalRaceChecker:
-    """The checks of accesses to arrays: weak and strong accesses of threads, and accesses of asynchronous operations.
+    """The checks of accesses to arrays by weak and strong accesses of threads, and by asynchronous operations.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class GlobalRaceChecker:
             self._after(past, these, access)
 
     def by_strong_threads(self, area: Area | None, access: Access) -> None:
-        """Check strong accesses, including atomics, for races; then apply their synchronization."""
+        """Check strong accesses, including atomics, for races, and then apply their synchronization."""
         if area is None:
             self._sync(access)
             return
@@ -108,9 +108,9 @@ class GlobalRaceChecker:
         return these.who % self._clocks.threads, self._clocks.own(these.who)
 
     def _unreleased(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return a weak write that does not precede strong reads and that no release covers, or None.
+        """Return a weak write that does not precede strong reads, if no release covers the write; otherwise None.
 
-        A fence and an atomic operation after the write are such a release. The reading thread needs no fence, as in an
+        A release is a fence and an atomic operation after the write. The reading thread needs no fence, as in an
         example of the CUDA C++ Programming Guide ("Memory Fence Functions").
         """
         known = self._clocks.all_known()
@@ -125,13 +125,13 @@ class GlobalRaceChecker:
         return AreaCells(area, units.ravel(), lanes, lanes // self._clocks.threads)
 
     def _past(self, these: AreaCells, access: Access) -> PriorAccess | None:
-        """Return the first prior access that is in conflict with these weak accesses and does not precede them."""
+        """Return the first prior access that conflicts with these weak accesses and does not precede them."""
         known = self._clocks.all_known()
         past = self._shadow.past(these.area, these.units, known, these.who, these.slots, access.kind)
         return past if past is not None else self._strong.before_weak(these, known, access.kind)
 
     def _after(self, past: PriorAccess, these: AreaCells, access: Access) -> None:
-        """Report a race; if the present write changes none of the racing bytes, report two writes of the same value."""
+        """Report a race; if the later write does not change the bytes, report two writes of the same value."""
         lane, now = int(these.who[past.which]), access.instruction
         if access.values is None or past.kind == "read" or past.column >= self._clocks.threads:
             self._report(past, lane, None, access.kind, now)
@@ -154,7 +154,7 @@ class GlobalRaceChecker:
     ) -> None:
         """Compare the stores that several warps make in one step.
 
-        Stores of one warp are not compared: one of its lanes writes (PTX ISA, "st").
+        Stores of one warp are not compared, because one of its lanes performs the write (PTX ISA, "st").
         """
         found = self._shadow.overwritten(these.area, these.units, columns, epochs, these.slots)
         if found is None:
@@ -165,7 +165,7 @@ class GlobalRaceChecker:
         if not len(which):
             return
         same = same_as(values, as_array(access.lanes), these.who[which], theirs)
-        at = int(np.argmin(same))  # the first write of another value
+        at = int(np.argmin(same))  # This is the first write of another value.
         past = self._shadow.present(these.area, int(these.units[which[at]]), int(these.slots[which[at]]))
         lane = int(these.who[which[at]])
         if same.all():
@@ -191,7 +191,7 @@ class GlobalRaceChecker:
         self._collector.report(self._facts.of(NonCoherentLoad, past, lane, None, "read", now, related=related))
 
     def by_a_warp(self, access: Access, mark: IssueRecord) -> None:
-        """Record the write of a ``tensormap.cp_fenceproxy``, which the threads of a warp make together."""
+        """Record the write of a ``tensormap.cp_fenceproxy``, which the threads of a warp perform together."""
         if (area := self._shadow.area(int(access.positions[0]))) is None:
             return
         these = self._these(area, access)
@@ -235,7 +235,7 @@ class GlobalRaceChecker:
     def _of_others(self, past: PriorAccess, access: Access, these: AreaCells, known: list[Known]) -> PriorAccess | None:
         """Return the prior access that races with the store of an operation.
 
-        A write that nothing orders races only with bytes that the store changes.
+        An unordered prior write races only with bytes that the store changes.
         """
         if past.kind == "read" or past.is_ordered or access.unchanged is None:
             return past

@@ -1,4 +1,4 @@
-"""The check of grids that overlap by programmatic dependent launch.
+"""The check of accesses of two grids that overlap by programmatic dependent launch.
 
 A thread's accesses before its ``griddepcontrol.wait`` must not conflict with the accesses of the preceding grid. After
 the wait, the memory operations of the preceding grids are performed and visible. Without the wait, nothing orders the
@@ -21,25 +21,25 @@ from ..report.violations import BeforeGridWait
 
 __all__ = ["AccessLog", "EarlierAccess", "GridRaceChecker", "GridWaits"]
 
-_UNIT = 4  # bytes
+_UNIT = 4  # The size of a unit in bytes is fixed.
 _MOST_BYTES = 16 << 20
 _READ = "read"
 
 
 class EarlierAccess(NamedTuple):
-    """An access of another grid to bytes that the present grid accesses.
+    """An access of a preceding or following grid to bytes that the present grid also accesses.
 
     Attributes
     ----------
     address : int
     kind : str
-        The kind of the other grid's access: ``"read"`` or ``"write"``.
+        The kind of the access of the other grid: ``"read"`` or ``"write"``.
     by : Instruction
-        The statement of the other grid's access.
+        The statement by which the other grid accesses the bytes.
     lane : int
-        The lane of the other grid's access.
+        The lane that accesses the bytes in the other grid.
     which : int
-        The lane of the present grid's access.
+        The lane that accesses the bytes in the present grid.
     """
 
     address: int
@@ -50,14 +50,14 @@ class EarlierAccess(NamedTuple):
 
 
 class AccessLog:
-    """The last read and the last write of each unit of the arrays that a grid has accessed, with statement and lane."""
+    """The last read and the last write of each unit that a grid has accessed, with the statement and the lane."""
 
     def __init__(self) -> None:
-        self._of: dict[int, np.ndarray] = {}  # for each segment: [read or write, statement or lane, unit]
+        self._of: dict[int, np.ndarray] = {}  # Each segment has an array [read or write, statement or lane, unit].
         self._statements: list[Instruction] = []
 
     def add(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> None:
-        """Add the accesses that `some` selects."""
+        """Add the accesses that `some` selects to the log."""
         if (found := _units(memory, access)) is None or not some.any():
             return
         segment, units, lanes = found
@@ -88,11 +88,11 @@ class AccessLog:
 
 
 class GridWaits:
-    """The executed ``griddepcontrol.wait`` of each thread, and the order of other threads of its cluster after them."""
+    """The ``griddepcontrol.wait`` of each thread, and the statements of other threads that follow these waits."""
 
     def __init__(self, clocks: Clocks, lanes: int):
         self._clocks, self._itself = clocks, np.zeros(lanes, bool)
-        self._waits: dict[int, list[tuple[int, int]]] = {}  # for each cluster: the columns and epochs of the waits
+        self._waits: dict[int, list[tuple[int, int]]] = {}  # Each cluster has the columns and epochs of its waits.
 
     def wait(self, lanes: Lanes) -> None:
         """Record a ``griddepcontrol.wait`` of some lanes."""
@@ -102,12 +102,12 @@ class GridWaits:
             self._waits.setdefault(self._clocks.slot_of(lane), []).append((lane % self._clocks.threads, epoch))
 
     def start(self, lanes: np.ndarray) -> None:
-        """Forget the waits of threads that begin."""
+        """Remove the waits of threads that begin."""
         self._itself[lanes] = False
         self._waits.pop(self._clocks.slot_of(int(lanes[0])), None)
 
     def not_yet(self, lanes: np.ndarray) -> np.ndarray:
-        """Return, for each lane, whether no wait of its own or of its cluster happens before its present statement."""
+        """Return, for each lane, whether no ``griddepcontrol.wait`` of its cluster precedes its present statement."""
         early, known = ~self._itself[lanes], self._clocks.known(ORDERED)
         for slot in np.unique(lanes[early] // self._clocks.threads).tolist():
             mine = lanes // self._clocks.threads == slot
@@ -117,7 +117,7 @@ class GridWaits:
 
 
 class GridRaceChecker:
-    """The comparison of a grid's accesses with those of the preceding and the following grid."""
+    """The comparison of the accesses of a grid with the accesses of the preceding and the following grid."""
 
     def __init__(self) -> None:
         self._touched, self._early = AccessLog(), AccessLog()
@@ -133,9 +133,9 @@ class GridRaceChecker:
         self._memory, self._waited, self._collector = memory, waited, collector
 
     def access(self, access: Access) -> None:
-        """Compare a weak access to global memory with those of the other grid.
+        """Compare a weak access to global memory with the accesses of the adjacent grid.
 
-        The caller excludes strong accesses, because grids may synchronize by them.
+        The caller excludes strong accesses, because grids may synchronize by strong accesses.
         """
         lanes = np.broadcast_to(as_array(access.lanes), access.positions.shape)
         some, kind, now = np.ones(len(lanes), bool), _READ if access.kind == _READ else "write", access.instruction

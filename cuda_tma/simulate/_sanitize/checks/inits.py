@@ -1,6 +1,6 @@
 """The check that asynchronous operations follow the initialization of the mbarriers that they signal.
 
-The initialization also needs a fence that makes it visible to the async proxy.
+A fence must also make the initialization visible to the async proxy.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ class InitChecker:
     def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
         self._strict = strict
-        self._made: dict[int, tuple[int, int, int]] = {}  # for each position: lane, epoch, site
+        # Each position has the lane, the epoch and the site of the initialization.
+        self._made: dict[int, tuple[int, int, int]] = {}
         self._fenced: set[int] = set()
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Forget the mbarriers of the preceding CTAs at the places of CTAs that begin."""
+        """Remove the mbarriers of the preceding CTAs, whose places the CTAs that begin use."""
         for position in [position for position in self._made if position // pitch in ctas]:
             del self._made[position]
 
@@ -38,16 +39,16 @@ class InitChecker:
             self._fenced.discard(position)
 
     def fence(self, lanes: np.ndarray) -> None:
-        """Record a ``fence.mbarrier_init`` of some lanes, which covers the mbarriers that they have initialized."""
+        """Record a ``fence.mbarrier_init``, which covers the mbarriers that the executing lanes have initialized."""
         among = {*lanes.tolist()}
         self._fenced |= {position for position, (lane, _, _) in self._made.items() if lane in among}
 
     def check(self, position: int, mark: IssueRecord) -> None:
-        """Report an operation that signals an mbarrier without order after its initialization, or without a fence."""
+        """Report an operation on an mbarrier without an order after the initialization, or without a fence."""
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]
-        clock, column = mark.clock, lane % self._clocks.threads  # every clock has the columns of threads
+        clock, column = mark.clock, lane % self._clocks.threads  # Every clock has the columns of threads.
         if clock[ORDERED, column] < epoch:
             after, now, other = (
                 (*mark.after, self._history.fence_of_inits),

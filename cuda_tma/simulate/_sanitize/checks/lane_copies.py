@@ -1,7 +1,7 @@
-"""The check of ``cp.async``, by which many lanes issue copies at once, with one comparison for all of them.
+"""The check of ``cp.async``, by which many lanes issue copies at once, with one comparison for all copies.
 
-The copy of each lane is a separate operation: it has the clock of that lane, and completes in a group of that lane.
-If a copy is unordered with a prior access, each copy is compared separately, and the violation is reported then.
+The copy of each lane is a separate operation: it has the clock of the lane, and completes in a group of the lane. If
+the order of a copy after a prior access is missing, each copy is compared separately, and the violation is reported.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["Copies", "LaneCopies"]
 
 @dataclass(slots=True, eq=False)
 class Copies:
-    """The copies that some lanes have issued by one instruction.
+    """The ``cp.async`` copies that some lanes have issued by one instruction.
 
     Attributes
     ----------
@@ -39,11 +39,11 @@ class Copies:
     instruction : Instruction
     kind : str
     groups : numpy.ndarray
-        The number of each copy's group; the first is 1.
+        The number of the group of each copy; the first group is 1.
     own : numpy.ndarray
-        The epoch of each lane at the issue.
+        The epoch of each lane when it issued its copy.
     warps : numpy.ndarray or None, [row, warp, column]
-        The clock that the lanes of each warp have in common; None for copies that take effect at once.
+        The clock that all lanes of a warp share, for each warp; None for copies that take effect at once.
     after : tuple of Explained
         The last barrier or wait of the first lane.
     columns : numpy.ndarray or None
@@ -62,7 +62,7 @@ class Copies:
 
 
 class LaneCopies:
-    """The issue of copies of many lanes, and the comparison of their accesses."""
+    """The issue of copies by many lanes, and the comparison of the accesses of these copies."""
 
     def __init__(
         self,
@@ -75,10 +75,11 @@ class LaneCopies:
     ):
         self._geometry, self._clocks, self._operations = geometry, clocks, operations
         (self._shadow, self._global), self._collector, self._history = shadows, collector, history
-        self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}  # cached by `_columns_of`
+        # The dictionary caches the results of `_columns_of`.
+        self._columns: dict[tuple[str, int, int], tuple[bytes, np.ndarray, np.ndarray]] = {}
 
     def issue(self, lanes: np.ndarray, instruction: Instruction, kind: str, is_now: bool) -> Copies | None:
-        """Begin one copy for each lane; return None if the caller must begin the copies one by one.
+        """Begin one copy for each lane; return None if the caller must begin each copy separately.
 
         Copies that take effect later can begin together only in one cluster. The lanes of each warp must also have the
         same clock.
@@ -97,10 +98,10 @@ class LaneCopies:
         return Copies(lanes, cluster, instruction, kind, groups, clocks.own(lanes), warps, after)
 
     def access(self, access: Access, copies: Copies, alone: Callable[[Access], None]) -> None:
-        """Compare the accesses together; if one is unordered with a prior access, pass each access to `alone`."""
+        """Compare all accesses together; if one is unordered with a prior access, pass each access to `alone`."""
         slot = self._clocks.slot_of(int(copies.lanes[0]))
         if copies.cluster != self._geometry.cluster_of_slot[slot]:
-            return  # the cluster has ended, and its clocks with it
+            return  # The cluster has ended, and its clocks no longer exist.
         if self._read_global(access, copies) if access.space == "global" else self._write_shared(access, copies):
             return
         lanes = as_array(access.lanes)
@@ -109,7 +110,7 @@ class LaneCopies:
             alone(replace(access, actor=self._mark(copies, index), lanes=one, positions=positions))
 
     def _mark(self, copies: Copies, index: int) -> IssueRecord:
-        """Return the record of one of the copies as a separate operation."""
+        """Return the record of a copy as a separate operation."""
         lane = int(copies.lanes[index])
         if copies.warps is None:
             clock = self._clocks.known_to(slice(lane, lane + 1))
@@ -120,7 +121,7 @@ class LaneCopies:
         return IssueRecord(lane, copies.cluster, copies.instruction, clock, group, epoch, copies.after)
 
     def _write_shared(self, access: Access, copies: Copies) -> bool:
-        """Record writes to shared memory if each follows all prior accesses; otherwise return False."""
+        """Record writes to shared memory if each write follows all prior accesses; otherwise return False."""
         positions, shadow = access.positions, self._shadow
         if len({*positions.tolist()}) < len(positions):
             return False
@@ -133,7 +134,7 @@ class LaneCopies:
         return True
 
     def _read_global(self, access: Access, copies: Copies) -> bool:
-        """Record reads of an array if each follows the prior writes; otherwise return False."""
+        """Record reads of an array if each read follows the prior writes; otherwise return False."""
         addresses = access.positions
         area = self._global.area(int(addresses[0]))
         if area is None or area.strong is not None or int(addresses.min()) < area.start:
@@ -152,7 +153,7 @@ class LaneCopies:
         return True
 
     def _completion(self, access: Access, copies: Copies) -> tuple[np.ndarray, np.ndarray]:
-        """Return the column in which the completion of each access is recorded, and the value of that column then."""
+        """Return the column that records the completion of each access, and the value of the column at that time."""
         if copies.columns is None:
             copies.columns = self._columns_of(copies.lanes, copies.kind)
         return self._among(access, copies, copies.columns), self._among(access, copies, copies.groups)
@@ -167,7 +168,7 @@ class LaneCopies:
         return found[2]
 
     def _known(self, access: Access, copies: Copies) -> tuple[list[Known], np.ndarray]:
-        """Return the rows of the clocks of the accesses, and for each access the index of its lane in these rows."""
+        """Return the rows of the clocks of the accesses, and the index of each access's lane in these rows."""
         here, clocks = as_array(access.lanes), self._clocks
         if copies.warps is None:
             return clocks.all_known(), here
@@ -180,6 +181,6 @@ class LaneCopies:
 
     @staticmethod
     def _among(access: Access, copies: Copies, values: np.ndarray) -> np.ndarray:
-        """Return, from an array with a value for each lane, the values of the lanes that make an access."""
+        """Return the values of the lanes that make an access, from an array with a value for each lane."""
         lanes = as_array(access.lanes)
         return values if len(lanes) == len(copies.lanes) else values[np.searchsorted(copies.lanes, lanes)]

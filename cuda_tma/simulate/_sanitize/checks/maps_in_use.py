@@ -1,9 +1,9 @@
-"""The check that no tensor map in global memory changes while an operation may still read it.
+"""The check that no tensor map in global memory changes while an operation may still read the map.
 
 A load has read its map when the phase of its mbarrier is complete, or when a bulk group that its thread committed after
 the load is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
-"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on the groups
-(NVIDIA/cutlass#2912). The check compares no uses by other clusters.
+"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on these groups
+(NVIDIA/cutlass#2912). The check does not include uses by other clusters.
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ from ..report.violations import MapInUse
 
 __all__ = ["MapsInUse"]
 
-_MOST_USES = 32  # the number of a map's last uses that are kept
+_MOST_USES = 32  # The check keeps at most this number of uses of a map.
 
 
 @dataclass(slots=True)
 class _Use:
-    """An operation that reads a map.
+    """An operation that reads a tensor map.
 
     Attributes
     ----------
     mark : IssueRecord
     ends : list of (int, int)
-        Columns of a clock and their values; each value proves that the operation has read the map.
+        Columns of a clock with their values. A clock that contains one of these values proves that the operation has
+        read the map.
     parts : list of IssueRecord
-        The transfers of the operation: one for each CTA of a multicast.
+        The transfers of the operation; a multicast has one transfer for each CTA.
     """
 
     mark: IssueRecord
@@ -44,20 +45,20 @@ class _Use:
     parts: list[IssueRecord] = field(default_factory=list)
 
     def has_ended(self, known: np.ndarray) -> bool:
-        """Return whether a clock contains an event which proves that the map has been read."""
+        """Return whether a clock contains an event that proves the end of the read."""
         return any(column < len(known) and known[column] >= value for column, value in self.ends)
 
 
 class MapsInUse:
-    """The last operations that read each map."""
+    """The last operations that read each tensor map."""
 
     def __init__(self, clocks: Clocks, operations: Operations):
         self._clocks, self._operations = clocks, operations
         self._uses: dict[int, deque[_Use]] = {}
-        self._last: dict[int, _Use] = {}  # for each lane, its last use
+        self._last: dict[int, _Use] = {}  # Each lane has its last use of a map.
 
     def forget(self, slot: int) -> None:
-        """Forget the operations of the preceding cluster in a slot in which another cluster begins."""
+        """Remove the operations of the preceding cluster in a slot in which another cluster begins."""
         for address, uses in [*self._uses.items()]:
             others = [use for use in uses if self._clocks.slot_of(use.mark.lane) != slot]
             self._uses[address] = deque(others, _MOST_USES)
@@ -66,7 +67,7 @@ class MapsInUse:
         self._last = {lane: use for lane, use in self._last.items() if self._clocks.slot_of(lane) != slot}
 
     def begin(self, address: int, mark: IssueRecord) -> None:
-        """Record an operation that reads a map; a prefetch has no end that a thread could wait for."""
+        """Record an operation that reads a tensor map; a thread cannot wait for the end of a prefetch."""
         if "prefetch" in mark.instruction.opcode:
             return
         kind, owner = mark.group or ("bulk", mark.lane)
@@ -76,13 +77,13 @@ class MapsInUse:
         self._uses.setdefault(address, deque(maxlen=_MOST_USES)).append(use)
 
     def issue(self, mark: IssueRecord) -> None:
-        """Record a transfer of the last operation of its thread that reads a map."""
+        """Record a transfer of the last operation of its thread that reads a tensor map."""
         use = self._last.get(mark.lane) if self._last else None
         if use is not None and use.mark.instruction is mark.instruction and len(use.parts) < _MOST_USES:
             use.parts.append(mark)
 
     def lands(self, mark: IssueRecord, column: int, value: int) -> None:
-        """Record the mbarrier's phase that is complete after a load."""
+        """Record the mbarrier phase whose completion proves the end of a load."""
         for uses in self._uses.values():
             for use in reversed(uses):
                 if any(part is mark for part in use.parts):
@@ -90,7 +91,7 @@ class MapsInUse:
                     return
 
     def overwritten(self, access: Access) -> MapInUse | None:
-        """Return the violation if threads or an operation write to a map that may still be read; otherwise None."""
+        """Return the violation if an access writes a map that an operation may still read; otherwise None."""
         first = access.positions
         for address, uses in self._uses.items():
             for which in np.flatnonzero((first < address + MAP_BYTES) & (first + access.size_bytes > address)).tolist():

@@ -1,4 +1,4 @@
-"""The uses of mbarriers by threads, from initialization to invalidation, and the end of each phase."""
+"""The uses of mbarriers by threads from initialization to invalidation, and the end of each phase."""
 
 from __future__ import annotations
 
@@ -38,9 +38,10 @@ _READ, _WRITE = "read", "write"
 
 
 class MbarrierUses:
-    """The uses of mbarriers, and the checks of arrivals, initializations and races that apply to each use.
+    """The uses of mbarriers by threads, with the checks of arrivals, initializations and races.
 
-    ``mbarrier.init`` and ``mbarrier.inval`` write the mbarrier, so each other use must be ordered before or after.
+    ``mbarrier.init`` and ``mbarrier.inval`` write the mbarrier, so each other use must be ordered before or after these
+    instructions.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class MbarrierUses:
         self.arrivals = Arrivals(parts.mbarriers, clocks, history, collector)
 
     def event(self, event: OfMbarrier) -> None:
-        """Check the use of an mbarrier."""
+        """Check the use of an mbarrier by the threads of an event."""
         match event:
             case PhaseComplete():
                 self._complete(event.position)
@@ -114,7 +115,7 @@ class MbarrierUses:
         self._history.record_wait(as_array(event.lanes)[done], event.instruction, positions[done])
 
     def signaled_elsewhere(self, event: SignaledElsewhere) -> None:
-        """Report a copy whose mbarrier is in another CTA than its destination."""
+        """Report a copy whose mbarrier is in another CTA than the destination of the copy."""
         lane, barrier = int(as_array(event.lanes)[0]), self._parts.mbarriers.known(event.named)
         other, related = barrier.made if barrier is not None else None, self._history.before(lane)
         named, signaled, now = event.named, event.signaled, event.instruction

@@ -1,4 +1,4 @@
-"""The list of all executions of a load that race with a write, for a load with at least one race."""
+"""The list of all executions of a load that race with a write, for each load that races at least once."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from ..report.collector import FindingCollector
 
 __all__ = ["Pair", "RacingReads"]
 
-_MOST_READS = 1 << 20  # the most reads that are kept until a write of the same bytes
-Pair = tuple[Instruction, Instruction]  # a load, and a store or an atomic operation
+_MOST_READS = 1 << 20  # The list keeps at most this number of reads until a write of the same bytes.
+Pair = tuple[Instruction, Instruction]  # A pair consists of a load, and of a store or an atomic operation.
 
 
 class RacingReads:
@@ -34,10 +34,10 @@ class RacingReads:
     Attributes
     ----------
     found : dict
-        For each pair, as the ``id`` of the load and the ``id`` of the write: the racing executions of the load. Each is
-        a lane, and the number of the execution among those of this lane.
+        The racing executions of the load of each pair; the key contains the ``id`` of the load and the ``id`` of the
+        write. An execution is a lane, and the number of the execution among the executions of this lane.
     is_complete : bool
-        Whether all executions were compared; False if there were too many reads to keep.
+        Whether all executions were compared; False if the launch had too many reads.
     """
 
     def __init__(self, pairs: Iterable[Pair], clocks: Clocks, shadow: GlobalShadow, collector: FindingCollector):
@@ -50,13 +50,14 @@ class RacingReads:
         self._writes = {id(write): collector.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
-        self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}  # by lane and address: load, value
-        self._confirmed: dict[int, bool] = {}  # by load: did atom.cas compare each value?
-        # For each unit, the reads since its last write: load, lane, number of the execution, stamp, time.
+        # Each lane and address has the load and the loaded value.
+        self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}
+        self._confirmed: dict[int, bool] = {}  # The value states whether an atom.cas compared each value of a load.
+        # Each unit has the reads since its last write: load, lane, number of the execution, stamp and time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
     def access(self, access: Access) -> None:
-        """Compare an access of threads to global memory; the caller passes it here before it enters the shadow."""
+        """Compare an access of threads to global memory; the caller passes the access before the shadow records it."""
         if access.actor is not None or (area := self._shadow.area(int(access.positions[0]))) is None:
             return
         if access.kind != "read" and self._loaded:
@@ -91,7 +92,7 @@ class RacingReads:
             self._since.setdefault((area.start, unit), []).append(note)
 
     def is_confirmed(self, load: Instruction) -> bool:
-        """Return whether, after a load, each thread writes the loaded bytes next by an atom.cas with the loaded value.
+        """Return whether each thread writes the loaded bytes next by an atom.cas that compares the loaded value.
 
         A loop of atom.cas begins with such a load (CUDA C++ Programming Guide, "Atomic Functions"). The loaded value
         may be old, because atom.cas then returns the present value.

@@ -1,6 +1,6 @@
-"""The check that no thread uses the shared memory of another CTA of its cluster after that CTA has ended.
+"""The check that no thread uses the shared memory of another CTA of its cluster after the end of this CTA.
 
-Source: PTX ISA 9.0, "Shared State Space", and CUDA C++ Programming Guide, "Distributed Shared Memory".
+Source: PTX ISA 9.0, "Shared State Space"; CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Uses:
     epochs : numpy.ndarray of int32, [column]
         The epoch of the last use by each thread of the cluster; 0 for a thread without a use.
     arrivals : numpy.ndarray of int32, [column]
-        The number of arrivals of each thread at the cluster's barrier before its last use.
+        The number of arrivals of each thread at the barrier of the cluster before its last use.
     by : dict of int to Instruction
         The instruction of the last use by each lane.
     """
@@ -46,7 +46,7 @@ class LateUse(NamedTuple):
     lane : int
         The lane of the thread that uses the memory.
     is_load_before_arrival : bool
-        Whether the use is a load that only a relaxed arrival at the cluster's barrier follows.
+        Whether the use is a load that is followed only by a relaxed arrival at the barrier of the cluster.
     """
 
     instruction: Instruction
@@ -57,18 +57,19 @@ class LateUse(NamedTuple):
 class Remote:
     """The last accesses to the shared memory of each resident CTA by the threads of other CTAs.
 
-    Loads are kept separately from other accesses. A ``.relaxed`` arrival at the cluster's barrier orders no memory
-    accesses. But a load is complete once its value is used, and that use may precede the arrival.
+    The record separates loads from other accesses. A ``.relaxed`` arrival at the barrier of the cluster orders no
+    memory accesses. But a load is complete once an instruction uses its value, and this use may precede the arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
         self._geometry, self._pitch, self._alive, self._clocks = geometry, pitch, alive, clocks
-        self._uses: dict[tuple[int, bool], _Uses] = {}  # for each CTA: the loads (True), and the other uses
+        self._uses: dict[tuple[int, bool], _Uses] = {}  # Each CTA has the loads (True) and the other uses.
         self._cta_of_lane = geometry.cta_of_lane
-        self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))  # counts for each lane
+        # The arrays contain counts for each lane.
+        self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))
 
     def start(self, ctas: range) -> None:
-        """Forget the accesses to the preceding CTAs at the places of CTAs that begin."""
+        """Remove the accesses to the preceding CTAs, whose places the CTAs that begin use."""
         for cta in ctas:
             self._uses.pop((cta, False), None)
             self._uses.pop((cta, True), None)
@@ -85,7 +86,7 @@ class Remote:
     def access(
         self, lanes: np.ndarray, positions: np.ndarray, instruction: Instruction, kind: str
     ) -> tuple[Instruction, int, int] | None:
-        """Record accesses to shared memory; return the first access to a CTA that has already ended, or None.
+        """Record accesses to shared memory, and return the first access to a CTA that has already ended, or None.
 
         The result contains the instruction, the lane and the CTA.
         """
@@ -117,7 +118,7 @@ class Remote:
         return bool(self._alive[cta * size : (cta + 1) * size].any())
 
     def unknown_at_end(self, cta: int) -> LateUse | None:
-        """Return an access to the shared memory of a CTA that is not ordered before the CTA's end; None if all are."""
+        """Return an access to the shared memory of a CTA that may follow the CTA's end; None without such an access."""
         size, threads = self._geometry.lanes_of_cta, self._clocks.threads
         first = self._clocks.slot_of(cta * size) * threads
         found = None

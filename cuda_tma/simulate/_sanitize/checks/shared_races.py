@@ -1,4 +1,4 @@
-"""The checks of accesses to shared memory, against the accesses that the shadow contains."""
+"""The checks of accesses to shared memory against the earlier accesses in the shadow."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from .volatiles import VolatileLoads
 __all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
-_Noted = tuple[tuple[int, int], int, int, int, int]  # the arguments of `Shadow.operate` from `rows` on
-_ONE = np.zeros(1, np.int64)  # the lane of the clock of an operation, which has one row
+_Noted = tuple[tuple[int, int], int, int, int, int]  # These are the arguments of `Shadow.operate` from `rows` on.
+_ONE = np.zeros(1, np.int64)  # The clock of an operation has one row, so this array contains its lane.
 
 
 class SharedRaceChecker:
-    """The checks of accesses of threads, and of the operations that they have issued."""
+    """The checks of accesses to shared memory by threads, and by the operations that threads have issued."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class SharedRaceChecker:
     ) -> None:
         """Check and record accesses of threads through the generic proxy.
 
-        If each access follows all prior accesses, one call of the shadow suffices.
+        If each access follows all prior accesses, the method calls the shadow only once.
         """
         clocks, shadow, writes = self._clocks, self._shadow, use.kind != _READ
         if (ended := self._remote.access(lanes, positions, use.instruction, use.kind)) is not None:
@@ -85,7 +85,7 @@ class SharedRaceChecker:
             self._at_once(units, lanes, use.instruction, values)
 
     def _judge(self, units: Cells, lanes: np.ndarray, positions: np.ndarray, use: Use, values: Values | None) -> None:
-        """Report the accesses that are unordered with a prior access, and record all of them."""
+        """Report the accesses that are unordered with a prior access, and record all accesses."""
         clocks, shadow, (instruction, kind, site, *_) = self._clocks, self._shadow, use
         known, strong = clocks.known(clocks.visible), STRONG if use.is_strong else WEAK
         if (found := shadow.after_write(units, known, lanes, strong)) is not None:
@@ -111,7 +111,7 @@ class SharedRaceChecker:
         instruction: Instruction,
         values: Values | None,
     ) -> None:
-        """Report a race with a prior write; if memory does not change, report two writes of the same value."""
+        """Report a race with a prior write; if the later write changes no byte, report two writes of the same value."""
         if values is None or (found.columns >= self._clocks.threads).any():
             self._conflict(found, lanes, kind, instruction)
             return
@@ -127,7 +127,7 @@ class SharedRaceChecker:
         for lane in np.unique(lanes[late]).tolist():
             clock = known.at(np.full(self._clocks.threads, lane), self._clocks.each)
             mine = found.only(late & (lanes == lane))
-            rest = found if lane == lanes[0] else mine  # the first finding contains the conflicts of all lanes
+            rest = found if lane == lanes[0] else mine  # The first finding contains the conflicts of all lanes.
             if not self._race(mine, rest, clock, lane, None, kind, instruction):
                 return
         if not late.any():
@@ -138,7 +138,7 @@ class SharedRaceChecker:
         self, found: Conflict, rest: Conflict, clock: np.ndarray, lane: int, mark: IssueRecord | None, kind: str,
         instruction: Instruction,
     ) -> bool:  # fmt: skip
-        """Report a race, or advice if instructions of whole warps order all prior accesses; return True for advice."""
+        """Report a race; report advice and return True if instructions of whole warps order all prior accesses."""
         together, site = self._collectives.of(found, clock, lane)
         if together.all() and site is not None:
             by = self._collector.instruction(site)
@@ -152,7 +152,7 @@ class SharedRaceChecker:
     def _at_once(self, units: Cells, lanes: np.ndarray, instruction: Instruction, values: Values) -> None:
         """Compare the stores that several warps make in one step.
 
-        Stores of one warp are not compared: one of its lanes writes (PTX ISA, "st").
+        Stores of one warp are not compared, because one of its lanes performs the write (PTX ISA, "st").
         """
         stamps = stamps_of(lanes % self._clocks.threads, self._clocks.own(lanes))
         if (met := self._shadow.overwritten(units, stamps)) is None:
@@ -172,8 +172,8 @@ class SharedRaceChecker:
     def _is_disputed(self, found: Conflict, lane: int) -> bool:
         """Return whether the rule is disputed, as for a read before a write, and for bytes of ``st.async``.
 
-        No rule states when such a read is complete. An mbarrier counts the bytes of ``st.async`` as it counts those of
-        a copy.
+        No rule states when a read before a write is complete. An mbarrier counts the bytes of ``st.async`` as it counts
+        the bytes of a copy.
         """
         return not self._strict and (found.before == _READ or self._facts.was_sent(found, lane))
 
@@ -229,9 +229,9 @@ class SharedRaceChecker:
     def _follows_in_each_thread(
         self, units: Cells, access: Access, mark: IssueRecord, clock: np.ndarray, noted: _Noted
     ) -> bool:
-        """Record a product if all prior writes precede it in at least some threads of its warpgroup.
+        """Record a product if each prior write precedes the product in at least one thread of its warpgroup.
 
-        Otherwise return False. Report writes that precede it only in some threads.
+        Otherwise return False. Report writes that precede the product only in some threads.
         """
         clocks, lanes = self._clocks, slice(mark.lane, mark.lane + WARPGROUP)
         if self._shadow.operate(units, self._warpgroups.known_to_each_warp(lanes, mark.clock), *noted):
@@ -262,7 +262,7 @@ class SharedRaceChecker:
         )
 
     def _conflict_of_operation(self, found: Conflict, access: Access, mark: IssueRecord, clock: np.ndarray) -> None:
-        """Report a conflict of an operation: missing order, a missing fence, or a scope that is too narrow."""
+        """Report a conflict of an operation: a missing order, a missing fence, or a scope that is too narrow."""
         late = clock[ORDERED][found.columns] < found.epochs
         if late.any():
             mine = found.only(late)
@@ -277,7 +277,7 @@ class SharedRaceChecker:
         self._report(kind, found, mark.lane, mark, access.kind, access.instruction, disputed)
 
     def _lacks_fence(self, found: Conflict, clock: np.ndarray, lane: int) -> bool:
-        """Return whether a write lacks a proxy fence after it, in its thread or after an instruction of its warp."""
+        """Return whether no proxy fence follows a write in its thread, or after a later instruction of its warp."""
         fenced, _ = self._collectives.of(found, clock[FENCED], lane)
         threads = self._clocks.threads
         first = lane // threads * threads

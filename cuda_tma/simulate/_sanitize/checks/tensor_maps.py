@@ -1,9 +1,9 @@
 """The check of the fences of tensor maps in global memory.
 
-``tensormap`` instructions and ordinary stores change a map. The changing thread needs a release, and the using thread
-an acquire. A map in global memory needs the acquire in each block that uses it. Source: PTX ISA 9.0, "membar, fence"
-(``fence.proxy.tensormap::generic.acquire``) and "tensormap.cp_fenceproxy"; CUDA C++ Programming Guide, "Tensor Memory
-Accelerator".
+``tensormap`` instructions and ordinary stores change a map. A thread that changes the map needs a release, and a thread
+that uses the changed map needs an acquire. Each block that uses a map in global memory needs an acquire. Source: PTX
+ISA 9.0, "membar, fence" (``fence.proxy.tensormap::generic.acquire``) and "tensormap.cp_fenceproxy"; CUDA C++
+Programming Guide, "Tensor Memory Accelerator".
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .maps_in_use import MapsInUse
 __all__ = ["Change", "TensorMaps"]
 
 _SCOPES = ("cta", "cluster", "gpu")
-_MOST_RELEASES = 8  # the number of a thread's last releases that are kept
+_MOST_RELEASES = 8  # The check keeps at most this number of releases of a thread.
 
 
 class _Fence(NamedTuple):
-    """A release or an acquire of a map: its lane, epoch, time and scope, and the clock of the lane at that time."""
+    """A release or an acquire of a tensor map: its lane, epoch, time and scope, and the clock of the lane."""
 
     lane: int
     epoch: int
@@ -44,9 +44,10 @@ class _Fence(NamedTuple):
 
 
 class Change(NamedTuple):
-    """A change of a map: its statement, and in `lacks` the missing fence; `lacks` is empty if no fence is missing.
+    """A change of a tensor map, with its statement and, in `lacks`, the missing fence.
 
-    If `lacks` contains a scope, such as ``"acquire.gpu"``, the kernel has the fence, but with too narrow a scope.
+    `lacks` is empty if no fence is missing. If `lacks` contains a scope, such as ``"acquire.gpu"``, the kernel has the
+    fence, but with too narrow a scope.
     """
 
     by: Instruction
@@ -54,7 +55,7 @@ class Change(NamedTuple):
 
 
 class TensorMaps:
-    """The acquires of each map in global memory, and the last releases of each thread."""
+    """The acquires of each tensor map in global memory, and the last releases of each thread."""
 
     def __init__(
         self,
@@ -74,19 +75,19 @@ class TensorMaps:
         self._released: defaultdict[int, deque[_Fence]] = defaultdict(lambda: deque(maxlen=_MOST_RELEASES))
 
     def forget(self, slot: int) -> None:
-        """Forget the uses and acquires of the preceding cluster in a slot in which another cluster begins."""
+        """Remove the uses and acquires of the preceding cluster in a slot in which another cluster begins."""
         self.in_use.forget(slot)
         for lanes in self._acquired.values():
             for lane in [lane for lane in lanes if self._clocks.slot_of(lane) == slot]:
                 del lanes[lane]
 
     def release(self, lanes: np.ndarray, scope: int) -> None:
-        """Record a release by some lanes, which covers all changes of maps that precede it."""
+        """Record a release by some lanes, which covers all preceding changes of tensor maps."""
         for fence in self._fences(lanes, scope):
             self._released[fence.lane].append(fence)
 
     def acquire(self, lanes: np.ndarray, addresses: np.ndarray, scope: int) -> None:
-        """Record the acquire of one map by each of some lanes.
+        """Record that each of some lanes acquires one tensor map.
 
         If a lane acquires a map several times, the first acquire that needs no other fence is kept.
         """
@@ -104,7 +105,7 @@ class TensorMaps:
     # ---- the order and the scopes of fences ----
 
     def _lacks(self, address: int, acquired: _Fence) -> str:
-        """Return the name of the fence that is missing between the changes of a map and an acquire; "" if none is."""
+        """Return the name of the missing fence between changes of a map and an acquire; "" if none is missing."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not all(self._knows_of(acquired, writer) for writer in writers):
             return "acquire"
@@ -127,8 +128,8 @@ class TensorMaps:
     def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
         """Return whether a fence follows a write.
 
-        A fence also follows the earlier ``tensormap.cp_fenceproxy`` of its warp, because that instruction is
-        ``.sync.aligned``: the threads of the warp execute it together.
+        A fence also follows the earlier ``tensormap.cp_fenceproxy`` of its warp. The reason is that this instruction is
+        ``.sync.aligned``, so the threads of the warp execute it together.
         """
         lane = writer.slot * self._clocks.threads + writer.column
         if self._is_copy(writer) and lane // WARP == fence.lane // WARP and writer.time <= fence.time:
@@ -166,7 +167,7 @@ class TensorMaps:
     # ---- the uses of maps ----
 
     def use(self, address: int, mark: IssueRecord) -> None:
-        """Check an operation that reads a map."""
+        """Check an operation that reads a tensor map."""
         change = self._change(address, mark)
         self.in_use.begin(address, mark)
         if change is not None:
@@ -176,7 +177,7 @@ class TensorMaps:
             self._report(MapInMemory, mark, address=address, is_disputed=not self._strict)
 
     def write(self, access: Access) -> None:
-        """Report a write to global memory that changes a map which an operation may still read."""
+        """Report a write to global memory that changes a tensor map which an operation may still read."""
         if (found := self.in_use.overwritten(access)) is not None:
             self._collector.report(found)
 
@@ -185,12 +186,13 @@ class TensorMaps:
         self._collector.report(violation(now=mark.instruction, lane=mark.lane, related=related, **facts))
 
     def _change(self, address: int, mark: IssueRecord) -> Change | None:
-        """Return the last change of a map in this launch, and the fence that is missing before an operation's use."""
+        """Return the last change of a tensor map in this launch, and the missing fence before an operation."""
         writers = self._shadow.writers(address, MAP_BYTES)
         if not writers:
             return None
         lacks = {self._lacks(address, fence) for fence in self._before(address, mark)} or {"acquire"}
-        missing = "" if "" in lacks else max(lacks)  # a release has priority over an acquire, a scope over a fence
+        # A release has priority over an acquire, and a scope has priority over a fence.
+        missing = "" if "" in lacks else max(lacks)
         return Change(self._collector.instruction(max(writers, key=lambda writer: writer.time).site), missing)
 
     def _before(self, address: int, mark: IssueRecord) -> list[_Fence]:

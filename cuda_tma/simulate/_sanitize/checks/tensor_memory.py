@@ -1,10 +1,10 @@
-"""The order of accesses to tensor memory.
+"""The check of the order of accesses to tensor memory.
 
 An operation is complete for threads that have waited for the mbarrier of a later ``tcgen05.commit`` of the issuing
 thread. A load or store of a warp is complete after its ``tcgen05.wait``. Operations execute in the order of their
-issue, so one operation need not wait for another. Ordinary barriers order accesses without ``tcgen05.fence``, so an
-absent fence is not a violation (PTX ISA, "Memory Consistency Model" of tcgen05). Relaxed arrivals and waits need a
-fence.
+issue, so no operation needs a wait for an earlier operation. Ordinary barriers order accesses without
+``tcgen05.fence``, so an absent fence is not a violation (PTX ISA, "Memory Consistency Model" of tcgen05). Relaxed
+arrivals and waits need a fence.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from .shared_races import SharedRaceChecker
 
 __all__ = ["TensorMemoryUses"]
 
-OPERATION = "tcgen05"  # the kind of the groups of tcgen05 operations
+OPERATION = "tcgen05"  # The value is the kind of the groups of tcgen05 operations.
 _LOADS = ("load", "used load")
 _VERBS = {(False, True): "writes", (True, False): "reads", (True, True): "reads and writes"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The record of an access in a cell of tensor memory: its instruction, its thread, and its kind."""
+    """The record of an access to tensor memory: its instruction, its thread, and its kind."""
 
     by: Instruction
     lane: int
-    kind: str  # "operation", "store", "load", "used load"
+    kind: str  # The kind is "operation", "store", "load" or "used load".
     writes: bool
 
 
@@ -80,12 +80,13 @@ class TensorMemoryUses:
         self._history, self._shadow = history, TensorShadow()
         self._records: list[_Record] = []
         self._notes: dict[tuple[int, int, str], int] = {}
-        self._issued: defaultdict[int, int] = defaultdict(int)  # for each warp: the number of its loads and stores
-        self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)  # the number that each wait of a warp covers
+        self._issued: defaultdict[int, int] = defaultdict(int)  # Each warp has the number of its loads and stores.
+        # Each wait of a warp has the number of the accesses that it covers.
+        self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
     def forget(self, ctas: range) -> None:
-        """Forget the accesses to the tensor memory of the CTAs that begin."""
+        """Remove the accesses to the tensor memory of CTAs that begin."""
         self._shadow.forget(ctas)
 
     def event(self, event: OfTensor) -> None:
@@ -117,7 +118,7 @@ class TensorMemoryUses:
     def _allocated(self, event: ColumnsAllocated) -> None:
         """Record the write of an allocation's address to shared memory, which is complete at once.
 
-        A later copy to the bytes of the address needs no proxy fence.
+        A later copy to the bytes that contain the address needs no proxy fence.
         """
         kind, lane, clocks = "tcgen05.alloc", int(event.lanes[0]), self._clocks
         mark = self._operations.issue(slice(lane, lane + WARP), event.instruction, kind)
@@ -244,14 +245,15 @@ class TensorMemoryUses:
     def _unwritten(self, touch: Touch, by: Instruction, lane: int) -> None:
         """Report a read of columns that were never written; a replay decides whether their values have an effect.
 
-        Triton 3.9 peels the load of a product out of a loop: without a turn, it uses none of its registers.
+        Triton 3.9 peels the load of a product out of a loop. If the loop has no iteration, no instruction uses the
+        registers of this load.
         """
         key = UnwrittenTensorMemory.KIND, id(by)
         self._collector.undefined.setdefault(key, UndefinedRead(by, np.zeros(0, bool), set(), is_of_columns=True))
         self._collector.report(UnwrittenTensorMemory(now=by, lane=lane, column=touch.column, columns=touch.columns))
 
     def _report(self, past: Past, touch: Touch, by: Instruction, lane: int, verb: str, is_in_order: bool) -> None:
-        """Report an access that an earlier access does not precede.
+        """Report an access that does not wait for an earlier access.
 
         If `is_in_order` is true, the order of issue suffices.
         """
@@ -260,7 +262,7 @@ class TensorMemoryUses:
         if record.kind == "operation" and is_in_order and (past.is_ordered or record.lane == lane):
             return
         if is_mine and record.kind in _LOADS:
-            return  # usually a true dependency through a register orders the two
+            return  # A true dependency through a register usually orders the two accesses.
         missing = record.kind if past.is_ordered or is_mine or record.kind == "operation" else "order"
         self._collector.report(
             TensorUnordered(

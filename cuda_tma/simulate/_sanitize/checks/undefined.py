@@ -19,13 +19,13 @@ __all__ = ["UndefinedReads"]
 
 
 class UndefinedReads:
-    """The undefined values that a launch reads."""
+    """The reads of undefined values in a launch."""
 
     def __init__(self, collector: FindingCollector, pitch: int):
         self._found, self._collector, self._pitch = collector.undefined, collector, pitch
 
     def of_memory(self, instruction: Instruction, positions: np.ndarray, size_bytes: int) -> None:
-        """Record reads of undefined shared memory: `size_bytes` bytes at each position."""
+        """Record reads of undefined shared memory, with `size_bytes` bytes at each position."""
         key = "uninitialized-read", id(instruction)
         if key not in self._found:
             self._found[key] = UndefinedRead(instruction, np.zeros(self._pitch, bool), set())

@@ -1,4 +1,4 @@
-"""The facts of an instruction's accesses that every check of races needs, found once for each instruction."""
+"""The facts about an instruction that every check of races needs, computed once for each instruction."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ class Use(NamedTuple):
         ``"read"``, ``"write"`` or ``"atomic"``.
     site : int
     strength : int
-        ``STRONG`` if the instruction's accesses do not race with each other, such as uses of mbarriers, else ``WEAK``.
+        ``STRONG`` if the accesses of the instruction do not race with each other, such as uses of mbarriers; otherwise
+        ``WEAK``.
     is_strong : bool
-        Whether an access of threads is strong, as also each atomic is.
+        Whether an access of threads is strong; each atomic is strong.
     note : int
-        The site, doubled, plus one for strong accesses of threads.
+        Two times the site, plus one for strong accesses of threads.
     is_lenient : bool
-        Whether strong accesses of other threads to shared memory do not race with it.
+        Whether strong accesses of other threads to shared memory do not race with these accesses.
     reads_written : bool
-        Whether it reads bytes that must have been written.
+        Whether the instruction reads bytes that must have been written.
     acquires : bool
     is_coherent : bool
     """
@@ -49,14 +50,17 @@ class Use(NamedTuple):
 
 
 class Uses:
-    """The facts of all accesses."""
+    """The facts about the accesses of all instructions."""
 
     def __init__(self, collector: FindingCollector, volatiles: VolatileLoads):
         self._collector, self._volatiles = collector, volatiles
         self._known: dict[tuple[int, str, str], Use] = {}
 
     def of(self, instruction: Instruction, kind: str, space: str = "shared") -> Use:
-        """Return the facts; a kernel keeps its instructions, so that identity is enough."""
+        """Return the facts about the accesses of an instruction.
+
+        The ``id`` of an instruction is a sufficient key, because a kernel keeps its instructions.
+        """
         key = id(instruction), kind, space
         found = self._known.get(key)
         if found is None:

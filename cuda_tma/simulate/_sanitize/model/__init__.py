@@ -1,1 +1,1 @@
-"""The model that the sanitizer compares accesses by: clocks, shadows, barriers and asynchronous operations."""
+"""The model by which the sanitizer compares accesses: clocks, shadows, barriers and asynchronous operations."""

@@ -1,11 +1,11 @@
 # cython: boundscheck=False, wraparound=False, cdivision=True
-"""The cells of a shadow, in C: an access compares each of its units, and a ``wgmma`` has thousands."""
+"""The cells of a shadow, in C because an access compares each of its units, and a ``wgmma`` has thousands of units."""
 
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    COLUMN_BITS = 20  # of a stamp; the epoch is above them
-    SLOT_BITS = 16  # of a moment; the time is above them
+    COLUMN_BITS = 20  # A stamp has this number of low bits for the column; the epoch is above these bits.
+    SLOT_BITS = 16  # A moment has this number of low bits for the slot; the time is above these bits.
     UNUSED = 0
     WARP = 32
 
@@ -23,7 +23,7 @@ cdef inline Py_ssize_t first_of(const Units* units, Py_ssize_t i) noexcept nogil
     return (units.positions[i] + units.offset) >> units.shift
 
 cdef class ClockRows:
-    """The clocks of all lanes, as C reads them: every access of threads would otherwise open three arrays again.
+    """The clocks of all lanes as memory views, so that an access of threads does not open three arrays again.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ cdef class ClockRows:
     started : numpy.ndarray of int64, [slot]
         The time at which the cluster of each slot began.
     visible : int
-        The row for earlier accesses; for earlier reads in timed cells it is the first row.
+        The row to compare with earlier accesses; timed cells compare earlier reads with the first row.
     threads : int
     """
 
@@ -46,15 +46,15 @@ cdef class ClockRows:
         self.visible, self.threads = visible, threads
 
 cdef class Stamps:
-    """The stamps of accesses to each unit, in several places: those of reads, then that of the last write.
+    """The stamps of accesses to each unit, in several places for reads and a last place for the last write.
 
-    A policy decides whether an access may outlive its cluster. If it may, the cells are timed: each stamp has a moment,
-    the slot of a cluster and a time. Otherwise the columns of all stamps are those of the accessing cluster.
+    If the record of an access may outlive its cluster, the cells are timed. Each stamp then has a moment, which is the
+    slot of a cluster and a time. Otherwise the columns of all stamps belong to the accessing cluster.
 
     Attributes
     ----------
     values, notes : numpy.ndarray, [place, unit]
-        The stamps; and the site of each, doubled, plus one if the access was strong.
+        The stamps and their notes. A note is two times the site, plus one if the access was strong.
     moments : numpy.ndarray or None, [place, unit]
         The moment of each stamp; None if the cells are not timed.
     used : int
@@ -79,7 +79,7 @@ cdef class Stamps:
         self.used = 0
         if self._timed:
             self._moments = moments
-            self.used = (2 << self._last) - 1  # other code may write into the arrays directly
+            self.used = (2 << self._last) - 1  # Other code may write to the arrays directly.
 
     cdef int _readers(self) noexcept nogil:
         return self.used & ~(1 << self._last)
@@ -88,20 +88,20 @@ cdef class Stamps:
         self, int places, const int64_t[::1] first, Py_ssize_t each,
         const int32_t[:, :] lanes, const int32_t[:, :] warps, const int64_t[::1] who, bint strong
     ):
-        """Return the places with a stamp that does not happen before the present accesses; for cells without moments.
+        """Return the places with a stamp that does not happen before the present accesses, if cells are not timed.
 
         Parameters
         ----------
         places : int
-            A bit for each place to compare; so is the result.
+            A bit for each place to compare, as in the result.
         first : numpy.ndarray of int64
             The first unit of each access, which has `each` units.
         lanes, warps : numpy.ndarray of int32, [lane, column], [warp, column]
-            The clocks, see `Known`.
+            The clocks of lanes and warps, as in `Known`.
         who : numpy.ndarray of int64
-            The lane of each access; one, if all are of the same.
+            The lane of each access, or one lane that makes all accesses.
         strong : bool
-            Whether strong accesses do not count.
+            Whether earlier strong accesses are ignored.
         """
         cdef int place, found = 0
         cdef Units units = units_of(first, each)
@@ -152,32 +152,32 @@ cdef class Stamps:
         bint strong, bint writes, bint reads, int place, int note, int64_t now=0, int64_t offset=0, int shift=0,
         bint released=False
     ):
-        """Remember accesses of threads, if all conflicting ones happen before them; otherwise do nothing.
+        """Record accesses of threads if all conflicting accesses happen before them; otherwise do nothing.
 
-        Reads must follow the last writes. Writes must also follow the reads, which no longer count afterwards.
+        Reads must follow the last writes. Writes must also follow the reads, which the cells then no longer contain.
 
         Parameters
         ----------
         positions : numpy.ndarray of int64
             The first unit of each access, which has `each` units, is ``position + offset >> shift``.
         who, strong
-            As for `late`.
+            The lanes and the flag, as for `late`.
         clocks : ClockRows
         reads : bool
-            Whether each unit must have been written.
+            Whether each accessed unit must have been written.
         place : int
-            The place of reads; -1 for a place by warp.
+            The place of reads; -1 if the number of the warp selects the place.
         note : int
-            The site, doubled, plus one if the accesses are strong.
+            Two times the site, plus one if the accesses are strong.
         now : int
-            The present time; only for timed cells.
+            The present time, for timed cells only.
         released : bool
-            Whether releases limit the order between clusters: then accesses of other clusters count as unordered.
+            Whether releases limit the order between clusters. Accesses of other clusters then count as unordered.
 
         Returns
         -------
         int
-            0 if nothing was done, 1 if all are remembered, 2 if one of them has replaced another.
+            The result: 0 if no access is recorded, 1 if all are recorded, 2 if an access has replaced another of them.
         """
         cdef Units units = units_of(positions, each, offset, shift)
         cdef int looked = 1 << self._last | (self._readers() if writes else 0), result = 0
@@ -193,7 +193,7 @@ cdef class Stamps:
         self, int places, const int64_t[::1] positions, Py_ssize_t each, ClockRows clocks not None,
         const int64_t[::1] who, bint released, int64_t offset, int shift
     ):
-        """Return whether accesses of threads follow the stamps of some places; for timed cells, see `touch`."""
+        """Return whether accesses of threads follow the stamps of some places, as `touch` requires."""
         cdef Units units = units_of(positions, each, offset, shift)
         return self._holds(&units) and not self._any_late(places, &units, clocks, who, False, released)
 
@@ -255,25 +255,25 @@ cdef class Stamps:
         int row_of_reads, int other_row, bint strong, int place, bint reads_written, int64_t stamp, int note,
         int64_t moment=0, int64_t started=0, Py_ssize_t threads=0
     ):
-        """Remember an operation, if all conflicting accesses happen before it; otherwise do nothing.
+        """Record an operation if all conflicting accesses happen before it; otherwise do nothing.
 
         Parameters
         ----------
         first : numpy.ndarray of int64
             The first unit of each access, which has `each` units.
         clock : numpy.ndarray of int32, [row, column]
-            The clock of the operation. A write precedes it if it is in `row_of_writes` and in `other_row`, a read if
-            it is in `row_of_reads` and in `other_row`.
+            The clock of the operation. A write precedes the operation if `row_of_writes` and `other_row` contain the
+            write. A read precedes the operation if `row_of_reads` and `other_row` contain the read.
         other_row : int
-            -1 if the first row is enough, which only timed cells allow.
+            The index of the second row; -1 if the first row suffices, which only timed cells allow.
         place : int
-            The place of its accesses. In the last place they are writes, which must also follow the reads; these no
-            longer count afterwards.
+            The place of the accesses. Accesses in the last place are writes, which must also follow the reads and then
+            remove the reads.
         reads_written : bool
-            Whether each unit that it reads must have been written.
+            Whether each unit that the operation reads must have been written.
         moment, started, threads : int
-            Only for timed cells: the moment of the operation, the time at which its cluster began, and the number of
-            columns of threads. In `other_row` such a column does not count: its fences are for shared memory.
+            For timed cells only: the moment of the operation, the time at which its cluster began, and the number of
+            columns of threads. These columns are ignored in `other_row`, because their fences are for shared memory.
         """
         cdef int at, last = self._last
         cdef Py_ssize_t i
@@ -352,7 +352,7 @@ cdef class Stamps:
     def put(
         self, const int64_t[::1] places, const int64_t[::1] first, Py_ssize_t each, const int64_t[::1] stamps, int note
     ):
-        """Stamp units: each access has its own place and stamp, or all have the same; for cells that are not timed."""
+        """Write stamps to cells that are not timed, with a place and a stamp for each access or for all accesses."""
         cdef Py_ssize_t i, unit, place = places[0]
         cdef int64_t stamp = stamps[0]
         with nogil:
@@ -365,7 +365,7 @@ cdef class Stamps:
                     self._notes[place, unit] = note
 
     def clear(self, int places, const int64_t[::1] first, Py_ssize_t each):
-        """Forget accesses to units, in the places whose bits are set."""
+        """Remove the accesses to some units in the places whose bits are set."""
         cdef Units units = units_of(first, each)
         self._clear(places, &units)
 
@@ -382,7 +382,7 @@ cdef inline bint is_known(
     const int32_t* row, int64_t stamp, int64_t moment, int64_t slot, int64_t started, Py_ssize_t threads,
     bint only_operations
 ) noexcept nogil:
-    """Return whether a row contains a stamp with a moment; the present cluster has the slot `slot`."""
+    """Return whether a row of a clock contains a stamp with a moment; `slot` is the slot of the present cluster."""
     cdef int64_t whose = moment & ((1 << SLOT_BITS) - 1), time = moment >> SLOT_BITS
     cdef int64_t column = stamp & ((1 << COLUMN_BITS) - 1)
     if row[threads + whose] >= time:

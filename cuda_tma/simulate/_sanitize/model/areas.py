@@ -1,4 +1,4 @@
-"""The cells that contain the recorded accesses to each array in global memory."""
+"""The cells of arrays in global memory, which contain the recorded accesses to each array."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._stamps import Stamps
 
 __all__ = ["READERS", "WRITES", "Area", "AreaCells", "PriorAccess", "Row", "StrongRows", "Writer"]
 
-READERS = 2  # the places for weak reads; the next place is for weak writes
-WRITES = 2  # the place for strong writes, after two places for strong reads
+READERS = 2  # The cells have this number of places for weak reads; the next place is for weak writes.
+WRITES = 2  # The place for strong writes follows two places for strong reads.
 
 
 class PriorAccess(NamedTuple):
@@ -23,17 +23,17 @@ class PriorAccess(NamedTuple):
     address, column, slot, site : int
         The address, the column of the thread or operation, the slot of its cluster, and the number of the statement.
     is_here : bool
-        Whether a thread or operation of the present cluster made the access.
+        Whether a thread or operation of the present cluster made the earlier access.
     kind : str
         ``"read"`` or ``"write"``.
     which : int
-        The index of the present access that is in conflict with it.
+        The index of the present access that conflicts with the earlier access.
     is_ordered : bool
-        Whether it happens before the present access, so that only the fence is missing.
+        Whether the earlier access happens before the present access, so that only the fence is missing.
     epoch : int
-        The value of `column` at the access.
+        The value of `column` at the earlier access.
     lives : bool
-        Whether its cluster still runs.
+        Whether the cluster of the earlier access still runs.
     """
 
     address: int
@@ -49,12 +49,12 @@ class PriorAccess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The accesses in one place of the cells: at most one for each unit.
+    """The accesses in one place of the cells, at most one access for each unit.
 
     Attributes
     ----------
     stamps, moments, notes : numpy.ndarray, [unit]
-        As in `Stamps`.
+        The stamps, moments and notes of the accesses, as in `Stamps`.
     kind : str
         ``"read"`` or ``"write"``.
     """
@@ -88,7 +88,7 @@ class StrongRows:
     ----------
     cells : Stamps
     shapes : numpy.ndarray of int32, [unit]
-        The bytes and the scope of the last strong write.
+        The bytes and the scope of the last strong write, for each unit.
     """
 
     def __init__(self, units: int):
@@ -96,30 +96,30 @@ class StrongRows:
         self.shapes = np.zeros(units, np.int32)
 
     def row(self, place: int) -> Row:
-        """Return the accesses of one place."""
+        """Return the accesses in one place of the cells."""
         return Row.of(self.cells, place)
 
 
 class Area:
-    """The cells of one array."""
+    """The cells of one array in global memory."""
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
-        self.before = segment.bytes.tobytes()  # the bytes at the launch: this precedes the first access
+        self.before = segment.bytes.tobytes()  # This copy contains the bytes before the first access of the launch.
         self.cells = _timed(READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
-        self.strong: StrongRows | None = None  # None until the first strong access
+        self.strong: StrongRows | None = None  # The value is None until the first strong access.
 
     def row(self, place: int) -> Row:
-        """Return the accesses of one place."""
+        """Return the accesses in one place of the cells."""
         return Row.of(self.cells, place)
 
     def rows(self, kind: str) -> list[Row]:
-        """Return the weak accesses that an access of a kind conflicts with: for a read the writes, for a write all."""
+        """Return the weak accesses that conflict with a read or a write: for a read the writes, for a write all."""
         return [self.row(place) for place in (range(READERS + 1) if kind != "read" else (READERS,))]
 
 
 class AreaCells(NamedTuple):
-    """The units that threads access in one step: the array, the units, the lanes, and the slots of their clusters."""
+    """The units that threads access in one step, with the array, the lanes, and the slots of their clusters."""
 
     area: Area
     units: np.ndarray

@@ -1,4 +1,4 @@
-"""The clocks that a barrier transfers, in each phase, from arriving to waiting threads."""
+"""The clocks that a barrier transfers in each phase from arriving threads to waiting threads."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Phases:
     Attributes
     ----------
     pending, ready : numpy.ndarray or None, [row, column]
-        The joined clocks of the arrivals in the present phase, and in the completed phases.
+        The joined clocks of the arrivals in the present phase, and the joined clocks of the completed phases.
     far_pending, far_ready : numpy.ndarray or None
-        The joined clocks of arrivals from other CTAs; only waits of scope ``.cluster`` or wider acquire them.
+        The joined clocks of arrivals from other CTAs. Only waits of scope ``.cluster`` or wider acquire these clocks.
     completions : int
         The number of completed phases.
     """
@@ -48,17 +48,17 @@ class Phases:
     completions: int = 0
 
     def arrive(self, clocks: Clocks, clock: np.ndarray) -> None:
-        """Join the clock of an arrival into the present phase."""
+        """Join the clock of an arrival into the clock of the present phase."""
         self.pending = clock if self.pending is None else np.maximum(clocks.fitting(self.pending), clock)
 
     def arrive_from_afar(self, clocks: Clocks, clock: np.ndarray) -> None:
-        """Join the clock of an arrival from another CTA, released at scope ``.cluster`` or wider."""
+        """Join the clock of an arrival from another CTA, which has scope ``.cluster`` or wider."""
         before = self.far_pending
         self.far_pending = clock if before is None else np.maximum(clocks.fitting(before), clock)
         self.arrive(clocks, clocks.narrowed(clock))
 
     def complete(self, clocks: Clocks) -> None:
-        """End the present phase; later waits acquire the clocks of its arrivals."""
+        """End the present phase, so that later waits acquire the clocks of its arrivals."""
         self.completions += 1
         self.ready, self.pending = _joined(clocks, self.ready, self.pending), None
         self.far_ready, self.far_pending = _joined(clocks, self.far_ready, self.far_pending), None
@@ -71,14 +71,14 @@ class Phases:
     def sent(self, clocks: Clocks, column: int) -> None:
         """Record that sends from other CTAs are complete.
 
-        In row `visible`, only waits of scope ``.cluster`` or wider acquire this.
+        In row `visible`, only waits of scope ``.cluster`` or wider acquire this fact.
         """
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
         self.ready[: clocks.visible, column] = self.far_ready[clocks.visible, column] = self.completions
 
     def released(self, clocks: Clocks, scope: int) -> np.ndarray | None:
-        """Return the clock that a wait with this scope acquires, or None if the phase released nothing."""
+        """Return the clock that a wait with this scope acquires; None if the phase released no clock."""
         if scope == CTA or self.far_ready is None or self.ready is None:
             return self.ready
         return np.maximum(clocks.fitting(self.ready), clocks.fitting(self.far_ready))
@@ -93,10 +93,10 @@ class Barriers:
         self._arrived: defaultdict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
-        self._sent_to: set[int] = set()  # mbarriers that sends from other CTAs signal
+        self._sent_to: set[int] = set()  # Sends from other CTAs signal these mbarriers.
 
     def forget(self, slot: int, ctas: range) -> None:
-        """Forget the barriers of the preceding cluster in a slot and of its CTAs."""
+        """Remove the barriers of the preceding cluster in a slot and of the CTAs of this cluster."""
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
@@ -106,7 +106,7 @@ class Barriers:
             self._sent_to.discard(position)
 
     def event(self, event: OfBarrier) -> None:
-        """Apply an event at a barrier of threads."""
+        """Apply an event at a barrier of threads to the clocks."""
         match event:
             case WarpBarrier():
                 self._warp(event)
@@ -142,7 +142,7 @@ class Barriers:
             self._clocks.meet(here[groups == group], WARP)
 
     def _arrive(self, event: BarrierArrive) -> None:
-        """Join the clocks of arriving lanes into the barrier of their CTA."""
+        """Join the clocks of arriving lanes into the clock of the barrier of their CTA."""
         key, clock = event.barrier, self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)
@@ -176,7 +176,7 @@ class Barriers:
     # ---- mbarriers ----
 
     def mbarrier_arrive(self, event: Arrive) -> None:
-        """Join the clocks of arriving threads into each mbarrier.
+        """Join the clocks of arriving threads into the clock of each mbarrier.
 
         An arrival of scope ``.cta`` from another CTA releases only a part of the clock.
         """
@@ -207,7 +207,7 @@ class Barriers:
             phases.sent(self._clocks, self._clocks.column(slot, ("sent", position)))
 
     def column_of(self, mark_lane: int, slot: int, position: int, sends: bool) -> int:
-        """Return the column in which the completion of an operation that signals an mbarrier is recorded.
+        """Return the column that records the completion of an operation which signals an mbarrier.
 
         If `sends` is true, a thread of another CTA has sent values by ``st.async``, which have a separate column.
         """
@@ -217,7 +217,10 @@ class Barriers:
         return self._clocks.column(slot, ("sent", position))
 
     def mbarrier_wait(self, event: Poll) -> None:
-        """Let polling lanes acquire the clocks of completed phases; after a relaxed poll, their next fence does it."""
+        """Let polling lanes acquire the clocks of completed phases.
+
+        After a relaxed poll, the next fence of the lane acquires them.
+        """
         opcode = event.instruction.opcode
         take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire
         scope = scope_of(opcode, CTA)

@@ -12,7 +12,7 @@ synchronize by mbarriers, a third row contains the accesses that precede along a
 each release and acquire on the path includes both threads. ``ORDERED`` then ignores scopes. Source: PTX ISA 9.0,
 "Memory Consistency Model: Causality Order", "Morally Strong Operations".
 
-A value that all threads of a warp have in common is stored once, so a barrier of 1,024 threads changes 32 clocks.
+A value that all threads of a warp share is stored once, so a barrier of 1,024 threads changes 32 clocks.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from .releases import Releases
 __all__ = ["CLUSTER", "CTA", "FENCED", "GPU", "ORDERED", "Clocks", "Known", "scope_of"]
 
 ORDERED, FENCED = 0, 1
-CTA, CLUSTER, GPU = 0, 1, 2  # the scopes; .sys has the value of .gpu, because there is one GPU
+CTA, CLUSTER, GPU = 0, 1, 2  # The scope .sys has the value of .gpu, because the simulator has one GPU.
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
-_ROOM = 8  # a multiple of the spare columns; the operating system does not allocate pages that are never written
+_ROOM = 8  # The room is this multiple of the spare columns; the system does not allocate pages that are never written.
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
@@ -44,7 +44,7 @@ def scope_of(opcode: Iterable[str], otherwise: int) -> int:
 
 
 class Known(NamedTuple):
-    """One row of the clocks of all lanes, such as ORDERED.
+    """One row, such as ORDERED, of the clocks of all lanes.
 
     Attributes
     ----------
@@ -77,19 +77,19 @@ class Clocks:
     Attributes
     ----------
     rows : numpy.ndarray of int32, [2 or 3, lane, column]
-        The values of each lane: its own column, and the values that the other lanes of its warp have not acquired.
+        The values of each lane: its own column, and the values that the rest of its warp has not acquired.
     warps : numpy.ndarray of int32, [2 or 3, warp, column]
-        The values that all lanes of a warp have in common.
+        The values that all lanes of a warp share.
     in_c : ClockRows, for the cells of the shadow
     visible : int
         The index of the row for order by sufficient scopes.
     threads : int
-        The number of threads of a cluster. The first columns belong to them, by their position in the cluster.
+        The number of threads of a cluster. The first columns belong to these threads, in the order of the cluster.
     slots : int
-        The number of slots for resident clusters, whose columns come next and contain times. Earlier accesses precede.
+        The number of slots for resident clusters, whose columns follow and contain times after earlier accesses.
     each : numpy.ndarray, of the columns of the threads of a cluster
     now : int
-        The present time, which is a count of events.
+        The present time, which is the number of events.
     started : numpy.ndarray, [slot]
         The time at which the cluster in each slot began.
     fences : Fences
@@ -97,7 +97,7 @@ class Clocks:
     releases : Releases
         The accesses that releases to other clusters cover.
     last_acquire : numpy.ndarray, [lane]
-        The time of each lane's last wait or read of shared data. The lane may depend on all events before this time.
+        The time of the last wait of each lane, or of its last read of shared data, which earlier events may affect.
     """
 
     def __init__(self, geometry: Geometry, scopes: bool = False):
@@ -105,19 +105,19 @@ class Clocks:
         self.slots, self.each = geometry.slots, np.arange(self.threads)
         self.now = 1
         self.started, self.last_acquire = np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
-        self._first = self.threads + self.slots  # the first column after those of threads and slots
+        self._first = self.threads + self.slots  # This column follows the columns of threads and slots.
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
         self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
-        self._apart = np.zeros(geometry.lanes, bool)  # lanes with another value above that of the warp
-        self._touched = np.zeros(geometry.lanes, bool)  # lanes that have been apart since their cluster began
+        self._apart = np.zeros(geometry.lanes, bool)  # Some lanes have a value above their warp's.
+        self._touched = np.zeros(geometry.lanes, bool)  # Some lanes were apart since their cluster began.
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
-        self._noticed: dict[int, list[np.ndarray | None]] = {}  # for each lane: the clocks that its next fence acquires
-        self._together: dict[tuple[int, int], np.ndarray] = {}  # results of `known_to`, kept until a clock changes
+        self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires its clocks.
+        self._together: dict[tuple[int, int], np.ndarray] = {}  # This dictionary caches `known_to`.
 
     def slot_of(self, lane: int) -> int:
         """Return the slot of the lane's cluster."""
@@ -169,7 +169,7 @@ class Clocks:
         return Known(self.rows[row], self.warps[row])
 
     def all_known(self) -> list[Known]:
-        """Return every row of the clocks of all lanes."""
+        """Return all rows of the clocks of all lanes."""
         return [*map(Known, self.rows, self.warps)]
 
     def known_to(self, lanes: slice) -> np.ndarray:
@@ -202,7 +202,7 @@ class Clocks:
         return found
 
     def _union_side_by_side(self, lanes: slice) -> np.ndarray:
-        """Return the union of the clocks of adjacent lanes, which takes a fraction of the time of `_union`."""
+        """Return the union of the clocks of adjacent lanes in a fraction of the time of `_union`."""
         size = lanes.stop - lanes.start
         if size == 1:
             return np.maximum(self.rows[:, lanes.start], self.warps[:, lanes.start // WARP])
@@ -228,15 +228,15 @@ class Clocks:
     # ---- changes by threads ----
 
     def own(self, lanes: np.ndarray) -> np.ndarray:
-        """Return the present value of each lane's own column, which is the epoch of its next accesses."""
+        """Return the value of each lane's own column, which is the epoch of its next accesses."""
         return self.rows[ORDERED, lanes, lanes % self.threads]
 
     def tick(self, lanes: Lanes) -> None:
         """Begin a new epoch in each lane, so that later accesses differ from earlier ones."""
         self._together.clear()
         here = as_array(lanes)
-        at = here if len(here) > 1 else int(here[0])  # for one lane, an integer takes a quarter of the time
-        self.rows[::2, at, at % self.threads] += 1  # all rows except FENCED
+        at = here if len(here) > 1 else int(here[0])  # For one lane, an integer takes a quarter of the time.
+        self.rows[::2, at, at % self.threads] += 1  # The slice selects all rows except FENCED.
 
     def memory_fence(self, lanes: Lanes, scope: int = GPU) -> None:
         """Apply a fence: acquire the earlier observations, and keep the clock that later relaxed operations release."""
@@ -250,7 +250,7 @@ class Clocks:
         self.tick(lanes)
 
     def published(self, lanes: Lanes, scope: int = CLUSTER) -> np.ndarray:
-        """Return the clock that a relaxed operation of lanes releases: that of their last fences of the scope."""
+        """Return the clock that a relaxed operation of lanes releases, which is the clock of their last fences."""
         known = self.fences.given(as_array(lanes).tolist(), scope)
         return self.nothing() if known is None else known
 
@@ -273,7 +273,7 @@ class Clocks:
         return clock
 
     def fence_global(self, lanes: Lanes) -> None:
-        """Apply a proxy fence of global memory: copy clusters' times to FENCED, but the present time for its own."""
+        """Apply a proxy fence of global memory: copy clusters' times to FENCED, with the present time for its own."""
         self._together.clear()
         here = as_array(lanes)
         times = slice(self.threads, self._first)
@@ -283,7 +283,7 @@ class Clocks:
         self._apart[here] = self._touched[here] = True
 
     def notice(self, lanes: Lanes, clock: np.ndarray, scope: int = CLUSTER) -> None:
-        """Keep a clock that lanes observe by a relaxed operation; their next fence of at least `scope` acquires it."""
+        """Keep a clock from a relaxed operation of lanes, which their next fence of at least `scope` acquires."""
         self.last_acquire[lanes] = self.now
         for lane in as_array(lanes).tolist():
             noticed = self._noticed.setdefault(lane, [None] * (GPU + 1))
@@ -301,10 +301,10 @@ class Clocks:
         return by_scopes
 
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
-        """Let each lane that meets others at a barrier acquire their observations by its own next fence.
+        """Let each lane that meets other lanes at a barrier acquire their observations by its own next fence.
 
-        Any two fence.sc, such as __threadfence(), are ordered. Here the fence of the releasing thread is the
-        first, because a write after it was observed (PTX ISA, "Fence-SC"). Some grid barriers contain no fence.
+        Any two fence.sc, such as __threadfence(), are ordered. The fence of the releasing thread is the first, because
+        another thread has observed a write after this fence (PTX ISA, "Fence-SC"). Some grid barriers contain no fence.
         """
         for scope, clock in enumerate(noticed):
             for lane in as_array(lanes).tolist() if clock is not None else ():
@@ -339,12 +339,12 @@ class Clocks:
         self._learn(as_array(lanes), self.fitting(clock))
 
     def fitting(self, clock: np.ndarray) -> np.ndarray:
-        """Return a clock with a value for each present column; columns that are newer than the clock contain 0."""
+        """Return a clock with a value for each present column, which is 0 for columns newer than the clock."""
         missing = self.rows.shape[2] - clock.shape[-1]
         return np.pad(clock, ((0, 0), (0, missing))) if missing else clock
 
     def meet(self, lanes: Lanes, width: int) -> None:
-        """Join the clocks of those `lanes` that belong to the same group of `width` adjacent lanes."""
+        """Join the clocks of the lanes that belong to the same group of `width` adjacent lanes."""
         here = as_array(lanes)
         self.last_acquire[lanes] = self.now
         for number in np.unique(here // width).tolist() if self._noticed else ():
@@ -384,7 +384,7 @@ class Clocks:
 
 
 def _whole_warps(lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the warps whose 32 lanes are all among `lanes`, and the lanes of other warps."""
+    """Return the warps whose 32 lanes are all in `lanes`, and the lanes of other warps."""
     if len(lanes) < WARP:
         return lanes[:0], lanes
     first, size = int(lanes[0]), len(lanes)

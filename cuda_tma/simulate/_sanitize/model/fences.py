@@ -1,6 +1,6 @@
 """The clocks of threads at their last fences, which a later relaxed operation releases.
 
-A thread also releases the clocks at the fences of other threads that it has met at a barrier. An example is
+A thread also releases the clocks at the fences of other threads after a barrier of all these threads. An example is
 ``__threadfence(); __syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence
 Functions").
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["Fences"]
 
-_SCOPES = 3  # .cta, .cluster, .gpu
+_SCOPES = 3  # The scopes are .cta, .cluster and .gpu.
 _GPU = _SCOPES - 1
 
 
@@ -27,18 +27,21 @@ class Fences:
     slots : int
         The number of slots for resident clusters.
     fitting : callable
-        Pads a clock to the present number of columns.
+        A function that pads a clock to the present number of columns.
     """
 
     def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
         self._threads, self._fitting = threads, fitting
-        self._clocks: dict[int, list[np.ndarray | None]] = {}  # for each lane: at its last fence of each scope
-        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)  # the epoch of each lane at that fence
+        # Each lane has its clocks at its last fence of each scope.
+        self._clocks: dict[int, list[np.ndarray | None]] = {}
+        # The array contains the epoch of each lane at its last fence of each scope.
+        self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)
         self._at = [0] * slots
-        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}  # results of `met`, by slot and scope
+        # The dictionary caches results of `met` by slot and scope.
+        self._met: dict[tuple[int, int], tuple[bytes, np.ndarray | None]] = {}
 
     def start(self, slot: int) -> None:
-        """Forget the fences of the preceding cluster in a slot."""
+        """Remove the fences of the preceding cluster in a slot."""
         first = slot * self._threads
         self._epochs[:, first : first + self._threads] = 0
         for scope in range(_SCOPES):
@@ -56,7 +59,7 @@ class Fences:
 
     @property
     def any(self) -> bool:
-        """Whether a lane has executed a fence."""
+        """The value is true if a lane has executed a fence."""
         return bool(self._clocks)
 
     def until(self, slot: int) -> int:
@@ -74,17 +77,17 @@ class Fences:
             return None
         known = self._fitting(found[0]).copy()
         for clock in found[1:]:
-            older = known[:, : clock.shape[1]]  # an older clock may have fewer columns
+            older = known[:, : clock.shape[1]]  # An older clock may have fewer columns.
             np.maximum(older, clock, out=older)
         return known
 
     def met(self, lane: int, known: np.ndarray, scope: int) -> np.ndarray | None:
-        """Return the union of the clocks at the fences of a cluster that happen before a lane's present statement."""
+        """Return the union of the clocks at the fences of a cluster that precede a lane's present statement."""
         slot = lane // self._threads
         first = slot * self._threads
         epochs = self._epochs[scope, first : first + self._threads]
         epochs = np.where(known >= epochs, epochs, 0)
-        key = epochs.tobytes()  # the epoch of a thread identifies its fence
+        key = epochs.tobytes()  # The epoch of a thread identifies its fence.
         if self._met.get((slot, scope), (None,))[0] != key:
             self._met[slot, scope] = key, self.given((first + np.flatnonzero(epochs)).tolist(), scope)
         return self._met[slot, scope][1]

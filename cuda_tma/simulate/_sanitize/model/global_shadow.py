@@ -2,8 +2,8 @@
 
 The record of an access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time.
 Accesses of one cluster are compared as in shared memory. For another cluster, a clock contains only one time. An access
-of that cluster before this time precedes if a release covers its thread (`releases.py`). `strong_shadow.py` compares
-strong accesses. The shadow ignores arrays of more than 16 MiB to save memory.
+of another cluster before this time precedes if a release covers the thread of the access (`releases.py`). The module
+`strong_shadow.py` compares strong accesses. The shadow ignores arrays of more than 16 MiB to save memory.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ _MOST_BYTES = 16 << 20
 # Warps write their notes into this variable in any order; watchdog.cuh reads the note of a warp that waits too long.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
-_EVERY = (2 << WRITES) - 1  # all places of strong accesses
-_BY_WARP = -1  # the place of a read: a later read of the warp, which replaces an earlier one, happens after it
+_EVERY = (2 << WRITES) - 1  # The mask contains all places of strong accesses.
+# A warp determines the place of a read: a later read of the warp replaces an earlier read, which happens before it.
+_BY_WARP = -1
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
 
 class GlobalShadow:
-    """The shadow of all arrays that a launch accesses."""
+    """The shadow of all arrays in global memory that a launch accesses."""
 
     def __init__(self, memory: GlobalMemory, clocks: Clocks, unit_bytes: int):
         self._memory, self._clocks, self._unit = memory, clocks, unit_bytes
@@ -41,7 +42,7 @@ class GlobalShadow:
 
     def area(self, address: int) -> Area | None:
         """Return the cells of the array at an address; None if the array has no shadow."""
-        last = self._last  # the array of the last access
+        last = self._last  # This is the array of the last access.
         if last is not None and 0 <= address - last.start < len(last.segment.bytes):
             return last
         segment = self._memory.find(address)
@@ -56,14 +57,14 @@ class GlobalShadow:
         return self._last
 
     def before(self) -> dict[Segment, bytes] | None:
-        """Return the initial bytes of all arrays that the launch accesses; None if one of them has no shadow."""
+        """Return the initial bytes of all arrays that the launch accesses; None if an array has no shadow."""
         areas = [*self._areas.values()]
         return None if None in areas else {area.segment: area.before for area in areas if area is not None}
 
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
-        """Return, for each unit, the statement of the last write if it does not precede a lane's access; otherwise -1.
+        """Return, for each unit, the statement of the last write if the write does not precede a lane's access.
 
-        The first array is for weak writes, the second for strong writes.
+        The value is -1 for other units. The first array is for weak writes, the second array for strong writes.
         """
         known, found = self._clocks.known(self._clocks.visible), []
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
@@ -116,7 +117,7 @@ class GlobalShadow:
         kind: str,
         fenced: bool = False,
     ) -> PriorAccess | None:
-        """Return the first conflicting weak access that does not precede the present accesses, see `late`."""
+        """Return the first conflicting weak access that does not precede the present accesses, as `late` finds it."""
         found = (self.late(area, row, units, rows, who, slot, fenced) for row in area.rows(kind))
         return next((past for past in found if past is not None), None)
 
@@ -142,9 +143,10 @@ class GlobalShadow:
         slot : numpy.ndarray or int
             The slot of the cluster of each present access.
         fenced : bool
-            Whether a proxy fence is required after the accesses of threads.
+            Whether a proxy fence must follow the accesses of threads.
         excuse : callable, optional
-            Takes the indices of unordered accesses; returns, for each, whether it is ordered in another way.
+            A function that takes the indices of unordered accesses, and returns whether each access is ordered in
+            another way.
         """
         stamps = row.stamps[units]
         if not stamps.any():
@@ -172,7 +174,7 @@ class GlobalShadow:
         slot: np.ndarray | int,
         fenced: bool = False,
     ) -> np.ndarray:
-        """Return whether each earlier access precedes the present one.
+        """Return, for each earlier access, whether it precedes the present access.
 
         If `fenced` is true, the columns of threads do not count, because their fences are for shared memory.
         """
@@ -192,9 +194,9 @@ class GlobalShadow:
         return before | told
 
     def _covered(self, stamps: np.ndarray, slots: np.ndarray, times: np.ndarray, until: np.ndarray) -> np.ndarray:
-        """Return whether, for each access, a release of its cluster before the known time `until` covers its thread.
+        """Return, for each access, whether a release of its cluster before the known time `until` covers its thread.
 
-        All accesses precede their known time. For the accesses of operations this suffices.
+        All these accesses precede the known time. This fact suffices for the accesses of operations.
         """
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
         covered = columns >= self._clocks.threads
@@ -205,7 +207,7 @@ class GlobalShadow:
         return covered
 
     def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
-        """Return the access that a row contains for a unit; it is in conflict with the present access `at`."""
+        """Return the access that a row contains for a unit, which conflicts with the present access `at`."""
         stamp, when = int(row.stamps[unit]), int(row.moments[unit])
         whose = when & SLOT_MASK
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
@@ -223,7 +225,7 @@ class GlobalShadow:
         )
 
     def written(self, these: AreaCells) -> PriorAccess | None:
-        """Return any write of this launch to one of the units, ordered or unordered; None if all are unwritten."""
+        """Return any write of this launch to one of the units, ordered or unordered; None if no unit is written."""
         area = these.area
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
             found = np.flatnonzero(row.stamps[these.units])
@@ -233,7 +235,7 @@ class GlobalShadow:
         return None
 
     def present(self, area: Area, unit: int, slot: int) -> PriorAccess:
-        """Return the last write of a unit, which is in conflict with a write of another warp in the same step."""
+        """Return the last write of a unit, which conflicts with a write of another warp in the same step."""
         return self.described(area, area.row(READERS), unit, 0, slot, False)
 
     def writers(self, address: int, size_bytes: int) -> list[Writer]:
@@ -254,7 +256,7 @@ class GlobalShadow:
     def overwritten(
         self, area: Area, units: np.ndarray, columns: np.ndarray, epochs: np.ndarray, slots: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return which writes of one step another write has replaced, and the lanes of the replacing writes."""
+        """Return the writes of one step that another write has replaced, and the lanes of the replacing writes."""
         stamps, moments = area.cells.values[READERS, units], area.cells.moments[READERS, units]
         mine = self._clocks.now << SLOT_BITS | slots
         which = np.flatnonzero((stamps != stamps_of(columns, epochs)) | (moments != mine))
@@ -283,7 +285,7 @@ class GlobalShadow:
 
 
 def _side_by_side(units: np.ndarray) -> np.ndarray | slice:
-    """Return the units, as a slice if they are adjacent: assignments to a slice take a fraction of the time."""
+    """Return the units as a slice if they are adjacent, because assignments to a slice take less time."""
     if len(units) > 1 and units[-1] - units[0] == len(units) - 1 and bool((np.diff(units) == 1).all()):
         return slice(int(units[0]), int(units[-1]) + 1)
     return units

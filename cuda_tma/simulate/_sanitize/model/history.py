@@ -1,7 +1,8 @@
-"""The last synchronization and the last access of each thread, near which the fix of a finding belongs.
+"""The last synchronization and the last access of each thread, which help to explain a finding.
 
-Between two unordered accesses, a barrier, fence or wait is missing. It belongs after the last barrier or wait of the
-thread that makes the later access. If that was a wait for an mbarrier, the last arrival there completed the phase.
+Between two unordered accesses, a barrier, fence or wait is missing. Its place is after the last barrier or wait of the
+thread that makes the later access. If the thread last waited for an mbarrier, the last arrival at the mbarrier
+completed the phase.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ class History:
 
     def __init__(self, lanes: int, scheduler: Scheduler, mbarriers: Mbarriers, collector: FindingCollector):
         self._scheduler, self._mbarriers, self._collector = scheduler, mbarriers, collector
-        self._last_wait = np.full(lanes, _NOWHERE, np.int32)  # the site of each lane's last wait
-        self._mbarrier = np.full(lanes, _NOWHERE)  # the mbarrier of that wait, if any
+        self._last_wait = np.full(lanes, _NOWHERE, np.int32)  # The array contains the site of each lane's last wait.
+        self._mbarrier = np.full(lanes, _NOWHERE)  # The array contains the mbarrier for which each lane last waited.
         self._touched = np.full(lanes, _NOWHERE, np.int32)
-        self._ended: dict[int, None] = {}  # the sites of the last waits of threads that have ended
+        self._ended: dict[int, None] = {}  # The keys are the sites of the last waits of threads that have ended.
         self.init_fence: Instruction | None = None
         self.map_acquire: Instruction | None = None
 
@@ -71,7 +72,7 @@ class History:
     # ---- explanations of a finding ----
 
     def before(self, lane: int) -> tuple[Explained, ...]:
-        """Return statements that precede the present statement of a lane, and the calls that lead to it."""
+        """Return statements that precede the present statement of a lane, and the calls that lead to this statement."""
         position, group = int(self._mbarrier[lane]), self._scheduler.where
         arrived = self._mbarriers.last_arrival(position) if position != _NOWHERE else None
         calls = group.context.calls if group is not None else ()
@@ -83,11 +84,11 @@ class History:
 
     @property
     def fence_of_inits(self) -> Explained:
-        """The last ``fence.mbarrier_init``; a barrier after it lets other threads use the mbarriers."""
+        """The last ``fence.mbarrier_init``; a barrier after this fence lets other threads use the mbarriers."""
         return "fence of initializations", self.init_fence
 
     def of_fault(self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]) -> tuple[Explained, ...]:
-        """Return statements of the faulting, the waiting and the ended threads that explain a fault."""
+        """Return the statements that explain a fault, from the faulting, the waiting and the ended threads."""
         if isinstance(fault, NotInitialised) and len(lanes):
             return (*self.before(int(lanes[0])), self.fence_of_inits)
         if fault.kind not in ("deadlock", "transaction-count", "no-progress"):

@@ -20,16 +20,16 @@ __all__ = ["Locations"]
 
 @dataclass(slots=True)
 class _Location:
-    """The clocks that were released at one location.
+    """The clocks that threads have released at one location.
 
     Attributes
     ----------
     of_ctas, of_clusters : dict
-        For each CTA, or for the slot of each cluster: the start of the cluster, and the union of the clocks that its
-        threads have released. `of_clusters` contains only releases of scope ``.cluster`` or wider.
+        The start of the cluster, and the union of the released clocks, for each CTA or for the slot of each cluster.
+        `of_clusters` contains only releases of scope ``.cluster`` or wider.
     known, at : numpy.ndarray, [row, slot]
-        `known` contains the times of other clusters that releases of scope ``.gpu`` contain, and `at` the time of each
-        cluster's own last release of that scope.
+        The times of other clusters in releases of scope ``.gpu``, and the time of each cluster's last release of this
+        scope.
     """
 
     known: np.ndarray
@@ -46,7 +46,7 @@ class Locations:
         self._found: dict[tuple[str, int], _Location] = {}
 
     def sync(self, space: str, lanes: Lanes, addresses: np.ndarray, instruction: Instruction) -> None:
-        """Apply the strong accesses of an instruction, atomics one after the other: they acquire, then release."""
+        """Apply the strong accesses of an instruction in sequence; each atomic acquires, and then releases."""
         opcode, (acquires, releases) = instruction.opcode[0], _semantics(instruction.opcode)
         if opcode not in ("st", "red"):
             self._clocks.last_acquire[lanes] = self._clocks.now
@@ -102,11 +102,11 @@ class Locations:
                         self._clocks.notice(some, clock, level)
 
     def _acquired(self, found: _Location, cta: int, slot: int) -> list[np.ndarray | None]:
-        """Return the clocks that a CTA acquires at a location: from the CTA, from its cluster, and from others."""
+        """Return the clocks that a CTA acquires at a location, from itself, its cluster and other clusters."""
         clocks, started = self._clocks, int(self._clocks.started[slot])
         near, of_cluster = _since(started, found.of_ctas.get(cta)), _since(started, found.of_clusters.get(slot))
         others = np.maximum(found.known, found.at)
-        if found.at[ORDERED, slot] >= started:  # the clocks of its own cluster are exact
+        if found.at[ORDERED, slot] >= started:  # The clocks of the CTA's own cluster are exact.
             others[:, slot] = found.known[:, slot]
         far = clocks.nothing()
         far[:, clocks.threads : clocks.threads + clocks.slots] = others
@@ -133,7 +133,7 @@ class Locations:
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        if found.at[ORDERED, slot] < started:  # the time belongs to the preceding cluster of the slot
+        if found.at[ORDERED, slot] < started:  # The time belongs to the preceding cluster of the slot.
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.fences.until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)

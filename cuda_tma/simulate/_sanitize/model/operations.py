@@ -1,4 +1,4 @@
-"""Asynchronous operations: the clock of each at its issue, and the group in which it completes."""
+"""Asynchronous operations, with the clock at the issue, and the group in which each operation completes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ __all__ = ["IssueRecord", "Operations"]
 
 @dataclass(slots=True, eq=False)
 class IssueRecord:
-    """The record of an operation's issue.
+    """The record of the issue of an asynchronous operation.
 
     Attributes
     ----------
     lane : int
         The lane that issued the operation.
     cluster : int
-        The number of its cluster in the grid.
+        The number of the lane's cluster in the grid.
     instruction : Instruction
     clock : numpy.ndarray, [row, column]
         The clock of the issuing lanes at the issue.
     group : tuple, optional
-        The kind of its groups and the lane that waits for them, such as ``("bulk", lane)``.
+        The kind of the operation's groups and the lane that waits for them, such as ``("bulk", lane)``.
     epoch : int
-        The number of its group; the first is 1.
+        The number of the operation's group; the first group is 1.
     after : tuple of Explained
         The last barrier or wait of the issuing thread before the issue.
     """
@@ -51,7 +51,7 @@ class IssueRecord:
 
 @dataclass(slots=True)
 class Groups:
-    """The groups of one owner and kind.
+    """The groups of asynchronous operations of one owner and one kind.
 
     Attributes
     ----------
@@ -60,12 +60,11 @@ class Groups:
     last : IssueRecord or None
         The last operation that was issued to any group.
     done : int
-        The number of groups that waits have covered; a wait for the end of reads counts too.
+        The number of groups for which waits exist, including waits for the end of reads.
     waits, commits : Instruction or None
         The last wait, and the instruction that committed the last group.
     shared : list of (int, IssueRecord)
-        The operations that this lane issued together with a lane that owns them, each with the number of this lane's
-        group.
+        The operations that this lane issued together with their owner, each with the number of this lane's group.
     """
 
     committed: int = 0
@@ -94,22 +93,25 @@ class Groups:
 
     @property
     def open(self) -> IssueRecord | None:
-        """The last operation if no wait has covered it; otherwise None."""
+        """The last operation, if it may still be pending after all waits; otherwise None."""
         return self.last if self.last is not None and self.last.epoch > self.done else None
 
 
 class Operations:
-    """The groups of each owner of operations: a thread, or the first thread of a warpgroup."""
+    """The groups of each owner of operations, which is a thread, or the first thread of a warpgroup."""
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
-        self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)  # for each kind, the groups of each owner
-        self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}  # results of `groups_of`
-        # The last copies that several lanes issued at one statement: the lanes, their groups, and the statement.
+        # Each kind of operation has the groups of each owner.
+        self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)
+        # The dictionary caches results of `groups_of`.
+        self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}
+        # The key is a statement at which several lanes issued copies. The value contains the lanes, their groups, and
+        # the statement.
         self._begun: dict[tuple[str, int, int, int, int], tuple[np.ndarray, np.ndarray, Instruction]] = {}
 
     def forget(self, slot: int) -> None:
-        """Forget the operations of the preceding cluster in a slot in which another cluster begins."""
+        """Remove the operations of the preceding cluster in a slot in which another cluster begins."""
         self._groups_of.clear()
         for begun, (owners, numbers, instruction) in [*self._begun.items()]:
             others = owners // self._clocks.threads != slot
@@ -129,7 +131,7 @@ class Operations:
         return mark
 
     def groups_of(self, kind: str, lanes: np.ndarray, instruction: Instruction) -> np.ndarray:
-        """Return, for each lane, the number of its open group, to which an instruction adds a copy."""
+        """Return the number of each lane's open group, to which an instruction adds a copy."""
         key = kind, int(lanes[0]), int(lanes[-1]), len(lanes)
         found, known = self._groups_of.get(key), self._groups[kind]
         if found is None or not np.array_equal(found[0], lanes):
@@ -144,7 +146,7 @@ class Operations:
         return self._groups[kind].setdefault(owner, Groups()).committed + 1
 
     def unfinished(self, kind: str, lanes: slice) -> Iterator[tuple[int, int, Instruction]]:
-        """Yield the lane, the group and the instruction of each operation that no wait of its lane has covered."""
+        """Yield the lane, the group and the instruction of each operation for which its lane has not waited."""
         for lane, groups in self.owned(kind, lanes):
             if (mark := groups.open) is not None:
                 yield lane, mark.epoch, mark.instruction
@@ -156,7 +158,7 @@ class Operations:
     def issue_together(self, event: IssuedTogether) -> None:
         """Record an operation that several lanes of a warp issue together.
 
-        The first lane owns the operation, but each of the lanes may wait for it.
+        The first lane owns the operation, but each of the lanes may wait for the operation.
         """
         first, *others = as_array(event.lanes).tolist()
         if event.kind is None:
@@ -184,13 +186,16 @@ class Operations:
             groups.commits = event.instruction
 
     def related(self, who: object) -> tuple[Explained, ...]:
-        """Return the last commit and wait of an owner such as ``("bulk", lane, "read")``, to explain a missing wait."""
+        """Return the last commit and the last wait of an owner such as ``("bulk", lane, "read")``.
+
+        These statements explain a missing wait.
+        """
         if not isinstance(who, tuple) or (groups := self._groups[who[0]].get(who[1])) is None:
             return ()
         return ("its group is closed", groups.commits), ("last wait for its groups", groups.waits)
 
     def wait(self, event: WaitGroup) -> None:
-        """Record that the groups which a wait covers are complete."""
+        """Record the completion of the groups for which an instruction waits."""
         if event.kind == "bulk":
             self._bulk_wait(event)
         elif event.kind == "wgmma":
@@ -199,7 +204,7 @@ class Operations:
             self._cp_async_wait(event)
 
     def _bulk_wait(self, event: WaitGroup) -> None:
-        """Record that bulk groups are complete after ``cp.async.bulk.wait_group{.read}``."""
+        """Record the completion of bulk groups at ``cp.async.bulk.wait_group{.read}``."""
         for lane, groups in self.owned("bulk", event.lanes):
             done = groups.wait(event.most, event.instruction)
             for what in ("read",) if event.reads_only else ("read", "write"):
@@ -208,7 +213,7 @@ class Operations:
                     self._complete(slice(lane, lane + 1), ("bulk", mark.lane, what), mark.epoch)
 
     def _cp_async_wait(self, event: WaitGroup) -> None:
-        """Record that groups of ``cp.async`` are complete after ``cp.async.wait_group`` or ``cp.async.wait_all``."""
+        """Record the completion of ``cp.async`` groups at ``cp.async.wait_group`` or ``cp.async.wait_all``."""
         clocks, owned = self._clocks, self.owned("cp.async", event.lanes)
         if not owned:
             return
@@ -220,7 +225,7 @@ class Operations:
         clocks.complete(lanes, columns, done, fenced=False)
 
     def _wgmma_wait(self, event: WaitGroup) -> None:
-        """Record that the groups of warpgroups are complete after ``wgmma.wait_group``."""
+        """Record the completion of the groups of warpgroups at ``wgmma.wait_group``."""
         for first, groups in self.owned("wgmma", event.lanes):
             done = groups.wait(event.most, event.instruction)
             self._complete(slice(first, first + WARPGROUP), ("wgmma", first, "read"), done)
@@ -234,8 +239,9 @@ class Operations:
         groups = dict(self.owned("cp.async", event.lanes))
         for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
-                groups[lane].committed += 1  # the arrival does not cover later copies
+                groups[lane].committed += 1  # The arrival does not cover later copies.
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
                 clock = self._clocks.nothing()
-                clock[::2, column] = groups[lane].committed  # not in row FENCED: these copies use the generic proxy
+                # The slice omits row FENCED, because these copies use the generic proxy.
+                clock[::2, column] = groups[lane].committed
                 barriers.mbarriers[position].arrive(self._clocks, clock)

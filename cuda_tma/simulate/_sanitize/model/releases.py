@@ -1,7 +1,7 @@
 """The accesses that the releases of a cluster cover for other clusters.
 
-A clock contains only one time for each other cluster: that of the last release of that cluster which it has acquired.
-The release covers an earlier access by another thread of the cluster only if the access happens before the release, for
+A clock contains only one time for each other cluster: the time of the last acquired release of this cluster. The
+release covers an earlier access by another thread of the cluster only if the access happens before the release, for
 example by a barrier. `Releases` therefore keeps the covered epochs of each release.
 """
 
@@ -14,12 +14,14 @@ import numpy as np
 
 __all__ = ["Releases"]
 
-_MOST = 2048  # the most releases that are kept for a cluster; a thread that spins on a lock may release at each poll
+# The record of a cluster has at most this number of releases, because a thread that spins on a lock may release at each
+# poll.
+_MOST = 2048
 
 
 @dataclass(slots=True)
 class _Lifetime:
-    """The releases of one cluster: the time of each, and the epochs that the releases up to this time cover."""
+    """The releases of one cluster: the time of each release, and the epochs that the releases up to this time cover."""
 
     started: int
     until: list[int] = field(default_factory=list)
@@ -49,16 +51,17 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
-        if len(life.until) > _MOST:  # then `cover` treats accesses before the oldest kept release as covered
+        # The method `cover` then treats accesses before the oldest kept release as covered.
+        if len(life.until) > _MOST:
             del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 
     def cover(self, slot: int, known: int, when: np.ndarray, columns: np.ndarray, epochs: np.ndarray) -> np.ndarray:
-        """Return whether the releases up to a known time cover each access by threads of the clusters in a slot."""
+        """Return, for each access by threads of a slot's clusters, whether a release before a known time covers it."""
         lives = self._lives[slot]
         covered = np.ones(len(when), bool)
         for life, after in zip(lives, [*lives[1:], None], strict=True):
             if after is not None and known >= after.started:
-                continue  # a known time of a later cluster in the slot covers this cluster
+                continue  # A known time of a later cluster in the slot covers this cluster.
             last = bisect_right(life.until, known) - 1
             mine = (when >= life.started) & (after is None or when < after.started)
             if last >= 0 and mine.any():

@@ -1,8 +1,8 @@
 """The shadow of memory that belongs to a CTA, such as shared memory: the last write and some reads of each unit.
 
-A unit has the size of the kernel's smallest access (1 to 8 bytes). The reads since the last write have a few places,
-which are chosen by warp, so the reads of eight warps can be kept. A later read in the same place replaces an earlier
-read. A race may therefore be missed, but no race is reported wrongly.
+A unit has the size of the kernel's smallest access (1 to 8 bytes). A unit has eight places for the reads since its last
+write, and the number of a warp selects the place of its reads. A later read in the same place replaces an earlier read.
+The shadow may therefore miss a race, but it never reports a false race.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from .clocks import Clocks, Known
 __all__ = ["COLUMN_BITS", "READERS", "STRONG", "TAKEN", "WEAK", "Cells", "Conflict", "Shadow", "stamps_of"]
 
 READERS = 8
-WEAK, STRONG = 0, 1  # strong accesses, such as atomics, do not race with each other
+WEAK, STRONG = 0, 1  # Strong accesses, such as atomics, do not race with each other.
 COLUMN_BITS = 20
-TAKEN = 1  # the result of `Shadow.touch` if all accesses are recorded, and no two writes of one step overlap
-_BESIDE = 64  # the number of units that are searched before and after an unwritten unit
-_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # the place for writes follows those for reads
+# This result of `Shadow.touch` means that all accesses are recorded, and that no two writes of one step overlap.
+TAKEN = 1
+_BESIDE = 64  # The search examines this number of units before and after an unwritten unit.
+_WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # The place for writes follows the places for reads.
 
 
 class Cells(NamedTuple):
-    """The units of some accesses, each with the same number of adjacent units.
+    """The units of some accesses, where each access has the same number of adjacent units.
 
     Attributes
     ----------
@@ -46,7 +47,7 @@ class Cells(NamedTuple):
 
 
 def stamps_of(columns: Any, epochs: Any) -> Any:
-    """Return the stamp of accesses, one number with the column and the epoch; 0 is not a stamp."""
+    """Return the stamp of each access, which is a number with the column and the epoch; 0 is not a stamp."""
     return np.asarray(epochs, np.int64) << COLUMN_BITS | columns
 
 
@@ -58,7 +59,7 @@ class Conflict(NamedTuple):
     units, columns, epochs, sites : numpy.ndarray
         The unit, the column, the epoch and the statement of each earlier access.
     which : numpy.ndarray
-        For each earlier access, the index of the present access with which it conflicts.
+        The index of the present access with which each earlier access conflicts.
     before : str
         The kind of the earlier accesses: ``"read"`` or ``"write"``.
     """
@@ -102,16 +103,16 @@ class Shadow:
         return Cells(np.array([first]), -(-(position + size_bytes) // self.unit_bytes) - first)
 
     def forget(self, position: int, size_bytes: int) -> None:
-        """Forget all accesses to some bytes."""
+        """Remove all recorded accesses to some bytes."""
         self._stamps.clear(self._stamps.used, *self.range(position, size_bytes))
 
     def touch(
         self, positions: np.ndarray, size_bytes: int, clocks: Clocks, who: np.ndarray, strong: int, writes: bool,
         reads: bool, note: int,
     ) -> int:  # fmt: skip
-        """Record accesses of threads if all conflicting accesses happen before them; otherwise return 0, see `Stamps`.
+        """Record accesses of threads if all conflicting accesses happen before them; otherwise return 0.
 
-        The result is `TAKEN` unless two of the present writes overlap.
+        The result is `TAKEN`, unless two of the present writes overlap.
         """
         each, shift = max(1, size_bytes >> self._shift), self._shift
         return self._stamps.touch(positions, each, clocks.in_c, who, strong, writes, reads, -1, note, 0, 0, shift)
@@ -128,13 +129,13 @@ class Shadow:
         place : int
             The place for the reads of the operation; `READERS` if the operation writes.
         stamp : int
-            The column and the epoch of the operation, see `stamps_of`.
+            The column and the epoch of the operation, as `stamps_of` returns them.
         """
         row, other = rows
         return self._stamps.operate(*units, clock, row, row, other, strong, place, True, stamp, site << 1 | strong)
 
     def after_write(self, units: Cells, known: Known, who: np.ndarray, strong: int = WEAK) -> Conflict | None:
-        """Return the last writes that do not precede the present accesses; None if all precede them.
+        """Return the last writes that do not precede the present accesses; None if all writes precede.
 
         Parameters
         ----------
@@ -162,11 +163,11 @@ class Shadow:
         return Conflict(at[some], some // units.each, columns[some], epochs[some], notes[some] >> 1, before)
 
     def unwritten(self, units: Cells) -> np.ndarray:
-        """Return, for each unit, whether it has never been written: [access, unit]."""
+        """Return, for each unit, whether no access has written it: [access, unit]."""
         return self._stamps.values[READERS, units.all] == 0
 
     def writer_beside(self, unit: int) -> int | None:
-        """Return the statement that wrote the nearest unit before an unwritten unit, otherwise the nearest after it."""
+        """Return the statement that wrote the nearest unit before an unwritten unit, or otherwise after it."""
         first = max(0, unit - _BESIDE)
         near = np.flatnonzero(self._stamps.values[READERS, first : unit + _BESIDE])
         if not len(near):
@@ -180,7 +181,7 @@ class Shadow:
         self._stamps.clear(self._stamps.used & _READS, *units)
 
     def overwritten(self, units: Cells, stamps: np.ndarray) -> Conflict | None:
-        """Return the writes that have replaced other writes of the same instruction and step, or None."""
+        """Return the writes that replaced other writes of the same instruction and step; None without such writes."""
         at = units.all.ravel()
         last = self._stamps.values[READERS, at]
         some = np.flatnonzero(last != np.repeat(stamps, units.each))

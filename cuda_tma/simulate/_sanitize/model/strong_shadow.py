@@ -1,4 +1,4 @@
-"""The shadow of strong accesses to global memory: atomics, reductions, volatile and relaxed accesses.
+"""The shadow of strong accesses to global memory, which are atomics, reductions, volatile and relaxed accesses.
 
 A strong access and a weak access to the same bytes race unless they are ordered. Two strong accesses race unless they
 are ordered or *morally strong*: the scope of each includes the other thread, and both access the same bytes. A strong
@@ -21,13 +21,17 @@ from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
 
-_OBSERVED = 4093  # the number of entries for the times of observations; an address determines the entry
+# The table has this number of entries for the times of observations, and an address determines the entry.
+_OBSERVED = 4093
 _SCOPE_BITS, _OFFSET_BITS = 2, 8
-ANY_BYTES = GPU  # the shape of a TMA reduction, which updates each element separately at scope .gpu
+ANY_BYTES = GPU  # A TMA reduction has this shape, because it updates each element separately at scope .gpu.
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
-    """Return the shape of each unit of some accesses: the scope, and the number and the place of units in an access."""
+    """Return the shape of each unit of some accesses.
+
+    A shape contains the scope, the number of units in an access, and the place of the unit in the access.
+    """
     offsets = np.tile(np.arange(each, dtype=np.int32), count)
     return each << _SCOPE_BITS + _OFFSET_BITS | offsets << _SCOPE_BITS | scope
 
@@ -44,7 +48,8 @@ class StrongShadow:
 
     def __init__(self, shadow: GlobalShadow, clocks: Clocks, lanes_of_cta: int):
         self._shadow, self._clocks, self._lanes_of_cta = shadow, clocks, lanes_of_cta
-        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)  # when each cluster observed a location
+        # The array contains the time at which each cluster observed a location.
+        self._seen = np.zeros((clocks.slots, _OBSERVED), np.int64)
 
     def before_weak(
         self,
@@ -81,7 +86,7 @@ class StrongShadow:
     def apart(
         self, these: AreaCells, known: list[Known], shapes: np.ndarray, kind: str
     ) -> tuple[PriorAccess, str] | None:
-        """Return a strong write that does not precede the present strong accesses and is not morally strong with them.
+        """Return a strong write that is neither ordered nor morally strong with the present strong accesses.
 
         The second value is the condition that fails: ``"scope"`` or ``"size"``.
         """
@@ -104,7 +109,7 @@ class StrongShadow:
         return past._replace(which=at), "size" if reaches[at] else "scope"
 
     def apart_at_once(self, these: AreaCells, scope: int) -> PriorAccess | None:
-        """Return the last of the strong writes of one step if it is outside the scope of another of them."""
+        """Return the last strong write of a step if it is outside the scope of another strong write of the step."""
         if scope == GPU or these.area.strong is None:
             return None
         row, width = these.area.strong.row(WRITES), self._clocks.threads if scope == CLUSTER else self._lanes_of_cta
@@ -123,7 +128,7 @@ class StrongShadow:
         self, these: AreaCells, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
         shapes: np.ndarray | int,
     ) -> None:  # fmt: skip
-        """Record strong accesses."""
+        """Record strong accesses in the cells."""
         area, units, slots, now = these.area, these.units, these.slots, self._clocks.now
         if area.strong is None:
             area.strong = StrongRows(area.cells.values.shape[1])
@@ -131,7 +136,7 @@ class StrongShadow:
         if kind != "write":
             at = self._locations(area, units)
             late = np.ones(len(units), bool)
-            if kind == "read":  # the first observation of a write counts
+            if kind == "read":  # The first observation of a write counts.
                 seen = self._seen[slots, at]
                 late = (seen < rows.cells.moments[WRITES, units] >> SLOT_BITS) | (seen < self._clocks.started[slots])
             self._seen[slots[late], at[late]] = now
@@ -158,7 +163,7 @@ class StrongShadow:
     def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
         """Return which strong writes the present cluster has observed, or a cluster whose release precedes.
 
-        The threads of the present cluster are not distinguished, so a race may be missed.
+        The threads of the present cluster are not distinguished, so the check may miss a race.
         """
         units, who, slots = these.units[which], these.who[which], these.slots[which]
         at, of_gpu = self._locations(these.area, units), known[self._clocks.visible]
@@ -174,8 +179,8 @@ class StrongShadow:
     def _is_noticed(self, these: AreaCells, row: Row) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that decides which accesses a relaxed read without a later fence has observed.
 
-        A strong access after such a read is not performed before it. The example in the CUDA C++ Programming Guide,
-        "Memory Fence Functions", accordingly has a fence only after its writes.
+        A strong access after such a read is not performed before the read. The example in the CUDA C++ Programming
+        Guide, "Memory Fence Functions", accordingly has a fence only after its writes.
         """
 
         def excuse(which: np.ndarray) -> np.ndarray:
@@ -197,14 +202,14 @@ class StrongShadow:
         moments, columns = row.moments[these.units], row.stamps[these.units] & (1 << COLUMN_BITS) - 1
         here = (moments & SLOT_MASK == these.slots) & (moments >> SLOT_BITS >= self._clocks.started[these.slots])
         same_cta = columns // self._lanes_of_cta == these.who % self._clocks.threads // self._lanes_of_cta
-        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # an operation has no CTA
+        same_cta = here & (same_cta | (columns >= self._clocks.threads))  # An operation has no CTA.
         needed = np.where(same_cta, CTA, np.where(here, CLUSTER, GPU))
         mask = (1 << _SCOPE_BITS) - 1
         return (shapes & mask >= needed) & (theirs & mask >= needed)
 
 
 def _fits(shapes: np.ndarray, theirs: np.ndarray, kind: str) -> np.ndarray:
-    """Return, for each access, whether it has the same bytes as the preceding write; a read may have a part of them."""
+    """Return, for each access, whether it has the bytes of the preceding write; a read may have a part of the bytes."""
     sizes, their_sizes = shapes >> _SCOPE_BITS + _OFFSET_BITS, theirs >> _SCOPE_BITS + _OFFSET_BITS
     mask = (1 << _OFFSET_BITS) - 1
     offsets, their_offsets = shapes >> _SCOPE_BITS & mask, theirs >> _SCOPE_BITS & mask

@@ -1,7 +1,7 @@
 """The shadow of tensor memory: the last write of each cell, and the last reads since that write.
 
-A cell is one column of 16 adjacent lanes, which instructions always access together. It contains only the last read by
-a warp and the last read by an operation. A race may therefore be missed, but no race is reported wrongly.
+A cell is one column of 16 adjacent lanes, which instructions always access together. A cell contains only the last read
+by a warp and the last read by an operation. The shadow may therefore miss a race, but it never reports a false race.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .shadow import COLUMN_BITS
 
 __all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
 
-WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # the places of a cell
-_ORDER, _END = 0, 1  # the parts of a stamp: the issue and the completion
+WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # These are the places of a cell.
+_ORDER, _END = 0, 1  # These are the parts of a stamp: the issue and the completion.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,8 @@ class Past:
     ----------
     note : int
     is_ordered : bool
-        Whether its issue happens before the present access, so that only the wait for its completion is missing.
+        Whether the issue of the earlier access happens before the present access. Only the wait for the completion is
+        then missing.
     """
 
     note: int
@@ -59,7 +60,7 @@ class TensorShadow:
         self._cells: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def forget(self, ctas: range) -> None:
-        """Forget all accesses to the tensor memory of CTAs that begin."""
+        """Remove all accesses to the tensor memory of CTAs that begin."""
         for cta in ctas:
             self._cells.pop(cta, None)
 
@@ -71,12 +72,13 @@ class TensorShadow:
         stamps, notes = self._cells[touch.cta]
         columns = slice(touch.column, touch.column + touch.columns)
         groups = slice(touch.groups[0], touch.groups[-1] + 1)
-        step = 1 if len(touch.groups) == groups.stop - groups.start else 2  # or every second group
+        # The instruction accesses adjacent groups, or every second group.
+        step = 1 if len(touch.groups) == groups.stop - groups.start else 2
         groups = slice(groups.start, groups.stop, step)
         return stamps[..., columns, groups], notes[..., columns, groups]
 
     def is_unwritten(self, touch: Touch) -> bool:
-        """Return whether all of some cells are unwritten."""
+        """Return whether no access has written any of some cells."""
         stamps, _ = self._of(touch)
         return not stamps[WRITTEN, _ORDER].any()
 
@@ -102,7 +104,7 @@ class TensorShadow:
         self._put(touch, place, stamp)
 
     def clear(self, touch: Touch) -> None:
-        """Forget all accesses to columns that are deallocated."""
+        """Remove all accesses to columns that a warp deallocates."""
         stamps, _ = self._of(touch)
         stamps[...] = 0
 

@@ -1,4 +1,7 @@
-"""The values of stores. Two stores of the same value race by the definition of the PTX ISA, but usually by intent."""
+"""The values of stores, which decide whether two stores write the same value.
+
+Two stores of the same value race by the definition of the PTX ISA, but usually by intent.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import numpy as np
 
 __all__ = ["Values", "leaves_as_it_is", "same_as"]
 
-Values = Sequence[np.ndarray]  # an array for each element of a vector: a value for each access, or one for all
+# Each element of a vector has an array, with a value for each access, or one value for all accesses.
+Values = Sequence[np.ndarray]
 
 
 def _bytes_of(values: Values, count: int) -> np.ndarray:
@@ -18,7 +22,7 @@ def _bytes_of(values: Values, count: int) -> np.ndarray:
 
 
 def leaves_as_it_is(memory: np.ndarray, positions: np.ndarray, values: Values) -> np.ndarray:
-    """Return, for each store, whether memory already contains its bytes."""
+    """Return, for each store, whether memory already contains the bytes of the store."""
     written = _bytes_of(values, len(positions))
     return (memory[positions[:, None] + np.arange(written.shape[1])] == written).all(axis=1)
 

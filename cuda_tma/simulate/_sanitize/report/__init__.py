@@ -1,1 +1,1 @@
-"""The reports of the sanitizer: the message of each kind of violation, and one finding for each cause."""
+"""The reports of the sanitizer, with a message for each kind of violation, and one finding for each cause."""

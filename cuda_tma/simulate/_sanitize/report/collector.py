@@ -16,7 +16,7 @@ __all__ = ["FindingCollector", "UndefinedRead"]
 
 
 def _replaces(severity: str, held: str) -> bool:
-    """Return whether a finding of a severity replaces a finding of severity `held`: an error replaces advice."""
+    """Return whether a finding replaces a finding of severity `held`: an error replaces advice."""
     return severity == "error" and held == "advice"
 
 
@@ -27,12 +27,12 @@ class UndefinedRead(NamedTuple):
     ----------
     instruction : Instruction
     offsets : numpy.ndarray of bool
-        For each byte of the shared memory of a CTA, whether the instruction reads it while undefined; empty for a
-        shuffle.
+        Whether the instruction reads each byte of the shared memory of a CTA while the byte is undefined. The array is
+        empty for a shuffle.
     local_offsets : set of int
-        The bytes of the local memory of a thread.
+        The undefined bytes that the instruction reads in the local memory of a thread.
     is_of_columns : bool
-        Whether it reads columns of tensor memory.
+        Whether the instruction reads undefined columns of tensor memory.
     """
 
     instruction: Instruction
@@ -50,7 +50,7 @@ class FindingCollector:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
-        self.undefined: dict[tuple, UndefinedRead] = {}  # by the key of each finding
+        self.undefined: dict[tuple, UndefinedRead] = {}  # The key is the key of the finding.
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def begin(self, parts: Parts) -> None:
@@ -58,7 +58,10 @@ class FindingCollector:
         self._parts = parts
 
     def site(self, instruction: Instruction) -> int:
-        """Return the number of an instruction; instructions live as long as their kernel, so their ``id`` is unique."""
+        """Return the number of an instruction.
+
+        An instruction exists as long as its kernel, so the ``id`` of the instruction is unique.
+        """
         number = self._sites.get(id(instruction))
         if number is None:
             number = self._sites[id(instruction)] = len(self._instructions)
@@ -66,7 +69,7 @@ class FindingCollector:
         return number
 
     def instruction(self, site: int) -> Instruction:
-        """Return the instruction that has a number."""
+        """Return the instruction that has a given number."""
         return self._instructions[site]
 
     def report(self, violation: Violation) -> None:
@@ -83,17 +86,17 @@ class FindingCollector:
             self.racing_reads.setdefault(pair, []).append(key)
 
     def excuse(self, read: Instruction, write: Instruction, reason: str) -> None:
-        """Turn the races of a load and a write into advice, and add the reason to the messages."""
+        """Convert the races of a load and a write to advice, and add the reason to the messages."""
         for key in self.racing_reads[read, write]:
             self._decide(key, "advice", reason)
 
     def undecided(self) -> dict[tuple, UndefinedRead]:
-        """Return the reads of undefined values, except at instructions of which an error was found."""
+        """Return the reads of undefined values, without instructions that already have an error."""
         named = {each for key, held in self._found.items() if held.severity == "error" for each in key[1:]}
         return {key: read for key, read in self.undefined.items() if id(read.instruction) not in named}
 
     def escalate(self, key: tuple, reason: str) -> None:
-        """Turn advice into an error, and add the reason to the message."""
+        """Convert advice to an error, and add the reason to the message."""
         self._decide(key, "error", reason)
 
     def _decide(self, key: tuple, severity: str, reason: str) -> None:
@@ -102,7 +105,10 @@ class FindingCollector:
         self._found[key] = replace(held, severity=severity, message=message)
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return one finding for each cause in the order of detection; copies of a source line are one cause."""
+        """Return one finding for each cause in the order of detection.
+
+        Several copies of a source line in the PTX are one cause.
+        """
         merged: dict[tuple, Finding] = {}
         for key, finding in self._found.items():
             cause = (finding.kind, finding.source, finding.other) if finding.source else key

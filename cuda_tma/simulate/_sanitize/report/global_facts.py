@@ -1,4 +1,4 @@
-"""The facts of a violation by two accesses to global memory, which the shadow and the clocks contain."""
+"""The facts of a violation by two accesses to global memory, from the shadow and the clocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Pair = TypeVar("_Pair", bound=GlobalPair)
 
 
 class GlobalFacts:
-    """The source of the facts of violations: a prior access to global memory, and the present access.
+    """The source of the facts of violations by two accesses to global memory.
 
     Parameters
     ----------
@@ -71,6 +71,6 @@ class GlobalFacts:
         return self._history.before(lane) if mark is None else mark.after
 
     def _key(self, past: PriorAccess) -> object:
-        """Return the object on which an earlier operation completes; None if its cluster has ended."""
+        """Return the object on which an earlier operation completes; None if the operation's cluster has ended."""
         known = past.lives and past.column >= self._clocks.threads + self._clocks.slots
         return self._clocks.key(past.slot, past.column) if known else None

@@ -1,4 +1,4 @@
-"""The violations of two accesses to global memory: a class with its message for each kind."""
+"""The violations of two accesses to global memory, with a class and its message for each kind."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class GlobalPair(Violation):
-    """Two accesses to global memory: `now` is the later access, `other` the earlier access.
+    """Two accesses to global memory; `now` is the later access, and `other` is the earlier access.
 
     Attributes
     ----------
     access, other_access : str
-        The kinds of the later and the earlier access: ``"read"`` or ``"write"``, or ``"atomic"`` for the later one.
+        The kinds of the later and the earlier access: ``"read"`` or ``"write"``. The later access may also be
+        ``"atomic"``.
     is_operation, other_is_operation : bool
-        Whether an asynchronous operation makes the later, and the earlier, access.
+        Whether an asynchronous operation makes the later access, and whether one makes the earlier access.
     other_lane : int or None
         The thread of the earlier access; None for an operation or a thread of another cluster.
     address : int
-        The address of the first byte that both accesses have in common.
+        The address of the first byte that both accesses share.
     """
 
     other: Instruction
@@ -65,7 +66,7 @@ class GlobalPair(Violation):
         return "a thread of another block" if self.other_lane is None else parts.geometry.thread_name(self.other_lane)
 
     def accesses(self, parts: Parts) -> str:
-        """Return both accesses in words.
+        """Return a text that describes both accesses.
 
         An example is ``thread 0 reads global memory at 0x10 by atom.add.u32, which thread 32 at a.cu:5 wrote``.
         """

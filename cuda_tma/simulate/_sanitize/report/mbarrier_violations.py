@@ -1,4 +1,4 @@
-"""The violations of mbarriers: a class with its message for each kind."""
+"""The violations of the rules of mbarriers, with a class and its message for each kind."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class MbarrierNotReady(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierNotFenced(Violation):
-    """A signal through the async proxy to an mbarrier without a fence after its initialization."""
+    """A signal through the async proxy to an mbarrier whose initialization no fence follows."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
     REMEDY = (
@@ -56,7 +56,7 @@ class MbarrierNotFenced(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OtherMbarrierSignaled(Violation):
-    """A copy whose mbarrier is in another CTA than its destination."""
+    """A copy whose mbarrier is in another CTA than the destination of the copy."""
 
     KIND, RULE = "cluster", "elsewhere"
     REMEDY = (
@@ -124,7 +124,7 @@ class ArrivalTooEarly(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierUnordered(SharedPair):
-    """The use of an mbarrier by a thread without order after the initialization of the mbarrier."""
+    """The use of an mbarrier by a thread that is not ordered after the initialization of the mbarrier."""
 
     KIND, RULE, REMEDY = "barrier-use", "init", _BEFORE_USE
     position: int
@@ -136,7 +136,7 @@ class MbarrierUnordered(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierInitInUse(SharedPair):
-    """The initialization of an mbarrier without order after earlier uses of its bytes."""
+    """The initialization of an mbarrier that is not ordered after earlier uses of the same bytes."""
 
     KIND, RULE = "barrier-use", "init"
     REMEDY = "initialize each mbarrier once, or execute a barrier of all its users before it is initialized again"
@@ -150,7 +150,7 @@ class MbarrierInitInUse(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierInvalInUse(SharedPair):
-    """The invalidation of an mbarrier without order after the earlier uses of the mbarrier."""
+    """The invalidation of an mbarrier that is not ordered after the earlier uses of the mbarrier."""
 
     KIND, RULE = "barrier-use", "inval"
     REMEDY = "put __syncthreads() between the last use of the mbarrier by any thread and mbarrier.inval"
@@ -164,7 +164,7 @@ class MbarrierInvalInUse(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierAsMemory(SharedPair):
-    """An ordinary access to bytes that are also in use as an mbarrier."""
+    """An ordinary access to bytes that threads also use as an mbarrier."""
 
     KIND, RULE = "barrier-use", "init"
     REMEDY = "access an mbarrier by mbarrier instructions only, and execute mbarrier.inval first"

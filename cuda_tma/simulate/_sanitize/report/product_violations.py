@@ -1,4 +1,4 @@
-"""The violations of wgmma and of the registers that it reads and writes."""
+"""The violations of the rules of wgmma and of the registers that it reads and writes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExitBeforeProduct(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ProductNotFenced(Violation):
-    """The first ``wgmma`` of a warpgroup without a ``wgmma.fence`` before it."""
+    """The first ``wgmma`` of a warpgroup without a preceding ``wgmma.fence``."""
 
     KIND, RULE = "wgmma-order", "registers"
     REMEDY = (

@@ -177,14 +177,15 @@ def remedy_of(
         The kind of the earlier access: ``"read"``, ``"write"`` or ``"atomic"``.
     now : Instruction
     completes_on : str
-        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty if a thread accesses.
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for an access of a
+        thread.
     is_own : bool
-        Whether the present operation's issuing thread made the earlier access, after the issue.
+        Whether the thread that issued the present operation made the earlier access after the issue.
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the present operation.
     is_elsewhere : bool
-        Whether the mbarrier of the earlier operation is in another CTA, so that this CTA cannot wait for it; or
-        whether the thread of the earlier access is in another CTA.
+        Whether the earlier access belongs to another CTA. Either its mbarrier is in another CTA, so that this CTA
+        cannot wait for it, or its thread is in another CTA.
     """
     if completes_on:
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED

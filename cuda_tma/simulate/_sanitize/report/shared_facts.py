@@ -1,4 +1,4 @@
-"""The facts of a violation by two accesses to shared memory, which the shadow and the clocks contain."""
+"""The facts of a violation by two accesses to shared memory, from the shadow and the clocks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Pair = TypeVar("_Pair", bound=SharedPair)
 
 
 class SharedFacts:
-    """The source of the facts of violations: the prior accesses in the shadow, and the present access.
+    """The source of the facts of violations by two accesses to shared memory.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class SharedFacts:
         )
 
     def race(self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction) -> SharedPair:
-        """Return the violation of two unordered accesses."""
+        """Return the violation of two unordered accesses to shared memory."""
         if "mbarrier" in (self._collector.instruction(int(found.sites[0])).opcode[0], now.opcode[0]):
             return self._of_mbarrier(found, lane, mark, access, now)
         earlier = self._earlier(found, lane)
@@ -144,7 +144,7 @@ class SharedFacts:
         return bool(earlier[1] // self._parts.memory.shared_pitch != ctas[lane])
 
     def _extent(self, found: Conflict) -> tuple[int, int, int]:
-        """Return the first byte of a conflict, the number of bytes, and the number of threads that make later accesses.
+        """Return the first byte of a conflict, the number of bytes, and the number of threads of the later access.
 
         If the bytes belong to several CTAs, the result describes only the part in the first CTA.
         """

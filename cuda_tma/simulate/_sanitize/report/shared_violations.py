@@ -1,4 +1,4 @@
-"""The violations of two accesses to shared memory: a class with its message for each kind."""
+"""The violations of two accesses to shared memory, with a class and its message for each kind."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SharedPair(Violation):
-    """Two accesses to shared memory: `now` is the later access, `other` the earlier access.
+    """Two accesses to shared memory; `now` is the later access, and `other` is the earlier access.
 
     Attributes
     ----------
     access, other_access : str
-        The kinds of the later and the earlier access: ``"read"`` or ``"write"``, or ``"atomic"`` for the later one.
+        The kinds of the later and the earlier access: ``"read"`` or ``"write"``. The later access may also be
+        ``"atomic"``.
     is_operation : bool
-        Whether an operation of the thread makes the later access.
+        Whether an asynchronous operation of the thread makes the later access.
     other_lane : int or None
         The thread of the earlier access; None for an operation.
     first, size_bytes : int
-        The first byte that both accesses have in common, and the number of such bytes. The first byte is a position in
-        the shared memory of all resident CTAs.
+        The first byte that both accesses share, and the number of shared bytes. The first byte is a position in the
+        shared memory of all resident CTAs.
     threads : int
-        The number of threads that make the later access, each to a part of the bytes; 1 for an operation.
+        The number of threads that make the later access, each to a part of the bytes. It is 1 for an operation.
     """
 
     other: Instruction
@@ -58,7 +59,7 @@ class SharedPair(Violation):
     threads: int
 
     def later(self, parts: Parts) -> str:
-        """Return the later access: its threads or operation with the verb, and its bytes."""
+        """Return a text that describes the later access: its threads or operation with the verb, and its bytes."""
         verb = "read" if self.access == "read" else "write"
         return f"{self._actor(parts)} {verb}{'s' if self.threads == 1 else ''} {self.memory(parts)}"
 
@@ -78,7 +79,7 @@ class SharedPair(Violation):
         return f"{'the same thread' if same else parts.geometry.thread_name(self.other_lane)} at {place}"
 
     def memory(self, parts: Parts) -> str:
-        """Return the number of common bytes and their name, such as ``128 bytes at `tile` ``."""
+        """Return the number of bytes that both accesses share and their name, such as ``128 bytes at `tile` ``."""
         name = parts.program.shared_name(self.first % parts.memory.shared_pitch)
         return f"{self.size_bytes} bytes {'at ' if name.startswith('`') else ''}{name}"
 
@@ -94,7 +95,8 @@ class SharedRace(SharedPair):
     Attributes
     ----------
     completes_on : str
-        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty if a thread accesses.
+        The kind of object on which the earlier operation completes, such as ``"mbarrier"``; empty for an access of a
+        thread.
     is_elsewhere : bool
         Whether the earlier thread, or the mbarrier of the earlier operation, is in another CTA.
     is_in_bulk_group : bool
@@ -134,7 +136,7 @@ class SameValue(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class NarrowScope(SharedPair):
-    """Accesses of two CTAs that only synchronization of the narrower scope .cta orders."""
+    """The accesses of two CTAs that are ordered only by synchronization of the narrower scope .cta."""
 
     KIND, RULE, REMEDY = "race", "scope", WIDER_SCOPE
 

@@ -1,4 +1,4 @@
-"""The names of statements in findings: the place in the source, and the name of the instruction."""
+"""The names of statements in findings, with the place in the source and the name of the instruction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..._ptx import Instruction, Place
 
 __all__ = ["Explained", "name_of", "place_of"]
 
-Explained = tuple[str, Instruction | None]  # how a statement relates to a finding, and the statement
+Explained = tuple[str, Instruction | None]  # The text is the label of a statement in a finding.
 
 _NAMES = (
     (("cp", "reduce"), "the TMA reduction"),
@@ -18,7 +18,7 @@ _NAMES = (
 
 
 def place_of(places: tuple[Place, ...], line: int) -> str:
-    """Return the file and line in the kernel's source; without line information, return the line of the PTX."""
+    """Return the file and the line in the source of the kernel, or the line of the PTX without line information."""
     if not places:
         return f"PTX line {line}"
     return f"{places[-1].file.rpartition('/')[2]}:{places[-1].line}"

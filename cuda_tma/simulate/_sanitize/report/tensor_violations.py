@@ -1,4 +1,4 @@
-"""The violations of tensor memory: accesses that do not wait for the end of an earlier operation."""
+"""The violations of the rules of tensor memory: accesses that do not wait for the end of an earlier operation."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class StageInFlight(SharedRace):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class UnwrittenTensorMemory(Violation):
-    """A read of cells of tensor memory that were never written."""
+    """A read of cells of tensor memory that no instruction has written."""
 
     KIND, RULE, IS_ADVICE = "tensor-memory", "tensor memory", True
     REMEDY = (

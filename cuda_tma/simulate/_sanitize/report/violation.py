@@ -1,4 +1,4 @@
-"""A violation that a check has found: the facts of this case, and the rule and the remedy of its class."""
+"""A violation that a check has found, with the facts of the case, and the rule and the remedy of its class."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ __all__ = ["Violation"]
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Violation(ABC):
-    """One violation of a rule.
+    """One violation of a rule of the PTX ISA.
 
     Attributes
     ----------
     now : Instruction
         The statement at which the violation was found.
     lane : int
-        The lane of the thread that executes this statement or has issued its operation.
+        The lane of the thread that executes this statement or has issued the operation.
     other : Instruction or None
         The statement with which `now` conflicts.
     related : sequence of Explained
@@ -68,7 +68,7 @@ class Violation(ABC):
 
     @property
     def racing_read(self) -> tuple[Instruction, Instruction] | None:
-        """The load and the write of a race between two threads if a replay can decide on the effect; otherwise None."""
+        """The load and the write of a race between two threads, if a replay can decide on its effect."""
         return None
 
     @property
@@ -94,5 +94,5 @@ class Violation(ABC):
         return parts.geometry.thread_name(self.lane)
 
     def issued(self, parts: Parts) -> str:
-        """Return the name of the operation that the thread has issued, with its thread."""
+        """Return the name of the operation that the thread has issued, with the name of the thread."""
         return f"{name_of(self.now)} that {self.thread(parts)} issued"

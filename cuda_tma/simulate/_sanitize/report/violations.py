@@ -1,4 +1,4 @@
-"""The violations of grids, exits, clusters, tensor maps and undefined values: a class with its message for each."""
+"""The violations of grids, exits, clusters, tensor maps and undefined values, with a class and its message for each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BeforeGridWait(Violation):
-    """An access of a grid without a preceding wait, and a conflicting access of the preceding grid."""
+    """An access of a grid before its wait for the preceding grid, which conflicts with an access of that grid."""
 
     KIND, RULE, REMEDY = "race", "grids", WAIT_FOR_GRIDS
     access: str
@@ -102,7 +102,7 @@ class LoadWritesAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class SendReadsAfterExit(Violation):
-    """A copy to another CTA that may read the shared memory of its own CTA after the end of that CTA."""
+    """A copy to another CTA that may read the shared memory of its own CTA after the end of its own CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = "execute a cluster barrier (cluster_sync()) at the end, after the wait for the copy's mbarrier"
@@ -118,7 +118,7 @@ class SendReadsAfterExit(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class RemoteUseAfterExit(Violation):
-    """A use of another CTA's shared memory that may follow the end of that CTA."""
+    """A use of another CTA's shared memory that may follow the end of this other CTA."""
 
     KIND, RULE = "early-exit", "lifetime"
     REMEDY = (
@@ -172,7 +172,7 @@ class WithoutClusters(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ChangedMap(Violation):
-    """A copy that uses a changed map without a release or an acquire; `lacks` is the name of the missing fence."""
+    """A copy that uses a changed tensor map without a release or an acquire, which `lacks` names."""
 
     KIND, RULE, REMEDY = "missing-tensor-map-fence", "map", RELEASE_MAP
     other: Instruction
@@ -192,7 +192,7 @@ class ChangedMap(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MapInMemory(Violation):
-    """The use of a map in global memory without an acquire; the TMA unit may have a stale copy of the map."""
+    """The use of a tensor map in global memory without an acquire; the TMA unit may have a stale copy of the map."""
 
     KIND, RULE = "missing-tensor-map-fence", "map"
     REMEDY = (
@@ -210,7 +210,7 @@ class MapInMemory(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MapInUse(Violation):
-    """A change of a map in global memory while an operation may still read it."""
+    """A change of a tensor map in global memory while an operation may still read the map."""
 
     KIND, RULE, REMEDY = "race", "order", WAIT_FOR_USES
     other: Instruction
@@ -229,7 +229,7 @@ class MapInUse(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class AbsentShuffleSource(Violation):
-    """A shuffle that reads the value of a lane that does not execute it."""
+    """A shuffle that reads the register of a lane that does not execute the shuffle."""
 
     KIND, RULE, IS_ADVICE = "barrier-divergence", "shuffle", True
     REMEDY = (
