@@ -1,7 +1,7 @@
-"""The option ``--baseline FILE``: the command reports only the findings that an earlier report does not contain.
+"""The option ``--baseline FILE``, which omits the findings that an earlier report already contains.
 
-A finding has a fingerprint: a hash of its kind, its kernel, and the text of its lines. Line numbers
-are not part of it, so an edit elsewhere in the file does not make a finding new.
+Each finding has a fingerprint, which is a hash of its kind, its kernel, and the text of its lines. The fingerprint does
+not contain line numbers, so an edit elsewhere in the file does not make a finding new.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "fingerprint", "read_baseline", "without_known"]
 
-FINGERPRINT = "cudaTma/v1"  # the key in SARIF; a new formula needs a new number
+FINGERPRINT = "cudaTma/v1"  # SARIF uses this key; a new formula needs a new number.
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 
@@ -49,7 +49,7 @@ def _written(places: Sequence[Place], ptx_line: int, sources: Sources) -> str:
 
 
 def read_baseline(path: str) -> frozenset[str]:
-    """Return the fingerprints of a report in the form of ``--sarif`` or ``--json``.
+    """Return the fingerprints of the findings in a report of ``--sarif`` or ``--json``.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def _fingerprints(report: Any) -> Iterator[str]:
 
 
 def without_known(outcome: Outcome, known: frozenset[str], sources_of: Callable[[Launched], Sources]) -> Outcome:
-    """Return an outcome whose reports contain only new findings, and the number of known findings that are omitted."""
+    """Return an outcome with only new findings, and the number of known findings that the outcome omits."""
     left_out: set[str] = set()
 
     def new(launch: Launched) -> Launched:

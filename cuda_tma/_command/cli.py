@@ -1,13 +1,13 @@
-"""The command ``cuda-tma``: check, decode, compare, draw and suggest tensor maps on a machine without a GPU.
+"""The command ``cuda-tma``, which checks, decodes, compares, draws and suggests tensor maps without a GPU.
 
-Exit status: 0 if the map is accepted, decoded or drawn, or if both maps or layouts are equal. 1 if a map is refused, if
-both maps or layouts differ, or if a kernel has errors. 2 if the command line is wrong, the bytes are not a tensor map,
-or a file cannot be read or written. 3 if a launch could not be checked because of an unsupported instruction, the time
-limit, or the memory of the process. 130 after Ctrl-C. 141 if no process reads the output to its end, as with ``|
-head``.
+The exit status is 0 if the map is accepted, decoded or drawn, or if both maps or layouts are equal. It is 1 if a map is
+refused, if both maps or layouts differ, or if a kernel has errors. It is 2 if the command line is wrong, the bytes are
+not a tensor map, or a file cannot be read or written. It is 3 if a launch could not be checked because of an
+unsupported instruction, the time limit, or the memory of the process. It is 130 after Ctrl-C. It is 141 if no process
+reads the output to its end, as with ``| head``.
 
-With ``--json`` standard output is always JSON. A refused map is ``{"accepted": false, ...}`` with an ``error`` or
-``violations``; misuse is ``{"error": ...}``.
+With ``--json``, the standard output is always JSON. The document of a refused map is ``{"accepted": false, ...}`` with
+an ``error`` or ``violations``. The document of a wrong command line is ``{"error": ...}``.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["main"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command.
+    """Run one command of the command line.
 
     Parameters
     ----------
@@ -52,7 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = _outcome(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
-            sys.stdout.flush()  # here, because Python's own flush at the end complains if the reader has closed
+            # The flush precedes the end of Python, whose own flush reports an error if the reader has closed the
+            # output.
+            sys.stdout.flush()
         return status
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -66,14 +68,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _outcome(argv: list[str]) -> int:
-    """Run the command. Errors go to standard error and, with ``--json``, also to standard output."""
+    """Run the command, and print errors to standard error and, with ``--json``, also to standard output."""
     answer: dict[str, Any]
     argv, program = _divided(argv)
     try:
         arguments = parser(_COMMANDS).parse_args(argv)
         arguments.program = program
         return arguments.run(arguments)
-    except SystemExit as end:  # argparse raises it after --help and --version
+    except SystemExit as end:  # The module argparse raises this exception after --help and --version.
         return int(end.code or ACCEPTED)
     except Misuse as error:
         status, answer = error.status, {"error": str(error)}
@@ -82,7 +84,7 @@ def _outcome(argv: list[str]) -> int:
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
     except MemoryError:
         status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
-    except TensorMapFault as fault:  # the load that should be drawn
+    except TensorMapFault as fault:  # The load to draw has a fault.
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
@@ -195,7 +197,7 @@ def _plot(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         return _explore(arguments)
     _check_plot(arguments)
-    if not Path(arguments.output).suffix:  # matplotlib would add a suffix, and write another file
+    if not Path(arguments.output).suffix:  # Without this check, matplotlib adds a suffix and writes another file.
         raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it with .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
@@ -220,7 +222,7 @@ def _wrote(path: str, as_json: bool) -> int:
 
 
 def _check_plot(arguments: argparse.Namespace) -> None:
-    """Check the arguments that a picture needs, and refuse them for the page of --html."""
+    """Check the arguments that a picture needs, and refuse these arguments for the page of --html."""
     if arguments.picture not in _PICTURES:
         given = "none" if arguments.picture is None else repr(arguments.picture)
         raise Misuse(f"argument {{{','.join(_PICTURES)}}}: invalid choice: {given} (see cuda-tma plot --help)")
@@ -316,12 +318,12 @@ def _as_json(violation: Violation) -> dict[str, Any]:
 
 
 def _dtype_name(arguments: argparse.Namespace, params: Params) -> str:
-    """Return the user's name of the element type."""
+    """Return the name of the element type as the user wrote it."""
     return arguments.dtype or ("float32" if arguments.map is None else TensorMapDataType(params.data_type).short_name)
 
 
 def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
-    """Refuse a map that the driver refuses, or whose bytes decode to another map, because neither has a picture."""
+    """Refuse a map without a picture: the driver refuses the map, or its bytes decode to another map."""
     dtype_name = _dtype_name(arguments, params)
     if violations := check(params, arguments.compute_capability, dtype_name=dtype_name):
         shape = tuple(reversed(params.global_dim))
@@ -335,10 +337,10 @@ def _require_legal(params: Params, arguments: argparse.Namespace) -> None:
 
 
 def _is_said_by(raw: bytes, params: Params) -> bool:
-    """Return whether the bytes decode to the parameters, or for a wide map to its corners."""
+    """Return whether the bytes decode to the parameters; for a wide map, compare only the corners."""
     found = decode(raw)
     if not isinstance(params, Im2colWideParams):
         return found == params
-    assert isinstance(found, Im2colParams)  # a wide map is decoded to these parameters
+    assert isinstance(found, Im2colParams)  # The decoder returns parameters of this type for a wide map.
     corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
     return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

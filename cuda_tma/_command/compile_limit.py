@@ -1,4 +1,4 @@
-"""The limits of a compilation on time and memory. NVRTC cannot be interrupted, so the process ends."""
+"""The limits of a compilation on time and memory; the process ends, because NVRTC cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EVERY_SECONDS = 0.1
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """End the process with a message if the block exceeds the limit of time or of memory.
+    """End the process with a message if the ``with`` block exceeds the limit of time or of memory.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def _watch(seconds: float, ended: threading.Event) -> None:
 
 
 def _resident_bytes() -> int:
-    """Return the memory of this process; 0 if the system does not report it."""
+    """Return the resident memory of this process in bytes; 0 if the system does not report it."""
     try:
         pages = Path("/proc/self/statm").read_text("ascii").split()[1]
     except OSError:

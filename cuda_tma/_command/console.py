@@ -20,8 +20,8 @@ def print_json(value: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """Print an error on standard error, if it is open."""
-    if sys.stderr is None:  # it is closed, and print would use standard output
+    """Print an error on standard error, if the stream is open."""
+    if sys.stderr is None:  # If the stream is closed, print would use standard output.
         return
     try:
         print(f"cuda-tma: {printable(_cut(text))}", file=sys.stderr, flush=True)
@@ -35,14 +35,14 @@ def _cut(text: str) -> str:
 
 
 def silence(stream: TextIO | None) -> None:
-    """Discard the rest of the stream's buffer, because Python flushes it at exit, and would print an error."""
+    """Discard the rest of a stream's buffer, because Python would print an error when it flushes the buffer at exit."""
     if stream is not None:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def escape_unprintable() -> None:
-    """Write characters that the encoding of standard output lacks as escapes, for example in a file name."""
+    """Write a character as an escape if the encoding of standard output lacks it, for example in a file name."""
     if reconfigure := getattr(sys.stdout, "reconfigure", None):
         reconfigure(errors="backslashreplace")
 
@@ -64,8 +64,8 @@ def print_styled(pieces: Iterable[tuple[str, str]]) -> None:
 def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, prose: bool = False) -> None:
     """Print a table with rich if it is installed and the table fits the terminal, otherwise in plain columns.
 
-    Only the last column is wrapped, between words, and only if it is `prose`: a path in pieces cannot be copied. A
-    table that does not fit has plain columns, because a user can still copy a line that the terminal wraps.
+    Only the last column is wrapped, between words, and only if `prose` is true. A user cannot copy a path that is
+    wrapped. A table that does not fit has plain columns, because a user can still copy a line that the terminal wraps.
     """
     rows = list(rows)
     if not (sys.stdout is not None and sys.stdout.isatty() and _print_by_rich(title, head, rows, prose)):
@@ -73,7 +73,7 @@ def print_table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]], 
 
 
 def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], prose: bool) -> bool:
-    """Print with rich, and return whether that was possible."""
+    """Print a table with rich, and return whether that was possible."""
     try:
         from rich.console import Console
         from rich.table import Table
@@ -84,9 +84,10 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     widths = _widths(head, rows)
     if prose:
         widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
-    if sum(widths) + 3 * len(widths) + 1 > console.width:  # each column adds a line and two spaces
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # Each column adds a line and two spaces.
         return False
-    table = Table(title=Text(title) if title else None)  # a Text is printed unchanged, including [brackets]
+    # An object of type Text is printed unchanged, including [brackets].
+    table = Table(title=Text(title) if title else None)
     for name in head:
         table.add_column(name, no_wrap=not (prose and name == head[-1]))
     for row in rows:

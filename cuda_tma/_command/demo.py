@@ -1,8 +1,8 @@
-"""The demo (``cuda-tma demo``, ``make demo``): it blurs a picture by TMA, tile by tile, and compares it with NumPy's.
+"""The demo (``cuda-tma demo``, ``make demo``), which blurs a picture by TMA and compares it with NumPy's result.
 
-Each tile is loaded with a halo. At the border of the picture the halo extends outside the tensor. TMA delivers zeros
-there, so the kernel has no special case. Without a GPU the simulator runs the PTX of the kernel. Without a compiler the
-emulator replaces the TMA unit, and NumPy computes the blur.
+The demo loads each tile with a halo. At the border of the picture, the halo extends outside the tensor. TMA delivers
+zeros outside the tensor, so the kernel has no special case. Without a GPU, the simulator runs the PTX of the kernel.
+Without a compiler, the emulator replaces the TMA unit, and NumPy computes the blur.
 """
 
 from __future__ import annotations
@@ -78,29 +78,32 @@ extern "C" __global__ void blur(const __grid_constant__ PICTURE picture, const _
 }
 """
 
-TILE, HALO = 64, 4  # 4 floats are 16 bytes, and the innermost coordinate must be a multiple of 16 bytes
-WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256  # the 8th row of Pascal's triangle
-# The maps are defined here, and the kernel receives their types, so that the emulator has the maps without a compiler.
+TILE, HALO = 64, 4  # The innermost coordinate must be a multiple of 16 bytes, which are 4 floats.
+# The weights are the 8th row of Pascal's triangle.
+WEIGHTS = np.array([1, 8, 28, 56, 70, 56, 28, 8, 1], np.float32) / 256
+# The demo defines the maps in Python, and the kernel receives their types. The emulator therefore has the maps without
+# a compiler.
 PICTURE, RESULT = (
     MapType(mode="tiled", tile_dim=(1, extent, extent), data_type=TensorMapDataType.FLOAT32)
     for extent in (TILE + 2 * HALO, TILE)
 )
 DEFINES = {"PICTURE": str(PICTURE), "RESULT": str(RESULT)}
-TOLERANCE = 1e-5  # relative to the largest value, for float32 sums of 81 terms in another order
+TOLERANCE = 1e-5  # The tolerance is relative to the largest value, for float32 sums of 81 terms in another order.
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Blur a picture by TMA, write it next to the original, and check it.
+    """Blur a picture by TMA, write the result next to the original, and check the result.
 
     Parameters
     ----------
     arguments : argparse.Namespace
-        `input` (a file's name, or None for a generated picture), `output` (a file's name) and `emulate` (a bool).
+        The arguments `input` (the name of a file, or None for a generated picture), `output` (the name of a file) and
+        `emulate` (a bool).
 
     Returns
     -------
     int
-        0, or 1 if the blurred picture differs from NumPy's result.
+        The exit status: 0, or 1 if the blurred picture differs from NumPy's result.
 
     Raises
     ------
@@ -118,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"{columns} x {rows} pixels, {counted(planes, 'plane', 'planes')}: {seconds:.2f} s in all")
     try:
         write_png(output, side_by_side(picture, blurred))
-    except (OSError, ValueError) as error:  # ValueError occurs if the name contains a null byte
+    except (OSError, ValueError) as error:  # A ValueError occurs if the name contains a null byte.
         raise Misuse(f"--output {output} cannot be written: {error}") from None
     print(f"before and after: {output}")
     verdict = compare(blurred, blur(with_zero_border(picture)), TOLERANCE * float(np.abs(picture).max()))
@@ -127,7 +130,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _png_to_be(path: Path) -> Path:
-    """Return the path of the PNG. Refuse a path that cannot be written before the demo runs."""
+    """Return the path of the PNG; refuse a path that cannot be written, before the demo runs."""
     if path.suffix.lower() != ".png":
         raise Misuse(f"--output {path} is not the name of a PNG file; end the name in .png")
     if path.is_dir() or not path.parent.is_dir():
@@ -139,7 +142,7 @@ def _png_to_be(path: Path) -> Path:
 
 
 def generated_picture(size: int = 512) -> np.ndarray:
-    """Return a zone plate, whose rings become finer outwards, so that a blur is visible.
+    """Return a zone plate, whose rings become finer toward the edge, so that a blur is visible.
 
     >>> generated_picture(8).shape
     (1, 8, 8)
@@ -155,12 +158,12 @@ def read_picture(path: Path) -> np.ndarray:
     Parameters
     ----------
     path : Path
-        A ``.npy`` of shape (rows, columns) or (rows, columns, channels), or any picture that Pillow reads.
+        A ``.npy`` file of shape (rows, columns) or (rows, columns, channels), or any picture that Pillow can read.
 
     Returns
     -------
     numpy.ndarray of float32
-        Shape (planes, rows, columns).
+        The picture with shape (planes, rows, columns).
     """
     try:
         pixels = np.load(path, allow_pickle=False) if path.suffix == ".npy" else _decoded(path)
@@ -168,13 +171,14 @@ def read_picture(path: Path) -> np.ndarray:
         raise
     except OSError as error:
         raise Misuse(f"{path} cannot be read: {error.strerror or error}") from None
-    except Exception as error:  # for a broken file NumPy and Pillow raise ValueError, EOFError, SyntaxError and others
+    except Exception as error:
+        # For a damaged file, NumPy and Pillow raise ValueError, EOFError, SyntaxError and other exceptions.
         raise Misuse(f"{path} is not a picture that can be read: {error}") from None
     if not isinstance(pixels, np.ndarray):
         raise Misuse(f"{path} contains several arrays; pass one of them as a .npy")
     if pixels.ndim not in (2, 3) or 0 in pixels.shape or pixels.dtype.kind not in "biuf":
         raise Misuse(f"{path}: {pixels.dtype} of shape {pixels.shape}; pass real numbers, (rows, columns[, channels])")
-    with np.errstate(over="ignore"):  # large values become infinity, which is refused
+    with np.errstate(over="ignore"):  # Large values become infinity, which the demo refuses.
         planes = np.asarray(pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0), np.float32)
     if not np.isfinite(planes).all():
         raise Misuse(f"{path} contains NaN, infinity, or values beyond float32; a blur would spread them")
@@ -193,21 +197,23 @@ def _decoded(path: Path) -> np.ndarray:
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Return two pictures side by side in 8-bit RGB, on the scale of the first picture."""
     low, high = float(before.min()), float(before.max())
-    gap = np.full((before.shape[0], before.shape[1], 8), high)  # float32 may not represent high - low
+    gap = np.full((before.shape[0], before.shape[1], 8), high)  # A float32 may not represent high - low.
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)
     rgb = both[:3] if len(both) >= 3 else both[[0, 0, 0]]
     return np.round(np.clip(np.nan_to_num(rgb), 0, 1) * 255).astype(np.uint8).transpose(1, 2, 0)
 
 
 def write_png(path: Path, rgb: np.ndarray) -> None:
-    """Write an 8-bit RGB picture of shape (rows, columns, 3). Source: PNG specification, third edition."""
+    """Write an 8-bit RGB picture of shape (rows, columns, 3) as a PNG (source: PNG specification, third edition)."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     rows, columns, _ = rgb.shape
-    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits, RGB
-    lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))  # each line starts with its filter, 0 (none)
+    # The picture has 8 bits per color, in the order RGB.
+    header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
+    # Each line starts with the number of its filter, which is 0 (no filter).
+    lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 6)) + chunk(b"IEND", b"")
     write(path, b"\x89PNG\r\n\x1a\n" + body)
 
@@ -216,24 +222,24 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
 
 
 def blur(window: np.ndarray) -> np.ndarray:
-    """Return the 9 x 9 binomial blur of the last two axes, which is smaller by HALO on every side."""
+    """Return the 9 x 9 binomial blur of the last two axes; the result is smaller by HALO on every side."""
     rows, columns = (extent - 2 * HALO for extent in window.shape[-2:])
     down = sum(weight * window[..., i : i + rows, :] for i, weight in enumerate(WEIGHTS))
     return sum(weight * down[..., :, i : i + columns] for i, weight in enumerate(WEIGHTS))
 
 
 def with_zero_border(picture: np.ndarray) -> np.ndarray:
-    """Return the picture with a border of zeros, as the halos of all tiles contain it."""
+    """Return the picture with a border of zeros, which the halos of all tiles contain."""
     return np.pad(picture, ((0, 0), (HALO, HALO), (HALO, HALO)))
 
 
 def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
-    """Return a description of the most wrong pixel, or an empty string if every pixel is right."""
+    """Return a description of the pixel with the largest error; the text is empty if every pixel is correct."""
     error = np.abs(result - expected)
     if error.max() <= tolerance:
         return ""
     plane, row, column = np.unravel_index(error.argmax(), error.shape)
-    wrong = np.count_nonzero(~(error <= tolerance))  # NaN is also wrong
+    wrong = np.count_nonzero(~(error <= tolerance))  # A NaN also counts as wrong.
     return (
         f"WRONG: {wrong} pixel(s), the worst in plane {plane}, row {row}, column {column}: "
         f"{result[plane, row, column]:g} where NumPy computes {expected[plane, row, column]:g}"
@@ -244,13 +250,13 @@ def compare(result: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
 
 
 def pitched(picture: np.ndarray) -> np.ndarray:
-    """Return the picture with rows padded to a multiple of 16 bytes, as strides require. The map omits the padding."""
+    """Return the picture with rows padded to a multiple of 16 bytes, as strides require; the map omits the padding."""
     columns = picture.shape[2]
     return np.pad(picture, ((0, 0), (0, 0), (0, -columns % 4)))
 
 
 def describe(name: str, params: Any) -> None:
-    """Print the fields of a descriptor, innermost dimension first."""
+    """Print the fields of a tensor map, with the innermost dimension first."""
     data_type = TensorMapDataType(params.data_type).short_name
     print(
         f"{name}: {data_type}, global_dim {params.global_dim}, global_strides {params.global_strides} bytes, "
@@ -263,7 +269,8 @@ def find_gpu() -> tuple[Device | None, str]:
     try:
         device = Device()
         device.set_current()
-    except Exception as error:  # a missing driver, a missing device and a failing device each have their own exception
+    except Exception as error:
+        # A missing driver, a missing device and a failing device each cause a different exception.
         return None, str(error).splitlines()[0].partition(" (")[0]
     if device.compute_capability < TMA_SINCE:
         return None, f"{device.name} has compute capability {device.arch}; TMA needs 90 or later"
@@ -271,7 +278,7 @@ def find_gpu() -> tuple[Device | None, str]:
 
 
 def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-    """Return a line or two for the user, and the function that blurs the picture."""
+    """Return one or two lines of text about the way of the blur, and the function that blurs the picture."""
     if emulate:
         return "Running on the emulator, because of --emulate.", blur_by_emulator
     gpu, reason = find_gpu()
@@ -279,13 +286,13 @@ def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
         return f"Running on {gpu.name}.", partial(blur_on_gpu, gpu)
     try:
         kernel = simulated_kernel()
-    except RuntimeError as error:  # no NVRTC
+    except RuntimeError as error:  # The machine has no NVRTC.
         return f"No GPU and no compiler found: running on the emulator.\n({reason}; {error})", blur_by_emulator
     return f"No GPU found: running on the simulator.\n({reason})", partial(blur_by_simulator, *kernel)
 
 
 def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
-    """Return a simulated GPU, and the kernel above for it."""
+    """Return a simulated GPU, and the demo's kernel for this GPU."""
     from .. import simulate
 
     gpu = simulate.Device()
@@ -293,7 +300,7 @@ def simulated_kernel() -> tuple[simulate.Device, simulate.Kernel]:
 
 
 def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np.ndarray) -> np.ndarray:
-    """Blur with the kernel above, whose PTX runs on the simulator. The maps describe arrays."""
+    """Blur a picture with the demo's kernel on the simulator; the maps describe NumPy arrays."""
     from .. import simulate
 
     planes, rows, columns = picture.shape
@@ -310,7 +317,7 @@ def blur_by_simulator(gpu: simulate.Device, kernel: simulate.Kernel, picture: np
 
 
 def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
-    """Blur with the kernel above, with TMA loads and stores."""
+    """Blur a picture on a GPU with the demo's kernel, which uses TMA loads and stores."""
     planes, rows, columns = picture.shape
     kernel = compile(SOURCE, "blur", defines=DEFINES)
     stream = device.create_stream()
@@ -336,7 +343,7 @@ def blur_on_gpu(device: Device, picture: np.ndarray) -> np.ndarray:
 
 
 def blur_by_emulator(picture: np.ndarray) -> np.ndarray:
-    """Blur the same tiles with the emulator's load and store, and with the kernel's arithmetic in NumPy."""
+    """Blur a picture tile by tile with the emulator's load and store, and with the kernel's arithmetic in NumPy."""
     columns = picture.shape[2]
     before, after = pitched(picture), pitched(np.full_like(picture, np.nan))
     source = params_of(before[:, :, :columns], PICTURE.options)
@@ -360,7 +367,7 @@ def _corners(shape: tuple[int, ...]) -> list[tuple[int, int, int]]:
 
 
 def _with_progress_bar(tiles: list[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:
-    """Yield the tiles, and show a progress bar on standard error in steps of 2% if that is a terminal."""
+    """Yield the tiles, and show a progress bar in steps of 2% if standard error is a terminal."""
     if not sys.stderr.isatty():
         yield from tiles
         return

@@ -1,4 +1,4 @@
-"""The JSON document of ``cuda-tma sanitize``: every launch with its findings, the coverage, and the exit statuses."""
+"""The JSON document of ``cuda-tma sanitize``, which contains all launches, findings, coverage and exit statuses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["document"]
 
 Json = dict[str, Any]
 
-_MOST = 32  # the blocks and threads of a finding that are listed, of which there may be millions
+_MOST = 32  # The document lists at most this number of blocks and threads of a finding, which may have millions.
 
 
 def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:

@@ -1,4 +1,4 @@
-"""The 128 bytes of a tensor map from common formats: hex digits as various tools print them, or a file."""
+"""The 128 bytes of a tensor map in common formats, which are hex digits from various tools, or a file."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ _HOW = (
     "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # for a file, far above the size of any dump of 128 bytes; one more byte is too much
+_MOST_BYTES = 1 << 16  # A larger file is not read; the limit is far above the size of any dump of 128 bytes.
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# A debugger's address at the start of a line. The address is on one line, because a match across lines needs quadratic
-# time.
+# The pattern matches the address of a debugger at the start of a line. The address is on one line, because a match
+# across lines needs quadratic time.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
-_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # the suffix letters of a C constant
-_WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}  # by the number of words
+_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # The letters are the suffix of a C constant.
+# The number of words determines the size of a word.
+_WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
-_TEXT = re.compile(r"[\s!-~]+")  # printable ASCII
-_WORD_DIGITS = (2, 8, 16)  # for words without 0x: groups of 4 are bytes in order for xxd, and words for hexdump
+_TEXT = re.compile(r"[\s!-~]+")  # The pattern matches printable ASCII.
+# These are words without 0x; xxd prints groups of 4 digits as bytes in order, but hexdump prints words.
+_WORD_DIGITS = (2, 8, 16)
 _LONGEST_WORD = 16
 
 
@@ -36,10 +38,11 @@ def parse_dump(text: str) -> bytes:
     Parameters
     ----------
     text : str
-        256 digits in a row (also in lines of more than 16 digits) or pairs of digits: bytes in the order of memory.
-        Groups of 8 or 16 digits, all with or all without ``0x``, or groups with ``0x`` for words that make 128 bytes:
-        little-endian words, as ``printf`` writes the words of ``uint64_t opaque[16]``. They are refused if only the
-        bytes in the order of the text are a map. Commas, brackets and a debugger's addresses may separate groups.
+        The hex digits. 256 digits in a row (also in lines of more than 16 digits) or pairs of digits are bytes in the
+        order of memory. Groups of 8 or 16 digits, all with or all without ``0x``, are little-endian words, as
+        ``printf`` writes the words of ``uint64_t opaque[16]``. The same applies to groups with ``0x`` whose words are
+        128 bytes. Words are refused if only the bytes in the order of the text are a map. Commas, brackets and
+        addresses of a debugger may separate groups.
 
     Returns
     -------
@@ -69,7 +72,7 @@ def parse_dump(text: str) -> bytes:
 
 
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
-    """Convert prefixed words, whose number determines their size.
+    """Convert words with a prefix ``0x``, whose number determines their size.
 
     Leading zeros may be missing, but not half of every word.
     """
@@ -86,16 +89,18 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
         raise _unreadable(f"it has {len(digits)} hex digits, but 128 bytes have 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
-        if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):  # Python's hex(" ", 8), or xxd -g 8
+        # The hex(" ", 8) of Python, or xxd -g 8, writes such groups.
+        if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):
             raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
         return words
-    if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:  # several lines, of which the last may be shorter
+    # The text has several lines, of which the last line may be shorter.
+    if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:
         return bytes.fromhex(digits)
     raise _unreadable(f"{_count(groups)} of {min(lengths)} to {max(lengths)} digits could be bytes in order, or words")
 
 
 def _is_a_drivers(raw: bytes) -> bool:
-    """Return whether a driver may have created the map, so that every code in it has a meaning."""
+    """Return whether a driver may have created the map, so that every code in the map has a meaning."""
     try:
         return not decode(raw).unexplained
     except TensorMapError:
@@ -111,12 +116,12 @@ def _unreadable(why: str) -> TensorMapError:
 
 
 def read_map(source: str) -> bytes:
-    """Return 128 bytes from the text of a dump, from a file of bytes or of such a text, or from standard input (``-``).
+    """Return 128 bytes from the text of a dump, from a file of bytes or text, or from standard input (``-``).
 
     Raises
     ------
     TensorMapError
-        If the argument contains no map.
+        If the argument does not contain a tensor map.
     OSError
         If the file cannot be read.
     """
@@ -137,10 +142,10 @@ def _looks_like_digits(text: str) -> bool:
 
 
 def _of_data(name: str, data: bytes) -> bytes:
-    """Return the map in the data of a file.
+    """Return the tensor map in the data of a file.
 
-    The data is first read as text. A text of 16 short words may have 128 characters, but no map has the bytes of such a
-    text.
+    The function first reads the data as text. A text of 16 short words may have 128 characters, but no tensor map has
+    the bytes of such a text.
     """
     if len(data) > _MOST_BYTES:
         raise _no_map(name, f"more than {_MOST_BYTES}")

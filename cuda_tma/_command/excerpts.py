@@ -1,4 +1,4 @@
-"""A finding as text for users: the event, the statements with marked lines, the rule and the remedy."""
+"""The text of a finding for users, which contains the event, the marked source lines, the rule and the remedy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Styled", "column_of", "described", "statements"]
 
-Styled = tuple[str, str]  # a piece of text, and its style by a name of rich
+Styled = tuple[str, str]  # Each piece of text has a style by a name of rich.
 
-_MOST_COLUMNS = 160  # the width of a source line; lines of macros or generators may be longer
+_MOST_COLUMNS = 160  # A source line is cut to this width, because the lines of macros or generators may be longer.
 _STYLES = {"error": "bold red", "advice": "bold yellow"}
 
 
 def described(finding: Finding, sources: Sources) -> list[Styled]:
-    """Return the finding in styled pieces. The last piece ends with a newline.
+    """Return the text of a finding in styled pieces, the last of which ends with a newline.
 
     Parameters
     ----------
     finding : Finding
     sources : Sources
-        The files whose lines may be shown. For PTX without line information, these are lines of its own text.
+        The files whose lines may be shown. For PTX without line information, these are the lines of the PTX text.
     """
     style = _STYLES[finding.severity]
     pieces: list[Styled] = [(f"{finding.severity}[{finding.kind}]", style), (f": {finding.happened}\n", "bold")]
@@ -67,7 +67,7 @@ def _excerpt(places: Sequence[Place], ptx_line: int, sources: Sources, style: st
     if not ptx_line or any(sources.lines(place.file) for place in (*own, *written)):
         return
     file = sources.file
-    if file.suffix == ".ptx":  # the text of the line is available
+    if file.suffix == ".ptx":  # The text of the PTX line is available.
         yield f"  --> {shown_path(str(file))}:{ptx_line}\n", "blue"
         lines = sources.lines(str(file))
         if ptx_line <= len(lines):
@@ -86,7 +86,7 @@ def _line(place: Place, words: str, sources: Sources, style: str) -> Iterator[St
 
 
 def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:
-    """Yield the line, and below it a mark at the column."""
+    """Yield a source line, and a second line with a mark at the column."""
     at = column_of(line, place.column) - 1
     before = line[:at].expandtabs(4)
     text, start = _cut(before + line[at:].expandtabs(4), len(before))
@@ -97,7 +97,7 @@ def _marked(line: str, place: Place, style: str) -> Iterator[Styled]:
 
 
 def _cut(text: str, at: int) -> tuple[str, int]:
-    """Return at most `_MOST_COLUMNS` columns that include the marked one, and its position in the result."""
+    """Return at most `_MOST_COLUMNS` columns that include the marked column, and the position of this column."""
     first = max(0, at - _MOST_COLUMNS // 2) if len(text) > _MOST_COLUMNS else 0
     head = "..." if first else ""
     tail = "..." if len(text) > first + _MOST_COLUMNS else ""
@@ -105,5 +105,5 @@ def _cut(text: str, at: int) -> tuple[str, int]:
 
 
 def column_of(line: str, column: int) -> int:
-    """Return a column in characters, from 1, because compilers count bytes."""
+    """Return a column counted in characters from 1, because compilers count bytes."""
     return len(line.encode()[: max(column - 1, 0)].decode(errors="ignore")) + 1

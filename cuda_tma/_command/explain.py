@@ -1,6 +1,6 @@
-"""The command ``cuda-tma explain`` for an error, a map's printed fields or 128 bytes, or an mbarrier's 64 bits.
+"""The command ``cuda-tma explain``, which explains a CUDA error, a tensor map, or the 64 bits of an mbarrier.
 
-Every statement has a source: a rule of the table, or the source in the row of the table of errors.
+Every statement has a source, which is a rule, or the source in a row of the table of errors.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .posted import Posted, PostedMap, read_posted
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
 
 INVALID_VALUE = 1
-_MOST_BYTES = 1 << 22  # the largest size of a log
+_MOST_BYTES = 1 << 22  # A log has at most this number of bytes.
 _DESCRIPTOR_ALIGNMENT = 64
 _WHERE_DESCRIPTORS_LIE = "CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"
 _FIELDS = "the table of fields"
@@ -37,14 +37,14 @@ _BARRIER_SOURCE = "the table of an mbarrier's bits: observed: driver 580, sm_90"
 
 
 class Statement(NamedTuple):
-    """A sentence, and its source."""
+    """A sentence of an explanation, with its source."""
 
     text: str
     source: str
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Read the pasted text, and explain it."""
+    """Read the pasted text, and print an explanation."""
     text = _given(arguments.text)
     posted = read_posted(text)
     if not any(posted):
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _given(words: list[str]) -> str:
-    """Return the text from standard input or a file, or the words of the command line."""
+    """Return the text from standard input, from a file, or from the words of the command line."""
     if not words or words == ["-"]:
         if sys.stdin is None:
             raise Misuse("standard input is closed; pass the text or a file")
@@ -80,7 +80,7 @@ def _given(words: list[str]) -> str:
 
 
 def of_error(error: CudaError) -> Iterator[Statement]:
-    """Yield the meaning of an error, and its causes in TMA."""
+    """Yield statements about the meaning of an error, and about its causes in TMA."""
     yield Statement(f'{error.name} ({error.number}, "{error.text}"): {error.meaning}.', error.source)
     if error.causes:
         yield Statement(f"Causes of {error.number} on an H200: {'; '.join(error.causes)}.", error.source)
@@ -89,7 +89,7 @@ def of_error(error: CudaError) -> Iterator[Statement]:
 
 
 def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[int, int]) -> Iterator[Statement]:
-    """Yield whether a map is legal, and the conclusion about the error at its creation."""
+    """Yield statements about whether a map is legal, and about the error at its creation."""
     params, errors = posted.params, _errors_of(found)
     for violation in found:
         yield Statement(violation.sentence, f"rule {violation.rule}: {violation.source}")
@@ -115,7 +115,7 @@ def of_map(posted: PostedMap, found: tuple[Violation, ...], capability: tuple[in
 
 
 def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
-    """Yield whether the map explains the error at its creation."""
+    """Yield a statement about whether the map explains the error at its creation."""
     error = posted.error
     if error is None:
         return
@@ -129,7 +129,7 @@ def _of_both(posted: PostedMap, errors: list[Violation]) -> Iterator[Statement]:
 
 
 def of_barrier(word: int) -> Iterator[Statement]:
-    """Yield the counts in the 64 bits of an mbarrier."""
+    """Yield statements about the counts in the 64 bits of an mbarrier."""
     barrier = decode_barrier(word)
     if not word:
         text = "Zeros: no mbarrier was made there, or it is in use: shared memory then has its word only after inval."
@@ -152,13 +152,13 @@ def _dtype_name(params: Params) -> str:
 
 
 def _described(posted: PostedMap) -> str:
-    """Return a description of the map in one line, in tensor order."""
+    """Return a description of a tensor map in one line, in tensor order."""
     params = posted.params
     parts = [_dtype_name(params), f"shape {tuple(reversed(params.global_dim))}"]
     if isinstance(params, TiledParams):
         parts.append(f"box {tuple(reversed(params.box_dim))}")
     else:
-        assert isinstance(params, Im2colParams)  # every other map is decoded to these parameters
+        assert isinstance(params, Im2colParams)  # Every other tensor map is decoded to parameters of this type.
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
     parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:

@@ -1,4 +1,4 @@
-"""Copies of generated C++ next to a report, which the places of its findings name."""
+"""Copies of generated C++ next to a report, so that the places of its findings can name these copies."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 
 __all__ = ["kept_beside"]
 
-_UNFIT = re.compile(r"[^\w.-]")  # characters that a name of another system may contain, and the name of a copy does not
+# The name of a copy does not contain these characters, although a file name of another system may contain them.
+_UNFIT = re.compile(r"[^\w.-]")
 
 
 def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]]:
-    """Return the outcome with the names of copies in the places of its findings, and the text of each copy.
+    """Return an outcome whose findings name the copies, and the text of each copy.
 
     Parameters
     ----------
     outcome : Outcome
     report : str
-        The file of a report. The folder of the copies has this name, followed by ``.sources``.
+        The name of the report's file. The folder of the copies has this name with the suffix ``.sources``.
     """
     folder, kept = Path(f"{report}.sources").absolute(), dict[Path, str]()
 

@@ -1,4 +1,4 @@
-"""The table of a program's launches on a GPU: counts of each kernel, comparisons with the simulator, and their cost."""
+"""The table of the launches of a program on a GPU, with counts, comparisons with the simulator, and the cost."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def comparisons(outcome: Outcome) -> dict[str, int]:
 
 
 def gpu_document(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the table as JSON, with an entry for each process."""
+    """Return the table as a JSON document, with an entry for each process."""
     return [
         {
             "gpu": table.gpu,
@@ -44,7 +44,7 @@ def gpu_document(outcome: Outcome) -> list[dict[str, Any]]:
 
 
 def gpu_lines(outcome: Outcome) -> Iterator[str]:
-    """Yield the lines of the table."""
+    """Yield the lines of the table as text."""
     for table in outcome.tables:
         rows = sorted(table.kernels, key=lambda each: -each.counts.launches)
         yield f"on {table.gpu}: {_launches_of(rows)}"

@@ -1,4 +1,4 @@
-"""The versions, driver and devices of this machine for tensor maps, which may all be missing."""
+"""The versions, the driver and the devices of this machine, all of which may be missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._limits import TMA_SINCE
 __all__ = ["facts"]
 
 _PACKAGES = ("cuda-tma", "cuda-core", "cuda-bindings", "numpy", "ml_dtypes", "rich", "matplotlib", "nvidia-cuda-nvrtc")
-# from an entry point to the first CUDA version that has it, and its purpose
+# The table contains, for each entry point, the first CUDA version that has it and its purpose.
 _OPTIONAL_FUNCTIONS = {
     "cuTensorMapEncodeTiled": (12000, "tiled and im2col maps"),
     "cuTensorMapEncodeIm2colWide": (12080, "im2col wide maps"),
@@ -21,20 +21,20 @@ _OPTIONAL_FUNCTIONS = {
 
 
 def facts() -> dict[str, Any]:
-    """Return versions, paths, driver and devices.
+    """Return the versions, paths, driver and devices of this machine.
 
     Returns
     -------
     dict
-        ``versions`` (None for packages that are not installed), ``include_path``, ``driver`` (with ``cuda_version``
-        and ``functions``; or with ``missing``, the reason of the failure), and ``devices`` (a list of dicts with
+        The keys are ``versions`` (None for packages that are not installed), ``include_path``, ``driver`` (with
+        ``cuda_version`` and ``functions``, or with the reason ``missing``), and ``devices`` (a list of dicts with
         ``name``, ``compute_capability`` and ``has_tma``).
     """
     versions = {"python": platform.python_version()} | {name: _version(name) for name in _PACKAGES}
     found = {"versions": versions, "include_path": include_path()}
     try:
         return found | {"driver": _driver(), "devices": _devices()}
-    except Exception as error:  # cuda.bindings 12.9 and 13.x raise different errors without a driver
+    except Exception as error:  # The versions 12.9 and 13.x of cuda.bindings raise different errors without a driver.
         return found | {"driver": {"missing": str(error)}, "devices": []}
 
 

@@ -1,4 +1,4 @@
-"""The settings that all forms of ``cuda-tma sanitize`` share: schedules, suppressions, and exit statuses as text."""
+"""The settings that all forms of ``cuda-tma sanitize`` share, which are schedules, suppressions and exit statuses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EXIT_STATUS = (
 
 
 def seconds(text: str) -> float:
-    """Read ``--time-limit``."""
+    """Return the number in the option ``--time-limit``."""
     from ..simulate import Device
 
     try:
@@ -50,7 +50,7 @@ def seconds(text: str) -> float:
 
 
 def suppression(text: str) -> Suppression:
-    """Read ``--suppress``."""
+    """Return the suppression in the option ``--suppress``."""
     from ..simulate import Suppression
 
     try:
@@ -60,7 +60,7 @@ def suppression(text: str) -> Suppression:
 
 
 def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
-    """Return the suppressions of the command line and of its files."""
+    """Return the suppressions on the command line and in the files that it names."""
     from ..simulate import read_suppressions
 
     given = list(arguments.suppress)
@@ -75,12 +75,12 @@ def suppressions_of(arguments: argparse.Namespace) -> tuple[Suppression, ...]:
 
 
 def schedules_of(arguments: argparse.Namespace) -> int:
-    """Return the number of schedules of the command line, or the default."""
+    """Return the number of schedules on the command line, or the default number."""
     return SCHEDULES if arguments.schedules is None else arguments.schedules
 
 
 def seed_of(arguments: argparse.Namespace) -> int:
-    """Return the seed of random schedules of the command line, or the default."""
+    """Return the seed of random schedules on the command line, or the default seed."""
     return SEED if arguments.seed is None else arguments.seed
 
 

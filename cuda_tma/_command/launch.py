@@ -1,9 +1,9 @@
-"""A launch on the simulator from the command line: the kernel and its arguments, for ``run`` and ``sanitize``.
+"""A launch on the simulator from the command line, with a kernel and its arguments, for ``run`` and ``sanitize``.
 
 An argument is a number (``7``, ``2.5``, ``0x1f``), an array of zeros or random numbers (``float32[128x64]``,
-``random:bfloat16[128x64]``), or a ``.npy`` file. For a parameter that is a typed map, pass the array. For a plain
-``TensorMap`` or ``CUtensorMap``, pass the array with the map's options: ``float32[128x64]@32x32,swizzle=128B``. For a
-struct, pass its bytes, ``hex:0100000000000000``.
+``random:bfloat16[128x64]``), or a ``.npy`` file. The argument for a typed map is an array. The argument for a plain
+``TensorMap`` or ``CUtensorMap`` is an array with the options of the map: ``float32[128x64]@32x32,swizzle=128B``. The
+argument for a struct consists of its bytes: ``hex:0100000000000000``.
 """
 
 from __future__ import annotations
@@ -35,23 +35,24 @@ _MAP = re.compile(r"(?P<array>.+)@(?P<box>[0-9]{1,19}(x[0-9]{1,19})*)(?P<options
 _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
-_MOST_DIGITS = 64  # the bits of a number, because no parameter of a kernel has a longer type
-_NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")  # dtypes of ml_dtypes that NumPy lacks
-_NUMBERS = "biufc"  # kinds of dtypes
+_MOST_DIGITS = 64  # No parameter of a kernel has a longer type, so a number has at most this number of bits.
+# The pattern matches the dtypes of ml_dtypes that NumPy lacks.
+_NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")
+_NUMBERS = "biufc"  # These are the kinds of dtypes that contain numbers.
 _MAP_BYTES = 128
-_SEED = 0  # the seed of arrays of random numbers, which are equal in each run
+_SEED = 0  # This seed makes arrays of random numbers equal in each run.
 
 
 @dataclass(frozen=True)
 class Mapped:
-    """An array, and the options of its tensor map."""
+    """An array with the options of its tensor map."""
 
     array: np.ndarray
     options: dict[str, Any]
 
 
 def argument(text: str) -> Any:
-    """Read ``--arg``.
+    """Return the value of an option ``--arg``.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def argument(text: str) -> Any:
 
 
 def _check_options(options: dict[str, str]) -> None:
-    """Refuse an option that a tensor map does not have."""
+    """Refuse an option that tensor maps do not have."""
     from .. import TensorMapOptions
 
     known = [field.name for field in fields(TensorMapOptions) if field.name != "box_dim"]
@@ -110,13 +111,14 @@ def _array(text: str) -> np.ndarray:
 
 
 def _loaded(path: str) -> np.ndarray:
-    """Return the numbers of a .npy file. NumPy stores the dtypes of ml_dtypes as bytes without a name (V)."""
+    """Return the numbers in a .npy file, where NumPy stores dtypes of ml_dtypes as bytes without a name (V)."""
     try:
         with opened(path) as file:
             found = np.load(file, allow_pickle=False)
     except (OSError, MemoryError):
         raise
-    except Exception as error:  # for a damaged file, NumPy raises ValueError, EOFError, TokenError and others
+    except Exception as error:
+        # For a damaged file, NumPy raises ValueError, EOFError, TokenError and other exceptions.
         raise ValueError(f"not an array: {error}") from None
     if not isinstance(found, np.ndarray) or found.dtype.kind not in f"{_NUMBERS}V" or found.dtype.names:
         raise ValueError("its content is not an array of numbers")
@@ -147,7 +149,7 @@ def _dtype(name: str) -> np.dtype:
 
 
 def _dtype_of_ml_dtypes(name: str) -> np.dtype:
-    """Return bfloat16 or a similar dtype. NumPy has these names after an import of ml_dtypes."""
+    """Return bfloat16 or a similar dtype, whose name NumPy accepts after an import of ml_dtypes."""
     try:
         import ml_dtypes
     except ImportError:
@@ -162,7 +164,7 @@ def _dtype_of_ml_dtypes(name: str) -> np.dtype:
 
 
 def arrays_of(given: list[Any]) -> dict[int, np.ndarray]:
-    """Return the arrays among the arguments by their index."""
+    """Return the arrays among the arguments, with the index of each argument."""
     plain = (each.array if isinstance(each, Mapped) else each for each in given)
     return {number: each for number, each in enumerate(plain) if isinstance(each, np.ndarray)}
 
@@ -175,7 +177,10 @@ def launched(
     trace: bool = False,
     before: Callable[[Config, list[Any]], None] = lambda config, given: None,
 ) -> Report:
-    """Run the kernel with the configuration and arguments of the command line. Before that, call `before` with them."""
+    """Run the kernel with the configuration and arguments of the command line.
+
+    The function calls `before` with both before the launch.
+    """
     from ..simulate import Config, UnsupportedInstruction
 
     try:
@@ -194,7 +199,7 @@ def launched(
 
 
 def _as_numbers(kernel: Kernel, given: list[Any]) -> list[Any]:
-    """Convert integers of the command line to the types of their parameters, because text has no type."""
+    """Convert integers on the command line to the types of their parameters, because text has no type."""
     types = [*(parameter.type for parameter in kernel.parameters), *[None] * len(given)]
     return [_as_number(of_type, each) for of_type, each in zip(types, given, strict=False)]
 
@@ -208,7 +213,7 @@ def _as_number(of_type: object, given: Any) -> Any:
 
 
 def as_json(report: Report) -> dict[str, Any]:
-    """Return the report of a launch for ``--json``, without the timeline."""
+    """Return the report of a launch as a value for ``--json``, without the timeline."""
     told = asdict(replace(report, traced=None))
     del told["traced"]
     return told
@@ -224,7 +229,7 @@ def _with_map(gpu: Device, number: int, given: Any) -> Any:
 
 
 def _check_maps(kernel: Kernel, given: list[Any]) -> None:
-    """Refuse an array for a map whose box the kernel does not declare."""
+    """Refuse an array for a tensor map whose box the kernel does not declare."""
     for number, (parameter, each) in enumerate(zip(kernel.parameters, given, strict=False)):
         is_typed = isinstance(parameter.type, MapType)
         if parameter.size_bytes == _MAP_BYTES and not is_typed and isinstance(each, np.ndarray):
@@ -233,7 +238,7 @@ def _check_maps(kernel: Kernel, given: list[Any]) -> None:
 
 
 def kernel_of(gpu: Device, arguments: argparse.Namespace) -> Kernel:
-    """Compile or load the kernel."""
+    """Compile or load the kernel that the command line names."""
     from ..simulate import ParseError, TimeLimitReached, UnsupportedInstruction
 
     path = Path(arguments.file)

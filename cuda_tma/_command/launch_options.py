@@ -11,14 +11,15 @@ from .options import capability, integer, sizes
 
 __all__ = ["add_capability", "add_launch", "add_sanitize"]
 
-_MOST_STEPS = 4_000_000  # the values of Device.launch, which the other commands do not import
+# These values are equal to those of Device.launch, a module that the other commands do not import.
+_MOST_STEPS = 4_000_000
 _USAGE = """cuda-tma sanitize [options] -- COMMAND...
        cuda-tma sanitize [options] LAUNCHES
        cuda-tma sanitize [options] FILE --kernel NAME --grid 4x1x1 --block 4x1x1 [--arg VALUE ...]"""
 
 
 def add_capability(command: Any, default: str, text: str) -> None:
-    """Add the option for the compute capability of the device."""
+    """Add the option for the compute capability of the simulated device."""
     command.add_argument(
         "--compute-capability",
         type=capability,
@@ -89,7 +90,7 @@ def _add_limits(command: argparse.ArgumentParser) -> None:
 
 
 def add_sanitize(command: argparse.ArgumentParser) -> None:
-    """Add the options of ``sanitize``."""
+    """Add the options of ``cuda-tma sanitize``."""
     command.usage, command.epilog = _USAGE, EXIT_STATUS
     command.add_argument(
         "file",

@@ -1,4 +1,4 @@
-"""The command ``cuda-tma layouts``: the places of each element of a matrix in two layouts."""
+"""The command ``cuda-tma layouts``, which shows the places of each element of a matrix in two layouts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare two layouts, and draw them if requested. Without layouts, list their names."""
+    """Compare two layouts, and draw them if requested; without layouts, list the names of all layouts."""
     from ..layouts import NAMES
 
     given = [name for name in (arguments.written, arguments.read) if name is not None]

@@ -1,4 +1,4 @@
-"""The map of a command, from its bytes, or from a tensor and options."""
+"""The tensor map of a command, from its bytes, or from a tensor and options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .options import COMMON, CONVOLUTION, CORNERS, OPTIONS, TILED, WIDE, Option
 __all__ = ["given_map", "read_bytes"]
 
 _BY_NAME = {option.name: option for option in OPTIONS}
-# the options that determine the mode of a map, and those that each mode requires
+# The table contains the options that determine the mode of a map, and the options that each mode requires.
 _MARKS = {"wide": WIDE, "kernel_size": CONVOLUTION, "lower_corner": CORNERS, "upper_corner": CORNERS, "box": TILED}
 _PIXELS = ("channels", "pixels")
 _NEEDS = {
@@ -36,7 +36,7 @@ _NEEDS = {
 
 
 def read_bytes(source: str) -> bytes:
-    """Return the 128 bytes that an argument names."""
+    """Return the 128 bytes of the tensor map that an argument names."""
     try:
         return read_map(source)
     except OSError as error:
@@ -46,14 +46,14 @@ def read_bytes(source: str) -> bytes:
 
 
 def given_map(arguments: argparse.Namespace) -> Params:
-    """Return the parameters of the map.
+    """Return the parameters of the tensor map in the arguments.
 
     Raises
     ------
     Misuse
         If the arguments contain no map, if they contain options of another mode, or if the bytes are not a map.
     TensorMapError
-        If no map of the tensor can have these options.
+        If no tensor map of the tensor can have these options.
     """
     given = {name: value for name in _BY_NAME if (value := getattr(arguments, name)) is not None}
     if arguments.map is not None:
@@ -80,7 +80,7 @@ def _decoded(source: str) -> Params:
 
 
 def _mode(given: dict[str, Any]) -> str:
-    """Return the mode of the options. Refuse missing options, and options of another mode."""
+    """Return the mode of the options; refuse missing options, and options of another mode."""
     mark = next((mark for mark in _MARKS if mark in given), None)
     if mark is None:
         raise Misuse(
@@ -110,7 +110,7 @@ def _options(mode: str, given: dict[str, Any]) -> Any:
     common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
-    except TypeError as error:  # errors of Convolution, if the arguments do not fit each other
+    except TypeError as error:  # The class Convolution raises this error if the arguments do not fit each other.
         raise Misuse(str(error)) from None
 
 
@@ -138,7 +138,7 @@ def _convolution(given: dict[str, Any], common: dict[str, Any]) -> TensorMapIm2c
 
 
 def _for_each(values: Any, dimensions: int) -> Any:
-    """Return one value for each spatial dimension. A single value that is not a name applies to all of them."""
+    """Return one value for each spatial dimension; a single value that is not a name applies to all dimensions."""
     return values * dimensions if len(values) == 1 else values
 
 

@@ -1,4 +1,4 @@
-"""The enumeration of each parameter, and the name of a value."""
+"""The enumeration of each parameter of a tensor map, and the names of its values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ENUMS: dict[str, Any] = {name: type_ for name, type_ in _TYPES.items() if issubc
 
 
 def word_of(parameter: str, value: int) -> str:
-    """Return the short name of a value, or an empty string for a value without a name.
+    """Return the short name of a value of a parameter; the name is empty for an unknown value.
 
     >>> word_of("swizzle", 3), word_of("swizzle", 9)
     ('128B', '')

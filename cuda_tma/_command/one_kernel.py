@@ -1,4 +1,4 @@
-"""The command ``cuda-tma sanitize kernel.cu --kernel NAME`` for one launch of one kernel of C++ or PTX."""
+"""The command ``cuda-tma sanitize kernel.cu --kernel NAME``, which checks one launch of a kernel in C++ or PTX."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _check_kernel(arguments: argparse.Namespace) -> None:
 
 
 def _command_of(file: Path) -> str:
-    """Return the command that runs a file, if it is a Python script or an executable; else nothing."""
+    """Return the command that runs a Python script or an executable; for another file, return nothing."""
     name = printable(str(file))
     if file.suffix == ".py":
         return f"python {name}"

@@ -1,4 +1,4 @@
-"""The options of the command line for a map of a tensor: a table with a reader for each value."""
+"""The options of the command line for the map of a tensor, as a table with a reader for each value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
-_INTEGER = r"[+-]?[0-9]{1,25}"  # this has more than 64 bits, but fewer digits than int() refuses
+# A number of this length has more than 64 bits, but fewer digits than the limit of int().
+_INTEGER = r"[+-]?[0-9]{1,25}"
 
 
 # --- readers of values: argparse prints the option's name, and the text of an ArgumentTypeError ---
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """Read ``"128x1733"`` or ``"128,1733"``."""
+    """Return the sizes in a text such as ``"128x1733"`` or ``"128,1733"``."""
     if not re.fullmatch(f"{_INTEGER}([x,]{_INTEGER})*", text):
         raise argparse.ArgumentTypeError(f"{shown(text)} is not a list of integers; write it as 128x1733")
     return tuple(map(int, re.split("[x,]", text)))
@@ -44,7 +45,7 @@ def _address(text: str) -> int:
 
 
 def _padding(text: str) -> str | tuple[Any, ...]:
-    """Read ``"same"``, ``"valid"``, ``"1x2"``, or ``"0:1x2:2"`` with the padding before and after."""
+    """Return the padding in ``"same"``, ``"valid"``, ``"1x2"``, or ``"0:1x2:2"`` with the padding before and after."""
     if text in ("same", "valid"):
         return text
     if not re.fullmatch(f"{_INTEGER}(:{_INTEGER})?([x,]{_INTEGER}(:{_INTEGER})?)*", text):
@@ -56,7 +57,7 @@ def _padding(text: str) -> str | tuple[Any, ...]:
 
 
 def _told(parse: Callable[..., Any], *arguments: str) -> Callable[[str], Any]:
-    """Return a reader that turns errors of `parse` into an ArgumentTypeError with the same text."""
+    """Return a reader that converts errors of `parse` to an ArgumentTypeError with the same text."""
 
     def read(text: str) -> Any:
         try:
@@ -83,7 +84,7 @@ capability = _told(parse_compute_capability)
 
 
 class Option(NamedTuple):
-    """An option: its flag, the reader of its value, an example, its help, and the modes that have it."""
+    """An option of a tensor map: its flag, the reader of its value, an example, its help, and its modes."""
 
     flag: str
     read: Callable[[str], Any]
@@ -107,7 +108,7 @@ def _enum(flag: str, enum: Any, text: str, modes: tuple[str, ...] = _ALL) -> Opt
 
 
 _FLAGGED = [field for field in fields(TensorMapOptions) if field.metadata.get("flag")]
-COMMON = ("data_type", *(field.name for field in _FLAGGED))  # of maps of all modes
+COMMON = ("data_type", *(field.name for field in _FLAGGED))  # Maps of all modes have these options.
 
 # fmt: off
 OPTIONS = (

@@ -1,4 +1,4 @@
-"""The outcome of ``cuda-tma sanitize``: its launches, its exit status, and the line that counts the launches."""
+"""The outcome of ``cuda-tma sanitize``, with its launches, its exit status, and the line that counts the launches."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Outcome:
     lost_errors : int
         The number of lost launches with an error.
     cause : str
-        The reason of the loss.
+        The reason for the lost launches.
     seconds : float
     known : int
-        The number of findings that are omitted because an earlier report contains them.
+        The number of findings that the outcome omits because an earlier report contains them.
     tables : tuple of GpuTable
         The kernels that the program launched on a GPU.
     """
@@ -59,12 +59,12 @@ class Outcome:
 
     @property
     def judged_launches(self) -> list[Launched]:
-        """Return the checked launches of kernels. Findings of the program's own calls have no configuration."""
+        """Return the checked launches of kernels, without the findings about calls of the program itself."""
         return [launch for launch in self.judged if launch.config is not None]
 
     @property
     def skipped(self) -> list[Launched]:
-        """Return the launches that could not be checked."""
+        """Return the launches that the simulator could not check."""
         return [launch for launch in self.launches if launch.skipped]
 
     @property
@@ -78,12 +78,12 @@ class Outcome:
         return [launch for launch in self.launches if launch.report is None and not launch.skipped]
 
     def count(self, severity: str) -> int:
-        """Return the number of causes of a severity."""
+        """Return the number of causes whose findings have a given severity."""
         return sum(cause.finding.severity == severity for cause in causes(self))
 
 
 class Cause(NamedTuple):
-    """A finding in the first launch that has it, and the number of launches that have it."""
+    """A finding in the first launch that has it, with the number of launches that have the same finding."""
 
     launch: Launched
     finding: Finding
@@ -91,13 +91,13 @@ class Cause(NamedTuple):
 
 
 def cause_of(launch: Launched, finding: Finding) -> object:
-    """Return a key that is the same for the same finding in several launches of a kernel."""
+    """Return a key that is equal for the same finding in several launches of a kernel."""
     places = finding.source or finding.ptx_line, finding.other or finding.other_ptx_line
     return launch.kernel, finding.kind, finding.severity, places
 
 
 def causes(outcome: Outcome) -> list[Cause]:
-    """Return each cause once, in the order of the launches; errors come first."""
+    """Return each cause once; errors come first, each in the order of the launches."""
     found: dict[object, Cause] = {}
     for launch in outcome.judged:
         for finding in launch.report.findings if launch.report is not None else ():
@@ -124,7 +124,7 @@ def coverage(outcome: Outcome) -> str:
     parts = [f"{counted(len(judged), 'launch', 'launches')} judged"]
     parts[0] += f" under {counted(tried, 'schedule', 'schedules')}" if tried else ""
     errors, advice = outcome.count("error"), outcome.count("advice")
-    if judged or errors:  # if no launch was checked, "no errors" would be misleading
+    if judged or errors:  # Without a checked launch, the text "no errors" would mislead.
         parts.append(counted(errors, "error", "errors") if errors else "no errors")
     parts += [f"{counted(advice, 'piece', 'pieces')} of advice"] * bool(advice)
     parts += [f"{outcome.known} known from the baseline"] * bool(outcome.known)
@@ -136,7 +136,7 @@ def coverage(outcome: Outcome) -> str:
 
 
 def counted(number: int, one: str, several: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun in the singular or plural."""
     return f"{number} {one if number == 1 else several}"
 
 

@@ -1,4 +1,4 @@
-"""The page of ``--html``: every cause with its lines and its timeline, and every launch, in one file."""
+"""The page of ``--html``, which contains every cause with its lines and its timeline, and every launch, in one file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_ROWS = 500
 
 
 def page(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> str:
-    """Return the page, which has no script and uses no network."""
+    """Return the HTML page, which has no script and uses no network."""
     from .._show import pages, svg, timeline_svg
     from .page_timelines import timelines
 
@@ -103,7 +103,7 @@ def _launch(launch: Launched, number: int) -> str:
 
 
 def _launches(outcome: Outcome) -> Iterator[str]:
-    """Yield a table in which launches that differ only in their time share a row."""
+    """Yield the table of launches; launches that differ only in their time share a row."""
     rows: dict[tuple[str, ...], list[Launched]] = {}
     for launch in outcome.launches:
         rows.setdefault(_row(launch), []).append(launch)

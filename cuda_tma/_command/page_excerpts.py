@@ -1,4 +1,4 @@
-"""The source lines of a finding on a page: in each file, the lines around its places, with marks and labels."""
+"""The source lines of a finding on a page: the lines around the places in each file, with marks and labels."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["excerpts", "plain"]
 
-_CONTEXT = 2  # the number of lines before and after a marked line
+_CONTEXT = 2  # This number of lines precedes and follows each marked line.
 _MOST_COLUMNS = 200
 
 
 class _Mark(NamedTuple):
-    """A line of a file, and its part in the finding. The finding's own statement has no label."""
+    """A marked line of a file, with its label; the statement of the finding itself has no label."""
 
     file: str
     line: int
@@ -29,12 +29,12 @@ class _Mark(NamedTuple):
 
 
 def plain(words: str) -> str:
-    """Escape text for HTML, and for the templates of the page, in which braces have a meaning."""
+    """Escape text for HTML, and for the page's templates, in which braces have a meaning."""
     return escape(printable(words)).replace("{{", "&#123;&#123;")
 
 
 def excerpts(finding: Finding, sources: Sources) -> Iterator[str]:
-    """Yield a figure for each file that the finding names. The file of its own statement is first."""
+    """Yield a figure for each file that the finding names; the file of the finding's own statement is first."""
     marks = [*_marks("", finding.source, finding.ptx_line, sources)]
     marks += _marks("the other access", finding.other, finding.other_ptx_line, sources)
     for words, places in finding.related:

@@ -1,4 +1,4 @@
-"""The timelines of a page: a launch with findings runs again with a trace, under a schedule that has the finding."""
+"""The timelines of a page, for which each launch with findings runs again with a trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WIDTH = 1100
 
 
 def timelines(causes: Sequence[Cause]) -> dict[int, str]:
-    """Return the pictures as a dict: the key is the number of the cause."""
+    """Return the pictures of timelines; the key of each picture is the number of a cause."""
     launches: dict[int, list[int]] = {}
     for number, cause in enumerate(causes):
         if cause.launch.recorded is not None:
@@ -45,7 +45,7 @@ def _of_launch(launch: Launched, causes: dict[int, Cause]) -> Iterator[tuple[int
 
 
 def _key(finding: Finding) -> object:
-    """Return a key that the finding also has in another run of the launch, in which its files may have other names."""
+    """Return a key that is equal for the same finding in another run, where its files may have other names."""
     return finding.kind, finding.severity, finding.ptx_line, finding.other_ptx_line
 
 
@@ -63,7 +63,7 @@ def _traced(launch: Launched) -> Iterator[tuple[Sequence[Finding], Timeline]]:
             if traced.traced is not None:
                 yield traced.findings, traced.traced
     except (LaunchesError, OSError, ParseError, TimeLimitReached, UnsupportedInstruction):
-        return  # the page has no timeline of this launch
+        return  # The page has no timeline of this launch.
 
 
 def _picture(timeline: Timeline, finding: Finding) -> str:
@@ -73,6 +73,6 @@ def _picture(timeline: Timeline, finding: Finding) -> str:
 
 
 def _sources(finding: Finding) -> Iterator[str]:
-    """Yield the statements of a finding, in the form in which the spans of a timeline name them."""
+    """Yield the statements of a finding as the spans of a timeline name them."""
     for places in (finding.source, finding.other, *(places for _, places in finding.related)):
         yield from (f"{PurePath(place.file).name}:{place.line}" for place in places)

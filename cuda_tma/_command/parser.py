@@ -1,4 +1,4 @@
-"""The parser of the command line: the commands, and the arguments of each."""
+"""The parser of the command line, which defines the commands and the arguments of each command."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Run = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that raises Misuse and prints nothing, and that accepts no abbreviated option."""
+    """A parser that raises Misuse in place of printed errors, and that accepts no abbreviated option."""
 
     def __init__(self, **keywords: Any):
         super().__init__(allow_abbrev=False, **keywords)
@@ -46,7 +46,7 @@ _DESCRIPTION = (
 
 
 def parser(runs: Mapping[str, Run]) -> argparse.ArgumentParser:
-    """Return the parser. Its result has the attribute ``run``, the function of `runs` for the command."""
+    """Return the parser, whose result has the attribute ``run``: the function in `runs` for the command."""
     made = _Parser(prog="cuda-tma", description=_DESCRIPTION)
     made.add_argument("--version", action="version", version=f"cuda-tma {__version__}")
     commands = made.add_subparsers(required=True, metavar="COMMAND", dest="command")
@@ -140,7 +140,7 @@ def _add_access(command: argparse.ArgumentParser, text: str) -> None:
 
 
 def _add_map(command: argparse.ArgumentParser) -> None:
-    """Add the two forms of a map: its bytes, or a tensor with options."""
+    """Add the two forms of a map, which are its bytes, and a tensor with options."""
     command.add_argument("map", nargs="?", help=_MAP)
     group = command.add_argument_group("a map made from a tensor (all values in tensor order)")
     for option in OPTIONS:

@@ -1,7 +1,7 @@
-"""The parser of pasted texts, which finds CUDA errors, tensor maps as fields or bytes, and mbarriers in other text.
+"""The parser of pasted texts, which finds CUDA errors, tensor maps and mbarriers in any text.
 
-Fields are read in the formats of CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer
-(``tileShapes: 64 16 1 1``), DeepGEMM (``Making TMA desc: ...``) and our own ``repr``, and under the driver's names.
+The parser accepts the formats of CUTLASS (``globalDim      (64,16,1,1,1)``), TensorRT-LLM and FlashInfer (``tileShapes:
+64 16 1 1``), DeepGEMM (``Making TMA desc: ...``), the ``repr`` of this package, and the driver's names.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ __all__ = ["Posted", "PostedMap", "read_posted"]
 
 
 class PostedMap(NamedTuple):
-    """A tensor map of the text.
+    """A tensor map in a pasted text.
 
     Attributes
     ----------
     params : Params
         The parameters of the map.
     error : CudaError or None
-        The error of its creation, according to the text.
+        The error at the creation of the map, according to the text.
     assumed : tuple of str
         The parameters that the text does not contain.
     descriptor_address : int or None
-        The address of its 128 bytes.
+        The address of the 128 bytes of the map.
     times : int
-        The number of occurrences in the text.
+        The number of occurrences of the map in the text.
     """
 
     params: Params
@@ -50,9 +50,9 @@ class PostedMap(NamedTuple):
 
 
 class Posted(NamedTuple):
-    """The content of a text.
+    """The errors, tensor maps and mbarriers in a pasted text.
 
-    `unread` explains text that only resembles a map, and `barriers` contains words of mbarriers.
+    `unread` explains parts of the text that only resemble a map, and `barriers` contains the 64 bits of mbarriers.
     """
 
     errors: tuple[CudaError, ...]
@@ -66,12 +66,13 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = (  # patterns that also match errors of other programs, in other languages
+_BEFORE_A_NUMBER = (  # These patterns also match errors of other programs, and errors in other languages.
     r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
     r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
     r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
 )
-_COUNTS = r"\s*(?:of|/)\s*\d|\s+(?:exit|lines?|files?|bytes?|times?|tests?|errors?|warnings?|seconds?|ms)\b"  # no error
+# A number before such a word is not an error.
+_COUNTS = r"\s*(?:of|/)\s*\d|\s+(?:exit|lines?|files?|bytes?|times?|tests?|errors?|warnings?|seconds?|ms)\b"
 _NUMBER = (
     rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:：=(\[]+\s*)?(?P<number>\d{{1,3}})\b(?!{_COUNTS})"
     r"|^[ \t]*(?P<alone>\d{3})[ \t]*$"
@@ -83,12 +84,12 @@ _ABOUT_CUDA = re.compile(
 )
 _OF_A_BUILD = re.compile(
     r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
-)  # tools whose numbers are their own errors, such as Error 1
-_NEAR = 400  # the number of characters of a line that are searched, because a line may be a whole log
+)  # The numbers of these tools are their own errors, such as Error 1.
+_NEAR = 400  # The search includes this number of characters of a line, because a line may be a whole log.
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
-    """Yield each error with its place. An error that one line names in several ways occurs once."""
+    """Yield each error with its place; an error that one line names in several ways occurs once."""
     last: tuple[int, CudaError] | None = None
     for found in _ERROR.finditer(text):
         begin, end = found.span()
@@ -134,15 +135,17 @@ _FIELD = re.compile(
 )
 _DEEP_GEMM = re.compile(
     r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
-    r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")  # int() refuses 5,000 digits
+    # The limit avoids an error of int() for 5,000 digits.
+    r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")
 )
-_ERROR_FIRST = ("tmaFormat",)  # formats in which the error precedes the fields; in other formats it follows them
+# In these formats the error precedes the fields; in other formats the error follows the fields.
+_ERROR_FIRST = ("tmaFormat",)
 _NEEDED = ("global_dim", "box_dim", "global_strides")
 
 
 @dataclass
 class _Dump:
-    """The fields of one map during the search."""
+    """The fields of one tensor map, which the search of a text collects."""
 
     values: dict[str, Any] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
@@ -160,7 +163,7 @@ class _Dump:
 
 
 def _value(name: str, text: str) -> Any:
-    """Return a tuple of integers, an integer, or the value of an enum's name. Return None for any other text."""
+    """Return a tuple of integers, an integer, or the value of an enum's name; return None for any other text."""
     if re.fullmatch(r"[A-Z][\w.]+", text):
         enum = ENUMS.get(name)
         try:
@@ -175,7 +178,7 @@ def _value(name: str, text: str) -> Any:
 
 
 def _dumps(text: str, errors: Iterable[tuple[int, CudaError]]) -> list[_Dump]:
-    """Return the fields of each map in the order of the text. A repeated field begins the next map."""
+    """Return the fields of each tensor map in the order of the text; a repeated field begins the next map."""
     events: list[tuple[int, Any]] = [(found.start(), found) for found in _FIELD.finditer(text)]
     events += errors
     dumps = [_Dump()]
@@ -215,7 +218,7 @@ def _from_fields(dump: _Dump) -> PostedMap:
 
 
 def _strides(values: dict[str, Any], rank: int, key: str) -> tuple[int, ...]:
-    """Return the driver's strides. CUTLASS also prints the innermost stride, which is the size of an element."""
+    """Return the strides of the driver; CUTLASS also prints the innermost stride, which is the size of an element."""
     strides: tuple[int, ...] = values["global_strides"]
     element_bytes = element_bits(values["data_type"]) // 8 if values["data_type"] in range(16) else 0
     has_innermost = key == "globalStrides" and len(strides) >= rank and strides[:1] == (element_bytes,)
@@ -227,7 +230,7 @@ _SWIZZLE_OF_BYTES = {0: 0, 32: 1, 64: 2, 128: 3}
 
 
 def _deep_gemm(text: str) -> Iterator[PostedMap]:
-    """Yield maps from inner and outer extents, a stride in elements, and the swizzle in bytes."""
+    """Yield tensor maps from inner and outer extents, a stride in elements, and the swizzle in bytes."""
     for found in _DEEP_GEMM.finditer(text):
         inner, outer, box_inner, box_outer, stride, swizzle, element_bytes = map(int, found.groups())
         if element_bytes in _TYPE_OF_BYTES and swizzle in _SWIZZLE_OF_BYTES:
@@ -247,10 +250,12 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
-_AROUND = re.compile(  # these appear next to digits: an address of gdb or xxd, an index, or C's prefix of a byte
+# Such text appears next to digits: an address of gdb or xxd, an index, or the prefix of a byte in C.
+_AROUND = re.compile(
     r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
 )
-_LINE_OF_A_DUMP = re.compile(  # of hexdump -C and of xxd: 16 bytes in the order of memory, and their text
+# Such a line of hexdump -C or of xxd contains 16 bytes in the order of memory, and their text.
+_LINE_OF_A_DUMP = re.compile(
     r"^[ \t]*[0-9a-f]{7,8}(?::|  )[ \t]*(?P<bytes>(?:[0-9a-f]{2} {0,2}){15}[0-9a-f]{2})  .*$", re.I | re.M
 )
 _HEX_LIST = re.compile(r"[\[({]\s*0x[0-9a-f]+u?l{0,2}(?:\s*,\s*0x[0-9a-f]+u?l{0,2}){15,127}\s*(?:,\s*)?[\])}]", re.I)
@@ -259,7 +264,7 @@ _WORD_BYTES = {128: 1, 32: 4, 16: 8}
 
 
 def _bytes_of(text: str) -> Iterator[bytes]:
-    """Yield each group of 128 bytes: a bytes literal of Python, decimal words in a list, or hex digits."""
+    """Yield each group of 128 bytes, as a bytes literal of Python, decimal words in a list, or hex digits."""
     readers: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
         (_LITERAL, _literal),
         (_NUMBER_LIST, _decimal),
@@ -276,14 +281,14 @@ def _bytes_of(text: str) -> Iterator[bytes]:
 
 
 def _without_addresses(text: str) -> str:
-    """Return the digits of a dump without addresses, and lines of bytes unchanged."""
+    """Return the digits of a dump without addresses; lines of bytes do not change."""
     text = _LINE_OF_A_DUMP.sub(lambda found: re.sub(r"\s", "", found["bytes"]), text)
     return _AROUND.sub(lambda found: " " * (found[0] != "\\x"), text)
 
 
 def _literal(text: str) -> bytes | None:
     try:
-        with warnings.catch_warnings():  # Python 3.12 warns of escapes such as \\9
+        with warnings.catch_warnings():  # Python 3.12 warns of escapes such as \\9.
             warnings.simplefilter("ignore")
             value = ast.literal_eval(text)
     except (SyntaxError, ValueError):
@@ -310,13 +315,16 @@ def _hexadecimal(text: str) -> bytes | None:
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
-    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # as a debugger prints the value
+    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # A debugger prints the value in this form.
     re.I,
 )
 
 
 def _barriers(text: str) -> Iterator[int]:
-    """Yield the 64 bits of each mbarrier, after its name or alone. An address has fewer digits."""
+    """Yield the 64 bits of each mbarrier, which follow its name or are the whole text.
+
+    An address has fewer digits.
+    """
     for found in _BARRIER.finditer(text):
         yield int(found["word"] or found["later"] or found["alone"], 16)
 
@@ -325,7 +333,7 @@ def _barriers(text: str) -> Iterator[int]:
 
 
 def read_posted(text: str) -> Posted:
-    """Return the errors and the tensor maps of a text, each once, in the order of the text.
+    """Return the errors and the tensor maps in a text, each of them once, in the order of the text.
 
     Examples
     --------

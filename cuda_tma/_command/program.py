@@ -31,7 +31,10 @@ __all__ = ["judge_program", "show_launches", "sources_of"]
 def judge_program(
     arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
-    """Run the program to its end, and read its processes' journals from a folder that exists until `stack` closes."""
+    """Run the program to its end, and read the journals of its processes from a folder.
+
+    The folder exists until `stack` closes.
+    """
     from .._intercept.program import argv_of, run_program, session_folder
 
     options = _options(arguments)
@@ -62,7 +65,7 @@ def judge_program(
 
 
 def _options(arguments: argparse.Namespace) -> Options:
-    """Return the settings of the session. The function makes a device with them, which checks them."""
+    """Return the settings of the session; the function makes a device with these settings, which checks them."""
     from .._intercept.options import Options
     from ..simulate import Device
 
@@ -103,7 +106,10 @@ def _gpu_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def sources_of(launch: Launched) -> Sources:
-    """Return the files whose lines a finding may show: those of the working directory and of the launching script."""
+    """Return the files whose lines a finding may show.
+
+    They are the files in the working directory, and the files of the script that launches.
+    """
     at = launch.launched_at
     folder = os.path.dirname(at.file) if at is not None else ""
     folders = [folder] if os.path.dirname(folder) != folder else []
@@ -114,7 +120,7 @@ def sources_of(launch: Launched) -> Sources:
 
 
 def show_launches(outcome: Outcome) -> None:
-    """Print each cause once, with the first launch that has it, and then the notes and the coverage."""
+    """Print each cause once, with the first launch that has the cause, and then the notes and the coverage."""
     print_styled(_styled(outcome))
     for text in (*outcome.notes, *_without_lines(outcome)):
         complain(f"note: {text}")
@@ -141,7 +147,7 @@ def _styled(outcome: Outcome) -> Iterator[tuple[str, str]]:
 
 
 def _without_lines(outcome: Outcome) -> Iterator[str]:
-    """Yield a note if findings name lines of PTX, as nvcc was not asked for those of the source."""
+    """Yield a note if findings name lines of PTX, because the options of nvcc omit the lines of the source."""
     found = (cause for cause in causes(outcome) if cause.finding.ptx_line and not cause.finding.source)
     if names := sorted({printable(cause.launch.plain_kernel) for cause in found}):
         has = "has" if len(names) == 1 else "have"

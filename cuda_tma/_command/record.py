@@ -1,4 +1,4 @@
-"""The option ``--record FILE`` of ``cuda-tma sanitize``: the checked launches, with sources that findings may quote."""
+"""The option ``--record FILE`` of ``cuda-tma sanitize``, which writes the checked launches and their sources."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 __all__ = ["record"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_MOST_FILES = 64  # the name of a PTX text, whose lines are recorded
+_MOST_FILES = 64  # The name belongs to a PTX text whose lines the file contains.
 
 
 def record(arguments: argparse.Namespace, outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> None:
-    """Write the recorded launches of an outcome."""
+    """Write the recorded launches of an outcome to a file."""
     from .._intercept.launches import write_recording
 
     settings: dict[str, Any] = {"schedules": schedules_of(arguments), "seed": seed_of(arguments)}
@@ -48,7 +48,7 @@ def _recorded(outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> It
 
 
 def _quoted(launch: RecordedLaunch, sources: Sources) -> dict[str, str]:
-    """Return the texts of the files that findings can name, if a report may show them."""
+    """Return the texts of the files that findings can name, if a report may show these files."""
     own = [place.file for place in launch.embedded.values()]
     names = [*dict.fromkeys([*own, *_FILE.findall(launch.ptx)])][:_MOST_FILES]
     return {name: "\n".join(lines) for name in names if (lines := sources.lines(name))}

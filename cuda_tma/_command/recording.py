@@ -1,4 +1,4 @@
-"""The command ``cuda-tma sanitize LAUNCHES``, which checks launches of ``--record`` again."""
+"""The command ``cuda-tma sanitize LAUNCHES``, which checks the launches in a file of ``--record`` again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["judge_recording"]
 def judge_recording(
     arguments: argparse.Namespace, stack: ExitStack
 ) -> tuple[Outcome, Callable[[Launched], Sources], Callable[[Outcome], None]]:
-    """Read the file, and run each launch again."""
+    """Read the file of launches, and run each launch again."""
     from .._intercept.launches import LaunchesError, read_recording
 
     check_filters(arguments, "recorded launches")
@@ -46,7 +46,7 @@ def judge_recording(
 
 
 def _settings(arguments: argparse.Namespace, recording: Recording) -> dict[str, Any]:
-    """Return the settings of the command line, or otherwise those of the file."""
+    """Return the settings on the command line, or otherwise the settings in the file."""
     from ..simulate import Device
 
     recorded = recording.settings

@@ -27,7 +27,7 @@ __all__ = ["check_outputs", "write_failure", "write_outputs"]
 
 
 def check_outputs(arguments: argparse.Namespace) -> None:
-    """Refuse, before a long run, an output file that cannot be written, or that is an input of this command."""
+    """Refuse an output file that cannot be written, or that is an input of this command, before a long run."""
     for option in ("json", "sarif", "html", "record"):
         path = getattr(arguments, option)
         if not path or path == STANDARD_OUTPUT:
@@ -42,7 +42,7 @@ def check_outputs(arguments: argparse.Namespace) -> None:
 def write_outputs(
     arguments: argparse.Namespace, outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]
 ) -> None:
-    """Write each file that the options name.
+    """Write each output file that the options name.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def _write_beside(path: Path, text: str) -> None:
 
 
 def write_failure(arguments: argparse.Namespace, error: Misuse) -> None:
-    """Write that a run has no result."""
+    """Write a report which states that the run has no result."""
     if arguments.sarif:
         _write("--sarif", arguments.sarif, sarif.failure(str(error), error.status))
 

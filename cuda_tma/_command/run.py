@@ -1,4 +1,4 @@
-"""The command ``cuda-tma run``: it runs a kernel of C++ or PTX on the simulator, and prints its arrays."""
+"""The command ``cuda-tma run``, which runs a kernel of C++ or PTX on the simulator and prints its arrays."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["run"]
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compile or load the kernel, run it, and print its output and the findings."""
+    """Compile or load the kernel, run it, and print its output and its findings."""
     from ..simulate import Device
 
     _check_timeline(arguments.timeline)
@@ -48,7 +48,7 @@ def _write(folder: Path, arrays: dict[int, np.ndarray]) -> None:
 
 
 def _check_timeline(name: str | None) -> None:
-    """Refuse an unknown format before the kernel runs."""
+    """Refuse an unknown format of the timeline before the kernel runs."""
     if name is not None and Path(name).suffix not in (".svg", ".html"):
         raise Misuse(f"--timeline {name} is not the name of a timeline; end the name in .svg or .html")
 

@@ -1,6 +1,6 @@
 """The command ``cuda-tma sanitize``, which finds errors in a kernel, or in every launch of a program.
 
-The output is text for users, JSON for programs, or SARIF for code scanning.
+The output of the command is text for users, JSON for programs, or SARIF for code scanning.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["run"]
 def run(arguments: argparse.Namespace) -> int:
     """Check a program, recorded launches, or one kernel."""
     if arguments.file is None and arguments.program is None and arguments.json:
-        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT  # in --json FILE, FILE is the kernel
+        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT  # In --json FILE, the word FILE is the kernel.
     if arguments.program is not None:
         from .program import judge_program as judge
     elif arguments.file in (None, STANDARD_OUTPUT):
@@ -56,7 +56,7 @@ def _is_recording(path: str) -> bool:
     try:
         return is_recording(path)
     except (OSError, ValueError):
-        return False  # the command reads the file as C++ or PTX, which reports the error
+        return False  # The command reads the file as C++ or PTX, and its parser reports the error.
 
 
 def _deliver(
@@ -65,7 +65,7 @@ def _deliver(
     sources_of: Callable[[Launched], Sources],
     show: Callable[[Outcome], None],
 ) -> int:
-    """Print the outcome, write the files (which may fail), and return the exit status."""
+    """Print the outcome, write the output files (which may fail), and return the exit status."""
     status = exit_status(outcome, arguments.require_judged)
     if arguments.json == STANDARD_OUTPUT:
         print_json(document(outcome, status, sources_of))

@@ -24,19 +24,19 @@ __all__ = ["failure", "log"]
 Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT = "SRCROOT"  # the base of relative URIs: the working directory
-_MOST = 32  # the number of blocks and threads that are named, of which there may be millions
+_ROOT = "SRCROOT"  # Relative URIs have this base, which is the working directory.
+_MOST = 32  # The log names at most this number of blocks and threads of a finding, which may have millions.
 _LEVELS = {"error": "error", "advice": "note"}
 
 
 def log(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:
-    """Return the log of a run, in which a cause in several launches of a kernel is one result.
+    """Return the SARIF log of a run; a cause in several launches of a kernel is one result.
 
     Parameters
     ----------
     outcome : Outcome
     status : int
-        The exit status.
+        The exit status of the command.
     sources_of : callable
         A function that returns the files whose lines may be shown for a launch.
     """
@@ -64,7 +64,8 @@ def _results(
         made["partialFingerprints"] = {FINGERPRINT: fingerprint(launch, finding, sources)}
         if finding in report.suppressed:
             reason = next(each.reason for each in suppressions if each.covers(finding))
-            accepted = {"kind": "external", "justification": reason}  # the key is accepted if no status is present
+            # SARIF treats a suppression without a status as accepted.
+            accepted = {"kind": "external", "justification": reason}
             made["suppressions"] = [accepted]
         yield cause_of(launch, finding), made
 
@@ -144,15 +145,15 @@ def _logical(name: str, plain: str) -> Json:
 
 
 class _Result:
-    """One finding.
+    """One finding as a result of SARIF.
 
     Parameters
     ----------
     finding : Finding
     kernel : str
-        Its name in C++.
+        The name of the kernel in C++.
     index : int
-        The index of the kernel in the run's list.
+        The index of the kernel in the list of the run.
     sources : Sources
     """
 
@@ -201,7 +202,7 @@ class _Result:
             return {"physicalLocation": _physical(own[0], self._sources)}
         file = self._sources.file
         where: Json = {"artifactLocation": _artifact(str(file))}
-        if ptx_line and file.suffix == ".ptx":  # the PTX of NVRTC is in no file
+        if ptx_line and file.suffix == ".ptx":  # The PTX of NVRTC is not in a file.
             where["region"] = {"startLine": ptx_line}
         return {"physicalLocation": where}
 
@@ -219,7 +220,7 @@ def _physical(place: Place, sources: Sources) -> Json:
 
 
 def _artifact(file: str) -> Json:
-    """Return the URI of a file. Below the working directory it is relative, so that it is equal on every machine."""
+    """Return the URI of a file; below the working directory, it is relative and therefore equal on every machine."""
     from urllib.parse import quote
 
     path = absolute(file)

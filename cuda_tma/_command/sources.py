@@ -1,8 +1,8 @@
-"""The files that an excerpt may show.
+"""The source files that an excerpt of a finding may show.
 
-A ``.file`` directive of PTX and a ``#line`` of C++ can name any file, and its lines would appear on a terminal and in
-uploaded logs. The command therefore opens only files that the user has named, or that are in a folder that the user has
-named.
+A ``.file`` directive of PTX and a ``#line`` of C++ can name any file. The lines of such a file would appear on a
+terminal and in uploaded logs. The command therefore opens only files that the user has named, or files in folders that
+the user has named.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ _KEPT_FILES = 16
 
 
 class Sources:
-    """The lines of source files, as far as they may be shown.
+    """The lines of those source files that may be shown.
 
     Parameters
     ----------
     file : Path
-        The kernel's C++ or PTX.
+        The file with the C++ or PTX of the kernel.
     folders : sequence of str, optional
-        The folders of headers in the command line.
+        The folders of headers on the command line.
     texts : mapping of str to str, optional
-        The texts of files that may not exist on disk, by name.
+        The texts of files that may not exist on disk; the key is the name of the file.
     generated : collection of str, optional
         The names of the files that a compiler generated.
 
@@ -56,10 +56,10 @@ class Sources:
         self.lines = lru_cache(maxsize=_KEPT_FILES)(self._lines)
 
     def _lines(self, name: str) -> tuple[str, ...]:
-        """Return the lines of a small regular file if they may be shown, otherwise no lines.
+        """Return the lines of a small regular file if these lines may be shown; otherwise return no lines.
 
-        After links are resolved, the file must be in the kernel's folder, below the working directory, or below a
-        folder of headers.
+        After symbolic links are resolved, the file must be in the kernel's folder, below the working directory, or
+        below a folder of headers.
         """
         if name in self._texts:
             return _lines_of(self._texts[name])
@@ -86,19 +86,19 @@ def _working_directory() -> Iterator[str]:
     """Yield the working directory, unless it is the root, which contains every file."""
     try:
         folder = os.getcwd()
-    except OSError:  # the folder was removed
+    except OSError:  # Another process may have removed the folder.
         return
     if os.path.dirname(folder) != folder:
         yield folder
 
 
 def _small_file(path: str, most_bytes: int) -> bytes:
-    """Return the content of a regular file. Open a pipe without a wait for its writer, and do not read it."""
+    """Return the content of a regular file; do not wait for the writer of a pipe, and do not read a pipe."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise ValueError(f"{path} is not a regular file")
-        data = file.read(most_bytes + 1)  # a file of /proc has the size 0
+        data = file.read(most_bytes + 1)  # The size of a file in /proc is 0.
     if len(data) > most_bytes:
         raise ValueError(f"{path} has more than {most_bytes} bytes")
     return data

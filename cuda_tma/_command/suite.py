@@ -1,4 +1,4 @@
-"""The plugin ``pytest --cuda-tma``: a session in the process of a suite, whose errors fail the launching test."""
+"""The plugin ``pytest --cuda-tma``, which fails a test if the kernels that it launches have errors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .reports import check_outputs, write_outputs
 
 __all__ = ["Suite"]
 
-_OUTPUT = "cuda_tma"  # the attribute of a process of pytest-xdist
+_OUTPUT = "cuda_tma"  # A process of pytest-xdist has this attribute.
 _SECTION = "kernels on the simulated GPU"
 
 
 class Suite:
-    """The plugin of pytest. It receives the launches of this process, and checks each phase of a test.
+    """The plugin of pytest, which receives the launches of this process, and checks each phase of a test.
 
     Parameters
     ----------
@@ -50,7 +50,8 @@ class Suite:
         self._launches: list[Launched] = []
         self._notes: dict[str, None] = {}
         self._begun = time.perf_counter()
-        self._expected: dict[str, bool] = {}  # the kinds that the running test must have, and whether it has them
+        # The keys are the kinds of errors that the running test must have; the values state whether the test has them.
+        self._expected: dict[str, bool] = {}
         try:
             self._options, self._arguments = _options(options)
             check_outputs(self._arguments)
@@ -73,11 +74,11 @@ class Suite:
         """Receive a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Store a launch."""
+        """Store the report of a launch."""
         self._launches.append(launch)
 
     def noted(self, text: str) -> None:
-        """Store a note."""
+        """Store a note of the session."""
         self._notes[text] = None
 
     # ---- tests ----
@@ -90,7 +91,7 @@ class Suite:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Check the launches of fixtures."""
+        """Check the launches of fixtures before the test."""
         with self._judging(item, "setup"):
             return (yield)
 
@@ -111,7 +112,10 @@ class Suite:
 
     @contextmanager
     def _judging(self, item: pytest.Item, phase: str) -> Iterator[None]:
-        """Fail a phase that passed if its kernels have errors. If it failed, add their errors as possible reasons."""
+        """Fail a phase that passed although its kernels have errors.
+
+        If the phase failed, add the errors of its kernels as possible reasons.
+        """
         before = len(self._launches)
         try:
             yield
@@ -152,7 +156,7 @@ class Suite:
         self._notes.update(dict.fromkeys(notes))
 
     def pytest_terminal_summary(self, terminalreporter: Any, exitstatus: int) -> None:
-        """Write the reports, and the line that counts launches."""
+        """Write the reports, and the line that counts the launches."""
         seconds = time.perf_counter() - self._begun
         notes, suppressions = tuple(self._notes), self._options.suppressions
         outcome = Outcome(tuple(self._launches), int(exitstatus), suppressions, notes, seconds=seconds)
@@ -169,23 +173,23 @@ class Suite:
 
 
 class _Both:
-    """Two receivers of the same events."""
+    """A pair of receivers of the same events."""
 
     def __init__(self, first: Sink, second: Sink):
         self._sinks = first, second
 
     def begun(self, launch: Launched) -> None:
-        """Pass the event to both."""
+        """Pass the start of a launch to both receivers."""
         for sink in self._sinks:
             sink.begun(launch)
 
     def ended(self, launch: Launched) -> None:
-        """Pass the event to both."""
+        """Pass the end of a launch to both receivers."""
         for sink in self._sinks:
             sink.ended(launch)
 
     def noted(self, text: str) -> None:
-        """Pass the event to both."""
+        """Pass a note to both receivers."""
         for sink in self._sinks:
             sink.noted(text)
 
