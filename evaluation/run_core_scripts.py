@@ -1,7 +1,8 @@
 """Run scripts and tests of a clone of NVIDIA's cuda-python on a GPU, with one import changed to cuda_tma.
 
-Names that cuda_tma has are imported from cuda_tma, all others from their original module. Files called test_... run
-under pytest, with the expected differences of docs/cuda_core.md. All other files run as scripts:
+The script imports names that cuda_tma has from cuda_tma, and all other names from their original module. Files whose
+names begin with test_ run under pytest, with the expected differences of docs/cuda_core.md. All other files run as
+scripts:
 
     python evaluation/run_core_scripts.py cuda-python/cuda_core/{examples/tma_tensor_map.py,tests/test_tensor_map.py}
 """
@@ -20,7 +21,7 @@ import cuda_tma
 
 PAGE = Path(__file__).parent.parent / "docs" / "cuda_core.md"
 MODULES = ("cuda.core", "cuda.core.utils", "cuda.core._tensor_map")
-# The fixtures of the tests: a device, and functions of cuda.core that make private objects.
+# These fixtures of the tests are a device, and functions of cuda.core that make private objects.
 CONFTEST = '''
 import pytest
 from cuda.core import Device, ManagedMemoryResource
@@ -77,8 +78,9 @@ def differences() -> dict[str, str]:
 
 
 def with_import_changed(source: str, own: tuple[str, ...] = ()) -> str:
-    """Return the source with imports from cuda_tma for the names that it has. `own` contains the names of a
-    conftest."""
+    """Return the source with imports from cuda_tma for the names that cuda_tma has. `own` contains the names of a
+    conftest.
+    """
     lines = source.splitlines()
     for node in reversed(ast.parse(source).body):
         if isinstance(node, ast.ImportFrom) and node.module in MODULES:
@@ -95,7 +97,7 @@ def imports(module: str, names: list[str], own: tuple[str, ...]) -> list[str]:
 
 
 def run(file: Path, folder: Path) -> int:
-    """Run one file, and return its exit status."""
+    """Run one file, and return the exit status of the run."""
     is_test = file.name.startswith("test_")
     changed = folder / file.name
     changed.write_text(with_import_changed(file.read_text(), ("TensorMapDescriptor",) if is_test else ()))

@@ -1,7 +1,7 @@
 """Run the test suites of cuda.core and cuda.bindings on the driver library of ``cuda-tma sanitize``, without a GPU.
 
-Each file of tests runs below the command in a process of its own. The counts are compared with those of
-cuda_python_tests.json, and a smaller number of tests that pass is a failure:
+Each file of tests runs below the command in a separate process. The script compares the counts with the counts in
+cuda_python_tests.json. A smaller number of tests that pass is a failure:
 
     git clone https://github.com/NVIDIA/cuda-python && git -C cuda-python checkout COMMIT   # of the JSON file
     pip install REQUIREMENTS                                                                # of the JSON file
@@ -26,16 +26,16 @@ from pathlib import Path
 
 RECORDED = Path(__file__).with_name("cuda_python_tests.json")
 ROOT = Path(__file__).parent.parent
-SECONDS = 600  # the time limit of one file of tests
+SECONDS = 600  # One file of tests has this time limit.
 OUTCOMES = ("passed", "failed", "skipped")
-# The installed cuda.bindings lacks the helper modules of its own tests, so they are added to its path.
+# The installed cuda.bindings lacks the modules that its own tests need, so the plugin adds them to its path.
 PLUGIN = "import cuda.bindings\ncuda.bindings.__path__.append({folder!r})\n"
 _FIGURE = re.compile(r"0x[0-9a-fA-F]+|\b\d+\b")
 
 
 @dataclass
 class Counts:
-    """The tests of a file by outcome, and the reasons for those that did not pass."""
+    """The tests of a file by outcome, and the reasons for the tests that did not pass."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -46,7 +46,10 @@ class Counts:
 
 
 def test_files(clone: Path) -> list[Path]:
-    """Return the files of tests, without those of the system, of graphics and of builds, which need other libraries."""
+    """Return the files of tests.
+
+    The function omits tests of the system, of graphics and of builds, which need other libraries.
+    """
     left_out = ("cython", "nvml", "cufile", "cudla", "system", "example", "build_hooks", "legacy")
     found = [
         path for each in ("cuda_bindings", "cuda_core") for path in sorted((clone / each / "tests").rglob("test_*.py"))
@@ -55,7 +58,7 @@ def test_files(clone: Path) -> list[Path]:
 
 
 def counts_of(document: Path) -> Counts:
-    """Read the counts of a document that pytest wrote."""
+    """Read the counts from a document that pytest wrote."""
     counts = Counts()
     for case in ElementTree.parse(document).getroot().iter("testcase"):
         ends = [
@@ -101,7 +104,7 @@ def run(file: Path, clone: Path, folder: Path) -> Counts:
 
 
 def suites(files: Iterable[Path], clone: Path, folder: Path) -> Iterator[tuple[str, Counts]]:
-    """Run files of tests, and print and return the counts of each."""
+    """Run files of tests. Print and return the counts of each suite."""
     helpers = folder / "helpers"
     shutil.copytree(clone / "cuda_bindings/cuda/bindings/_test_helpers", helpers / "_test_helpers", dirs_exist_ok=True)
     (folder / "cuda_tma_plugin.py").write_text(PLUGIN.format(folder=str(helpers)))
@@ -132,12 +135,14 @@ def main(arguments: list[str] | None = None) -> int:
         for reason, count in counts.reasons.most_common():
             print(f"{count:6} {reason}")
     if given.files:
-        return 0  # the recorded counts are of all files
+        return 0  # The recorded counts are those of all files.
     return compare({suite: counts.outcomes for suite, counts in totals.items()}, write=given.write)
 
 
 def compare(outcomes: dict[str, Counter[str]], *, write: bool) -> int:
-    """Compare counts with the recorded ones, or record them. Return the number of suites in which fewer tests pass."""
+    """Compare counts with the recorded counts, or record the counts. Return the number of suites in which fewer tests
+    pass.
+    """
     recorded = json.loads(RECORDED.read_text())
     if write:
         recorded["counts"] = {suite: {each: counts[each] for each in OUTCOMES} for suite, counts in outcomes.items()}

@@ -1,7 +1,8 @@
-"""Published programs of other runtimes below ``cuda-tma sanitize``, without a GPU and without a change.
+"""Run published programs of other runtimes below ``cuda-tma sanitize``, without a GPU and without a change.
 
-published_programs.json lists the clones, the programs, and what each must print; a listed error has its reason there.
-A folder contains the clones, each with the name of its repository. Programs of C++ need nvcc and curand's headers:
+The file published_programs.json lists the clones and the programs, with the text that each program must print, and the
+reasons of listed errors. A folder contains the clones, each with the name of its repository. Programs of C++ need nvcc
+and curand's headers:
 
     python evaluation/run_published_programs.py FOLDER [--runtime cupy] [--include FOLDER_OF_CURAND]
 
@@ -37,7 +38,7 @@ INCLUDES = {
     ),
     "samples": ("-I{cuda-samples}/Common",),
 }
-# The first word of a command that is neither a program nor Python: the code that runs the rest.
+# The first word of a command that is neither a program nor Python selects the code that runs the other words.
 RUNNERS = {
     "doctest": """
 import cupy, doctest, numpy, sys
@@ -69,7 +70,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def build(words: list[str], clones: dict[str, str], folder: Path, include: list[str]) -> None:
-    """Build a program of C++ as its users do."""
+    """Build a program of C++ as the program's users do."""
     (folder / "libcuda.so").unlink(missing_ok=True)
     (folder / "libcuda.so").symlink_to(LIBRARY)
     options = [each.format(**clones) for each in INCLUDES[words[0]]]
@@ -86,7 +87,7 @@ def command_of(words: list[str], folder: Path) -> list[str]:
 
 
 def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, include: list[str]) -> str:
-    """Run a program; return the difference from its entry in the list, or nothing."""
+    """Run a program. Return the difference from the program's entry in the list, or an empty text."""
     if "build" in program:
         build(program["build"].format(**clones).split(), clones, folder, include)
     document = folder / "out.json"

@@ -1,4 +1,4 @@
-"""The launches of other runtimes on the simulator: a session, and a small adapter for each runtime.
+"""Launches of other runtimes on the simulator, with a session, and a small adapter for each runtime.
 
-An import of a runtime loads its adapter, but only in a process that has a session.
+An import of a runtime loads the adapter of the runtime, but only in a process that has a session.
 """

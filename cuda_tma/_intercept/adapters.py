@@ -1,4 +1,4 @@
-"""The table of adapters, by the module whose import loads each."""
+"""The table of adapters, in which the name of an imported module selects the adapter to load."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _ours(session: Session) -> None:
 
 _CUPY = "cupy_backends.cuda.api.runtime"
 
-# Functions that import their adapter when they are called, by the module whose import calls them.
+# Each function imports its adapter when it is called. The key is the module whose import calls the function.
 _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "torch": _torch,
     "torch.utils.cpp_extension": _torch_extensions,

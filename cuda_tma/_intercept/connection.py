@@ -1,4 +1,4 @@
-"""The socket between a program and its process of a session: reading a known number of bytes."""
+"""The socket between a program and its process of a session, from which a known number of bytes is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["received"]
 
 
 def received(connection: socket.socket, size: int) -> bytes:
-    """Return the next bytes, or an empty result if the other end is closed."""
+    """Return the next bytes from a socket, or an empty result if the other end is closed."""
     parts = []
     while size:
         part = connection.recv(min(size, 1 << 20))

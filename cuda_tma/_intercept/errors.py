@@ -1,4 +1,4 @@
-"""The errors of adapters for features that the simulated GPU does not support."""
+"""The errors that adapters raise for features that the simulated GPU does not support."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ __all__ = ["NotSimulated"]
 
 
 class NotSimulated(RuntimeError):
-    """An error for a script that uses a feature which needs a GPU. Without a GPU its results would be wrong.
+    """The error for a script that uses a feature which needs a GPU. Without a GPU, the script's results would be wrong.
 
     Parameters
     ----------
     feature : str
-        The name that the script uses.
+        The name of the feature in the script.
     reason : str
     remedy : str
     """

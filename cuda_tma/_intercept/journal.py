@@ -1,7 +1,7 @@
-"""The journals of a session: each process appends its events to a file of its own, one line of JSON for each event.
+"""The journals of a session. Each process appends its events to its own file, with one line of JSON for each event.
 
-A process may be killed at any time. The journal then contains every launch that ended, and the launch that was running.
-If a line cannot be written, for example on a full disk, the process counts it in a file whose space is already
+A process may be killed at any time. Its journal then contains every launch that ended, and the launch that was running.
+If a line cannot be written, for example on a full disk, the process counts the launch in a file whose space is already
 allocated.
 """
 
@@ -28,14 +28,15 @@ from .launches.values import blobs_of, launch_of, values_of_launch
 
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
-BLOBS = "blobs"  # the folder of the texts and memory of recorded launches, by their SHA-256
-LOST = "lost"  # the file that counts launches that no journal could store
-_COUNTS = struct.Struct("<QQQ")  # the number of launches, the number with errors, and the last error number
+BLOBS = "blobs"  # The folder contains the texts and memory of recorded launches, by their SHA-256.
+LOST = "lost"  # The file counts launches that no journal could store.
+# The fields are the number of launches, the number of launches with errors, and the last error number.
+_COUNTS = struct.Struct("<QQQ")
 UNFINISHED = "the process ended during this launch"
 
 
 class Journal:
-    """A writer of the events of this process to a file, without a delay. A forked process begins a file of its own.
+    """A writer of the events of this process to a file, without a delay. A forked process begins its own file.
 
     Parameters
     ----------
@@ -49,11 +50,11 @@ class Journal:
         self._notes, self._quoted = set[str](), set[tuple[int, str]]()
 
     def begun(self, launch: Launched) -> None:
-        """Write that a launch begins."""
+        """Write to the journal that a launch begins."""
         self._write({"begun": values_of_launched(launch)})
 
     def ended(self, launch: Launched) -> None:
-        """Write a launch and its report."""
+        """Write a launch and its report to the journal."""
         report = launch.report
         quotes = report is not None and (report.findings or report.suppressed)
         keys = {name: self._quote(text) for name, text in launch.sources.items()} if quotes else {}
@@ -62,13 +63,13 @@ class Journal:
             self._count_lost(report is not None and bool(report.errors))
 
     def noted(self, text: str) -> None:
-        """Write a note, each text only once."""
+        """Write a note to the journal. Write each text only once."""
         if text not in self._notes:
             self._notes.add(text)
             self._write({"note": text})
 
     def _quote(self, text: str) -> str:
-        """Write a text that findings quote, once in each process, and return its key."""
+        """Write a text that findings quote, once in each process. Return the key of the text."""
         text = text[:SOURCE_BYTES]
         key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
         known = os.getpid(), key
@@ -77,7 +78,7 @@ class Journal:
         return key
 
     def _record(self, launch: Launched) -> dict[str, Any] | None:
-        """Write the blobs of a recorded launch that no process has written before, and return its values."""
+        """Write the blobs of a recorded launch that no process has written before. Return the values of the launch."""
         if launch.recorded is None:
             return None
         values, blobs = values_of_launch(launch.recorded())
@@ -94,8 +95,9 @@ class Journal:
         return values
 
     def _write(self, event: dict[str, Any]) -> bool:
-        """Append a line completely, or not at all. No file stays open, because a program may close every file
-        descriptor."""
+        """Append a line completely, or not at all. The file does not stay open, because a program may close every file
+        descriptor.
+        """
         line = json.dumps(event).encode() + b"\n"
         try:
             handle = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -112,14 +114,17 @@ class Journal:
         return False
 
     def _path(self) -> Path:
-        """Return the path of this process's file. The system may use a process number again."""
+        """Return the path of this process's file. The name has a random part, because the system may use a process
+        number again.
+        """
         if self._process != os.getpid():
             self._process, self._name = os.getpid(), f"{os.getpid()}-{os.urandom(4).hex()}.journal"
         return self._folder / self._name
 
     def _count_lost(self, has_errors: bool) -> None:
-        """Count a launch in a file whose space is already allocated. The command may have ended and removed its
-        folder."""
+        """Count a launch in a file whose space is already allocated. The command may have ended and removed the folder
+        of the file.
+        """
         with suppress(OSError), open(self._folder / LOST, "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             with mmap.mmap(file.fileno(), _COUNTS.size) as counts:
@@ -142,7 +147,7 @@ class Journals:
 
     Attributes
     ----------
-    launches : tuple of Launched
+    The launches of one process after those of another, in the order in which they began.
         The launches of one process after another, in the order in which they began.
     notes : tuple of str
     lost : int
@@ -150,7 +155,7 @@ class Journals:
     lost_errors : int
         The number of lost launches with errors.
     cause : str
-        The reason for the loss.
+        The reason why the launches were lost.
     """
 
     launches: tuple[Launched, ...] = ()
@@ -182,12 +187,12 @@ def read_journals(folder: Path) -> Journals:
                 notes[event["note"]] = None
         unfinished += [launch.with_skipped(UNFINISHED) for launch in running.values()]
     lost, lost_errors, number = _COUNTS.unpack((folder / LOST).read_bytes())
-    launches += unfinished[lost:]  # the beginning of a lost launch may have fitted on the disk
+    launches += unfinished[lost:]  # The disk may have had room for the beginning of a lost launch.
     return Journals(tuple(launches), tuple(notes), lost, lost_errors, os.strerror(number) if number else "")
 
 
 def _events(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield each complete line. A process that was killed may leave an incomplete line."""
+    """Yield each complete line of a journal. A process that was killed may leave an incomplete line."""
     with open(path, "rb") as file:
         for line in file:
             if line.endswith(b"\n"):
@@ -195,7 +200,7 @@ def _events(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _recording(folder: Path, values: dict[str, Any] | None) -> Callable[[], RecordedLaunch] | None:
-    """Return a function that reads a recorded launch with its blobs."""
+    """Return a function that reads a recorded launch together with its blobs."""
     if values is None:
         return None
     return lambda: launch_of(values, {key: (folder / BLOBS / key).read_bytes() for key in blobs_of(values)})

@@ -22,33 +22,34 @@ __all__ = ["Launched", "innermost", "launching_place", "with_report"]
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A launch of a session.
+    """A launch of a session, with its report.
 
     Attributes
     ----------
     number : int
-        The index in its process, from 0.
+        The index of the launch in its process, from 0.
     kernel, runtime : str
     config : Config or None
-        None if the launch could not be read.
+        The configuration, or None if the launch could not be read.
     seconds : float
     report : Report or None
-        None if the launch was not checked.
+        The report, or None if the launch was not checked.
     skipped : str
-        The reason why the launch could not be checked. Empty if it was checked, or if a filter excludes it.
+        The reason why the launch could not be checked. The text is empty if the launch was checked, or if a filter
+        excludes it.
     is_judged : bool
         False if a filter excludes the launch.
     launched_at : Place or None
         The statement of the user's program.
     sources : mapping of str to str
-        The texts of files that its findings name and that may not exist on disk: C++ that a compiler generated, or PTX
+        The texts of files that the findings quote and that may not exist on disk: C++ that a compiler generated, or PTX
         without line information (`ptx_file`).
     generated : tuple of str
         The names of the files that a compiler generated.
     recorded : callable, optional
-        A function that returns the recorded launch, if the session records launches.
+        The function that returns the recorded launch, if the session records launches.
     hardware : str
-        The comparison with a GPU that ran the launch; empty without one.
+        The comparison with a GPU that ran the launch, or an empty text.
     """
 
     number: int
@@ -67,7 +68,7 @@ class Launched:
 
     @property
     def plain_kernel(self) -> str:
-        """Return the kernel's name as in C++."""
+        """Return the name of the kernel as in C++."""
         return plain_name(self.kernel)
 
     @property
@@ -76,15 +77,16 @@ class Launched:
         return f"{self.kernel}.ptx"
 
     def with_skipped(self, reason: str) -> Launched:
-        """Return a copy of the launch with the reason why it could not be checked."""
+        """Return a copy of the launch with the reason why the launch could not be checked."""
         return replace(self, skipped=reason)
 
 
 def with_report(
     launch: Launched, report: Report, seconds: float, ptx: str, lines: Lines, suppressions: Sequence[Suppression]
 ) -> Launched:
-    """Return a copy with a report, and with the texts that its findings quote. They include the PTX if no other line is
-    known."""
+    """Return a copy with a report, and with the texts that its findings quote. If no other line is known, the PTX is
+    one of the texts.
+    """
     report = suppressed(with_lines(report, lines, launch.launched_at), suppressions)
     quoted = {name: text for name, text in lines.sources.items() if name not in lines.embedded}
     quoted |= {launch.ptx_file: ptx} if _needs_ptx(report, quoted) else {}
@@ -92,7 +94,7 @@ def with_report(
 
 
 def _needs_ptx(report: Report, sources: Mapping[str, str]) -> bool:
-    """Return whether the only known line of some finding is a line of the PTX."""
+    """Return whether a finding exists whose only known line is a line of the PTX."""
     places = (finding.source for finding in (*report.findings, *report.suppressed))
     return any(not any(place.file in sources or os.path.isfile(place.file) for place in source) for source in places)
 
@@ -120,7 +122,7 @@ def _stack(frame: FrameType | None) -> Iterator[Place]:
 
 
 def _is_cached(file: str) -> bool:
-    """Return whether a compiler wrote a Python file into its cache."""
+    """Return whether a compiler wrote a Python file into the compiler's cache."""
     folders = [os.environ.get(name) for name in ("TILELANG_CACHE_DIR", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")]
     parts = file.split(os.sep)
     is_below = any(folder and file.startswith(os.path.join(os.path.abspath(folder), "")) for folder in folders)

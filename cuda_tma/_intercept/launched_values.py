@@ -1,4 +1,4 @@
-"""The conversion of a launch of a session to JSON values and back, for journals and for processes of pytest-xdist."""
+"""The conversion of a launch to JSON values and back, for journals and for processes of pytest-xdist."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programm
 
 
 def values_of_launched(launch: Launched) -> dict[str, Any]:
-    """Return a launch as values, without the texts of its sources and without its recording."""
+    """Return the values of a launch, without the texts of its sources and without its recording."""
     config, report, at = launch.config, launch.report, launch.launched_at
     return {
         "number": launch.number,
@@ -38,7 +38,9 @@ def values_of_launched(launch: Launched) -> dict[str, Any]:
 def launched_of(
     values: dict[str, Any], texts: Mapping[str, str], recorded: Callable[[], RecordedLaunch] | None = None
 ) -> Launched:
-    """Return the launch of some values. The argument `texts` contains its sources by the keys in the values."""
+    """Return the launch that the values describe. The argument `texts` contains the launch's sources by the keys in the
+    values.
+    """
     config, report, at = values["config"], values["report"], values["launched_at"]
     return Launched(
         **{

@@ -1,8 +1,9 @@
-"""Memory that a program has not freed at its end, as findings. The option ``--leak-check full`` of memcheck reports it
-too.
+"""Memory that a program has not freed at its end, as findings. The option ``--leak-check full`` of memcheck also
+reports such memory.
 
-The findings are advice, because a program may intentionally free no memory, and memcheck reports leaks only on request.
-The library writes them as the last step of a process (``libcuda/memory/leaks.c``), with the texts of :func:`leak_text`.
+The findings are advice, because a program may intentionally keep its memory until its end, and memcheck reports leaks
+only on request. The library writes the leaks as the last step of a process (``libcuda/memory/leaks.c``), with the texts
+of :func:`leak_text`.
 """
 
 from __future__ import annotations
@@ -21,17 +22,19 @@ from .launched import Launched, launching_place
 
 __all__ = ["leak_text", "leaked"]
 
-_NAMES = {0: "device memory", 1: "memory of a pool", 3: "managed memory"}  # by the kinds of driver.h
+# The keys are the kinds of memory in driver.h.
+_NAMES = {0: "device memory", 1: "memory of a pool", 3: "managed memory"}
 _FREES = {1: "cuMemFreeAsync"}
-# These runtimes keep memory in pools of their own until the process ends.
+# These runtimes keep memory in their own pools until the process ends.
 _KEEPERS = ("cupy", "numba.cuda", "torch.cuda.memory")
 _RULE = "CUDA Driver API: memory stays allocated until it is freed or its context is destroyed"
 _Group = tuple[int, str]
 
 
 def leak_text(kind: int) -> bytes:
-    """Return the text that the library writes if an allocation leaks: its place as JSON, or nothing if it cannot
-    leak."""
+    """Return the text that the library writes if an allocation leaks. It is the allocation's place as JSON, or empty if
+    the allocation cannot leak.
+    """
     if kind not in _NAMES or any(name in sys.modules for name in _KEEPERS):
         return b""
     at = launching_place()
@@ -39,7 +42,7 @@ def leak_text(kind: int) -> bytes:
 
 
 def leaked(folder: Path, suppressions: tuple[Suppression, ...]) -> list[Launched]:
-    """Return the leaks that the processes of a session have written, as a finding for each kind of memory and place."""
+    """Return a finding for each kind and place of the leaks that the processes of a session have written."""
     counts, sizes = Counter[_Group](), Counter[_Group]()
     for kind, size, text in _lines(folder):
         count, group = (int(text), (kind, "null")) if kind < 0 else (1, (kind, text))

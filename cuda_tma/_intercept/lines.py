@@ -1,4 +1,4 @@
-"""The translation of lines of C++, which a program or a compiler wrote, to lines of the program."""
+"""The translation of lines in C++, which a program or a compiler wrote, to lines of the program."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..simulate._report import Report
 __all__ = ["Lines", "lines_of", "with_lines"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_LEAST_CHARACTERS = 20  # the length of a text that is searched in a program
+_LEAST_CHARACTERS = 20  # A text is searched in a program only if it has this length.
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The sources of a kernel.
+    """The sources of a kernel, and the origin of each source.
 
     Attributes
     ----------
     sources : mapping of str to str
-        The texts by their names in the PTX.
+        The texts of the sources by their names in the PTX.
     generated : tuple of str
         The names of the texts that a compiler generated.
     embedded : mapping of str to Place
@@ -51,11 +51,11 @@ def lines_of(
     ----------
     ptx : str
     sources, generated
-        The sources of an adapter. Their names may be shorter than those in the PTX by a folder.
+        The sources of an adapter. Their names may lack a folder that the names in the PTX contain.
     text : str
-        The C++ of the kernel, or an empty string if it is not known.
+        The C++ text of the kernel, or an empty string if the text is not known.
     launched_at : Place or None
-        The statement that launched the kernel. The function searches its file for `text`.
+        The statement that launched the kernel. The function searches the file of the statement for `text`.
     """
     files = _files(ptx)
     names = {name: _name_in(files, name) for name in sources}
@@ -72,20 +72,21 @@ def lines_of(
 
 @lru_cache(maxsize=64)
 def _files(ptx: str) -> tuple[str, ...]:
-    """Return the files that a PTX text names."""
+    """Return the names of the files in a PTX text."""
     return tuple(dict.fromkeys(_FILE.findall(ptx)))
 
 
 def _name_in(files: Collection[str], name: str) -> str:
-    """Return the name of the file in the PTX."""
+    """Return the name of a file in the PTX."""
     ends = [file for file in files if Path(file).name == Path(name).name]
     return name if name in files or len(ends) != 1 else ends[0]
 
 
 @lru_cache(maxsize=64)
 def _line_of(text: str, program: str) -> int:
-    """Return the line of a program at which a literal with this text begins, or 0 if there is no such literal, or
-    several."""
+    """Return the line of a program at which a literal with this text begins, or 0 if no literal or several literals
+    have the text.
+    """
     try:
         whole = text_of_file(program, SOURCE_BYTES, "replace")
     except (OSError, ValueError):
@@ -99,7 +100,7 @@ def _line_of(text: str, program: str) -> int:
 
 
 def with_lines(report: Report, lines: Lines, launched_at: Place | None) -> Report:
-    """Return a report in which each place in an embedded source is replaced by its place in the program.
+    """Return a report in which places in the program replace the places in embedded sources.
 
     The outermost call of a place in generated code is the statement that launched the kernel.
     """
@@ -129,7 +130,7 @@ def _moved(place: Place, embedded: Mapping[str, Place]) -> Place:
 
 
 def _reworded(text: str, embedded: Mapping[str, Place]) -> str:
-    """Replace each line of an embedded source in a text by the program's line."""
+    """Replace each line of an embedded source in a text by the line of the program."""
     for name, first in embedded.items():
         here, there = re.escape(Path(name).name), Path(first.file).name
         text = re.sub(

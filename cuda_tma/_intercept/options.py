@@ -15,7 +15,7 @@ FILE = "options.json"
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The settings of a session, from the command line.
+    """The settings of a session from the options of the command.
 
     Attributes
     ----------
@@ -31,15 +31,15 @@ class Options:
         The largest number of checked launches, or None for all.
     suppressions : tuple of Suppression
     records : str
-        The checked launches that are recorded: ``"all"``, those with ``"findings"``, or none (empty).
+        The checked launches that the session records: ``"all"``, those with ``"findings"``, or none (an empty text).
     on_gpu : bool
-        Whether launches go to a GPU.
+        Whether the launches of the program go to a GPU.
     every : int
-        On a GPU: of the launches of a configuration, each of this number is judged; the first alone if 0.
+        The interval of checked launches with one configuration on a GPU, or 0 for only the first launch.
     configurations : int
-        On a GPU: the most configurations of a kernel that are judged.
+        The largest number of configurations of a kernel that are checked on a GPU.
     capture_bytes : int
-        On a GPU: the most memory that a judged launch may reach.
+        The most memory that a checked launch may reach on a GPU.
     """
 
     compute_capability: tuple[int, int] = (9, 0)

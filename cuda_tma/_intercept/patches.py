@@ -1,4 +1,4 @@
-"""The replacement of attributes of a runtime by an adapter, and its reversal."""
+"""The replacement of a runtime's attributes by an adapter, and the reversal of the replacement."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ _ABSENT = object()
 
 
 class Patches:
-    """Replaced attributes, with their old values."""
+    """The replaced attributes of a runtime, with their old values."""
 
     def __init__(self) -> None:
         self._old: list[tuple[Any, str, Any]] = []
 
     def replace(self, owner: Any, name: str, value: Any) -> Any:
-        """Replace an attribute, and return the old value, or None if there was none."""
+        """Replace an attribute. Return its old value, or None if the attribute did not exist."""
         old = vars(owner).get(name, _ABSENT)
         self._old.append((owner, name, old))
         setattr(owner, name, value)

@@ -1,4 +1,7 @@
-"""A run of a program below the command: its processes have a session, whose journals are read when the program ends."""
+"""A run of a program below the command.
+
+The processes of the program have a session, whose journals the command reads when the program ends.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +32,10 @@ __all__ = ["Ended", "argv_of", "run_program", "session_folder"]
 _STARTUP = Path(__file__).parent / "startup"
 _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
 _BESIDE_DRIVER = Path(__file__).parent / "on_gpu" / "library" / "libongpu.so"
-_LIBRARIES = "lib"  # the folder in a session's folder that contains the driver library
+_LIBRARIES = "lib"  # The folder is inside the folder of a session, and contains the driver library.
 _NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
-_GRACE_SECONDS = 5.0  # the time limit for forked processes that outlive the program and launch nothing
-_LAUNCH_SECONDS = 600.0  # the time limit for forked processes in the middle of a launch
+_GRACE_SECONDS = 5.0  # The command waits this time for forked processes that outlive the program and launch no kernels.
+_LAUNCH_SECONDS = 600.0  # The command waits this time for forked processes that are running a launch.
 _POLL_SECONDS = 0.05
 _NO_PYTHON = (
     "no Python of the program loaded the adapters, and no other program used the driver. Start Python without -I, -E "
@@ -44,15 +47,15 @@ _NO_KERNEL = "the program launched no kernel"
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A program that has ended.
+    """A program that has ended, with its journals.
 
     Attributes
     ----------
     journals : Journals
     status : int
-        Its exit status, or 128 plus the number of the signal that ended it.
+        The exit status of the program, or 128 plus the number of the signal that ended it.
     tables : tuple of GpuTable
-        The kernels that its processes launched on a GPU.
+        The tables of the kernels that the program's processes launched on a GPU.
     """
 
     journals: Journals
@@ -62,7 +65,7 @@ class Ended:
 
 @contextmanager
 def session_folder(options: Options) -> Iterator[Path]:
-    """Make the folder of a session, and remove it at the end."""
+    """Make the folder of a session, and remove the folder at the end."""
     folder = Path(mkdtemp(prefix="cuda-tma-"))
     try:
         make_folder(folder)
@@ -83,8 +86,8 @@ def _link_driver(folder: Path) -> None:
 
 
 def argv_of(command: Sequence[str]) -> list[str]:
-    """Return the command with the path of its program. The folder of this Python is searched first, so that ``python``
-    is this Python.
+    """Return the command with the path of its program. The search begins in the folder of this Python, so that
+    ``python`` is this Python.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def argv_of(command: Sequence[str]) -> list[str]:
 
 
 def run_program(argv: Sequence[str], folder: Path, *, on_gpu: bool = False, **streams: Any) -> Ended:
-    """Run a program to its end, and wait for processes that it started and that still run.
+    """Run a program to its end. Then wait for processes that the program started and that still run.
 
     Raises
     ------
@@ -125,7 +128,9 @@ def run_program(argv: Sequence[str], folder: Path, *, on_gpu: bool = False, **st
 
 
 def _on_gpu(folder: Path) -> dict[str, str]:
-    """Return the environment of a program on a GPU: its runtimes compile in the process, which has the PTX then."""
+    """Return the environment of a program on a GPU. The runtimes of the program compile in the program's process, which
+    then has the PTX.
+    """
     return {
         ON_GPU: str(folder),
         "CUDA_TMA_CACHE_DIR": str(folder / "kernels"),
@@ -145,7 +150,7 @@ def _forwarding() -> Iterator[list[subprocess.Popen[Any]]]:
 
     handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate}
     before = {}
-    with suppress(ValueError):  # this is not the main thread
+    with suppress(ValueError):  # The thread is not the main thread.
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
     try:
         yield started

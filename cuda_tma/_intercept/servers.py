@@ -1,4 +1,4 @@
-"""The server processes of a session: one for each program without Python that calls the driver."""
+"""The server processes of a session, one for each program without Python that calls the driver."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["SOCKET", "listening"]
 
-SOCKET = "server"  # a file in the session's folder; libcuda/remote.c has the same name
+SOCKET = "server"  # The socket is a file in the session's folder. The file libcuda/remote.c uses the same name.
 _CODE = "import sys; sys.path[:] = {path!r}; from cuda_tma._intercept.{module} import main; main({handle})"
 _BACKLOG = 64
 
@@ -28,9 +28,9 @@ def listening(folder: Path, variable: str = VARIABLE, module: str = "driver.remo
     ----------
     folder : Path
     variable : str
-        The variable of the environment that names the folder to a server.
+        The environment variable that passes the folder to a server.
     module : str
-        The module of this room whose `main` serves.
+        The module of this room whose function `main` serves.
     """
     listener = socket.socket(socket.AF_UNIX)
     _bind(listener, folder)
@@ -50,7 +50,7 @@ def listening(folder: Path, variable: str = VARIABLE, module: str = "driver.remo
 
 
 def _bind(listener: socket.socket, folder: Path) -> None:
-    """Bind by a short path, because the path of a socket has at most 107 bytes."""
+    """Bind a socket by a short path, because the path of a socket has at most 107 bytes."""
     directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         listener.bind(f"/proc/self/fd/{directory}/{SOCKET}")

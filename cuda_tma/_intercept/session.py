@@ -31,8 +31,8 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["Session", "Sink", "begin", "current"]
 
-_MOST_ALIKE = 1000  # the number of launches of a kernel with one configuration that run under all schedules
-_PROGRAM = "the program"  # this replaces the name of a kernel
+_MOST_ALIKE = 1000  # This number of launches of a kernel with one configuration runs under all schedules.
+_PROGRAM = "the program"  # The text replaces the name of a kernel.
 
 
 class Sink(Protocol):
@@ -42,14 +42,14 @@ class Sink(Protocol):
         """Receive a launch before it runs."""
 
     def ended(self, launch: Launched) -> None:
-        """Receive a launch with its report, or with the reason why it has no report."""
+        """Receive a launch with its report, or with the reason why the report is missing."""
 
     def noted(self, text: str) -> None:
-        """Receive a note for the user."""
+        """Receive a note that is for the user."""
 
 
 class Session:
-    """A session, which runs and checks the launches of this process.
+    """A session that runs and checks the launches of this process.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class Session:
     Attributes
     ----------
     device : Device
-        The simulated GPU. Adapters use its addresses and tensor maps, but call the session for launches.
+        The simulated GPU of the session. Adapters use its addresses and tensor maps, but call the session for launches.
     """
 
     def __init__(self, options: Options, sink: Sink):
@@ -70,11 +70,12 @@ class Session:
             strict=options.strict,
             time_limit=options.time_limit,
         )
-        self._unjudged = copy.copy(self.device)  # both devices share their memory
+        self._unjudged = copy.copy(self.device)  # Both devices share their memory.
         self._unjudged.sanitize, self._unjudged.schedules = False, 1
         self._repeated = copy.copy(self.device)
         self._repeated.schedules = 1
-        self._counts = Counter[str]()  # the number of checked launches of each kernel and configuration
+        # The counter contains the number of checked launches of each kernel and configuration.
+        self._counts = Counter[str]()
         self._kernels: dict[tuple[str, str], Kernel] = {}
         self._pattern = re.compile(options.kernel)
         self._matched = self._number = 0
@@ -94,30 +95,33 @@ class Session:
         generated: Collection[str] = (),
         kernel: Kernel | None = None,
     ) -> Report:
-        """Run a launch to its end, and check it unless a filter excludes it. Memory has the same content in both cases.
+        """Run a launch to its end, and check the launch unless a filter excludes it. The memory has the same content in
+        both cases.
 
         Parameters
         ----------
         kernel_name : str
-            The runtime's name of the kernel.
+            The name that the runtime uses for the kernel.
         ptx, entry : str
-            The text, and the name of the kernel in it. Each kernel is loaded once for each text.
+            The PTX text, and the name of the kernel in the text. The session loads each kernel once for each text.
         config : Config
         arguments : sequence
-            The arguments of :meth:`Device.launch`: arrays and CPU tensors, tensor maps, numbers, addresses, bytes.
+            The arguments of :meth:`Device.launch`, which are arrays, CPU tensors, tensor maps, numbers, addresses and
+            bytes.
         runtime : str
             The name of the runtime, such as ``"triton"``.
         sources : mapping of str to str
-            The texts of files that the PTX names and that may not exist on disk.
+            The texts of files that the PTX refers to and that may not exist on disk.
         generated : collection of str
-            The names of the files that a compiler generated. A finding shows their lines after the user's lines.
+            The names of the files that a compiler generated. A finding shows the lines of these files after the user's
+            lines.
         kernel : Kernel, optional
-            The kernel of a module whose variables already have addresses. Without it, the session loads the PTX.
+            The kernel of a module whose variables already have addresses. Without a kernel, the session loads the PTX.
 
         Returns
         -------
         Report
-            The report, without findings if the launch was not checked.
+            The report, which is without findings if the launch was not checked.
 
         Raises
         ------
@@ -156,7 +160,7 @@ class Session:
         arguments: Sequence[Any],
         lines: Lines,
     ) -> Callable[[], RecordedLaunch] | None:
-        """Record a checked launch before it runs, if the session records launches."""
+        """Record a checked launch before the launch runs, if the session records launches."""
         if not self.options.records or not launch.is_judged or launch.config is None:
             return None
         known: dict[str, Any] = {"kernel": launch.kernel, "runtime": launch.runtime, "launched_at": launch.launched_at}
@@ -169,12 +173,14 @@ class Session:
         return lambda: recorded
 
     def keep(self, kernel: Kernel) -> None:
-        """Store a kernel of the device for the launches of its PTX, because it has the types of its parameters from
-        C++."""
+        """Store a kernel of the device for launches of the kernel's PTX, because the kernel has its parameters' types
+        from C++.
+        """
         self._kernels[kernel.ptx, kernel.name] = kernel
 
     def begin(self, kernel_name: str, config: Config, runtime: str, *, is_judged: bool) -> Launched:
-        """Report a launch that is about to run on another device. :meth:`end` reports its end."""
+        """Report a launch that is about to run on another device. The method :meth:`end` reports the end of the
+        launch."""
         with self._lock:
             is_judged = self._matches(kernel_name) and is_judged
             place = launching_place()
@@ -183,7 +189,7 @@ class Session:
             return launch
 
     def end(self, launch: Launched) -> None:
-        """Report the end of a launch of :meth:`begin`."""
+        """Report the end of a launch that :meth:`begin` reported."""
         with self._lock:
             self.sink.ended(launch)
 
@@ -193,23 +199,24 @@ class Session:
             self.sink.ended(Launched(self._next(), kernel_name, runtime, skipped=reason, launched_at=launching_place()))
 
     def found(self, finding_at: Callable[[Place | None], Finding], runtime: str) -> None:
-        """Report an error of the program outside its launches. A function returns the finding for the present
-        statement."""
+        """Report an error of the program outside its launches. The given function returns the finding for the present
+        statement.
+        """
         place = launching_place()
         with self._lock:
             report = suppressed(Report((finding_at(place),)), self.options.suppressions)
             self.sink.ended(Launched(self._next(), _PROGRAM, runtime, report=report, launched_at=place))
 
     def note(self, text: str) -> None:
-        """Report a note for the user, each text only once."""
+        """Report a note for the user. Report each text only once."""
         self.sink.noted(text)
 
     def acquire(self) -> None:
-        """Wait for the end of the running launch, so that no fork happens during a launch."""
+        """Wait for the end of the running launch, so that the process does not fork during a launch."""
         self._lock.acquire()
 
     def release(self) -> None:
-        """End the wait of :meth:`acquire`."""
+        """Allow launches again after :meth:`acquire`."""
         self._lock.release()
 
     def _next(self) -> int:
@@ -224,8 +231,9 @@ class Session:
         return before >= 0 and (count is None or before < count)
 
     def _device_of(self, kernel_name: str, config: Config) -> Device:
-        """Return the device that checks a launch. It limits the schedules, so that a program of many launches ends in
-        bounded time."""
+        """Return the device that checks a launch. The device limits the schedules, so that a program with many launches
+        ends in bounded time.
+        """
         key = f"{kernel_name} {config}"
         self._counts[key] += 1
         if self._counts[key] <= _MOST_ALIKE or self.options.schedules == 1:
@@ -256,7 +264,7 @@ def begin(options: Options, sink: Sink) -> Session:
 
 
 def current() -> Session | None:
-    """Return the session of this process: the one that has begun, or one of the command that started the process."""
+    """Return the session of this process, which has begun in the process, or which the command started for it."""
     folder = os.environ.get(VARIABLE)
     if not _sessions and folder:
         begin(read_options(Path(folder)), Journal(Path(folder)))

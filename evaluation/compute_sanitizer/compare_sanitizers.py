@@ -1,11 +1,11 @@
-"""Write ``docs/compare_sanitizers.md``: the reports of the simulator and of compute-sanitizer on wrong kernels.
+"""Write ``docs/compare_sanitizers.md`` with the reports of the simulator and of compute-sanitizer on wrong kernels.
 
     python compare_sanitizers.py --results $OUT/compare_sanitizers.jsonl.gz     # on a GPU: some minutes
     python compare_sanitizers.py --page     # from the recorded results and new findings of the simulator, without a GPU
 
 The script needs compute-sanitizer on PATH, and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). Each kernel of
-``compared_kernels.py``, and its fixed twin, runs without a tool and under each tool, in a process of its own. Several
-processes run at a time. The script ends a process that hangs. To record a run, copy its results over those in
+``compared_kernels.py``, and its fixed twin, runs without a tool and under each tool, in a separate process. Several
+processes run at a time. The script ends a process that hangs. To record a run, copy its results over the results in
 ``tests/data/``, and then use ``--page``.
 """
 
@@ -36,15 +36,15 @@ from recordings import read, write  # noqa: E402
 RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
-_HANGS_S = {"": 6, "tool": 12}  # these kernels take microseconds, or some milliseconds under a tool
-_PATIENCE_S = 45  # seconds for a process, with its start and its end
-_FIRST_PORT, _PORTS = 49152, 32  # ports of compute-sanitizer, because each concurrent process has its own
-_MOST_CHARACTERS = 6000  # the number of characters of a process's output that are kept
+_HANGS_S = {"": 6, "tool": 12}  # The kernels take microseconds, or some milliseconds under a tool.
+_PATIENCE_S = 45  # A process has this number of seconds, with its start and its end.
+_FIRST_PORT, _PORTS = 49152, 32  # Each concurrent process has its own port of compute-sanitizer.
+_MOST_CHARACTERS = 6000  # The script keeps this number of characters of a process's output.
 Record = dict[str, Any]
 
 
 class Job(NamedTuple):
-    """A process that runs a kernel or its fixed twin, under a tool or without one (``""``)."""
+    """A process that runs a kernel or its fixed twin, under a tool or without a tool (``""``)."""
 
     case: Case
     is_fixed: bool
@@ -52,12 +52,12 @@ class Job(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the job's name in the file of results."""
+        """Return the name of the job in the file of results."""
         return f"{self.case.name}|{FIXED if self.is_fixed else 'wrong'}|{self.tool}"
 
 
 def jobs_of(all_cases: Iterable[Case]) -> list[Job]:
-    """Return all processes. Those of wrong kernels come first."""
+    """Return all processes, with the processes of wrong kernels first."""
     some = list(all_cases)
     wrong = [Job(case, False, tool) for case in some for tool in ("", *TOOLS)]
     return wrong + [Job(case, True, tool) for case in some if case.kind for tool in ("", *TOOLS)]
@@ -70,8 +70,9 @@ def run_jobs(
     command: Callable[[Job, int], list[str]] | None = None,
     patience_s: float = _PATIENCE_S,
 ) -> list[Record]:
-    """Return the output of each job that begins within the time limit. The function `command` returns a command
-    line."""
+    """Return the output of each job that begins within the time limit. The function `command` returns the command line
+    of a job.
+    """
     deadline = time.monotonic() + limit_s
     ports: SimpleQueue[int] = SimpleQueue()
     for number in range(at_a_time):
@@ -83,7 +84,7 @@ def run_jobs(
         port = ports.get()
         try:
             record = _run(job, (command or _command)(job, port), patience_s)
-            if "No attachable process" in record["text"]:  # too many processes started at once
+            if "No attachable process" in record["text"]:  # The script started too many processes at the same time.
                 record = _run(job, (command or _command)(job, port), patience_s)
             return record
         finally:
@@ -113,19 +114,19 @@ def _run(job: Job, command: list[str], patience_s: float) -> Record:
 
 
 def records_in(path: Path) -> dict[str, Record]:
-    """Return the results in a file by their keys."""
+    """Return the results in a file by the names of their jobs."""
     return {record["key"]: record for record in read(path)}
 
 
 def _communicate(child: subprocess.Popen[str], given: str, patience_s: float) -> tuple[str, bool]:
-    """Return the output of a process, and whether it was killed, together with all its children."""
+    """Return the output of a process, and whether the script killed the process with all its children."""
     try:
         return child.communicate(given, timeout=patience_s)[0], False
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
     try:
         return child.communicate(timeout=10)[0], True
-    except subprocess.TimeoutExpired as stuck:  # the process is in the driver, and the system removes it later
+    except subprocess.TimeoutExpired as stuck:  # The process is in the driver, and the system removes it later.
         said = stuck.stdout or ""
         return (said if isinstance(said, str) else said.decode(errors="replace")), True
 

@@ -1,4 +1,4 @@
-"""The kernels of the comparison: bugs of public repositories, and one kernel with ten planted bugs."""
+"""The kernels of the comparison, which are bugs of public repositories and one kernel with ten planted bugs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-FIXED = "mended"  # the recordings use this word for a fixed kernel
-ELEMENTS = 4096  # the number of elements of each array
-# An argument may be a map of "in" or "out", an array, or the number of tiles.
+FIXED = "mended"  # The recordings use this word for a fixed kernel.
+ELEMENTS = 4096  # Each array has this number of elements.
+# An argument is a map of "in" or "out", an array, or the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")
 
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel before and after its fix, and its launch.
+    """A kernel before and after its fix, with the arguments of its launch.
 
     Attributes
     ----------
     name : str
     source, fixed : str
     kind : str
-        The kind of its finding, or an empty string if the kernel is right.
+        The kind of the expected finding, or an empty string if the kernel is right.
     culprit : int
-        The line of the finding, or 0 if the kernel is right.
+        The line of the expected finding, or 0 if the kernel is right.
     grid, block, cluster, tiles : int
     box : tuple of int
         The box of both maps, in tensor order.
@@ -57,12 +57,12 @@ class Case:
     arguments: tuple[str, ...] = _ARGUMENTS
 
     def launch(self, is_fixed: bool) -> dict[str, Any]:
-        """Return the input of a process that runs the case."""
+        """Return the input for a process that runs the case."""
         return {**asdict(self), "source": self.fixed if is_fixed else self.source, "elements": ELEMENTS}
 
 
 def cases() -> list[Case]:
-    """Return all cases. The planted bugs come first."""
+    """Return all cases, with the planted bugs first."""
     return [*_planted(), *map(_real, real_bugs())]
 
 
@@ -83,7 +83,7 @@ def _real(bug: RealBug) -> Case:
 
 
 def simulated(case: Case, gpu: simulate.Device | None = None) -> simulate.Report:
-    """Run the simulator on a case, and return its report."""
+    """Run a case on the simulator, and return the report."""
     gpu = gpu or simulate.Device()
     arrays = {
         "in": np.arange(ELEMENTS, dtype=np.int32),

@@ -1,4 +1,4 @@
-"""The page ``docs/compare_sanitizers.md``, from the stored results of ``compare_sanitizers.py``."""
+"""The page ``docs/compare_sanitizers.md``, which is made from the stored results of ``compare_sanitizers.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from compared_kernels import FIXED, Case
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 _REPORT = re.compile(r"^=+ (\S.*)$", re.MULTILINE)
-# Lines in which compute-sanitizer reports about itself, and not about the kernel.
+# In these lines, compute-sanitizer reports about itself, and not about the kernel.
 _NO_REPORT = (
     "COMPUTE-SANITIZER",
     "Target application",
@@ -30,7 +30,7 @@ Record = dict[str, Any]
 
 
 def ending(record: Record) -> dict[str, str]:
-    """Return the end of a launch: the last line of its process, or a verdict from its text."""
+    """Return the end of a launch, from the last line of its process or from a verdict in its text."""
     for line in reversed(record["text"].splitlines()):
         if line.startswith('{"ended"'):
             try:
@@ -44,7 +44,9 @@ def ending(record: Record) -> dict[str, str]:
 
 
 def cell(record: Record | None) -> str:
-    """Return the table cell of a tool: the number of reports and the first one, or the reason for their absence."""
+    """Return the table cell of a tool, with the number of reports and the first report, or with the reason why reports
+    are missing.
+    """
     if record is None:
         return "not run"
     text = record["text"]
@@ -56,7 +58,7 @@ def cell(record: Record | None) -> str:
     first = f" ({_escaped(said[0])})" if said and count else ""
     if summary:
         return f"{count}{first}"
-    ended = ending(record)["ended"]  # no text follows the last line
+    ended = ending(record)["ended"]  # The last line is the end of the text.
     return f"{count}{first}, hangs" if ended == "hangs" else f"no summary: {ended}"
 
 
@@ -67,7 +69,9 @@ def _escaped(text: str) -> str:
 
 
 def _gpu(case: Case, records: dict[str, Record]) -> str:
-    """Return the end of the launch without a tool, and the number of values that differ from the fixed kernel's."""
+    """Return the end of the launch without a tool, and the number of values that differ from the values of the fixed
+    kernel.
+    """
     wrong, fixed = (records.get(f"{case.name}|{which}|") for which in ("wrong", FIXED))
     if wrong is None:
         return "not run"
@@ -93,7 +97,7 @@ def _ours(case: Case, records: dict[str, Record]) -> str:
 
 
 def page(records: dict[str, Record], cases: Sequence[Case]) -> str:
-    """Return the whole page."""
+    """Return the whole page from the results."""
     machine = records.get("machine", {"gpu": "no GPU yet", "compute_sanitizer": "none"})
     rows = [_row(case, records) for case in cases]
     return _PAGE.format(
@@ -134,7 +138,7 @@ def _totals(wrong: list[Case], records: dict[str, Record]) -> list[str]:
 
 
 def _fixed(cases: Sequence[Case], records: dict[str, Record]) -> list[str]:
-    """List the reports on fixed kernels, which should not exist."""
+    """Return a list of the reports on fixed kernels, which should not exist."""
     lines, count = [], 0
     for case in cases:
         for tool in TOOLS:

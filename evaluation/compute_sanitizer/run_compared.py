@@ -1,8 +1,10 @@
-"""A run of one kernel on a GPU, in a process of its own. Standard input contains the launch as JSON.
+"""Run one kernel on a GPU, in a separate process.
+
+Standard input contains the launch as JSON.
 
 The last line of the output is the result as JSON. Its ``ended`` is ``"ends"``, ``"hangs"``, or the name of a CUDA
-error. If the kernel ended, ``values`` contains its arrays. If a kernel does not end within ``patience_s``, the process
-ends without it.
+error. If the kernel ended, ``values`` contains the arrays of the kernel. If a kernel does not end within
+``patience_s``, the process ends without waiting for it.
 """
 
 from __future__ import annotations
@@ -25,13 +27,13 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-_SPARE_S = 60  # seconds to start under a tool
+_SPARE_S = 60  # A process may take this number of seconds to start under a tool.
 
 
 def main() -> None:
     """Run the kernel that standard input describes."""
     case = json.load(sys.stdin)
-    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # the process ends in any case
+    signal.alarm(int(case["patience_s"]) + _SPARE_S)  # The alarm ends the process in any case.
     device = cuda_tma.Device(0)
     device.set_current()
     stream = device.create_stream()
@@ -40,7 +42,7 @@ def main() -> None:
     for name, of in (("source", "in"), ("target", "out")):
         given[name] = _map(int(buffers[of].handle), case)
     kernel = cuda_tma.compile(case["source"], "kernel")
-    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # in this case, the grid counts clusters
+    clusters = {"cluster": case["cluster"]} if case["cluster"] > 1 else {}  # With a cluster, the grid counts clusters.
     config = LaunchConfig(grid=case["grid"] // case["cluster"], block=case["block"], **clusters)
     print("launches", flush=True)
     cuda_tma.launch(stream, config, kernel, *(given[name] for name in case["arguments"]))
@@ -48,7 +50,7 @@ def main() -> None:
     values = _values(buffers, case["elements"]) if ended == "ends" else ""
     print(json.dumps({"ended": ended, "values": values}), flush=True)
     if ended == "hangs":
-        os.kill(os.getpid(), signal.SIGKILL)  # a normal exit would wait for the kernel
+        os.kill(os.getpid(), signal.SIGKILL)  # A normal exit would wait for the kernel.
 
 
 def _buffers(device: Any, stream: Any, elements: int) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def _ended(stream: int, patience_s: float) -> str:
 
 
 def _values(buffers: dict[str, Any], elements: int) -> str:
-    """Return ``out`` and ``other``, packed."""
+    """Return the packed values of the arrays ``out`` and ``other``."""
     found = np.zeros((2, elements), np.int32)
     for row, name in zip(found, ("out", "other"), strict=True):
         (error,) = driver.cuMemcpyDtoH(row.ctypes.data, int(buffers[name].handle), row.nbytes)

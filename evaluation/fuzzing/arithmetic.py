@@ -1,7 +1,7 @@
-"""Scalar instructions of PTX, each with its result as Python computes it from the text of the PTX ISA.
+"""Scalar instructions of PTX, each with its result, which Python computes from the text of the PTX ISA.
 
-Values are the bits of a register as an int. Sources: PTX ISA 9.0, "Integer Arithmetic Instructions", "Floating Point
-Instructions", "Logic and Shift Instructions", "Comparison and Selection Instructions", and ``cvt``.
+A value is the bits of a register as an int. The sources are PTX ISA 9.0, "Integer Arithmetic Instructions", "Floating
+Point Instructions", "Logic and Shift Instructions", "Comparison and Selection Instructions", and ``cvt``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import NamedTuple
 __all__ = ["OPERATIONS", "Operation", "edge_value"]
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
-NAN = 0x7FFFFFFF  # each NaN that an f32 operation makes
+NAN = 0x7FFFFFFF  # Each NaN from an f32 operation has these bits.
 
 
 class Operation(NamedTuple):
-    """An instruction: its text with places for registers, the pools of its sources, that of its target, its result."""
+    """An instruction: its text with places for registers, the pools of its sources, the pool of its target, and its
+    result.
+    """
 
     text: str
     sources: str
@@ -29,7 +31,7 @@ class Operation(NamedTuple):
 
 
 def edge_value(draw: Random, pool: str) -> int:
-    """Return bits that are often at an edge of their type."""
+    """Return random bits that are often at an edge of their type."""
     bits = 64 if pool == "d" else 32
     kind = draw.randrange(4)
     if kind == 0:
@@ -51,25 +53,25 @@ def signed(value: int, bits: int = 32) -> int:
 
 
 def number(bits: int) -> float:
-    """Return the value of an f32."""
+    """Return the value of the bits of an f32."""
     return struct.unpack("f", struct.pack("I", bits))[0]
 
 
 def rounded(value: Fraction, zero: int = 0) -> int:
-    """Return the nearest f32, ties to even; `zero` are the bits of a result that is exactly zero."""
+    """Return the nearest f32 to a value, with ties to even. `zero` is the result for a value that is exactly zero."""
     if value == 0:
         return zero
     sign, value = (1 << 31, -value) if value < 0 else (0, value)
     exponent = value.numerator.bit_length() - value.denominator.bit_length()
     exponent -= Fraction(2) ** exponent > value
     step = Fraction(2) ** (max(exponent, -126) - 23)
-    whole = round(value / step)  # Python rounds a half to even
+    whole = round(value / step)  # Python rounds a half to even.
     bits = whole if exponent < -126 else whole + ((exponent + 126) << 23)
     return sign | min(bits, 0x7F800000)
 
 
 def _exact(operation: Callable[..., Fraction], zero: Callable[..., int]) -> Callable[..., int]:
-    """Return an f32 operation from one of fractions; special values go through the floats of Python."""
+    """Return an f32 operation from an operation on fractions. Special values use the floats of Python."""
 
     def compute(*given: int) -> int:
         values = [number(each) for each in given]
@@ -82,7 +84,7 @@ def _exact(operation: Callable[..., Fraction], zero: Callable[..., int]) -> Call
 
 
 def _special(operation: Callable[..., Fraction], values: list[float]) -> int:
-    """Return the result if a value is infinite or a NaN: the finite ones only decide its sign."""
+    """Return the result if a value is infinite or a NaN. Only the signs of finite values matter."""
     if any(isnan(value) for value in values):
         return NAN
     found = operation(*values)
@@ -128,7 +130,7 @@ def _root(a: int) -> int:
         return NAN
     if x == 0 or x == float("inf"):
         return a
-    value = Fraction(x) * (1 << 300)  # an even power of two; its root has more than twice the digits of an f32
+    value = Fraction(x) * (1 << 300)  # The exponent is even, and the root has more than twice the digits of an f32.
     root = isqrt(int(value))
     more = Fraction(1, 2) if root * root < value else 0
     return rounded((root + more) / Fraction(1 << 150))

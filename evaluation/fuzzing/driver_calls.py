@@ -1,6 +1,8 @@
-"""A random sequence of calls of ``libcuda.so.1``, compared with a model: ``python driver_calls.py NUMBER CALLS``.
+"""Make a random sequence of calls of ``libcuda.so.1``, and compare the results with a model.
 
-The model knows the content of each allocation, and the live streams, events, modules and functions. A call with only
+The arguments are ``python driver_calls.py NUMBER CALLS``.
+
+The model contains the content of each allocation, and the live streams, events, modules and functions. A call with only
 right arguments must succeed, and memory must have the content of the model. A call with an ended or unknown handle, or
 beyond an allocation, must return an error and change nothing.
 """
@@ -31,11 +33,11 @@ PTX = b""".version 8.0
 }
 """
 u64, pointer, size = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t
-MOST = 12  # live objects of each kind
+MOST = 12  # The sequence has at most this number of live objects of each kind.
 
 
 class Sequence:
-    """The model, and the library that it is compared with."""
+    """The model of the driver, and the library that the model is compared with."""
 
     def __init__(self, number: int):
         self.draw, self.cuda, self.faults = Random(number), ctypes.CDLL("libcuda.so.1"), list[str]()
@@ -51,17 +53,17 @@ class Sequence:
     # ---- calls ----
 
     def must(self, entry: str, *arguments: object) -> None:
-        """Call an entry that must succeed."""
+        """Call an entry, which must succeed."""
         if status := getattr(self.cuda, entry)(*arguments):
             self.faults.append(f"{entry}{arguments} returns {status}, not 0")
 
     def must_not(self, entry: str, *arguments: object) -> None:
-        """Call an entry that must return an error."""
+        """Call an entry, which must return an error."""
         if not getattr(self.cuda, entry)(*arguments):
             self.faults.append(f"{entry}{arguments} returns 0, not an error")
 
     def made(self, kind: str, entry: str, *arguments: object) -> None:
-        """Make an object, and end the oldest if there are many."""
+        """Make an object. If there are many objects, end the oldest object."""
         if len(self.live[kind]) >= MOST:
             self.end(kind)
         handle = u64()
@@ -71,7 +73,7 @@ class Sequence:
         self.live[kind].append(handle.value)
 
     def end(self, kind: str) -> None:
-        """End a live object."""
+        """End a live object of the given kind."""
         if self.live[kind]:
             handle = self.live[kind].pop(self.draw.randrange(len(self.live[kind])))
             self.ended[kind] = [*self.ended[kind][-20:], handle]
@@ -80,16 +82,18 @@ class Sequence:
                       u64(handle))  # fmt: skip
 
     def gone(self, kind: str) -> int:
-        """Return the handle of an object that no longer exists, and is not in use again; 0 without one.
+        """Return the handle of an object that no longer exists and that is not in use again, or 0 without such a
+        handle.
 
-        The model uses only handles that the library has returned: NVIDIA's library also reads memory at other values.
+        The model uses only handles that the library has returned, because NVIDIA's library also reads memory at other
+        values.
         """
         known = self.memory if kind == "memory" else self.live[kind]
         found = [each for each in self.ended[kind] if each not in known]
         return self.draw.choice(found) if found else 0
 
     def some(self) -> tuple[int, np.ndarray]:
-        """Return an allocation, often a new one if there are few."""
+        """Return an allocation. If there are few allocations, it is often a new one."""
         if not self.memory or (len(self.memory) < MOST and self.draw.random() < 0.2):
             self.allocate()
         address = self.draw.choice([*self.memory])
@@ -101,7 +105,7 @@ class Sequence:
     # ---- right calls ----
 
     def allocate(self) -> None:
-        """Allocate, and fill with known bytes."""
+        """Allocate memory, and fill the memory with known bytes."""
         if len(self.memory) >= MOST:
             self.free()
         count, address = self.draw.choice((1, 3, 64, 1000, 4096)), u64()
@@ -119,7 +123,7 @@ class Sequence:
         self.must("cuMemFree_v2", u64(address))
 
     def part(self) -> tuple[int, np.ndarray]:
-        """Return a part of an allocation: its address, and its content in the model."""
+        """Return the address of a part of an allocation, and the content of the part in the model."""
         address, held = self.some()
         first = self.draw.randrange(len(held))
         return address + 4 * first, held[first : first + self.draw.randint(1, len(held) - first)]
@@ -199,7 +203,7 @@ class Sequence:
             self.must_not("cuModuleGetFunction", ctypes.byref(out), gone, b"add")
 
     def wrong_launch(self) -> None:
-        """Ask for a function that does not exist, or launch with a wrong configuration."""
+        """Request a function that does not exist, or launch with a wrong configuration."""
         if not self.live["module"]:
             self.made("module", "cuModuleLoadData", PTX)
         function, module = u64(), u64(self.live["module"][0])
@@ -212,7 +216,7 @@ class Sequence:
     # ---- the sequence ----
 
     def run(self, calls: int) -> None:
-        """Make random calls until one is wrong."""
+        """Make random calls until a call is wrong."""
         kinds: list[tuple[Callable[[], object], int]] = [
             (self.allocate, 2), (self.free, 2), (self.write, 6), (self.read, 6), (self.copy, 4), (self.fill, 3),
             (self.launch, 3), (self.event, 3), (self.wrong_memory, 2), (self.wrong_handle, 2), (self.wrong_launch, 1),

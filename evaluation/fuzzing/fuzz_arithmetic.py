@@ -1,7 +1,8 @@
 """Run random scalar PTX on the simulator, and compare each register with Python's integers and fractions.
 
 ``python fuzz_arithmetic.py --count 10000 --seed 1`` lists the programs with a wrong register, and ends with status 1 if
-there is one. The reference (``arithmetic.py``) shares no code with the simulator. ``--only 4711`` prints one program.
+such a program exists. The reference (``arithmetic.py``) shares no code with the simulator. ``--only 4711`` prints one
+program.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from cuda_tma import simulate  # noqa: E402
 from evaluation.fuzzing.arithmetic import OPERATIONS, Operation, edge_value  # noqa: E402
 
 LANES, LOADED, STEPS = 32, 4, 30
-POOLS = {"r": 32, "d": 64, "f": 32}  # the letter of each pool of registers, and its bits
+POOLS = {"r": 32, "d": 64, "f": 32}  # Each pool of registers has a letter and a number of bits.
 HEAD = ".version 8.7\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 data)\n{\n"
 
 
 class Step(NamedTuple):
-    """An operation on registers, each a pool and a number."""
+    """An operation on registers, where a register is a pool and a number."""
 
     operation: Operation
     sources: tuple[tuple[str, int], ...]
@@ -36,7 +37,7 @@ class Step(NamedTuple):
 
 
 def program(seed: int) -> tuple[list[Step], dict[tuple[str, int], list[int]]]:
-    """Return the steps of a seed, and the values of the loaded registers in each lane."""
+    """Return the steps of a seed's program, and the values of the loaded registers in each lane."""
     draw = Random(seed)
     loaded = {(pool, i): [edge_value(draw, pool) for _ in range(LANES)] for pool in POOLS for i in range(LOADED)}
     counts, steps = dict.fromkeys(POOLS, LOADED), []
@@ -49,7 +50,7 @@ def program(seed: int) -> tuple[list[Step], dict[tuple[str, int], list[int]]]:
 
 
 def ptx_of(steps: list[Step]) -> str:
-    """Return the PTX, which stores each result where its step number is."""
+    """Return the PTX, which stores each result at the number of its step."""
     lines = [f".reg .{'f' if pool == 'f' else 'b'}{bits} %{pool}<{LOADED + STEPS}>;" for pool, bits in POOLS.items()]
     lines += [".reg .b64 %a<4>;", ".reg .b32 %t;", ".reg .pred %p;", "ld.param.u64 %a0, [data];", "mov.u32 %t, %tid.x;"]
     lines += [f"mad.wide.u32 %a1, %t, {8 * (3 * LOADED + STEPS)}, %a0;"]
@@ -62,7 +63,7 @@ def ptx_of(steps: list[Step]) -> str:
 
 
 def wrong(seed: int) -> str:
-    """Return the first wrong result of a program; empty if all are right."""
+    """Return the first wrong result of a program, or an empty text if all results are right."""
     steps, values = program(seed)
     data = np.zeros((LANES, 3 * LOADED + STEPS), np.uint64)
     for at, register in enumerate(values):
@@ -80,7 +81,7 @@ def wrong(seed: int) -> str:
 
 
 def main() -> int:
-    """Compare the programs of a range of seeds."""
+    """Compare the programs of a range of seeds with the reference."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="the first program is number 1,000,000 times this")

@@ -1,9 +1,9 @@
-"""Run ``cuda-tma`` with hostile command lines (``hostile_inputs.py``), and list those with a wrong result.
+"""Run ``cuda-tma`` with hostile command lines (``hostile_inputs.py``), and list the command lines with a wrong result.
 
-``python fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB
-of address space and 12 seconds for each input. ``--separate 2000`` runs 2,000 more inputs as separate commands, under
-the same limits. ``--only 1:4711`` runs one input (seed and number) and prints its outcome. A result is wrong if it is a
-traceback, an undocumented status, or a long error message, or if the command opens a file that the input does not name.
+``python fuzz_commands.py --count 98000 --seed 1`` calls the command's entry function in worker processes of 1 GiB of
+address space, with 12 seconds for each input. ``--separate 2000`` runs 2,000 more inputs as separate commands under the
+same limits. ``--only 1:4711`` runs one input (seed and number) and prints its outcome. A result is wrong if it is a
+traceback, an undocumented status or a long error message, or if the command opens a file that the input does not name.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # files there are in memory
-_BATCH = 400  # the number of inputs of one worker process
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # Files in this folder are in memory.
+_BATCH = 400  # One worker process runs this number of inputs.
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
 _OWN = (str(ROOT), *_PACKAGES, str(cache_folder()), "/proc/self/maps", os.devnull)
 
 
 class Outcome(NamedTuple):
-    """The result of an input. `fault` is empty if the result is right."""
+    """The result of an input, whose `fault` is empty if the result is right."""
 
     index: int
     family: str
@@ -63,12 +63,12 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def prepare() -> None:
-    """Import the modules of a command, limit this process, and record the files that it opens."""
+    """Import the modules of a command, limit this process, and record the files that the process opens."""
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
     assert simulate
-    parser = cli.parser(cli._COMMANDS)  # built once, because that takes longer than most commands
+    parser = cli.parser(cli._COMMANDS)  # The parser is built once, because that takes longer than most commands.
     cli.parser = lambda _: parser
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     sys.addaudithook(_note)
@@ -100,7 +100,7 @@ def folder_of(given: Input, parent: str) -> Iterator[str]:
 
 
 def outcome(given: Input, index: int, parent: str) -> Outcome:
-    """Call the entry function."""
+    """Call the entry function of the command with an input, and return the outcome."""
     global _opened
     from cuda_tma._command import cli
 
@@ -131,7 +131,7 @@ def _is_named(path: str, given: Input, place: str) -> bool:
 
 
 def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[str]) -> str:
-    """Return the fault of a result, or an empty string if it is right."""
+    """Return the fault of a result, or an empty string if the result is right."""
     if raised:
         return raised
     if "an error of the simulator itself" in out + err:
@@ -154,7 +154,7 @@ def fault_of(status: int | str, raised: str, out: str, err: str, strange: list[s
 
 
 def worker(seed: int, first: int, stop: int) -> None:
-    """Run inputs in order, with a printed line before and after each. A signal ends the process at the limits."""
+    """Run inputs in order, and print a line before and after each input. A signal ends the process at the limits."""
     prepare()
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
         for index in range(first, stop):
@@ -168,7 +168,7 @@ def worker(seed: int, first: int, stop: int) -> None:
 
 
 def in_workers(seed: int, first: int, stop: int) -> Iterator[Outcome]:
-    """Run inputs in worker processes, one at a time. The death of a worker is also a result."""
+    """Run inputs in worker processes, one input at a time. The death of a worker is also a result."""
     while first < stop:
         end = min(first + _BATCH, stop)
         command = [sys.executable, __file__, "--worker", f"{seed}:{first}:{end}"]
@@ -211,7 +211,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return Outcome(index, given.family, "killed", f"more than {WALL_SECONDS} s", WALL_SECONDS)
-        except OSError as error:  # the system cannot start a command with an argument of 128 KiB
+        except OSError as error:  # The system cannot start a command with an argument of 128 KiB.
             return Outcome(index, given.family, "not started", "" if error.errno == errno.E2BIG else str(error), 0.0)
     out, err = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     fault = fault_of(done.returncode, "", out, err, [])
@@ -219,7 +219,7 @@ def separate(seed: int, index: int, parent: str) -> Outcome:
 
 
 def all_outcomes(arguments: argparse.Namespace) -> Iterator[Outcome]:
-    """Yield the results of workers, and then those of separate commands, whose numbers follow."""
+    """Yield the results of workers, and then the results of separate commands, whose numbers follow."""
     stop = arguments.first + arguments.count
     yield from in_workers(arguments.seed, arguments.first, stop)
     with tempfile.TemporaryDirectory(dir=_MEMORY) as parent:
@@ -248,7 +248,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def only(seed: int, index: int) -> None:
-    """Run one input here, and print it and its result."""
+    """Run one input in this process, and print the input and its result."""
     given = made(seed, index)
     print(given.as_json()[:4000])
     prepare()
@@ -258,7 +258,7 @@ def only(seed: int, index: int) -> None:
 
 
 def main() -> int:
-    """Read the command line."""
+    """Read the command line, and run the inputs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)

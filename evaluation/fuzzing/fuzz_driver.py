@@ -1,7 +1,7 @@
-"""Call our driver library in random sequences, with right and wrong arguments, and compare it with a model.
+"""Call the package's driver library in random sequences, with right and wrong arguments, and compare it with a model.
 
 ``python fuzz_driver.py --count 100 --seed 1`` runs each number as ``cuda-tma sanitize -- python driver_calls.py``. A
-fault is a wrong status or wrong bytes of a call, a signal, a traceback, or a status of the command without meaning.
+fault is a wrong status or wrong bytes of a call, a signal, a traceback, or an undocumented status of the command.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CALLS = Path(__file__).parent / "driver_calls.py"
-SECONDS = 120.0  # for one sequence
+SECONDS = 120.0  # A sequence has this time limit.
 DONE = re.compile(r"^(\d+) calls, 0 faults$", re.M)
 
 
 def fault_of(number: int, calls: int) -> str:
-    """Run a sequence in a process of its own; return its fault, or nothing."""
+    """Run a sequence in a separate process. Return its fault, or an empty text."""
     command = [sys.executable, "-m", "cuda_tma", "sanitize", "--", sys.executable, str(CALLS), str(number), str(calls)]
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     environment = {**os.environ, "PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}

@@ -1,7 +1,7 @@
-"""Run random pipelines (``tests/pipelines``), both right ones and copies without one statement, and write the table.
+"""Run random pipelines (``tests/pipelines``), which are right or lack one statement, and write the table of results.
 
-``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. Each process has one part of the seeds,
-so the same count and seed give the same pipelines.
+``python fuzz_pipelines.py --count 1000 --seed 1`` writes ``docs/pipelines.md``. Each process runs one part of the
+seeds, so the same count and seed give the same pipelines.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Tally:
 
 
 def part(count: int, number: int, every: int) -> Tally:
-    """Run `count` pipelines of one seed, with a fault in one of `every`."""
+    """Run `count` pipelines of one seed. One of `every` pipelines has a fault."""
     tally = Tally()
 
     @seed(number)
@@ -80,7 +80,7 @@ def _plant(tally: Tally, pipeline, fault: str) -> None:
 
 
 def page(whole: Tally, arguments: argparse.Namespace, seconds: float) -> str:
-    """Return the page of the results."""
+    """Return the page with the results of the pipelines."""
     planted, found = sum(whole.planted.values()), sum(whole.found.values())
     rows = []
     for name, number in sorted(whole.planted.items()):

@@ -1,6 +1,6 @@
 """Compare the sanitizer with an exhaustive search (``race_programs.py``) on random tiny programs.
 
-``python fuzz_races.py --count 10000 --seed 1`` lists each program whose verdicts differ, and ends with status 1 if the
+``python fuzz_races.py --count 10000 --seed 1`` lists each program whose verdicts differ. It ends with status 1 if the
 sanitizer reports a pair of accesses that do not race, a wrong deadlock, or another kind of finding. A missed race is
 listed and counted. ``--only 4711`` runs only the program of that seed, and prints its PTX and its findings.
 """
@@ -28,11 +28,11 @@ from evaluation.fuzzing.race_ptx import NAME, ptx_of  # noqa: E402
 __all__ = ["Compared", "compared", "report_of"]
 
 _STUCK = {"deadlock", "no-progress"}
-_SECONDS = 20.0  # the time limit for one program
+_SECONDS = 20.0  # A program has this time limit.
 
 
 class Compared(NamedTuple):
-    """The verdicts on a program. `outcome` names a right result or a miss, and `faults` contains errors of the
+    """The verdicts on a program. `outcome` is a right result or a miss, and `faults` contains errors of the
     sanitizer."""
 
     seed: int
@@ -41,7 +41,7 @@ class Compared(NamedTuple):
 
 
 def report_of(program: Program, schedules: int) -> simulate.Report:
-    """Run a program on the simulator."""
+    """Run a program on the simulator, and return the report."""
     gpu = simulate.Device(schedules=schedules, time_limit=_SECONDS)
     number = len(program.threads)
     config = simulate.Config(number, 32) if program.space == "global" else simulate.Config(1, 32 * number)
@@ -72,10 +72,11 @@ def compared(seed: int, schedules: int = 1) -> Compared:
 
 
 def _is_hidden(program: Program, pair: frozenset[tuple[int, int]]) -> bool:
-    """Return whether another atomic of one of the two threads on the word may hide a race.
+    """Return whether an atomic operation on the same word by one of the two threads may hide a race.
 
-    An atomic observes earlier ones, and what depends on its value is ordered after them, as in a block that is the last
-    to count and then resets the counter. The sanitizer does not see whether a later access depends on the value.
+    An atomic operation observes earlier atomic operations, and statements that depend on its value are ordered after
+    them. An example is a block that is the last one to count, and then resets the counter. The sanitizer does not see
+    whether a later access depends on the value.
     """
     (one, at), (other, there) = pair
     add = Operation("add", program.threads[one][at].number)
@@ -84,7 +85,7 @@ def _is_hidden(program: Program, pair: frozenset[tuple[int, int]]) -> bool:
 
 
 def main() -> int:
-    """Compare the programs of a range of seeds."""
+    """Compare the verdicts on the programs of a range of seeds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="the first program is number 1,000,000 times this")

@@ -1,4 +1,7 @@
-"""Random command lines of ``cuda-tma`` and their files, each determined by its seed and its number."""
+"""Random command lines of ``cuda-tma`` and their files.
+
+A seed and a number determine each input.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +24,15 @@ _TIME_LIMIT_SECONDS = "2"
 
 @dataclass(frozen=True)
 class Input:
-    """An input: one command line and its files.
+    """An input, which is one command line with its files.
 
     Attributes
     ----------
     family : str
-        One of :data:`FAMILIES`.
+        The name of a function in :data:`FAMILIES`.
     arguments : tuple of str
     files : dict of str to bytes
-        The files by their names below the working directory.
+        The content of each file, by its name below the working directory.
     standard_input : bytes
     """
 
@@ -95,7 +98,7 @@ def explain(random: Random) -> Input:
 
 
 def dumps(random: Random) -> Input:
-    """Draw the bytes of maps, for the commands that take them."""
+    """Draw the bytes of maps, for the commands that read them."""
     made_of = random.choice((bytes(128), random.randbytes(128), random.randbytes(random.choice((0, 127, 129, 4000)))))
     forms: tuple[Callable[[], bytes], ...] = (
         lambda: made_of,
@@ -171,7 +174,7 @@ _VALUES = [
 
 
 def maps(random: Random) -> Input:
-    """Draw the options of a map. Most values are extreme."""
+    """Draw the options of a map, most of which have extreme values."""
     command = random.choice(("check", "decode", "suggest", "check", "info", "bogus"))
     given = ["--shape=64x64", "--box=8x32"] if random.random() < 0.6 else []
     given += [f"{random.choice(_FLAGS)}={_value(random)}" for _ in range(random.choice((0, 1, 2, 3)))]
@@ -248,7 +251,7 @@ def _odd(random: Random) -> str:
 
 
 def _declared(text: str, name: str) -> list[str]:
-    """Return the types of the kernel's parameters, if its text is PTX."""
+    """Return the types of the kernel's parameters if the text of the kernel is PTX."""
     begin = text.find(name, text.find(".entry"))
     found = re.findall(r"\.param ([^,()]*)", text[begin : text.find(")", begin)])
     return found[:40]
@@ -294,7 +297,7 @@ def _npy(random: Random) -> bytes:
 
 
 def real_kernels(random: Random) -> Input:
-    """Draw mutated PTX of a compiler."""
+    """Draw PTX of a compiler with mutations."""
     return _launch(random, *mutated(random), "real kernels")
 
 
@@ -312,7 +315,7 @@ def recordings(random: Random) -> Input:
     return Input("recordings", arguments, {"launches": recording(random)})
 
 
-# For each function, the number of its inputs in a hundred.
+# The table contains the number of inputs of each function in a hundred.
 FAMILIES: dict[Callable[[Random], Input], int] = {
     explain: 17, dumps: 12, layouts: 8, maps: 10, real_kernels: 20, grammar_kernels: 29, recordings: 4,
 }  # fmt: skip

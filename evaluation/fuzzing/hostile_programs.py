@@ -1,11 +1,14 @@
-"""Programs that misuse the driver library of ``cuda-tma sanitize``: each must end with a sentence, in time.
+"""Run programs that misuse the driver library of ``cuda-tma sanitize``.
 
-The cases: very many launches, allocations of 100 GiB, damaged fat binaries, and every entry called with null pointers.
-A case fails if the command has a traceback or no last sentence, or exceeds the limits; the program itself may fail:
+Each run must end in time, with a sentence.
+
+The cases are very many launches, allocations of 100 GiB, damaged fat binaries, and calls of every entry with null
+pointers. A case fails if the command has a traceback or no last sentence, or exceeds the limits. The program itself may
+fail.
 
     python evaluation/fuzzing/hostile_programs.py [--launches 100000] [--damaged 200] [--seed 1]
 
-This needs nvcc, and no GPU. 100,000 launches take 12 minutes.
+The script needs nvcc, and no GPU. 100,000 launches take 12 minutes.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
 _MAGIC = struct.pack("<I", 0xBA55ED50)
 SECONDS, LAUNCH_SECONDS = 120, 3600
 STATUSES = (0, 1, 2, 3)
-# Calls each entry with null pointers only; "cuInit" comes first or not at all.
+# The program calls each entry with null pointers only. The call of "cuInit" comes first, or is missing.
 _NULLS = """
 import ctypes, sys
 library = ctypes.CDLL("libcuda.so.1")
@@ -38,30 +41,31 @@ for name in sys.stdin.read().split():
     getattr(library, name)(*[ctypes.c_void_p(0)] * 12)
 print("next: none")
 """
-_BY_VALUE = "cudaCreateChannelDesc"  # returns a structure, whose address the caller passes
+_BY_VALUE = "cudaCreateChannelDesc"  # The entry returns a structure, whose address the caller passes.
 _ENTRY = re.compile(r"^(?:cu[A-Z]|cuda[A-Z]|nvrtc[A-Z]|nvJitLink[A-Z])\w*$")
 
 
 def entries(library: Path) -> list[str]:
-    """Return the entries that a library exports."""
+    """Return the names of the entries that a library exports."""
     listed = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
     names = [line.split()[-1].partition("@")[0] for line in listed.stdout.splitlines()]
     return sorted(name for name in set(names) if _ENTRY.match(name) and name != _BY_VALUE)
 
 
 def damaged(program: bytes, seed: int) -> bytes:
-    """Return a program with other bytes in its fat binary."""
+    """Return a program with changed bytes in its fat binary."""
     chosen, changed = random.Random(seed), bytearray(program)
     at = program.index(_MAGIC)
     _, _, header, size = struct.unpack_from("<IHHQ", program, at)
-    extent = header + size if chosen.random() < 0.5 else 128  # all of it, or the headers
+    # The changed bytes are anywhere in the fat binary, or only in its headers.
+    extent = header + size if chosen.random() < 0.5 else 128
     for _ in range(chosen.choice([1, 4, 64])):
         changed[at + chosen.randrange(extent)] = chosen.randrange(256)
     return bytes(changed)
 
 
 def complaint(command: list[str], seconds: float, folder: Path, given: str = "") -> str:
-    """Run a program below the command; return the reason why its end is wrong, or nothing."""
+    """Run a program below the command. Return the reason why its end is wrong, or an empty text."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     whole = [sys.executable, "-m", "cuda_tma", "sanitize", "--schedules", "1", "--", *command]
     try:
@@ -82,7 +86,7 @@ def complaint(command: list[str], seconds: float, folder: Path, given: str = "")
 
 
 def cases(folder: Path, arguments: argparse.Namespace) -> Iterator[tuple[str, str]]:
-    """Run the cases; yield the name of each, and its complaint."""
+    """Run the cases. Yield the name and the complaint of each case."""
     program = folder / "program"
     build = ["nvcc", "-arch=sm_90a", "-lineinfo", "-cudart", "shared", str(SOURCE), "-o", str(program)]
     subprocess.run(build, check=True)

@@ -1,4 +1,4 @@
-"""Random PTX: real texts with mutations, and texts from a grammar, with numbers at their limits."""
+"""Random PTX, which is real texts with mutations, or texts from a grammar with numbers at their limits."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _TYPES = (
     *("tf32", "f32", "f64", "b128", "pred", "b4", "foo"),
 )
 _SPACES = [".global", ".shared", ".local", ".param", ".const", ".shared::cta", ".shared::cluster", ".reg", ".generic"]
-# Right statements: R, D, F, H and P are registers, and N is a number. G, S and L are addresses of global, shared and
-# local memory, and B is the address of an mbarrier.
+# The file contains right statements. R, D, F, H and P are registers, and N is a number. G, S and L are addresses of
+# global, shared and local memory, and B is the address of an mbarrier.
 _STATEMENTS = (Path(__file__).parent / "hostile_statements.txt").read_text().splitlines()
 _CHARACTERS = "\0\x1b\n\t ;,{}()[]<>@!%$._:|+-~*/\"'\\#\udcff\u202e\xe9" + "0123456789abcdefxU"
 
 
 @lru_cache(maxsize=1)
 def _texts() -> tuple[str, ...]:
-    """Return real PTX: complete texts, and separate kernels."""
+    """Return the texts of real PTX, which are complete texts and separate kernels."""
     triton = gzip.decompress((ROOT / "benchmarks" / "triton" / "gemm.ptx.gz").read_bytes()).decode()
     nvcc = (ROOT / "tests" / "data" / "line_info.ptx").read_text()
     cutlass = gzip.decompress((ROOT / "tests" / "data" / "cutlass_gemm.ptx.gz").read_bytes()).decode()
@@ -71,7 +71,7 @@ def _kernels(text: str) -> list[str]:
 
 
 def number(random: Random) -> str:
-    """Draw a number at a limit, or any number."""
+    """Draw a number at a limit, or any other number."""
     if random.random() < 0.05:
         return random.choice(_ODD_NUMBERS)
     return (
@@ -83,10 +83,10 @@ def number(random: Random) -> str:
 
 
 def mutated(random: Random) -> tuple[str, str]:
-    """Make a real text with one to six changes, and return the name of its kernel."""
+    """Make a real text with one to six changes. Return the text and the name of its kernel."""
     text = random.choice(_texts())
     found = re.findall(r"\.entry\s+([\w$]+)", text)
-    if len(text) > 20_000 and random.random() < 0.9:  # only a part of the body, to limit the time
+    if len(text) > 20_000 and random.random() < 0.9:  # Most mutants have only a part of the body, to limit the time.
         text = _shortened(text, random)
     for _ in range(random.choice((0, 1, 1, 2, 3, 6))):
         text = random.choice(_MUTATIONS)(text, random)
@@ -178,8 +178,7 @@ _MUTATIONS = (
 
 
 def by_grammar(random: Random) -> tuple[str, str]:
-    """Make a text with one kernel, f, and perhaps functions that it calls. At most a part of the text is far from
-    right."""
+    """Make a text with one kernel, f, and perhaps functions that the kernel calls. Most of the text is nearly right."""
     odd = random.choice(("none", "none", "none", "head", "declared", "attributes", "parameters", "body"))
     parts = [random.choice(("", ".version 99.9\n", HEAD * 3)) if odd == "head" else HEAD]
     parts += [_file(random) for _ in range(random.choice((0, 0, 1, 2)))]

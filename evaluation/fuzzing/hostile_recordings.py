@@ -1,4 +1,4 @@
-"""Random files of recorded launches: a right file, and files with changed values, PTX or bytes."""
+"""Random files of recorded launches, which are right, or which have changed values, PTX or bytes."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _right() -> tuple[dict[str, Any], dict[str, bytes]]:
 
 
 def recording(random: Random) -> bytes:
-    """Make the bytes of a file. Its SHA-256 is right in nine of ten files."""
+    """Make the bytes of a file. In nine of ten files, the SHA-256 is right."""
     values, blobs = copy.deepcopy(_right())
     if random.random() < 0.4:
         text = random.choice((by_grammar, mutated))(random)[0].encode("utf-8", "surrogateescape")

@@ -1,9 +1,9 @@
-"""Tiny programs of two or three threads, their races by exhaustive search, and their PTX.
+"""Tiny programs of two or three threads, with their races by an exhaustive search.
 
-The oracle is independent of the sanitizer: it explores every interleaving of the threads' operations, without vector
-clocks. Two accesses race if an interleaving reaches a state in which they are the next operations of two threads,
-access the same word, and include a write, unless both are atomic. Synchronization only blocks threads, so a state is
-the tuple of the threads' positions, and a program has few states.
+The oracle is independent of the sanitizer. It explores every interleaving of the threads' operations, without vector
+clocks. Two accesses race if an interleaving reaches a state in which both are the next operations of two threads. They
+also access the same word, include a write, and are not both atomic. Synchronization only blocks threads. A state is
+therefore the tuple of the threads' positions, and a program has few states.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ Verb = Literal["read", "write", "add", "barrier", "arrive", "wait", "release", "
 Point = tuple[int, ...]
 WORDS, MBARRIERS, FLAGS = 2, 2, 2
 _ACCESSES = {"read", "write", "add"}
-_BLOCKING = 0.02  # the share of programs that may wait forever
+_BLOCKING = 0.02  # This share of the programs may wait forever.
 
 
 class Operation(NamedTuple):
-    """An operation of a thread: a verb, and the number of its word, mbarrier or flag."""
+    """An operation of a thread, which is a verb and the number of its word, mbarrier or flag."""
 
     verb: Verb
     number: int = 0
 
     def conflicts(self, other: Operation) -> bool:
-        """Return whether two accesses race if nothing orders them."""
+        """Return whether two accesses race if no synchronization orders them."""
         verbs = {self.verb, other.verb}
         return verbs <= _ACCESSES and self.number == other.number and verbs not in ({"read"}, {"add"})
 
 
 @dataclass(frozen=True)
 class Program:
-    """The operations of each thread.
+    """A program, which contains the operations of each thread.
 
     Attributes
     ----------
     threads : tuple of tuple of Operation
     space : {"shared", "global"}
-        The state space of the words and flags. For ``"shared"`` the threads are warps of a CTA. For ``"global"`` they
+        The state space of the words and flags. For ``"shared"``, the threads are warps of a CTA. For ``"global"``, they
         are CTAs, which share neither barriers nor mbarriers.
     """
 
@@ -55,8 +55,9 @@ class Program:
         return sum(thread.count(Operation(verb, number)) for thread in self.threads)
 
     def arrivals(self, number: int) -> int:
-        """Return the count of an mbarrier. All arrivals of the program complete its phase, and the count is at least
-        one."""
+        """Return the count of an mbarrier. All arrivals of the program complete the phase of the mbarrier, and the
+        count is at least one.
+        """
         return max(self.count("arrive", number), 1)
 
 
@@ -68,7 +69,7 @@ class Verdict(NamedTuple):
 
 
 def judged(program: Program) -> Verdict:
-    """Return the verdict of an exhaustive search."""
+    """Return the verdict of an exhaustive search on a program."""
     races: set[frozenset[tuple[int, int]]] = set()
     blocks = False
     seen: set[Point] = set()
@@ -98,7 +99,9 @@ def _races_at(program: Program, point: Point) -> Iterator[frozenset[tuple[int, i
 
 
 def _steps(program: Program, point: Point) -> Iterator[Point]:
-    """Yield the next states: one thread executes an operation, or all threads pass a barrier together."""
+    """Yield the next states, in which one thread has executed an operation, or all threads have passed a barrier
+    together.
+    """
     following = [_next(program, thread, at) for thread, at in enumerate(point)]
     if all(each is not None and each.verb == "barrier" for each in following):
         yield tuple(at + 1 for at in point)
@@ -125,7 +128,8 @@ def _done(program: Program, point: Point, verb: Verb, number: int) -> int:
 
 def random_program(seed: int) -> Program:
     """Return the program of a seed. Most programs end, because the simulator takes a hundred times as long for the
-    others."""
+    other programs.
+    """
     draw = random.Random(seed)
     may_block = draw.random() < _BLOCKING
     while judged(program := _drawn(draw)).blocks and not may_block:
@@ -137,7 +141,7 @@ def _drawn(draw: random.Random) -> Program:
     """Draw two or three threads with up to four operations each, and barriers of all threads."""
     space: Literal["shared", "global"] = draw.choice(("shared", "shared", "global"))
     threads = [[*_operations(draw, space)] for _ in range(draw.choice((2, 2, 3)))]
-    for number in range(FLAGS):  # one thread sets each flag, once
+    for number in range(FLAGS):  # One thread sets each flag, once.
         _keep_one(draw, threads, Operation("release", number))
     if space == "shared":
         for _ in range(draw.choice((0, 0, 1, 2))):

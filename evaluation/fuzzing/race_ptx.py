@@ -1,4 +1,4 @@
-"""The PTX of a tiny program: a warp or a CTA for each thread. The first lane executes the accesses."""
+"""The PTX of a tiny program, with a warp or a CTA for each thread. The first lane executes the accesses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evaluation.fuzzing.race_programs import FLAGS, MBARRIERS, WORDS, Operation,
 __all__ = ["NAME", "ptx_of"]
 
 NAME = "tiny"
-_FLAG_BYTES = 16  # the offset of the flags after the words
+_FLAG_BYTES = 16  # The flags have this offset, after the words.
 _HEAD = """.version 8.0
 .target sm_90
 .address_size 64

@@ -1,6 +1,9 @@
-"""Run every fuzzer at the same time for a few seconds, as ``make check`` does; end with status 1 after a fault.
+"""Run every fuzzer at the same time for a few seconds, as ``make check`` does.
 
-``python evaluation/fuzzing/smoke.py --seconds 6 --seed 5``. For hours, run the lines of ``COMMANDS``.
+The script ends with status 1 after a fault.
+
+An example is ``python evaluation/fuzzing/smoke.py --seconds 6 --seed 5``. To fuzz for hours, run the lines of
+``COMMANDS``.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import time
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
-# Each but the last ends after `--seconds`; its count is more than it can reach.
+# Each fuzzer except the last ends after `--seconds`, before it can reach its count.
 COMMANDS = {
     "races": ["fuzz_races.py", "--count", "900000", "--workers", "1"],
     "arithmetic": ["fuzz_arithmetic.py", "--count", "900000", "--workers", "1"],
@@ -21,11 +24,11 @@ COMMANDS = {
     "driver calls": ["fuzz_driver.py", "--count", "900000", "--calls", "300", "--workers", "1"],
     "pipelines": ["fuzz_pipelines.py", "--count", "4", "--workers", "1", "--output", os.devnull],
 }
-PATIENCE_SECONDS = 60.0  # after the time of a fuzzer
+PATIENCE_SECONDS = 60.0  # The script waits this time for the end of a fuzzer whose time is over.
 
 
 def main() -> int:
-    """Run the fuzzers, and print the last line of each, or all lines after a fault."""
+    """Run the fuzzers. Print the last line of each fuzzer, or all its lines after a fault."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--seed", type=int, default=int(time.time()) // 86_400, help="default: another one each day")

@@ -1,4 +1,4 @@
-"""A parser of the C++ elements that mutants need: comments, strings, brackets and statements."""
+"""A parser of the C++ elements that mutants need, which are comments, strings, brackets and statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ _OPEN, _CLOSE = "([{", ")]}"
 
 @dataclass(frozen=True)
 class Statement:
-    """The characters `start` to `end`. A simple statement ends with a semicolon, and is not a loop or branch."""
+    """The characters `start` to `end` of a text. A simple statement ends with a semicolon, and is not a loop or
+    branch."""
 
     start: int
     end: int
@@ -20,19 +21,21 @@ class Statement:
 
 
 def masked(text: str) -> str:
-    """Return the text with blanks in place of comments, strings and preprocessor lines, so that no position changes."""
+    """Return the text with blanks in place of comments, strings and preprocessor lines. No position of the text
+    changes.
+    """
     return _COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def strings_of(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the text between double quotes."""
+    """Yield each text between double quotes."""
     for match in _COMMENT_OR_STRING.finditer(text):
         if match[0].startswith('"'):
             yield match.start() + 1, match.end() - 1
 
 
 def closing(code: str, at: int) -> int:
-    """Return the position of the bracket that closes the one at a position, or -1."""
+    """Return the position of the bracket that closes the bracket at a position, or -1."""
     depth = 0
     for place in range(at, len(code)):
         depth += (code[place] in _OPEN) - (code[place] in _CLOSE)
@@ -63,7 +66,7 @@ def _trimmed(code: str, start: int, end: int) -> tuple[int, int]:
 
 
 def call_at(statement: str) -> str | None:
-    """Return the function of a statement that is one call: ``wait`` for ``full[i].wait(0);``."""
+    """Return the function of a statement that is one call, such as ``wait`` for ``full[i].wait(0);``."""
     match = re.match(r"(?:[\w:]+(?:\[[^\]]*\]|\([^()]*\))?(?:\.|->))*(\w+)(?:<[^;]*>)?\(", statement)
     if match is None:
         return None
@@ -75,7 +78,7 @@ def call_at(statement: str) -> str | None:
 
 
 def blocks_of(code: str) -> list[list[Statement]]:
-    """Return the statements of each block of a function, a loop, a branch or a lambda."""
+    """Return the statements of each block, which belongs to a function, a loop, a branch or a lambda."""
     starts = re.finditer(
         r"(?:\)|\]|\bconst|\belse|\bdo|\bmutable)\s*\{|\)\s*:[^;{}]*(?:\{[^{}]*\}|\([^()]*\))\s*\{", code
     )
@@ -83,7 +86,7 @@ def blocks_of(code: str) -> list[list[Statement]]:
 
 
 def _single(code: str) -> list[list[Statement]]:
-    """Return statements that follow a condition without braces, each as its own block."""
+    """Return the statements that follow a condition without braces, each as a block."""
     found = []
     for match in re.finditer(r"\b(?:if(?: constexpr)?|for|while) *\(", code):
         end = closing(code, match.end() - 1)

@@ -1,9 +1,9 @@
 """Small synchronization faults in CUDA C++, from which `mutate_kernels.py` draws.
 
 A mutant replaces one piece of text by another. The mutators read kernels as text: they blank comments, match brackets,
-and divide blocks into statements. This suffices to delete a statement, or to exchange it with its neighbor. A text that
-does not compile is not a mutant. `EXPECTED` lists the right kinds of findings of each mutator; the list was written
-before any mutant ran.
+and divide blocks into statements. This suffices to delete a statement, or to exchange a statement with its neighbor. A
+text that does not compile is not a mutant. `EXPECTED` lists the right kinds of findings of each mutator. The list was
+written before any mutant ran.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CALLS = {
     "copy": "load load_multicast load_im2col load_bulk load_bulk_multicast send_bulk store store_bulk",
 }
 ROLES = {name: role for role, names in CALLS.items() for name in names.split()}
-# The roles of asm statements by their text. The first match applies.
+# The table contains the roles of asm statements by their text. The first match applies.
 ASM_ROLES = (
     ("fence.proxy.async", "proxy_fence"),
     ("fence.mbarrier_init", "init_fence"),
@@ -51,8 +51,9 @@ ASM_ROLES = (
 
 # ---- the kinds of findings that are right ----
 
-_ORDER = {"race", "early-exit", "uninitialized-read"}  # a wait is missing
-# The numbers of arriving and expected threads differ; a wait that polls in a loop does not end.
+_ORDER = {"race", "early-exit", "uninitialized-read"}  # The kinds of findings are right if a wait is missing.
+# The kinds of findings are right if the numbers of arriving and expected threads differ. A wait that polls in a loop
+# then does not end.
 _COUNTS = {"deadlock", "barrier-use", "transaction-count", "barrier-divergence", "no-progress"}
 _OF_ROLE = {
     "proxy_fence": {"missing-proxy-fence"},
@@ -70,8 +71,8 @@ _OF_ROLE = {
 }
 EXPECTED: dict[str, frozenset[str]] = {
     **{f"drop_{role}": frozenset(kinds) for role, kinds in _OF_ROLE.items()},
-    # If a statement is exchanged with its neighbor, it counts as missing for the statement that it should precede or
-    # follow.
+    # An exchange of a statement with its neighbor counts as a missing statement, which should precede or follow the
+    # neighbor.
     **{f"move_{role}": frozenset(kinds | _ORDER | {"deadlock", "barrier-use"}) for role, kinds in _OF_ROLE.items()},
     "change_count": frozenset(_ORDER | _COUNTS),
     "change_parity": frozenset(_ORDER | _COUNTS | {"missing-proxy-fence"}),
@@ -83,13 +84,13 @@ EXPECTED: dict[str, frozenset[str]] = {
     "change_mask": frozenset(_ORDER | _COUNTS | {"cluster", "missing-proxy-fence"}),
     "change_depth": frozenset(_ORDER | {"wgmma-order"}),
 }
-# Mutators that may change only values: the loaded data, its place, or the number of loads.
+# These mutators may change only values: the loaded data, its place, or the number of loads.
 KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes", "move_copy"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A change by `mutator`: `new` replaces the characters `start` to `end` in the lines `line` to `last`."""
+    """A change by `mutator`, in which `new` replaces the characters `start` to `end` in the lines `line` to `last`."""
 
     line: int
     start: int
@@ -119,7 +120,7 @@ def mutants_of(text: str) -> list[Mutant]:
 def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
     old, now = (" ".join(piece.split()) for piece in (text[start:end], new))
     line, lines = text.count("\n", 0, start) + 1, text.count("\n", start, end)
-    new += "\n" * (lines - new.count("\n"))  # this keeps the numbers of the following lines
+    new += "\n" * (lines - new.count("\n"))  # The line ends keep the numbers of the following lines.
     return Mutant(line, start, end, new, f"{old} -> {now}", mutator, line + lines)
 
 
@@ -127,7 +128,7 @@ def _mutant(text: str, mutator: str, start: int, end: int, new: str) -> Mutant:
 
 
 def _role(text: str, statement: Statement) -> str | None:
-    """Return the role of a statement that is one call, or one asm statement without results."""
+    """Return the role of a statement that is one call, or that is one asm statement without results."""
     if not statement.is_simple:
         return None
     words = text[statement.start : statement.end]
@@ -140,7 +141,7 @@ def _role(text: str, statement: Statement) -> str | None:
 
 
 def _of_statements(text: str, code: str) -> Iterator[Mutant]:
-    """Yield mutants without a statement, or with a statement exchanged with the next one."""
+    """Yield mutants that lack a statement, or in which a statement is exchanged with the next one."""
     for block in blocks_of(code):
         for statement in block:
             role = _role(text, statement)
@@ -155,7 +156,7 @@ def _of_statements(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _moved(one: str | None, other: str | None) -> str | None:
-    """Return the role that counts as moved: the narrower of two."""
+    """Return the role that counts as moved, which is the narrower of two roles."""
     order = [*CALLS]
     return min(filter(None, (one, other)), key=order.index, default=None)
 
@@ -171,7 +172,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
         spans = spans or []
         given = [text[start:end] for start, end in spans]
         if any(re.match(r"(const )?(unsigned|int|Stage<\w+>|auto|bool|float)\b[ &*]+\w+$", each) for each in given):
-            continue  # this is a declaration
+            continue  # The text is a declaration.
         for mutator, number, new in _arguments(name, given):
             start, end = spans[number]
             yield _mutant(text, mutator, start, end, new)
@@ -180,7 +181,7 @@ def _of_calls(text: str, code: str) -> Iterator[Mutant]:
 
 
 def _arguments(name: str, given: list[str]) -> Iterator[tuple[str, int, str]]:
-    """Yield (mutator, index of the argument, replacement)."""
+    """Yield the replacements of arguments as (mutator, index of the argument, replacement)."""
     if name in ("init", "arrive") and given:
         yield from (("change_count", 0, f"({given[0]}) {change}") for change in ("+ 1", "- 1"))
     if name in ("named_barrier_sync", "named_barrier_arrive"):

@@ -1,4 +1,7 @@
-"""The outcomes of mutants: whether a finding has a right kind, and is near the change."""
+"""The outcomes of mutants.
+
+An outcome states whether a finding has a right kind, and is near the change.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,20 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-NEAR = 3  # the number of lines
+NEAR = 3  # A finding is near if its distance is at most this number of lines.
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
-Frame = tuple[str, int]  # file, line
-Chain = Sequence[Frame]  # the statement, and the calls that inline it
+Frame = tuple[str, int]  # A frame is a file and a line.
+Chain = Sequence[Frame]  # A chain is the statement, and the calls that inline it.
 
 
 @dataclass(frozen=True)
 class Culprit:
-    """The changed code: its lines, and the calls that lead to it from the kernel.
+    """The changed code, which is a range of lines with the calls that lead to it from the kernel.
 
     Attributes
     ----------
     header : str
-        The name of the file, or an empty string for the kernel.
+        The name of the header, or an empty string for the kernel.
     lines : (int, int)
         The first and the last line.
     chains : frozenset
@@ -49,7 +52,8 @@ class Culprit:
 
     def is_near(self, chain: Chain) -> bool:
         """Return whether a place is within three lines of the change, directly or in a function whose calls lead to
-        both."""
+        both.
+        """
         if any(self._is_here(file) and _distance(line, self.lines) <= NEAR for file, line in chain):
             return True
         return any(_meet_near(chain, mine) for mine in self.chains)
@@ -87,7 +91,7 @@ def wanted_of(mutator: str, culprit: Culprit) -> Callable[[dict], bool]:
 
 
 def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callable[[dict], bool]) -> dict:
-    """Return the outcome as one word, and the finding that determines it."""
+    """Return the outcome as one word, and the finding that determines the outcome."""
     if found["outcome"] != "launched":
         return {key: found[key] for key in ("outcome", "error") if key in found}
     findings = found["findings"]
@@ -98,8 +102,8 @@ def outcome_of(found: dict, mutator: str, memory: Sequence[str], wanted: Callabl
         outcome = FOUND if right else FAR if of_kind else "another kind"
         return {"outcome": outcome, **{key: first[key] for key in ("kind", "severity", "schedule")},
                 "places": first["places"] if outcome != FOUND else [], "message": first["message"][:200]}  # fmt: skip
-    same = [now == before for now, before in zip(found["memory"], memory, strict=False)]  # the launch may have ended
-    # earlier than the finding
+    # The launch may have ended earlier than the finding.
+    same = [now == before for now, before in zip(found["memory"], memory, strict=False)]
     changes_values = mutator in KEEPS_ORDER and not any(same)
     return {"outcome": "values" if changes_values else "silent", "memory": "same" if all(same) else "other"}
 
@@ -115,7 +119,8 @@ def judged(row: dict, reasons: Mapping[str, tuple[str, str]]) -> str:
 
 def share(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> tuple[int, int]:
     """Return the number of found mutants, and the number of mutants that are not equivalent and change more than
-    values."""
+    values.
+    """
     counts = Counter(judged(row, reasons) for row in rows)
     return counts[FOUND], counts[FOUND] + counts[MISSED]
 
@@ -126,7 +131,7 @@ def far(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> int:
 
 
 def summary(rows: Sequence[dict], reasons: Mapping[str, tuple[str, str]]) -> str:
-    """Return the counts as text, and the found share of the mutants that can be found."""
+    """Return the counts as text, and the share of the mutants that was found, of those that can be found."""
     outcomes = Counter(row["outcome"] for row in rows)
     counts = Counter(judged(row, reasons) for row in rows)
     found, asked = share(rows, reasons)

@@ -1,4 +1,7 @@
-"""The kernels of the mutants. Each is a test or an example, with the code that launches it on the simulator."""
+"""The kernels of the mutants.
+
+Each kernel is from a test or an example, with the code that launches it on the simulator.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ def _example(name: str, sizes: dict[str, int]) -> Callable[[], None]:
 
 
 def _whole_example(name: str, case: tuple) -> Callable[[], None]:
-    """Return the first launch of an example, in the example's own form."""
+    """Return the first launch of an example, in the form of the example itself."""
 
     def start() -> None:
         simulated_examples.SIZES[name] = (case,)
@@ -52,7 +55,7 @@ def _whole_example(name: str, case: tuple) -> Callable[[], None]:
 
 def _header_test(module: Any, test: str, parameters: dict[str, object]) -> Callable[[], None]:
     def start() -> None:
-        kernel_of.cache_clear()  # a change affects only new compilations
+        kernel_of.cache_clear()  # A change affects only compilations that follow.
         getattr(module, f"test_{test}")(Machine(), **parameters)
 
     return start
@@ -72,7 +75,7 @@ def _fixed(bug: Any) -> Callable[[], None]:
 
 
 def _variant(variant: tuple[dict, tuple]) -> Callable[[], None]:
-    """Return a launch of a variant of the GEMM for every shape."""
+    """Return a launch of one variant of the GEMM for every shape."""
     sizes, (problem, *more) = variant
 
     def start() -> None:
@@ -116,7 +119,7 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# Sizes at which each ring starts again, a CTA has several tiles, and the number of its steps is odd.
+# With these sizes, each ring starts again, a CTA has several tiles, and the number of its steps is odd.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
@@ -130,7 +133,7 @@ _HEADER_TESTS = (
     (test_header_cluster, "send_reduce_bulk", {"op": "add", "name": "u32"}),
     (test_header_cluster, "store_async", {}),
     (test_header_cluster, "barrier_of_another_cta", {}),
-    # only in the third batch
+    # The subjects below are only in the third batch.
     (test_header_cluster, "pipeline_of_a_cluster", {"stages": 2}),
     (test_header_cluster, "pipeline_of_two_producers", {"stages": 2}),
     (test_header_cluster, "named_barriers_take_turns", {}),
@@ -141,7 +144,7 @@ _HEADER_TESTS = (
     (test_header_order, "tensor_map_written_by_another_cta", {}),
 )
 _WHOLE_EXAMPLES = {"attention": (3, 2, 1, 70, 400, 64, True), "gather_rows": (900, 145)}
-# Only in the fourth batch.
+# The subjects below are only in the fourth batch.
 _VARIANTS: dict[str, tuple[dict, tuple]] = {
     "pairs": ({"rows": 128, "columns": 64, "down": 2, "across": 2}, ((392, 264, 456), "bfloat16", True, "relu")),
     "splits": (
@@ -198,5 +201,5 @@ SUBJECTS: dict[str, Callable[[], None]] = {
 }
 
 
-# The number of launches of subjects with several launches. More launches of the other subjects find nothing more.
+# These subjects have several launches. More launches of the other subjects give no further findings.
 LAUNCHES = {"examples/gather_rows": 2}

@@ -1,7 +1,7 @@
-"""The launches of the mutants, each once on the simulator in a process of its own.
+"""The launches of the mutants, each of which runs once on the simulator in a separate process.
 
-A subject is a test that launches a kernel. Only its first launches run, under several schedules, until the first
-finding. Then the memory is compared with that of the kernel without a fault.
+A subject is a test that launches a kernel. Only the first launches of a test run, under several schedules, until the
+first finding. Then the memory is compared with the memory of the kernel without a fault.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ DEBUG = re.compile(r"^[ \t]*(?:\.loc|\.file|//).*\n|^[ \t]*\.section[ \t]+\.debu
 
 @dataclass(frozen=True)
 class Fault:
-    """A change: the complete text of a header, or of the kernel itself if `header` is empty."""
+    """A change, which is the complete text of a header, or of the kernel if `header` is empty."""
 
     header: str
     text: str
 
 
 class _Launched(Exception):
-    """An exception that ends a test after the first launch."""
+    """The exception that ends a test after the first launch."""
 
 
 # ---- one launch ----
@@ -87,8 +87,9 @@ def _executed() -> Iterator[dict[int, Any]]:
 
 
 def tried(name: str, fault: Fault, known: dict, wanted: Callable[[dict], bool]) -> dict:
-    """Run a mutant until a finding satisfies `wanted`, and return the findings or the memory. A finding that also
-    occurs without the fault does not count."""
+    """Run a mutant until a finding satisfies `wanted`. Return the findings or the memory. A finding that also occurs
+    without the fault does not count.
+    """
     before = {_cause(row) for row in known["findings"]}
 
     def counts(finding: dict) -> bool:
@@ -112,7 +113,7 @@ def _first_launch(
     def launched(gpu: Any, config: Any, kernel: Any, *arguments: Any, **_: Any) -> simulate.Report:
         seen["kernel"], seen["launches"] = kernel, seen.get("launches", 0) + 1
         with gpu._memory.launch() as address:
-            gpu._block(kernel, arguments, address)  # this maps the arrays, so that they can be saved
+            gpu._block(kernel, arguments, address)  # The call maps the arrays, so that they can be saved.
         saved = _saved(gpu._memory)
         for order, seed in SCHEDULES:
             _restore(gpu._memory, saved)
@@ -131,7 +132,7 @@ def _first_launch(
         simulated.run_compiler = _compiler(fault, Path(folder), seen)
         try:
             SUBJECTS[name]()
-        except (_Launched, AssertionError):  # or the result of another launch is wrong
+        except (_Launched, AssertionError):  # An AssertionError means that the result of another launch is wrong.
             return {"outcome": "launched", **results}
         except _Same:
             return {"outcome": "the same PTX"}
@@ -141,7 +142,7 @@ def _first_launch(
 
 
 class _Same(Exception):
-    """An exception for a fault that does not change the compiler's input."""
+    """The exception for a fault that does not change the compiler's input."""
 
 
 def _compiler(fault: Fault | None, folder: Path, seen: dict) -> Callable[[nvrtc.Request], Any]:
@@ -169,7 +170,7 @@ def _changed(asked: nvrtc.Request, fault: Fault | None, folder: Path) -> nvrtc.R
 
 
 def same_machine_code(name: str, fault: Fault) -> bool:
-    """Return whether ptxas emits the same instructions for both."""
+    """Return whether ptxas emits the same instructions for two PTX texts."""
     codes: list[dict[str, bytes]] = []
     with tempfile.TemporaryDirectory(prefix="kernel-mutant-") as folder:
 
@@ -208,7 +209,7 @@ def _chains(finding: simulate.Finding) -> list[tuple]:
 
 
 def _cause(row: dict) -> tuple:
-    """Return the cause with file names only, because the headers of a fault are in another folder."""
+    """Return the cause of an error with file names only, because the headers of a fault are in another folder."""
     return row["kind"], str([[(Path(file).name, line) for file, line in chain] for chain in row["places"]])
 
 

@@ -1,4 +1,5 @@
-"""Insert small synchronization faults into kernels and the device header, and count the ones that the simulator finds.
+"""Insert small synchronization faults into kernels and the device header, and count the faults that the simulator
+finds.
 
     python mutate_kernels.py run --seed 1 --count 220 --output one.jsonl
     python mutate_kernels.py run --seed 2 --count 110 --output more.jsonl --beside one.jsonl
@@ -6,9 +7,9 @@
     python mutate_kernels.py summary mutants.jsonl.gz  # the found shares, in total and by mutator
 
 The mutants are those of kernel_mutators.py, on lines that a launch of kernel_subjects.py executes. With --beside, they
-exclude lines that were drawn before. Each mutant runs in a process of its own, one at a time, under several schedules,
-and ends after --seconds. Results are JSON, one per line. kernel_outcomes.py defines a found mutant; reasons.txt
-contains the reason, written by hand, for each mutant that is not found.
+exclude lines that an earlier draw contains. Each mutant runs in a separate process, one at a time, under several
+schedules, and ends after --seconds. Results are JSON, with one result in each line. The module kernel_outcomes.py
+defines a found mutant. The file reasons.txt contains the reason, written by hand, for each mutant that is not found.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ KEPT, REASONS = (Path(__file__).with_name(name) for name in ("mutants.jsonl.gz",
 
 @dataclass(frozen=True)
 class Candidate:
-    """A mutant, and its launch."""
+    """A mutant of a kernel or header, and its launch."""
 
     subject: str
-    header: str  # empty for the kernel itself
+    header: str  # The name is empty for the kernel itself.
     mutant: Mutant
-    text: str  # before
+    text: str  # The text is the line before the change.
 
     @property
     def path(self) -> str:
@@ -97,9 +98,9 @@ def in_process(seconds: float, act: Callable[..., dict], *arguments: Any) -> dic
 
 
 def baselines(names: Iterable[str]) -> dict[str, dict]:
-    """Run each subject without a fault, and require that it has no error."""
+    """Run each subject without a fault. Require that the subject has no error."""
     nothing = 'extern "C" __global__ void nothing() {}'
-    simulate.Device().compile(nothing, "nothing")  # this loads NVRTC once for all processes
+    simulate.Device().compile(nothing, "nothing")  # The compilation loads NVRTC once for all processes.
     known = {name: in_process(600, baseline, name) for name in names}
     for name, found in known.items():
         errors = [row["message"] for row in found.get("findings", ()) if row["severity"] == "error"]
@@ -133,7 +134,7 @@ def candidates(known: dict[str, dict], seed: int) -> list[Candidate]:
 
 
 def _lines(subject: dict, header: str) -> set[int]:
-    """Return the lines of a header, or of the kernel itself, whose instructions are executed."""
+    """Return the lines of a header, or of the kernel, whose instructions are executed."""
     is_there = (lambda file: file.endswith(f"cuda_tma/{header}")) if header else (lambda file: file.endswith(".cu"))
     return {line for chain in subject["reached"] for file, line in chain if is_there(file)}
 
@@ -143,7 +144,7 @@ def _touches(mutant: Mutant, line: int) -> bool:
 
 
 def drawn(every: list[Candidate], before: Sequence[dict], of_a_line: int) -> Iterator[Candidate]:
-    """Yield at most `of_a_line` mutants of a line, and no mutant of a line that was drawn before."""
+    """Yield at most `of_a_line` mutants of each line. Omit mutants of lines that an earlier draw contains."""
     counts = {(row["path"], row["text"]): of_a_line for row in before}
     for candidate in every:
         place = candidate.path, candidate.place[1][:100]
@@ -199,13 +200,13 @@ def run(given: argparse.Namespace) -> None:
 
 
 def again(given: argparse.Namespace) -> None:
-    """Run the same mutants, by their ids, on the present sources."""
+    """Run the same mutants again, by their ids, on the present sources."""
     rows = [row for row in read(given.results) if not given.only or row["id"] in given.only]
     known = baselines(sorted({row["subject"] for row in rows}))
     texts = {path.name: path.read_text() for path in HEADERS.glob("*.cuh")}
     of_text = {name: mutants_of(text) for name, text in texts.items()}
     of_text |= {name: mutants_of(subject["source"]) for name, subject in known.items()}
-    new = {}  # by line as well, because equal statements have equal ids
+    new = {}  # The key contains the line, because equal statements have equal ids.
     for row in rows:
         header = row["path"] if row["path"] in texts else ""
         text = texts.get(header) or known[row["subject"]]["source"]

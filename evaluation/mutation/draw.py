@@ -1,5 +1,6 @@
-"""Random mutants of the package's modules by area. Mutants of locks, cleanup, refusals, limits and caches are
-preferred."""
+"""Random mutants of the package's modules by area. The draw prefers mutants of locks, cleanup, refusals, limits and
+caches.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from evaluation.mutation.operators import Mutant, mutants_of
 
 __all__ = ["AREAS", "area_of", "drawn", "every_mutant"]
 
-# The share of each area, and its modules below cuda_tma. The first pattern that matches counts. The areas exclude
+# Each area has a share, and patterns of its modules below cuda_tma, of which the first match counts. The areas exclude
 # modules that need torch, Triton, TileLang or CuTe DSL, and modules that only child processes import.
 AREAS = {
     "left out": (0, "torch/* _intercept/* __main__.py _version.py _option_fields.py */__init__.py __init__.py"),
@@ -26,7 +27,7 @@ CLEANUP = ("dropped with", "finally only without an error", "dropped finally", "
 
 
 def area_of(path: str) -> str:
-    """Return the area of a module, by its path from the repository's root."""
+    """Return the area of a module, by the module's path from the root of the repository."""
     name = path.removeprefix("cuda_tma/")
     return next(area for area, (_, globs) in AREAS.items() if any(fnmatch(name, glob) for glob in globs.split()))
 
@@ -37,7 +38,7 @@ def _weight(mutant: Mutant) -> float:
 
 
 def every_mutant(root: Path, glob: str = "*") -> Iterator[Mutant]:
-    """Yield each mutant of the modules whose path from the root matches, except modules of no area."""
+    """Yield each mutant of the modules whose path from the root matches, except modules without an area."""
     for file in sorted((root / "cuda_tma").rglob("*.py")):
         path = str(file.relative_to(root))
         if fnmatch(path, glob) and (AREAS[area_of(path)][0] or glob != "*"):

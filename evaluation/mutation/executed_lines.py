@@ -1,6 +1,7 @@
 """A plugin of pytest that writes the executed lines of the package and the failed tests of a session as JSON.
 
-``MUTATION_LINES`` names the file. Lines need ``sys.monitoring`` of Python 3.12; without it, the list is empty.
+The environment variable ``MUTATION_LINES`` contains the name of the file. The lines need ``sys.monitoring`` of Python
+3.12. Without it, the list of lines is empty.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-TOOL = 4  # one of the six identifiers of sys.monitoring, which no known tool uses
+TOOL = 4  # sys.monitoring has six identifiers, and no other known tool uses this one.
 PACKAGE = os.path.join(os.getcwd(), "cuda_tma") + os.sep
 
 executed: defaultdict[str, set[int]] = defaultdict(set)
@@ -24,7 +25,7 @@ began = time.monotonic()
 def _line(code: Any, line: int) -> Any:
     if code.co_filename.startswith(PACKAGE):
         executed[code.co_filename].add(line)
-    return sys.monitoring.DISABLE  # the first execution of a line is enough
+    return sys.monitoring.DISABLE  # The first execution of a line is enough.
 
 
 if hasattr(sys, "monitoring"):
@@ -34,7 +35,7 @@ if hasattr(sys, "monitoring"):
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Record a test that fails without a fault of the package."""
+    """Record a test that fails before any mutation of the package."""
     if report.failed:
         failed.add(report.nodeid)
 

@@ -1,10 +1,12 @@
-"""Find faults of the package's modules that its tests do not detect: try random mutants, and list the survivors.
+"""Find faults of the package's modules that its tests do not detect.
 
-``python evaluation/mutation/mutate_modules.py --count 300 --workers 16`` copies the repository for each worker, runs
-each test file once, and then the tests of each mutant. It writes ``results.json``, ``survivors.diff`` and
-``baseline.json`` into ``--output``. ``--baseline`` uses such a file of an earlier run. ``--again`` tries the survivors
-of a ``results.json`` in place of new mutants. ``equivalent.txt`` lists mutants that change no behavior, with the
-reasons.
+The script tries random mutants, and lists the survivors.
+
+The command ``python evaluation/mutation/mutate_modules.py --count 300 --workers 16`` copies the repository for each
+worker, runs each test file once, and then runs the tests of each mutant. It writes ``results.json``, ``survivors.diff``
+and ``baseline.json`` into ``--output``. ``--baseline`` uses the ``baseline.json`` of an earlier run. ``--again`` tries
+the survivors of a ``results.json`` in place of new mutants. The file ``equivalent.txt`` lists mutants that change no
+behavior, with the reasons.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from evaluation.mutation.operators import Mutant  # noqa: E402
 from evaluation.mutation.trials import Folder, Trial, baseline_of, test_files, tried  # noqa: E402
 
 T = TypeVar("T")
-KEY = ("path", "function", "kind", "before", "after")  # these identify a mutant, even after other lines have changed
+# These values identify a mutant, even after other lines have changed.
+KEY = ("path", "function", "kind", "before", "after")
 
 
 def in_folders(folders: list[Folder], work: Callable[[Folder, T], Any], values: Iterable[T], until: float) -> Iterator:
@@ -56,7 +59,7 @@ def in_folders(folders: list[Folder], work: Callable[[Folder, T], Any], values: 
 
 
 def baseline(folders: list[Folder], glob: str) -> dict[str, Any]:
-    """Run each test file once."""
+    """Run each test file once, without a mutant."""
     files = test_files(folders[0].path, glob)
     known = dict(in_folders(folders, baseline_of, files, float("inf")))
     failed = [test for file in files for test in known[file]["failed"]]
@@ -76,7 +79,7 @@ def again(root: Path, results: Path) -> list[Mutant]:
 
 
 def equivalents() -> dict[tuple[str, ...], str]:
-    """Return the mutants of equivalent.txt, each with its reason."""
+    """Return the mutants in equivalent.txt, each with its reason."""
     lines = (Path(__file__).parent / "equivalent.txt").read_text().splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {tuple(row[:3]): row[3] for row in rows}
@@ -113,7 +116,7 @@ def summary(rows: list[dict[str, Any]]) -> str:
 
 
 def parsed() -> argparse.Namespace:
-    """Return the options."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=300, help="number of mutants")
     parser.add_argument("--seed", type=int, default=1)

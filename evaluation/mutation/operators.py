@@ -1,4 +1,6 @@
-"""Small faults in a Python module. Each mutant is the text of the module with one or two places replaced.
+"""Small faults in a Python module.
+
+Each mutant is the text of the module with one or two places replaced.
 
 Mutants of locks, cleanup, refusals, limits and caches are `guards`. To detect them, a test must cause an error, run a
 second thread, or reach a limit. Text, annotations, decorators and formatted strings do not change.
@@ -30,7 +32,7 @@ LATE = frozenset({"__exit__", "__del__", "close"})
 
 
 class Edit(NamedTuple):
-    """A replacement of the bytes from `start` to `stop` of a module."""
+    """A replacement of the bytes from `start` to `stop` in the text of a module."""
 
     start: int
     stop: int
@@ -38,7 +40,7 @@ class Edit(NamedTuple):
 
 
 class Mutant(NamedTuple):
-    """A fault of a module. `before` is its first line, and `stop` the number of its last line."""
+    """A fault of a module, where `before` is its first line, and `stop` the number of its last line."""
 
     path: str
     line: int
@@ -51,7 +53,7 @@ class Mutant(NamedTuple):
     edits: tuple[Edit, ...]
 
     def applied(self, source: bytes) -> bytes:
-        """Return the module's text with the fault."""
+        """Return the text of the module with the fault."""
         for edit in reversed(self.edits):
             source = source[: edit.start] + edit.text.encode() + source[edit.stop :]
         return source
@@ -214,7 +216,7 @@ class _Module(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
-        if len(node.values) == 2:  # more operands would need parentheses
+        if len(node.values) == 2:  # More operands would need parentheses.
             self.between(*node.values, LOGIC[type(node.op)], "operator")
         self.generic_visit(node)
 

@@ -1,8 +1,8 @@
 """Runs of the tests with a mutant, in a copy of the repository for each worker, and the choice of these tests.
 
-A first run of each test file without a fault records the tests that fail here, the seconds, and the executed lines. The
+A first run of each test file without a fault records the tests that fail, the seconds, and the executed lines. The
 tests of a mutant are the test file with its module's name, the other files of the module's folder, and further files
-that execute its line. The fastest run first, up to a time of `seconds`.
+that execute its line. The fastest file runs first, up to a time of `seconds`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ BESIDE = {"benchmarks", "corpus", "data", "docs", "evaluation", "gpu", "scripts"
 ABOUT_FILES = {"structure", "prose", "types", "gpu_results", "contributing", "environments", "release", "public_names",
                "readme", "signatures", "leaks", "fake_driver"}  # fmt: skip
 LEFT_OUT = shutil.ignore_patterns(".git", "build", "dist", ".venv", ".hypothesis", ".*_cache", "*.egg-info", "docs")
-FILE_SECONDS = 120.0  # for one test file without a fault
-START_SECONDS = 15.0  # for the start of pytest on a busy machine
+FILE_SECONDS = 120.0  # One test file without a fault has this time limit.
+START_SECONDS = 15.0  # The start of pytest takes at most this time on a busy machine.
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,10 @@ def baseline_of(folder: Folder, file: str) -> dict[str, Any]:
 
 
 def tests_of(mutant: Mutant, known: dict[str, Any], seconds: float) -> list[str]:
-    """Return the test files for a mutant. Those of its own module come first.
+    """Return the test files for a mutant, with the files of its own module first.
 
-    If no test executes its line, for example because only child processes do, return the files of its folder or room.
+    If no test executes the line of the mutant, for example because only child processes do, return the files of the
+    mutant's folder or room.
     """
     *folders, name = mutant.path.removesuffix(".py").split("/")[1:]
     folder = "/".join(["tests", *folders])
@@ -128,7 +129,7 @@ def _folder(file: str) -> str:
 
 @dataclass(frozen=True)
 class Trial:
-    """The result of a mutant. `outcome` is killed, survived, untested or "not run"."""
+    """The result of a mutant, whose `outcome` is killed, survived, untested or "not run"."""
 
     mutant: Mutant
     outcome: str

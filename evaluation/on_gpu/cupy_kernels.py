@@ -1,5 +1,6 @@
-"""Launches of CuPy in several sizes, for ``run_trial.py``: raw, elementwise and reduction kernels, and CuPy's own
-kernels."""
+"""Launch CuPy kernels in several sizes, for ``run_trial.py``: raw, elementwise and reduction kernels, and CuPy's own
+kernels.
+"""
 
 import sys
 
@@ -61,7 +62,7 @@ def run_own(n):
 
 
 def attempt(run, *arguments):
-    """Run a group. An error of CuPy itself does not end the trial."""
+    """Run a group of launches. An error of CuPy itself does not end the trial."""
     try:
         run(*arguments)
     except Exception as error:

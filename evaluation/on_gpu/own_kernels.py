@@ -1,4 +1,7 @@
-"""Launches of the examples of cuda_tma in small sizes, for ``run_trial.py``: TMA copies, wgmma, clusters."""
+"""Launch the examples of cuda_tma in small sizes, for ``run_trial.py``.
+
+The examples use TMA copies, wgmma and clusters.
+"""
 
 import sys
 
@@ -6,7 +9,7 @@ import torch
 
 from benchmarks.kernels import example
 
-# In each, a tile crosses an edge.
+# With these sizes, a tile crosses an edge of the tensor in each example.
 SIZES = {
     "copy_2d": ((70, 600), (64, 64)),
     "transpose": ((72, 140),),
@@ -20,7 +23,7 @@ SIZES = {
 
 
 def run(name):
-    """Run the cases of an example once each."""
+    """Run each case of an example once."""
     module = example(name)
     if not hasattr(module, "cases"):
         module.main()

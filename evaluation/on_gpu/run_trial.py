@@ -1,8 +1,8 @@
 """Compare memory after launches on the GPU and on the simulator, for programs of Triton, CuPy, C++ and this package.
 
-Each program runs once by itself and once below ``cuda-tma sanitize --on-gpu``, which records the checked launches. Then
-the recordings are replayed, and the reports are compared. The script prints a table, and writes it with the documents
-into a folder.
+Each program runs once without the command, and once below ``cuda-tma sanitize --on-gpu``, which records the checked
+launches. Then the script replays the recordings, and compares the reports. It prints a table, and writes the table with
+the documents into a folder.
 
     python evaluation/on_gpu/run_trial.py --output build/on_gpu
 """
@@ -30,7 +30,7 @@ TESTS = [f"tests/gpu/test_{name}.py" for name in ("header_bulk", "header_cluster
 
 
 class Program(NamedTuple):
-    """A program of the trial.
+    """A program of the trial, with its command.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Program(NamedTuple):
 
 
 def programs(folder: Path) -> list[Program]:
-    """Return the programs, of which those of C++ are compiled."""
+    """Return the programs of the trial, after compiling those of C++."""
     found = [Program(name, [sys.executable, str(HERE / f"{name}_kernels.py")]) for name in ("triton", "cupy", "own")]
     found.append(Program("compiled", [sys.executable, str(HERE / "torch_compiled.py")]))
     found.append(Program("tests_gpu", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *TESTS]))
@@ -58,7 +58,7 @@ def programs(folder: Path) -> list[Program]:
 
 
 def run(command: Sequence[str], log: Path) -> float:
-    """Run a command, append its output to a log, and return the seconds."""
+    """Run a command, append its output to a log, and return the seconds that it took."""
     begun = time.perf_counter()
     with open(log, "a") as file:
         print("$", *command, file=file, flush=True)
@@ -71,7 +71,7 @@ def run(command: Sequence[str], log: Path) -> float:
 
 
 def tried(program: Program, folder: Path, schedules: int) -> dict[str, Any]:
-    """Run a program by itself, below the command, and from its recording. Return a row of the table."""
+    """Run a program without the command, below the command, and from its recording. Return a row of the table."""
     path, log = folder / program.name, folder / f"{program.name}.log"
     alone = run(program.command, log)
     document, recording, again = (path.with_suffix(end) for end in (".json", ".launches", ".replayed.json"))
@@ -105,7 +105,7 @@ def _row(document: Path, again: Path) -> dict[str, Any]:
 
 
 def _same(launches: list[dict[str, Any]], again: Path) -> str:
-    """Return the number of launches whose second report is equal, apart from its time."""
+    """Return the number of launches whose second report equals the first, apart from the time."""
     if not again.exists():
         return "no"
     replayed = json.loads(again.read_text("utf-8"))["launches"]
@@ -115,7 +115,7 @@ def _same(launches: list[dict[str, Any]], again: Path) -> str:
 
 
 def main() -> None:
-    """Run the trial."""
+    """Run the programs, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("build/on_gpu"), help="the folder (default: build/on_gpu)")
     parser.add_argument("--schedules", type=int, default=2, help="schedules of each launch (default: 2)")

@@ -1,4 +1,4 @@
-"""A small model of torch, trained by ``torch.compile`` and in a CUDA graph, for ``run_trial.py``."""
+"""Train a small model of torch by ``torch.compile`` and in a CUDA graph, for ``run_trial.py``."""
 
 import sys
 
@@ -20,7 +20,7 @@ class Model(torch.nn.Module):
 
 
 def train(width, rows):
-    """Train a compiled model; return its last loss."""
+    """Train a compiled model, and return its last loss."""
     torch.manual_seed(0)
     model = torch.compile(Model(width).cuda())
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -34,7 +34,7 @@ def train(width, rows):
 
 
 def replay_graph(n):
-    """Capture compiled code into a graph, and launch it several times."""
+    """Capture compiled code into a graph, and launch the graph several times."""
     function = torch.compile(lambda x: (x.exp() + 1).log())
     x = torch.rand(n, device="cuda")
     function(x)

@@ -1,4 +1,4 @@
-"""Launches of Triton kernels in several sizes, for ``run_trial.py``. Each result is compared with torch's."""
+"""Launch Triton kernels in several sizes, for ``run_trial.py``, and compare each result with torch's."""
 
 import sys
 
@@ -182,7 +182,7 @@ def run_descriptors(m, n):
 
 
 def attempt(run, *arguments):
-    """Run a group. An error of Triton itself does not end the trial."""
+    """Run a group of launches. An error of Triton itself does not end the trial."""
     try:
         run(*arguments)
     except Exception as error:

@@ -1,7 +1,7 @@
-"""Operations on an mbarrier, step by step, and their results by the PTX ISA: phase, counts of arrivals, tx-count.
+"""Operations on an mbarrier, step by step, with their results by the PTX ISA: phase, counts of arrivals, and tx-count.
 
-A case is a name and a list of operations. Each operation is a name in ``OPERATIONS`` and a number. ``cases()`` returns
-cases whose outcome PTX defines, and ``undefined_cases()`` returns the others.
+A case is a name and a list of operations. Each operation is a name in ``OPERATIONS`` and a number. The function
+``cases()`` returns cases whose outcome PTX defines, and ``undefined_cases()`` returns the other cases.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from cuda_tma.barrier import Barrier
 
 Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
-MOST = (1 << 20) - 1  # arrivals, and bytes either way: PTX ISA, "Size and alignment", "Range of the tx-count"
+# The limit is for arrivals, and for positive and negative bytes (PTX ISA, "Size and alignment", "Range of the
+# tx-count").
+MOST = (1 << 20) - 1
 
-# The PTX of each operation. %0 is its result (64 bits), %1 the barrier, and %2 the number. %3 and %4 are space in
-# shared and in global memory. %5 is 16 bytes, of which the second half is the barrier.
+# The table contains the PTX of each operation. %0 is the result (64 bits), %1 the barrier, and %2 the number. %3 and %4
+# are space in shared and in global memory. %5 is 16 bytes, of which the second half is the barrier.
 _ARRIVE = "mbarrier.arrive{0}.shared::cta.b64 %0, [%1], %2;"
 _DROP = "mbarrier.arrive_drop{0}.shared::cta.b64 %0, [%1], %2;"
 _TX = "mbarrier.{0}.relaxed.{1}.shared::{1}.b64 [%1], %2;"
@@ -49,7 +51,7 @@ OPERATIONS = {
     "bulk store": "cp.async.bulk.global.shared::cta.bulk_group [%4], [%5], 16; cp.async.bulk.commit_group;"
     " cp.async.bulk.wait_group 0; ld.volatile.global.b64 %0, [%4 + 8];",
     "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
-    # executed by the other CTA of the cluster
+    # The other CTA of the cluster executes this operation.
     "remote look": "ld.volatile.shared::cluster.b64 %0, [%1];",
     "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",
@@ -80,7 +82,7 @@ def after(barrier: Barrier, operation: Operation) -> Barrier:
 
 
 def states(operations: list[Operation]) -> Iterator[Barrier]:
-    """Yield the barrier after each operation. The first operation must initialize it."""
+    """Yield the barrier after each operation. The first operation must initialize the barrier."""
     barrier = Barrier(0, 0, 0, 0)
     for operation in operations:
         barrier = after(barrier, operation)
@@ -116,7 +118,7 @@ def cases() -> Iterator[Case]:
 
 
 def _tested(name: str, number: int, times: int) -> list[Operation]:
-    """Repeat an operation, each time followed by a test for the completed phase."""
+    """Repeat an operation. After each repetition, test for the completed phase."""
     return [(name, number), ("test_wait.parity 0", 0), ("test_wait.parity 1", 0)] * times
 
 
@@ -133,8 +135,9 @@ def _drawn(draw: random.Random) -> list[Operation]:
 
 
 def _possible(barrier: Barrier) -> list[tuple[str, int, int]]:
-    """Return operations with the least and the greatest number whose outcome is defined. More likely ones occur
-    twice."""
+    """Return operations with the least and the greatest number whose outcome is defined. More likely operations occur
+    twice.
+    """
     pending, tx = barrier.pending_count, barrier.tx_count
     more, less, all_of_it = min(MOST - tx, MOST), min(MOST + tx, MOST), max(tx, 0)
     found = [("expect_tx", 0, more), ("complete_tx", 0, less), ("complete_tx", all_of_it, all_of_it)]

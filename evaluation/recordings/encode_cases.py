@@ -1,8 +1,8 @@
-"""Cases for ``record_encodes.py``: random arguments of the driver's three encoders, legal ones and boundaries.
+"""Cases for ``record_encodes.py``, which are random arguments of the driver's three encoders, legal or at boundaries.
 
-About half of the cases are legal. In the others one to three arguments are at or beyond a boundary. Such an argument is
-a value of `BOUNDARIES`, a neighbor of a legal value, or a value at which a sum or product of several arguments becomes
-too large.
+About half of the cases are legal. In the other cases, one to three arguments are at or beyond a boundary. Such an
+argument is a value of `BOUNDARIES`, a neighbor of a legal value, or a value at which a sum or product of several
+arguments becomes too large.
 """
 
 from __future__ import annotations
@@ -43,13 +43,14 @@ NUDGES = (-32, -16, -8, -1, 1, 8, 16, 32)
 
 
 def _log_uniform(rng: Random, most: int) -> int:
-    """Return a number from 1 to `most`. Small and large numbers are equally likely."""
+    """Return a number from 1 to `most`, so that small and large numbers are equally likely."""
     return min(most, int(2 ** rng.uniform(0, (most + 1).bit_length())))
 
 
 def _row(rng: Random, data_type: T, interleave: int, swizzle: int) -> int:
-    """Return the number of elements in a row of the box: a multiple of 16 bytes, at most as wide as the swizzle
-    span."""
+    """Return the number of elements in a row of the box. A row is a multiple of 16 bytes, and at most as wide as the
+    swizzle span.
+    """
     if ELEMENTS[data_type].row_elements:
         return ELEMENTS[data_type].row_elements
     unit = ELEMENTS[data_type].chunk_elements
@@ -65,7 +66,7 @@ def _legal_common(rng: Random, rank: int) -> Arguments:
     dims[0] = dims[0] + -dims[0] % 128 if is_packed(data_type) else dims[0]
     unit = 32 if interleave == 2 or is_packed(data_type) else 16
     strides = [rng.randrange(0, 2**40, unit) for _ in range(rank - 1)]
-    if rng.random() < 0.7:  # the strides of a tensor in memory, with or without padding
+    if rng.random() < 0.7:  # The strides are those of a tensor in memory, with or without padding.
         size = dims[0] * element_bits(data_type) // 8
         for i, dim in enumerate(dims[1:]):
             strides[i] = size = min(-(-size // unit) * unit + rng.choice((0, 0, unit)), 2**40 - unit)
@@ -102,7 +103,8 @@ def _legal_pixels(rng: Random, p: Arguments) -> Arguments:
 
 def legal_im2col(rng: Random) -> Arguments:
     """Return legal arguments of an im2col map. The driver pairs the corners with global_dim[1:], or with global_dim[0:]
-    if interleaved, and small corners are always legal."""
+    if the layout is interleaved. Small corners are always legal.
+    """
     p = _legal_common(rng, rng.randint(3, MAX_RANK))
     limit = rng.choice((4, CORNER_LIMIT[p["rank"]]))
     lower = [rng.randint(-limit, limit - 1) for _ in range(p["rank"] - 2)]
@@ -118,13 +120,13 @@ def legal_im2col_wide(rng: Random) -> Arguments:
 
 
 def _edge(rng: Random, p: Arguments) -> None:
-    """Set one argument so that a rule over several arguments is just satisfied or just violated."""
+    """Set one argument so that a rule about several arguments is just satisfied, or just violated."""
     over, room = rng.randrange(2), MAX_TRANSFER_BYTES * 8 // element_bits(p["data_type"])
-    if p["kind"] == "im2col" and rng.random() < 0.5:  # the pixel box is just empty
+    if p["kind"] == "im2col" and rng.random() < 0.5:  # The pixel box becomes empty by the smallest step.
         i = rng.randrange(p["rank"] - 2)
         upper = p[CORNERS[0]][i] - p["global_dim"][i + rng.randrange(2)] + over
         p[CORNERS[1]][i] = max(-(2**31), upper)
-    elif p["kind"] != "tiled":  # the transfer is just too large
+    elif p["kind"] != "tiled":  # The transfer becomes too large by the smallest step.
         p["pixels_per_column"] = room // max(1, p["channels_per_pixel"]) + over
     elif p["rank"] > 1:
         for box, step in zip(p["box_dim"][:-1], p["element_strides"], strict=False):
@@ -151,7 +153,7 @@ def at_boundary(rng: Random, p: Arguments) -> Arguments:
         else:
             p[name] = _changed(rng, name, p[name])
         if p["rank"] != len(p["global_dim"]) or p["data_type"] not in ELEMENTS:
-            break  # after these, further changes would depend on the arrays, or on an element's size
+            break  # Further changes would depend on the arrays, or on the size of an element.
     return p
 
 

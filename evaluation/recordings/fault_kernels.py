@@ -1,14 +1,18 @@
-"""Kernels whose arguments can cause a fault. Each executes one TMA instruction, arrival or access.
+"""Kernels whose arguments can cause a fault.
+
+Each kernel executes one TMA instruction, arrival or access.
 
 All kernels take a tensor map and a ``Given``, whose fields ``GIVEN`` lists. A kernel that reaches its end writes three
-values to `out`: 1, whether the phase of its barrier completed within a fifth of a second, and the barrier's word.
+values to `out`. They are the number 1, whether the phase of its barrier completed within a fifth of a second, and the
+word of the barrier.
 """
 
 from __future__ import annotations
 
-# The first three fields have 64 bits, the others 32. The tile and the barrier are offsets in shared memory, in bytes.
+# The first three fields have 64 bits, and the other fields have 32. The tile and the barrier are offsets in shared
+# memory, in bytes.
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
-CLUSTER = 2  # the number of CTAs of the kernels whose names begin with cluster_
+CLUSTER = 2  # Kernels whose names begin with cluster_ have this number of CTAs.
 _TENSOR = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}mbarrier::complete_tx::bytes{multicast}"
 
 
@@ -46,7 +50,7 @@ def _store(rank: int, op: str = "") -> str:
     return _SMEM_TO_GLOBAL.format(reduce=".reduce" * bool(op), rank=rank, op=f".{op}" * bool(op) + ".tile", xs=xs)
 
 
-_PARTS = {  # PTX whose operands are those of _KERNEL
+_PARTS = {  # The operands of this PTX are those of _KERNEL.
     "load_im2col": _IM2COL,
     "store_1": _store(1),
     "store_2": _store(2),
@@ -81,7 +85,7 @@ _PARTS = {  # PTX whose operands are those of _KERNEL
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-# Kernels that wait for at most a fifth of a second.
+# These kernels wait for at most a fifth of a second.
 WAITS = (*(f"load_{rank}" for rank in range(1, 6)), "load_multicast", "load_im2col", "bulk_load", "bulk_wild", "arrive")
 WAITS += ("expect", "cluster_multicast")
 _BY_CLUSTER = {

@@ -8,12 +8,13 @@ not in shared memory, and an ordinary load reads the earlier content. ``mbarrier
 each operation of a case, the script therefore repeats all preceding operations, invalidates the barrier, and reads its
 word.
 
-Each row of the output is a case of ``barrier_cases.py`` with ``operations``, the ``words`` after each, ``looked`` and
-``returned``. ``looked`` contains the words that an ordinary load read before ``inval``, if they differ; ``returned``
-contains the result of each operation (a state, or whether a phase has completed). ``ended`` is the reason if a case did
-not reach its end: the CUDA error, or a hang; the result of the operation after the last word is then unknown. Cases
-that PTX leaves undefined (``undefined``) have a process of their own. There are two more kinds of rows: ``contended``,
-words that a thread took by inval while others used the barrier; and the first row, ``device``.
+Each row of the output is a case of ``barrier_cases.py`` with ``operations``, the ``words`` after each operation,
+``looked`` and ``returned``. ``looked`` contains the words that an ordinary load read before ``inval``, if they differ.
+``returned`` contains the result of each operation (a state, or whether a phase has completed). ``ended`` is the reason
+if a case did not reach its end, which is the CUDA error or a hang. The result of the operation after the last word is
+then unknown. Cases that PTX leaves undefined (``undefined``) run in separate processes. There are two more kinds of
+rows. ``contended`` contains words that a thread took by inval while other threads used the barrier. The first row is
+``device``.
 """
 
 from __future__ import annotations
@@ -136,7 +137,10 @@ KINDS = ("arrivals", "bytes", "waits")
 
 
 class Machine:
-    """A GPU with the kernels, which write to host memory because that survives a fault."""
+    """A GPU with the kernels.
+
+    The kernels write to host memory, which survives a fault.
+    """
 
     def __init__(self, cubin: str) -> None:
         from cuda.core import ObjectCode
@@ -151,8 +155,9 @@ class Machine:
         self.stream.sync()
 
     def run(self, name: str, config: Any, arguments: tuple, count: int) -> tuple[Any, str]:
-        """Run a kernel, and return its output as words of 64 bits, and its result. The last argument of a kernel is the
-        output's address."""
+        """Run a kernel. Return its output as words of 64 bits, and its result. The last argument of a kernel is the
+        address of the output.
+        """
         import numpy as np
         from cuda.bindings import driver
 
@@ -199,7 +204,7 @@ class Machine:
 
 
 def driver_version() -> dict[str, str]:
-    """Return the version of the kernel-mode driver, which only its own tool reports."""
+    """Return the version of the kernel-mode driver, which only the driver's own tool reports."""
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
     try:
         return {"driver": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split()[0]}
@@ -214,7 +219,8 @@ def compiled() -> bytes:
 
 
 def work(cubin: str, which: str, begin: int) -> None:
-    """Print the defined cases from a number on, one undefined case, or the contended words, as one row per line."""
+    """Print the defined cases from a number on, one undefined case, or the contended words, with one row in
+    each line."""
     machine = Machine(cubin)
     if which == "defined":
         if begin == 0:
@@ -231,7 +237,7 @@ def work(cubin: str, which: str, begin: int) -> None:
         operations = dict(undefined_cases())[which]
         print(json.dumps({"undefined": which, "operations": operations, **machine.steps(operations)}))
     sys.stdout.flush()
-    os._exit(0)  # the exit does not wait for a lost context
+    os._exit(0)  # This exit does not wait for a lost context.
 
 
 def rows_of(cubin: str, which: str, begin: int = 0) -> list[dict]:

@@ -1,5 +1,6 @@
-"""Record the results of the driver's encoders for random and boundary parameters, on any GPU of compute capability 9.0
-or later.
+"""Record the results of the driver's encoders for random and boundary parameters.
+
+The script needs a GPU of compute capability 9.0 or later.
 
     python record_encodes.py record encodes.jsonl.gz [--cases 60000] [--seed 1] [--allocation-class LARGE]
     python record_encodes.py compare encodes.jsonl.gz       # compare with check, encode and decode, without a GPU
@@ -45,7 +46,7 @@ _ENCODERS = {
     "im2col_wide": "cuTensorMapEncodeIm2colWide",
 }
 _SET_CLASS = "cuTensorMapSetAllocationClass"
-# the arguments after the descriptor, in the order of cuda.h: the name, and the C type of an element
+# The arguments after the descriptor are in the order of cuda.h, with the name and the C type of an element.
 _U32, _U64, _INT = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int
 _HEAD = {"data_type": _INT, "rank": _U32, "global_address": _U64, "global_dim": _U64, "global_strides": _U64}
 _PIXELS = {"channels_per_pixel": _U32, "pixels_per_column": _U32}
@@ -59,7 +60,7 @@ _SIGNATURES = {
 
 
 class Driver:
-    """The encoders, in the primary context of device 0."""
+    """The encoders of the driver, in the primary context of device 0."""
 
     def __init__(self) -> None:
         self.cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
@@ -69,7 +70,7 @@ class Driver:
         self.must("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self.must("cuCtxSetCurrent", context)
         self.compute_capability = []
-        for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, _MINOR
+        for attribute in (75, 76):  # The attributes are CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
             self.must("cuDeviceGetAttribute", ctypes.byref(number), attribute, device)
             self.compute_capability.append(number.value)
         self.storage = ctypes.create_string_buffer(256)
@@ -91,7 +92,7 @@ class Driver:
         return result, ctypes.string_at(self.address, 128)
 
     def set_allocation_class(self, requested: TensorMapAllocationClass) -> tuple[int, bytes]:
-        """Return the class that the driver reports for the last map, and the bytes."""
+        """Return the class that the driver reports for the last map, and the bytes of the map."""
         effective = ctypes.c_int()
         self.must(_SET_CLASS, ctypes.c_void_p(self.address), ctypes.c_int(requested), ctypes.byref(effective))
         return effective.value, ctypes.string_at(self.address, 128)
@@ -126,7 +127,7 @@ def verdict(row: Arguments) -> str:
         params = replace(params, allocation_class=row["allocation_class"]["effective"])
     wide = row["params"]["kind"] == "im2col_wide"
     accepted, broken = row["result"] == 0, check(params, capability)
-    if bool(broken) == accepted and not (wide and capability < (10, 0)):  # driver 580 accepts wide maps on 9.0
+    if bool(broken) == accepted and not (wide and capability < (10, 0)):  # Driver 580 accepts wide maps on 9.0.
         return (
             f"DIFFERS: refused by the rule {broken[0].rule} alone" if broken else "DIFFERS: refused by the driver alone"
         )
@@ -139,8 +140,8 @@ def verdict(row: Arguments) -> str:
         decoded = decode(raw)
     except TensorMapError as error:
         return f"DIFFERS: {error}"
-    same = encode(decoded, capability) == raw if wide else decoded == params  # decode cannot distinguish wide from
-    # plain im2col
+    # The function decode cannot distinguish wide maps from plain im2col maps.
+    same = encode(decoded, capability) == raw if wide else decoded == params
     return "agrees" if same else "DIFFERS in decoded parameters"
 
 

@@ -1,9 +1,11 @@
-"""Record the CUDA error of each misuse of TMA, and the calls that work afterwards, on a GPU of compute capability 9.0.
+"""Record the CUDA error of each misuse of TMA, and the calls that work afterwards.
+
+The script needs a GPU of compute capability 9.0.
 
     python record_faults.py faults_sm90.jsonl.gz      # less than a minute, with a process for each case
 
 The script needs ``cuda.core`` and the parts of ``cuda_tma`` that need no GPU (installed, or ``PYTHONPATH=.``). The
-first row names the device and the driver. Each other row is a case of ``fault_cases.py``:
+first row contains the names of the device and the driver. Each other row is a case of ``fault_cases.py``:
 
 - ``healthy``: the results of a launch and a wait before the case, in the same process, which starts after others have
   failed;
@@ -15,7 +17,7 @@ first row names the device and the driver. Each other row is a case of ``fault_c
 - ``blocking``: the case ran once more with ``CUDA_LAUNCH_BLOCKING=1``;
 - ``ended``, if the process did not end by itself: its last output.
 
-Numbers are those of ``CUresult``; ``names`` in the first row contains their names and texts.
+The numbers are those of ``CUresult``. The field ``names`` of the first row contains their names and texts.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Given(ctypes.Structure):
 
 
 class Packed:
-    """Both parameters of a kernel in the driver's form, valid until this object is deleted."""
+    """Both parameters of a kernel in the driver's form, which are valid until this object is deleted."""
 
     def __init__(self, raw_map: bytes, given: Given):
         self.held = ctypes.create_string_buffer(raw_map, 128), given
@@ -113,7 +115,7 @@ class Process:
         return list(found)
 
     def address(self, given: dict[str, Any], raw_map: bytes) -> int:
-        """Return the value of a case's address."""
+        """Return the address for the value of a case's address."""
         name, offset = given["address"], given.get("address_offset", 0)
         if isinstance(name, int):
             return name
@@ -170,7 +172,7 @@ class Process:
 
 
 def encode(address: int) -> int:
-    """Return the result of the driver's own encoder."""
+    """Return the result of the driver's own encoder for the map of a case."""
     raw = ctypes.create_string_buffer(256)
     place = (ctypes.addressof(raw) + 63) // 64 * 64
     library = ctypes.CDLL("libcuda.so.1")
@@ -212,7 +214,7 @@ def work(name: str, cubin: bytes) -> None:
         print(json.dumps({"after": process.after()}), flush=True)
         print(json.dumps({"reset": process.reset()}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # the exit does not wait for a hung kernel or a lost context
+    os._exit(0)  # This exit does not wait for a hung kernel or a lost context.
 
 
 def _cooperative(process: Process) -> int:
@@ -265,7 +267,7 @@ def row_of(name: str, cubin_path: str, is_blocking: bool = False) -> dict[str, A
 
 
 def names() -> dict[int, list[str]]:
-    """Return the name and text of every error."""
+    """Return the name and the text of every error."""
     found = {}
     for error in driver.CUresult:
         texts = [called(function, error)[1] for function in (driver.cuGetErrorName, driver.cuGetErrorString)]

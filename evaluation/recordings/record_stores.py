@@ -143,7 +143,7 @@ class CudaError(Exception):
 
 
 def call(result: tuple):
-    """Return the values of a driver call, or raise its error by name."""
+    """Return the values of a driver call, or raise the call's error by its name."""
     error, *values = result
     if error != 0:
         raise CudaError(error.name)
@@ -167,7 +167,7 @@ class Device:
     def encode(self, params) -> bytes:
         d = self.driver
         head = [d.CUtensorMapDataType(params.data_type), params.rank, int(self.memory) + params.global_address]
-        strides = params.global_strides or (16,)  # a map of rank 1 has no strides, and the driver ignores this one
+        strides = params.global_strides or (16,)  # A map of rank 1 has no strides, and the driver ignores this one.
         head += [[d.cuuint64_t(n) for n in params.global_dim], [d.cuuint64_t(n) for n in strides]]
         steps = [d.cuuint32_t(n) for n in params.element_strides]
         tail = [
@@ -188,8 +188,9 @@ class Device:
     def run(
         self, name: str, tensor_map: bytes, tx: int, smem: np.ndarray, coordinates: list[int], memory: np.ndarray
     ) -> np.ndarray:
-        """Return global memory after the kernel. `memory` is its content before, and `smem` the content of shared
-        memory."""
+        """Return global memory after a run of the kernel. `memory` is its content before, and `smem` the content of
+        shared memory.
+        """
         d = self.driver
         call(d.cuMemcpyHtoD(self.memory, memory.ctypes.data, memory.nbytes))
         call(d.cuMemcpyHtoD(self.source, smem.ctypes.data, smem.nbytes))
@@ -233,7 +234,7 @@ def observe(device: Device, case: dict) -> dict:
 
 
 def work(cubin_path: str, cases_path: str, first: int, deadline: float) -> None:
-    """Run cases from the number `first` on, and print one line of JSON for each. End after the first fault."""
+    """Run cases from the number `first` on, and print one line of JSON for each case. End after the first fault."""
     todo = json.loads(Path(cases_path).read_text())
     device = Device(Path(cubin_path).read_bytes())
     for case in todo[first:]:

@@ -1,19 +1,20 @@
-"""Record the sums and rounding of the tensor cores of compute capability 9.0: wgmma and mma.sync, every kind of types.
+"""Record the sums and the rounding of tensor cores of compute capability 9.0, by wgmma and mma.sync of every kind of
+types.
 
     python record_wgmma.py wgmma_sm90.npz      # less than a minute, most of it for compilation
     python replay_wgmma.py wgmma_sm90.npz      # compare a model with it, without a GPU
 
 The script needs ``cuda.core`` and ``cuda_tma`` (installed, or ``PYTHONPATH=.``). For each form of ``wgmma_cases.py``,
-the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``, those of mma.sync on
-the same operands, stored as the exclusive or with the former. ``facts`` is JSON: the device, a digest of the operands,
-and the number of results with other bits
+the output contains the bits of all results: ``<form>/wgmma`` (blocks, 64, 8), and ``<form>/mma``. The latter are those
+of mma.sync on the same operands, stored as the exclusive or with the results of wgmma. ``facts`` is JSON. It contains
+the device, a digest of the operands, and the number of results with other bits
 
 - ``registers``: with A in registers;
 - ``columns``: in the last 8 of 64 columns, with B's 8 columns repeated;
 - ``chained``: for two instructions in one group, compared with two groups that pass their sums through memory;
 - ``again``: in a second run.
 
-A child process runs the kernels. The script ends it after a time limit.
+A child process runs the kernels. The script ends the child process after a time limit.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def operands(form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def digest(form: Form) -> str:
-    """Return a digest of the operands, because a recording does not contain them."""
+    """Return a digest of the operands, because a recording does not contain the operands."""
     return hashlib.sha256(b"".join(array.tobytes() for array in operands(form))).hexdigest()
 
 
@@ -138,7 +139,7 @@ class Machine:
         self.stream.sync()
 
     def run(self, way: str, form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        """Return D of each block."""
+        """Return the matrix D of each block."""
         from cuda.bindings import driver
         from cuda.core import LaunchConfig
 

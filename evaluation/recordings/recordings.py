@@ -1,5 +1,7 @@
-"""Recordings of hardware: a gzip file with one JSON object per line. Many rows contain the parameters of a tensor
-map."""
+"""Recordings of hardware, which are gzip files with one JSON object in each line.
+
+Many rows contain the parameters of a tensor map.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ def read(path: str | Path) -> list[dict]:
 
 
 def write(path: str | Path, rows: Iterable[dict]) -> None:
-    """Write rows. Equal rows give equal bytes."""
+    """Write rows to a file, so that equal rows give equal bytes."""
     text = "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     Path(path).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
@@ -36,10 +38,11 @@ _SHORTER_THAN_RANK = {"global_strides": 1, "pixel_box_lower_corner": 2, "pixel_b
 
 
 def params_from_recording(recorded: Mapping[str, Any]) -> Params:
-    """Return the parameters of a row.
+    """Return the parameters in a row of a recording.
 
-    ``kind`` names the class, and ``global_offset`` is an address. The driver reads the first ``rank`` entries of each
-    array (``rank - 1`` strides, ``rank - 2`` corners). Longer arrays are cut, and shorter ones are extended by zeros.
+    ``kind`` selects the class, and ``global_offset`` is an address. The driver reads the first ``rank`` entries of each
+    array (``rank - 1`` strides, ``rank - 2`` corners). The function cuts longer arrays, and extends shorter arrays by
+    zeros.
 
     >>> recorded = {"kind": "tiled", "data_type": 7, "rank": 2, "global_offset": 32, "global_dim": [4, 5, 0, 0, 0],
     ...             "global_strides": [16, 0, 0, 0], "box_dim": [4], "element_strides": [1, 1]}

@@ -1,4 +1,4 @@
-"""Find the layout of an mbarrier's word from recordings only, without a GPU.
+"""Find the layout of an mbarrier's word from recordings, without a GPU.
 
     python replay_barriers.py barriers_sm90.jsonl.gz      # the bits of each field, and undefined cases
 
@@ -19,7 +19,7 @@ _SIGNED = ("tx_count",)
 
 
 def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
-    """Return the barrier after each step with a defined outcome, and its word, if it is known."""
+    """Return the barrier after each step with a defined outcome, and its word if the word is known."""
     pairs = [
         (barrier, int(word, 16))
         for row in rows
@@ -33,7 +33,7 @@ def observed(rows: list[dict]) -> tuple[list[Barrier], list[int]]:
 
 
 def layout(barriers: list[Barrier], words: list[int]) -> tuple[BarrierField, ...]:
-    """Return for each count the longest run of bits that always contains it, directly or negated."""
+    """Return for each count the longest run of bits that always contains the count, directly or negated."""
     bits, names = np.array(words, np.uint64), [field.name for field in BARRIER_FIELDS]
     return tuple(_place(name, np.array([getattr(barrier, name) for barrier in barriers]), bits) for name in names)
 

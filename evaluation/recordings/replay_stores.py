@@ -2,7 +2,7 @@
 
     python replay_stores.py RECORDINGS.jsonl.gz
 
-The script prints the number of agreeing cases of each kind. ``record_stores.py`` describes a recording.
+The script prints the number of agreeing cases of each kind. The script ``record_stores.py`` describes a recording.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ FLOATS = {
 _EXPONENT_AND_MANTISSA_BITS = {"float16": (5, 10), "bfloat16": (8, 7), "float32": (8, 23), "float64": (11, 52)}
 
 
-@lru_cache(maxsize=8)  # global memory is equal in every case
+@lru_cache(maxsize=8)  # The cache suffices, because global memory is equal in every case.
 def content(values: str, seed: int, size: int) -> np.ndarray:
-    """Return the initial bytes of a case, read-only.
+    """Return the initial bytes of a case, which are read-only.
 
-    ``"random"`` is random bytes; ``"tiny"`` clears exponents, so that floats of 2 and 4 bytes are around the subnormal
-    range; ``"float16"`` and its like draw from the special values of that format.
+    ``"random"`` selects random bytes. ``"tiny"`` clears exponents, so that floats of 2 and 4 bytes are near the
+    subnormal range. ``"float16"`` and the names of other formats draw from the special values of the format.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     if values in _EXPONENT_AND_MANTISSA_BITS:
@@ -58,8 +58,9 @@ def content(values: str, seed: int, size: int) -> np.ndarray:
 
 
 def _special_values(exponent_bits: int, mantissa_bits: int) -> np.ndarray:
-    """Return bit patterns of both signs: zero, subnormals, around the least normal number, one and half its ulp, the
-    largest number, infinity, a signaling and a quiet NaN."""
+    """Return bit patterns of both signs: zero, subnormals, numbers near the least normal number, one and half its ulp,
+    the largest number, infinity, a signaling NaN and a quiet NaN.
+    """
     infinity = ((1 << exponent_bits) - 1) << mantissa_bits
     least, one = 1 << mantissa_bits, infinity // 2 & ~((1 << mantissa_bits) - 1)
     half_ulp = one - ((mantissa_bits + 1) << mantissa_bits)
@@ -80,7 +81,7 @@ def summary(before: np.ndarray, after: np.ndarray) -> dict:
 
 
 def replay(row: dict) -> dict:
-    """Return the emulator's result for a recorded case, in the recording's form."""
+    """Return the emulator's result for a recorded case, in the form of the recording."""
     params = params_from_recording(row["params"])
     before = content(row["values"], MEMORY_SEED, MEMORY_BYTES)
     smem = content(row["values"], row["smem_seed"], smem_bytes(params))

@@ -34,7 +34,7 @@ def read(path: str) -> tuple[dict, dict[str, np.ndarray]]:
 def agreement(
     form: Form, instruction: str, recorded: np.ndarray, adder: Adder | None = None
 ) -> dict[str, tuple[int, int]]:
-    """Return for each suite the number of results that equal the model's, and the number of all results."""
+    """Return for each suite the number of results that equal the model's results, and the number of all results."""
     equal = multiply(form, *operands(form), instruction, adder) == recorded
     found: dict[str, tuple[int, int]] = {}
     for block, where in zip(blocks(form), equal, strict=True):
@@ -43,7 +43,7 @@ def agreement(
     return found
 
 
-# The candidates for each parameter.
+# The table contains the candidates for each parameter of the model.
 CHOICES = {
     "fraction_bits": range(10, 31),
     "group": (2, 4, 8, 16, 32),
@@ -54,7 +54,7 @@ CHOICES = {
 
 
 def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder]:
-    """Improve the parameters in turn, from the first guess on, and return the number of matches and the parameters."""
+    """Improve the parameters in turn, from the first guess on. Return the number of matches and the parameters."""
 
     def score(adder: Adder) -> int:
         return sum(right for right, _ in agreement(form, instruction, recorded, adder).values())
@@ -71,7 +71,8 @@ def best(form: Form, instruction: str, recorded: np.ndarray) -> tuple[int, Adder
 
 
 def show(form: Form, instruction: str, recorded: np.ndarray, most: int) -> None:
-    """Show the first results of each suite that differ from the model: the terms as powers of 2, and both sums."""
+    """Print the first results of each suite that differ from the model, with the terms as powers of 2, and both
+    sums."""
     a, b, c = operands(form)
     unequal = multiply(form, a, b, c, instruction) != recorded
     for number, block in enumerate(blocks(form)):

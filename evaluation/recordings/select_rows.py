@@ -2,9 +2,9 @@
 
     python select_rows.py encodes|loads|stores RECORDING.jsonl.gz [RECORDING.jsonl.gz ...] TARGET.jsonl.gz
 
-Rows of encodes are grouped by the one rule that they break, or by their kind if the driver accepts them; the first few
-of each group are kept. Loads and stores are grouped by everything that can change the outcome, and the smallest of each
-group is kept without its payload.
+Rows of encodes are grouped by the one rule that they break, or by their kind if the driver accepts them. The script
+keeps the first few rows of each group. Loads and stores are grouped by everything that can change the outcome. The
+script keeps the smallest row of each group without its payload.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def loads(rows: Iterable[dict]) -> Iterator[dict]:
     def group(row: dict) -> Hashable:
         p = row["params"]
         strided = any(step > 1 for step in p["element_strides"][: p["rank"]])
-        rank = p["rank"] if p["data_type"] in (0, 7, 9, 11) else None  # every rank for one type of each kind
+        # The test keeps every rank for one type of each kind.
+        rank = p["rank"] if p["data_type"] in (0, 7, 9, 11) else None
         keys = ("kind", "data_type", "swizzle", "interleave", "oob_fill")
         return (*(p[key] for key in keys), rank, strided, row.get("fault"))
 
@@ -71,7 +72,7 @@ def loads(rows: Iterable[dict]) -> Iterator[dict]:
 
 
 def stores(rows: Iterable[dict]) -> Iterator[dict]:
-    """Return one store of each group: the one with the smallest change, or with the largest if the values were
+    """Return one store of each group, which has the smallest change, or the largest change if the values were
     chosen."""
 
     def what(row: dict) -> Hashable:

@@ -1,4 +1,4 @@
-"""Random TMA stores and reductions for ``record_stores.py``: documented ones, and ones that may fault.
+"""Random TMA stores and reductions for ``record_stores.py``, which are documented, or which may fault.
 
 A case contains ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, and ``op``
 ("store", a reduction, or "load"). Its ``values`` and ``smem_seed`` determine the bytes in global and shared memory
@@ -25,9 +25,9 @@ from cuda_tma.smem._layout import chunk_elements, tensor_bytes
 SMEM_LIMIT_BYTES = 64 << 10
 OPS = ("store", *REDUCTIONS, "load")
 _SM90_TYPES = tuple(t for t in T if ELEMENTS[t].since == TMA_SINCE)
-_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # the rank is the index of these tables
+_LARGEST_DIM = (0, 300, 80, 24, 12, 8)  # The index of these tables is the rank.
 _LARGEST_BOX = (0, 1, 33, 9, 5, 4)
-_WIDEST_BYTES = 256  # the bytes of a row of a box without a swizzle
+_WIDEST_BYTES = 256  # Without a swizzle, a row of a box has at most this number of bytes.
 
 
 # Parameters ---------------------------------------------------------------------------------------------------------
@@ -60,12 +60,15 @@ def _tensor(rng, data_type: T, rank: int, interleave: int) -> dict:
 
 def _inner(rng, data_type: T, span_bytes: int) -> int:
     """Return a number of elements that is a multiple of 16 bytes, within the span and the driver's limit of 256
-    elements."""
+    elements.
+    """
     return min(256, int(rng.integers(1, span_bytes // 16 + 1)) * 16 // (element_bits(data_type) // 8))
 
 
 def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
-    """Return random tiled parameters. If not `usual`, combine an interleave with a swizzle that it does not permit."""
+    """Return random tiled parameters. If `usual` is false, combine an interleave with a swizzle that it does not
+    permit.
+    """
     interleave = int(rng.choice([0, 0, 0, 1, 2] if usual else [1, 2]))
     rank = int(rng.integers(3 if interleave else 1, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
@@ -81,7 +84,8 @@ def tiled(rng, data_type: T, *, usual: bool = True) -> dict:
 
 def im2col(rng, data_type: T, *, inside: bool = True, interleave: int = 0) -> dict:
     """Return random im2col parameters. With `inside`, the pixel box is within the tensor, as PTX ISA requires for
-    stores."""
+    stores.
+    """
     rank = int(rng.integers(4 if interleave else 3, 6))
     swizzle = (int(rng.integers(0, 4)), 0, 1)[interleave]
     p = _tensor(rng, data_type, rank, interleave)
@@ -146,7 +150,7 @@ def _known(rng) -> dict:
 
 
 def _negative(rng) -> dict:
-    """Make one coordinate negative: in im2col that of the channels or of the image."""
+    """Make one coordinate negative. In im2col, it is the coordinate of the channels or of the image."""
     op, data_type = _any(rng)
     p = (tiled if rng.random() < 0.7 else im2col)(rng, data_type)
     at = start(rng, p)
@@ -194,7 +198,7 @@ def _interleaved_im2col(rng) -> dict:
 
 
 def _load_strided(rng) -> dict:
-    """Return an im2col load with a stride in every kind of dimension, including that of images."""
+    """Return an im2col load with a stride in every kind of dimension, including the dimension of images."""
     data_type = T(int(rng.choice(_SM90_TYPES)))
     interleave = int(rng.choice([0, 0, 1, 2]))
     p = im2col(rng, data_type, inside=False, interleave=interleave)
@@ -227,8 +231,8 @@ def fits(case: dict) -> bool:
 
 
 def cases(count: int, rare: int, seed: int) -> list[dict]:
-    """Return `count` cases with a known outcome, and `rare` cases of each of `RARE`. Cases that do not fit are left
-    out."""
+    """Return `count` cases with a known outcome, and `rare` cases of each entry of `RARE`. Omit cases that do
+    not fit."""
     rng = np.random.Generator(np.random.PCG64(seed))
     drawn = [_known(rng) for _ in range(count)] + _unknown_pairs(rng)
     drawn += [draw(rng) for _ in range(rare) for draw in RARE]

@@ -1,7 +1,8 @@
 """Operands that reveal how tensor cores add: the kept bits of a product, the order of sums, and the rounding.
 
 A block contains the operands of one wgmma of m64n8 as bits: A (64, k), B (8, k) and C (64, 8), with the k of one
-instruction. Each of its 512 results is an independent sum. The same seed gives the same operands; only NumPy is needed.
+instruction. Each of its 512 results is an independent sum. The same seed gives the same operands. The module needs only
+NumPy.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ ROWS, COLUMNS = 64, 8
 
 @dataclasses.dataclass(frozen=True)
 class Format:
-    """A floating-point type (PTX ISA, "Alternate Floating-Point Data Formats"). The padding is the low bits that it
-    lacks."""
+    """A floating-point type (PTX ISA, "Alternate Floating-Point Data Formats"). The padding is the low bits that the
+    format lacks.
+    """
 
     exponent_bits: int
     mantissa_bits: int
     padding_bits: int = 0
-    infinities: bool = True  # e4m3 has no infinities, and one NaN
+    infinities: bool = True  # The type e4m3 has no infinities, and has one NaN.
 
     @property
     def itemsize(self) -> int:
@@ -43,10 +45,11 @@ class Format:
         return self.bias + (not self.infinities)
 
     def bits(self, negative: np.ndarray, exponent: np.ndarray, mantissa: np.ndarray) -> np.ndarray:
-        """Return a number from its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, or a subnormal below
-        `least`."""
+        """Return the bits of a number from its parts: (1 + mantissa / 2**mantissa_bits) * 2**exponent, or a subnormal
+        below `least`.
+        """
         field = np.clip(exponent + self.bias, 0, 2**self.exponent_bits - 1 - self.infinities)
-        if not self.infinities:  # the largest mantissa of the largest exponent is NaN
+        if not self.infinities:  # The largest mantissa with the largest exponent is NaN.
             below = np.minimum(mantissa, 2**self.mantissa_bits - 2)
             mantissa = np.where(field == 2**self.exponent_bits - 1, below, mantissa)
         number = (negative << self.exponent_bits | field) << self.mantissa_bits | mantissa
@@ -102,13 +105,13 @@ FORMS = [
 @dataclasses.dataclass(frozen=True, eq=False)
 class Block:
     suite: str
-    a: np.ndarray  # the bits of operands, with one element in each integer
+    a: np.ndarray  # The array contains the bits of operands, with one element in each integer.
     b: np.ndarray
     c: np.ndarray
 
 
 def _numbers(format: Format, rng: np.random.Generator, exponent: np.ndarray) -> np.ndarray:
-    """Return numbers with these exponents; sign and mantissa are random."""
+    """Return numbers with these exponents. The sign and the mantissa are random."""
     shape = np.shape(exponent)
     exponent = np.clip(exponent, format.least - 1, format.most)
     return format.bits(rng.integers(0, 2, shape), exponent, rng.integers(0, 2**format.mantissa_bits, shape))
@@ -124,7 +127,7 @@ def _sometimes(rng: np.random.Generator, share: float, values: np.ndarray, other
 
 
 def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return products and C of many sizes, some of them 0, which are the final test of a model."""
+    """Return products and C of many sizes, some of which are 0. They are the final test of a model."""
     bound = 12 if form.sums == "f32" else 6
     a, b = (
         _sometimes(rng, 0.8, _numbers(f, rng, rng.integers(low, high + 1, (rows, form.k))), 0)
@@ -138,8 +141,9 @@ def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a large product, its opposite, and a small product at another place. The remaining part of the small
-    product shows the number of bits that are kept below the largest term, and which places of k are added together with
-    C."""
+    product shows the number of bits that are kept below the largest term. It also shows which places of k are added
+    together with C.
+    """
     f, g, sums = FORMATS[form.a], FORMATS[form.b], FORMATS[form.sums]
     high = min(12 if form.sums == "f32" else 6, f.most - 1)
     place = rng.permuted(np.tile(np.arange(form.k), (ROWS, 1)), axis=1)[:, :3]
@@ -155,7 +159,7 @@ def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 
 
 def _rounding(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return one or two products, and a C of all its bits, which is larger or smaller than the products."""
+    """Return one or two products, and a C with all its bits, which is larger or smaller than the products."""
     f, g = FORMATS[form.a], FORMATS[form.b]
     a = np.zeros((ROWS, form.k), np.uint32)
     for number in range(2):
@@ -201,13 +205,13 @@ def _low_bits(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def _integers(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all integers, and sums near the limits of int."""
+    """Return integers of every value, and sums near the limits of int."""
     a, b = (rng.integers(0, 256, (rows, form.k), np.uint32) for rows in (ROWS, COLUMNS))
     near = rng.integers(0, 2**18, (ROWS, COLUMNS), np.uint32)
     return a, b, _sometimes(rng, 0.5, 2**31 - 1 - near, 2**31 + near)
 
 
-# The number of blocks of each suite.
+# Each suite has this number of blocks.
 SUITES: dict[str, tuple[Callable, int]] = {
     "spread": (_spread, 2), "alignment": (_alignment, 3), "rounding": (_rounding, 3), "tiny": (_tiny, 2),
     "special": (_special, 1), "low bits": (_low_bits, 1), "integers": (_integers, 1),

@@ -1,18 +1,19 @@
-"""A model of the sums of tensor cores of compute capability 9.0, to the last bit.
+"""A model of the sums of tensor cores of compute capability 9.0, which is exact to the last bit.
 
-The terms of one instruction, including C, are aligned to the largest exponent; a product's exponent is the sum of its
-factors' exponents. The terms are truncated toward zero at 25 bits below it (13 bits for 8-bit types). Their sum is
-exact. The sum is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest to f16. Integers are
-added exactly. This holds for wgmma, and for mma.sync except with 8-bit floating types, for which it converts the
-elements to f16, multiplies in two halves, and then adds C like any other number.
+The terms of one instruction, including C, are aligned to the largest exponent. The exponent of a product is the sum of
+its factors' exponents. The terms are truncated toward zero at 25 bits below the largest exponent (13 bits for 8-bit
+types). Their sum is exact. The sum is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest
+to f16. Integers are added exactly. This holds for wgmma, and for mma.sync except with 8-bit floating-point types. With
+these types, mma.sync converts the elements to f16, multiplies in two halves, and then adds C as any other number.
 
 The literature describes the model of wgmma (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and
 Matrix Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores",
-arXiv:2512.07004). All 106,496 results in tests/data/wgmma_sm90.npz equal the model's (one H200; ptxas of CUDA 13 splits
-mma.sync into the two halves). None changed with A in registers, with N, or with two instructions in one group.
+arXiv:2512.07004). All 106,496 results in tests/data/wgmma_sm90.npz equal the model's results (one H200; ptxas of CUDA
+13 splits mma.sync into the two halves). No result changed with A in registers, with N, or with two instructions in one
+group.
 
-This model works in integers, and each of its parameters can vary to fit a recording. The simulator's model,
-``cuda_tma/simulate/_matrix/adder.py``, works in float64. Tests compare both with the recording.
+This model computes with integers, and each of its parameters can vary to fit a recording. The simulator's model,
+``cuda_tma/simulate/_matrix/adder.py``, computes with float64. Tests compare both models with the recording.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class Adder:
     fraction_bits
         The number of bits of each term that are kept below the largest exponent.
     group
-        The number of elements of k that are added at once. Their rounded sum is C of the next group.
+        The number of elements of k that are added at once. Their rounded sum is the C of the next group.
     result_bits
         The number of mantissa bits of the rounded sum.
     nearest
-        Whether to round to nearest, ties to even; otherwise toward zero.
+        Whether the sum is rounded to nearest, with ties to even, or toward zero.
     floor
-        Whether terms are cut toward minus infinity, like two's complement numbers; otherwise toward zero.
+        Whether terms are cut toward minus infinity, as numbers in two's complement, or toward zero.
     """
 
     fraction_bits: int
@@ -58,7 +59,9 @@ def adder_of(form: Form) -> Adder:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers significand * 2**last, with a sign, infinite, or NaN. `exponent` is that of the bit before the point."""
+    """The numbers significand * 2**last, with a sign, infinite numbers, and NaNs. `exponent` is that of the bit before
+    the point.
+    """
 
     negative: np.ndarray
     significand: np.ndarray
@@ -69,7 +72,7 @@ class Numbers:
 
 
 def numbers(format: Format, bits: np.ndarray) -> Numbers:
-    """Return the values of a format's bits."""
+    """Return the values of the bits of a format."""
     whole = bits.astype(np.int64) >> format.padding_bits
     mantissa = whole & (2**format.mantissa_bits - 1)
     field = whole >> format.mantissa_bits & (2**format.exponent_bits - 1)
@@ -110,7 +113,10 @@ def rounded(format: Format, whole: np.ndarray, last: np.ndarray, kept_bits: int,
 def multiply(
     form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, instruction: str = "wgmma", adder: Adder | None = None
 ) -> np.ndarray:
-    """Return D of one instruction, wgmma or mma, as bits: A (..., m, k), B (..., n, k), C (..., m, n)."""
+    """Return D of one instruction, wgmma or mma, as bits.
+
+    The shapes are A (..., m, k), B (..., n, k) and C (..., m, n).
+    """
     if form.sums == "s32":
         return _multiply_integers(form, a, b, c)
     c = c.astype(np.uint16 if form.sums == "f16" else np.uint32)
@@ -160,7 +166,8 @@ def _add(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, adder: Adder, 
     top = (2**sums.exponent_bits - 1) << sums.mantissa_bits
     sign = 1 << (sums.exponent_bits + sums.mantissa_bits)
     bits = np.where(plus, top, np.where(minus, sign | top, bits))
-    return np.where(nan | (plus & minus), sign - 1, bits).astype(np.uint32)  # one NaN: all bits but the sign
+    # The result has one NaN, in which all bits except the sign are set.
+    return np.where(nan | (plus & minus), sign - 1, bits).astype(np.uint32)
 
 
 def _multiply_integers(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Run kernels of Triton, TileLang and CuTe DSL for sm_100 on the simulator, and compare their results with NumPy.
 
-Versions: triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1, torch 2.13.0+cpu. CuTe DSL's kernels are examples of
-CUTLASS, which compare with torch themselves, so they need a checkout of 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. No
-GPU is needed. A kernel is right if its program ends with status 0: no difference and no error.
+The versions are triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1 and torch 2.13.0+cpu. CuTe DSL's kernels are
+examples of CUTLASS, which themselves compare with torch. They need a checkout of
+7107b05535f8977f5ecb9d01ee203205b1fd9bc4. The script needs no GPU. A kernel is right if its program ends with status 0,
+without a difference and without an error.
 
     python evaluation/sm100_corpus/run_corpus.py --cutlass ../cutlass --schedules 1 4
 """
@@ -25,8 +26,9 @@ _ONE = "--mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --iterations 1"
 _PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --use_2cta_instrs --iterations 1"
 _F16 = "--ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
 _SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
-# Examples of CUTLASS: the script and its arguments. dense_gemm_alpha_beta_persistent.py is not among them: one lane of
-# each warp arrives for the others, which have read the tile, without __syncwarp(); that is an error[race].
+# The table contains examples of CUTLASS, with the script and its arguments. It omits
+# dense_gemm_alpha_beta_persistent.py, which has an error[race]: one lane of each warp arrives for the other lanes,
+# which have read the tile, without __syncwarp().
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
     "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",
@@ -68,7 +70,7 @@ CUTE = {
 
 
 class Outcome(NamedTuple):
-    """One run: the status of the program, the last line of the command, and the seconds."""
+    """One run, with the status of the program, the last line of the command, and the seconds."""
 
     status: int
     words: str
@@ -92,7 +94,7 @@ def cases(runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
 
 
 def ran(command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
-    """Run a program on the simulator, under some schedules."""
+    """Run a program on the simulator, under the given number of schedules."""
     environ = {**os.environ}
     if cutlass is not None:
         paths = [str(cutlass / "examples/python/CuTeDSL"), environ.get("PYTHONPATH", "")]

@@ -1,8 +1,10 @@
-"""Kernels of TileLang for sm_100: matrix products of four types, with specialized warps, and with A in tensor memory.
+"""Kernels of TileLang for sm_100.
 
-TileLang 0.1.15 emits no barrier before it frees tensor memory or multiplies operands in it, so the kernels synchronize
-first. Their products have no pipeline stages, because with stages TileLang copies into tiles that a product still
-reads.
+They are matrix products of four types, with specialized warps, and with A in tensor memory.
+
+TileLang 0.1.15 emits no barrier before it frees tensor memory or multiplies operands in tensor memory, so the kernels
+synchronize first. The products have no pipeline stages, because with stages TileLang copies into tiles that a product
+still reads.
 
 ``python tilelang_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
 lists the cases.
@@ -91,7 +93,7 @@ def specialized(M, N, K, bm, bn, bk, stages):
 
 
 def automatic(M, N, K, bm, bn, bk, in_type, stages, threads=128):
-    """Return a kernel with ``T.gemm``: the compiler selects the instruction, and the place of the sums."""
+    """Return a kernel with ``T.gemm``, for which the compiler selects the instruction and the place of the sums."""
 
     @T.prim_func
     def main(A: T.Tensor((M, K), in_type), B: T.Tensor((N, K), in_type), C: T.Tensor((M, N), "float32")):
@@ -109,7 +111,8 @@ def automatic(M, N, K, bm, bn, bk, in_type, stages, threads=128):
 
 
 def chained(M, K, N, D):
-    """Return a kernel in which the first product's sums become the A operand of the second, in tensor memory."""
+    """Return a kernel in which the first product's sums become the A operand of the second product, in tensor
+    memory."""
 
     @T.prim_func
     def main(

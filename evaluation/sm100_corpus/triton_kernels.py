@@ -1,4 +1,6 @@
-"""Kernels of Triton for sm_100: matrix products of five types, persistent, specialized, attention, grouped.
+"""Kernels of Triton for sm_100.
+
+They are matrix products of five types, also persistent, specialized and grouped ones, and attention.
 
 ``python triton_kernels.py CASE`` launches a kernel and compares its result with NumPy's. Without a name, the script
 lists the cases.
@@ -183,7 +185,8 @@ def wide(tensor: torch.Tensor) -> np.ndarray:
 
 
 def same(found: torch.Tensor, expected: np.ndarray, bound: float = 0.0) -> None:
-    """Compare two results. Integers and sums of small integers are equal, and floats are equal within a bound."""
+    """Compare two results. Integers and sums of small integers must be equal, and floats must be equal within a
+    bound."""
     if bound == 0:
         expected = torch.from_numpy(expected).to(found.dtype).to(torch.float64).numpy()
     off = np.abs(wide(found) - expected).max()

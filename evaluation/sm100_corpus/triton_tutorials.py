@@ -1,7 +1,7 @@
 """Run the unchanged correctness checks of Triton's tutorials 06 and 09, with sizes up to 512.
 
 The argument is the folder ``python/tutorials`` of a checkout of Triton. A check is a call of a function of the
-tutorial, which compares with torch: `validate` of tutorial 09, `test_op` of tutorial 06.
+tutorial, which compares with torch. The function is `validate` in tutorial 09, and `test_op` in tutorial 06.
 
     cuda-tma sanitize --compute-capability 10.0 -- python triton_tutorials.py ../triton/python/tutorials 09/fp16
 """
@@ -27,7 +27,7 @@ FLOAT8 = torch.float8_e4m3fn
 
 
 def checks() -> dict[str, Callable[[ModuleType], None]]:
-    """Return the checks by name. Each is a function of the tutorial's module."""
+    """Return the checks by name. Each check is a function of the tutorial's module."""
     found: dict[str, Callable[[ModuleType], None]] = {
         "09/fp16": lambda tutorial: validated(tutorial, torch.float16),
         "09/fp8": lambda tutorial: validated(tutorial, FLOAT8),
@@ -35,7 +35,7 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
     for length, mode, provider, causal, specialized in itertools.product(
         (128, 512), ("fwd", "bwd"), ("fp16", "fp8"), (False, True), (False, True)
     ):
-        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # the test of the tutorial skips the other cases
+        if (mode, provider) in (("fwd", "fp8"), ("bwd", "fp16")):  # The test of the tutorial skips the other cases.
             name = f"06/{mode}-{provider}-{length}{'-causal' * causal}{'-specialized' * specialized}"
             arguments = (1, 2, length, 64, causal, specialized, mode, f"triton-{provider}")
             found[name] = lambda tutorial, arguments=arguments: tutorial.test_op(*arguments)
@@ -43,7 +43,7 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
 
 
 def validated(tutorial: ModuleType, dtype: torch.dtype) -> None:
-    """Run the function `validate` of tutorial 09, which prints a mark for each kernel, and fail if a kernel differs."""
+    """Run the function `validate` of tutorial 09, which prints a mark for each kernel. Fail if a kernel differs."""
     torch.manual_seed(0)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -74,7 +74,7 @@ def main() -> None:
     if arguments.folder is None:
         print("\n".join(checks()))
         return
-    os.environ.setdefault("PYTEST_VERSION", "9")  # tutorial 06 has fewer configurations under pytest
+    os.environ.setdefault("PYTEST_VERSION", "9")  # Tutorial 06 has fewer configurations under pytest.
     for name in arguments.checks or checks():
         began = time.perf_counter()
         checks()[name](loaded(arguments.folder, name[:2]))

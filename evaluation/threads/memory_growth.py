@@ -1,18 +1,18 @@
-"""The analysis of a process's memory growth: kinds of work are compared with the same work without the package."""
+"""The analysis of a process's memory growth, which compares kinds of work with the same work without the package."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-BARE = {"capture": "core_graph_alone"}  # for each of our kinds of work, the one that makes the same cuda.core objects
-# and no others
-MOST_BYTES_EACH = 8  # the bytes that a work may retain without a leak, which are less than any object
-NOISE_BYTES = 512 << 10  # pages that the system allocates and frees
+# For each kind of work of the package, the table has the work that makes only the same cuda.core objects.
+BARE = {"capture": "core_graph_alone"}
+MOST_BYTES_EACH = 8  # A work may retain this number of bytes without a leak. Every object has more bytes.
+NOISE_BYTES = 512 << 10  # The system allocates and frees pages of this size in all.
 
 
 class Alone(NamedTuple):
-    """The memory that one kind of work retained when nothing else ran."""
+    """The memory that one kind of work retained when no other work ran."""
 
     works: int
     grown_bytes: int
@@ -23,12 +23,12 @@ class Alone(NamedTuple):
 
 
 def bare_bytes_each(work: str, alone: Mapping[str, Alone]) -> float:
-    """Return the memory that a kind of work retains through other libraries, or 0 if that is not known."""
+    """Return the memory that a kind of work retains through other libraries, or 0 if that memory is not known."""
     return max(0.0, alone[BARE[work]].bytes_each) if BARE.get(work) in alone else 0.0
 
 
 def grown_alone(alone: Mapping[str, Alone]) -> list[str]:
-    """Return the kinds of work with the package that retain more memory than the same work without it."""
+    """Return the kinds of work with the package that retain more memory than the same work without the package."""
     found = []
     for work, left in alone.items():
         own_bytes = left.grown_bytes - left.works * bare_bytes_each(work, alone)

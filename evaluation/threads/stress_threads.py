@@ -1,16 +1,17 @@
-"""Run threads that make maps, change their addresses, prepare, launch and capture at once on a GPU, and check every
-result.
+"""Run threads that make maps, change their addresses, prepare, launch and capture at the same time on a GPU.
 
-Each thread has its own tensors and stream, and all share the package's caches: kernels, configurations, options,
-prepared launches. The script ends with 1 if a tile was wrong, a thread failed, or memory grew:
+The script checks every result.
+
+Each thread has its own tensors and stream. All threads share the package's caches of kernels, configurations, options
+and prepared launches. The script ends with status 1 if a tile was wrong, a thread failed, or memory grew:
 
     python stress_threads.py --minutes 8
 
-The script prints the memory ten times during the run, and then for each kind of work separately. For comparison it
+The script prints the memory ten times during the run, and then for each kind of work separately. For comparison, it
 prints the memory of works of torch, cuda.core and the driver without the package, which does not count as growth. An
-executable graph of cuda.core leaves 208 bytes, with or without our code; an executable graph of the driver leaves
-nothing, and neither do the other works (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also
-change the device's memory, so run the script alone.
+executable graph of cuda.core leaves 208 bytes, with or without the package's code. An executable graph of the driver
+and the other works leave no bytes (observed: H200, driver 580, cuda.core 1.2.0). Other users of the GPU also change the
+device's memory, so no other program may use the GPU during the run.
 """
 
 from __future__ import annotations
@@ -63,15 +64,16 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
 extern "C" __global__ void nothing() {}
 """
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
-# Works without the package, for a comparison of memory.
+# These works do not use the package, for a comparison of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
-MOST_GROWTH_MB = 16  # growth of the process, after a fifth of the time, without the memory that others retain
+# The process may grow by this size after a fifth of the time, without the memory that other libraries retain.
+MOST_GROWTH_MB = 16
 MOST_DEVICE_GROWTH_MB = 48
 LIBC = ctypes.CDLL(None)
 
 
 class Shared:
-    """Objects that all threads use."""
+    """The objects that all threads use."""
 
     def __init__(self) -> None:
         self.device = cuda_tma.Device(0)
@@ -83,7 +85,7 @@ class Shared:
 
 
 class Worker:
-    """A thread: its tensors, its stream, and its counts."""
+    """A thread with its tensors, its stream, and its counts."""
 
     def __init__(self, shared: Shared, seed: int) -> None:
         self.shared, self.random = shared, random.Random(seed)
@@ -112,7 +114,10 @@ class Worker:
         return self.random.choice(self.tensors), self.random.randrange(0, ROWS - TILE_ROWS + 1)
 
     def check(self, what: str, tensor: torch.Tensor, row: int) -> None:
-        """Check a result. The current stream of torch is the thread's, so these operations wait for the launch."""
+        """Check a result.
+
+        The current stream of torch is the stream of the thread, so these operations wait for the launch.
+        """
         if not torch.equal(self.out, tensor[row : row + TILE_ROWS]):
             self.wrong.append(f"{what}: another tile than that of row {row}")
         self.out.zero_()
@@ -192,7 +197,7 @@ class Worker:
         builder.close()
 
     def driver_graph_alone(self) -> None:
-        """Make the driver's graphs, without cuda.core's objects."""
+        """Make the driver's graphs without the objects of cuda.core."""
         own, kernel = driver.CUstream(int(self.stream.handle)), driver.CUfunction(int(self.shared.nothing.handle))
         ok(driver.cuStreamBeginCapture(own, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         ok(driver.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, own, 0, 0))
@@ -205,19 +210,18 @@ class Worker:
 
 
 def ok(answer: tuple[Any, ...]) -> Any:
-    """Return the values of a cuda.bindings call, without its error."""
+    """Return the values of a cuda.bindings call without its error."""
     if answer[0] != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"the driver answered {answer[0]!r}")
     return answer[1] if len(answer) > 1 else None
 
 
 class Memory(NamedTuple):
-    """The memory in use. Free memory of the process is first returned to the system, so that the difference is
-    growth."""
+    """The memory in use. The process first returns free memory to the system, so that the difference is growth."""
 
-    done: Counter[str]  # the works until this sample
+    done: Counter[str]  # The counter contains the works until this sample.
     process_kb: int
-    trimmed_kb: int  # the memory of the process after that sample
+    trimmed_kb: int  # The process has this memory after the sample.
     python_blocks: int
     device_mb: int
 
@@ -265,7 +269,7 @@ def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: 
         thread.start()
     for part in range(1, parts + 1):
         while time.monotonic() < start + seconds * part / parts and any(thread.is_alive() for thread in threads):
-            time.sleep(0.2)  # this thread frees the objects that graphs release
+            time.sleep(0.2)  # This thread frees the objects that graphs release.
         if part == parts:
             for thread in threads:
                 thread.join()
@@ -303,7 +307,7 @@ def measure_alone(work: str, workers: list[Worker], seconds: float) -> Alone:
     spend(seconds / 4, workers, (work,), parts=1)
     before = Memory.now(workers)
     spend(seconds, workers, (work,), parts=1)
-    after = Memory.now(workers)  # the memory without the threads
+    after = Memory.now(workers)  # The sample does not include the memory of the threads.
     left = Alone((after.done - before.done)[work], after.trimmed_kb - before.trimmed_kb << 10)
     print(f"{work} alone, {left.works} works: process {left.grown_bytes >> 10:+} KB, {left.bytes_each:.1f} bytes a "
           f"work; {after.python_blocks - before.python_blocks:+} blocks of Python's; device "

@@ -1,5 +1,6 @@
-"""The adapter of CuPy: the driver library's CUDA runtime replaces that of CuPy's wheels, and kernels keep their
-lines."""
+"""The adapter of CuPy. The driver library's CUDA runtime replaces the runtime of CuPy's wheels, and kernels keep their
+lines.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from ..startup.cuda_tma_redirect import redirect
 
 __all__ = ["install"]
 
-# Kernels on disk have no line information, and may be machine code. CuPy's CUB parts contain only machine code.
+# Kernels on disk have no line information, and may be machine code. The CUB parts of CuPy contain only machine code.
 _ENVIRONMENT = {"CUPY_CACHE_IN_MEMORY": "1", "CUPY_ACCELERATORS": ""}
 
 
 def install(name: str) -> None:
-    """Redirect the CuPy module of this name, which was just imported, before any other module uses it."""
+    """Redirect a CuPy module that was just imported, before any other module uses it."""
     os.environ.update(_ENVIRONMENT)
     redirect(str(sys.modules[name].__file__))

@@ -1,7 +1,7 @@
-"""The adapter of CuTe DSL: its compiled host function runs unchanged, with the PTX of its machine code.
+"""The adapter of CuTe DSL, whose compiled host function runs unchanged, with the PTX of its machine code.
 
 The host function calls a CUDA runtime inside CuTe DSL's library, and the driver library replaces that runtime. The
-compiler embeds machine code, and can write the code and its PTX to files.
+compiler of CuTe DSL embeds machine code, and can write the code and its PTX to files.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from .tensors import with_gpu_address
 
 __all__ = ["install", "set_environment"]
 
-# Programs on disk contain machine code.
+# CuTe DSL keeps programs on disk as machine code.
 _ENVIRONMENT = {"CUTE_DSL_DISABLE_FILE_CACHING": "1", "CUTE_DSL_LINEINFO": "1"}
 _NAMED = re.compile(r"dump-(cubin|ptx)-path='?([^\s'}]+)")
 
 
 def set_environment() -> None:
-    """Set the variables that CuTe DSL's compiler reads at its import: line information, and no programs on disk."""
+    """Set the variables that CuTe DSL's compiler reads at its import, for line information and no programs on disk."""
     os.environ.update(_ENVIRONMENT)
 
 
@@ -50,9 +50,10 @@ def install() -> Patches:
 
 
 def _initialize() -> None:
-    """Initialize the driver and make the primary context current, as torch does with its first tensor on a GPU.
+    """Initialize the driver, and make the primary context current, as torch does with its first tensor on a GPU.
 
-    Programs of CuTe DSL then query attributes and occupancy from the driver (``cutlass.utils.HardwareInfo``).
+    Programs of CuTe DSL query attributes and occupancy from the driver (``cutlass.utils.HardwareInfo``), which requires
+    a context.
     """
     driver, context = ctypes.CDLL(DRIVER), ctypes.c_void_p()
     if driver.cuInit(0) == 0 and driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0:
@@ -60,7 +61,7 @@ def _initialize() -> None:
 
 
 def _keeping(compile_module: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that compiles as the original does, and keeps the PTX of the machine code."""
+    """Return a function that compiles as the original function does, and keeps the PTX of the machine code."""
 
     def compile_or_jit_module(self: Any, module: Any, pipeline: str, *arguments: Any, **keywords: Any) -> Any:
         with TemporaryDirectory(prefix="cuda-tma-cute-") as folder:
@@ -83,7 +84,7 @@ def _with_files(pipeline: str, folder: str) -> str:
 
 
 def _written(pipeline: str) -> Iterator[tuple[Path, Path]]:
-    """Yield the files of machine code that a pipeline wrote, each with the file of its PTX."""
+    """Yield each file of machine code that a pipeline wrote, with the file of its PTX."""
     named = dict(_NAMED.findall(pipeline))
     if named.keys() < {"cubin", "ptx"}:
         return

@@ -1,5 +1,6 @@
-"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack. The adapter replaces it by the
-GPU's."""
+"""Torch tensors as arguments of CuTe DSL, which reads their address from DLPack. The adapter replaces this address by
+the GPU's.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +10,12 @@ from typing import Any
 
 __all__ = ["with_gpu_address"]
 
-_CUDA = 2  # kDLCUDA
+_CUDA = 2  # The value is kDLCUDA of DLPack.
 _NAME = b"dltensor"
 
 
 class _Start(ctypes.Structure):
-    """The first fields of DLManagedTensor."""
+    """The first fields of the structure DLManagedTensor."""
 
     _fields_ = (("data", ctypes.c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32))
 
@@ -38,7 +39,7 @@ class _OnGpu:
 
 
 def with_gpu_address(begin: Callable[..., None]) -> Callable[..., None]:
-    """Return the constructor of CuTe DSL's tensors for tensors that torch's adapter has also marked."""
+    """Return the constructor of CuTe DSL's tensors that also accepts tensors with the mark of torch's adapter."""
 
     def begin_on_gpu(self: Any, tensor: Any, *arguments: Any, **keywords: Any) -> None:
         is_marked = type(tensor).__module__.partition(".")[0] == "torch" and tensor.is_cuda and tensor.numel()

@@ -1,7 +1,8 @@
-"""The server of the driver library: it passes the requests of the library to the session of this process.
+"""The server of the driver library, which passes the requests of the library to the session of this process.
 
-``libcuda/`` contains the library, in C, which stores handles and memory. For modules, launches and tensor maps it calls
-a function that :func:`attach` registers. The command puts the library in front of a GPU's own by ``LD_LIBRARY_PATH``.
+The folder ``libcuda/`` contains the driver library, which is in C and stores handles and memory. For modules, launches
+and tensor maps, the library calls a function that :func:`attach` registers. The command puts the library in front of a
+GPU's own driver by ``LD_LIBRARY_PATH``.
 """
 
 from .library import attach

@@ -1,6 +1,6 @@
-"""Compressed entries of fat binaries: LZ4 blocks, and frames of zstd.
+"""Decompression of entries in fat binaries, which are LZ4 blocks or zstd frames.
 
-A program may pass arbitrary bytes. Each function returns the number of bytes that its caller expects, and raises
+A program may pass arbitrary bytes. Each function returns the number of bytes that its caller expects. It raises
 ValueError if the data contains another number.
 """
 
@@ -16,7 +16,7 @@ _ZSTD_LIBRARIES = ("libzstd.so.1", "libzstd.1.dylib", "libzstd.so")
 
 
 def lz4_block(data: bytes, size: int) -> bytes:
-    """Return the `size` bytes of an LZ4 block: literals, and copies of earlier bytes."""
+    """Return the `size` bytes of an LZ4 block, which contains literals and copies of earlier bytes."""
     result = bytearray()
     at = 0
     try:
@@ -42,7 +42,8 @@ def lz4_block(data: bytes, size: int) -> bytes:
 
 def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
     """Return a length and the position after it. A length of 15 continues in the next bytes, up to a byte that is not
-    255."""
+    255.
+    """
     total, is_open = first, first == 15
     while is_open:
         total += data[at]
@@ -52,8 +53,9 @@ def _length(data: bytes, at: int, first: int) -> tuple[int, int]:
 
 
 def _copy(result: bytearray, offset: int, count: int, size: int) -> None:
-    """Append a copy of earlier bytes at a distance from the end. The copy may include bytes that it has written
-    itself."""
+    """Append a copy of earlier bytes at a distance from the end. The copy may include bytes that the copy has itself
+    written.
+    """
     if not 0 < offset <= len(result) or len(result) + count > size:
         raise ValueError("an LZ4 block copies bytes from outside the block")
     piece = bytes(result[-offset:])
@@ -79,7 +81,7 @@ def zstd_frame(data: bytes, size: int) -> bytes:
 
 
 def _of_python() -> Callable[[bytes, int], bytes] | None:
-    """Return the decoder of Python 3.14 and later."""
+    """Return the decoder of the standard library of Python 3.14 and later."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -96,7 +98,7 @@ def _of_package() -> Callable[[bytes, int], bytes] | None:
 
 
 def _of_module(module: Any, decompress: Callable[[bytes, int], bytes]) -> Callable[[bytes, int], bytes]:
-    """Return a decoder whose `decompress` returns at most a given number of bytes."""
+    """Return the decoder of the package zstandard, whose `decompress` returns at most a given number of bytes."""
 
     def decode(data: bytes, size: int) -> bytes:
         try:
@@ -121,7 +123,7 @@ def _of_system() -> Callable[[bytes, int], bytes] | None:
         def decode(data: bytes, size: int, function: Any = function) -> bytes:
             target = ctypes.create_string_buffer(max(size, 1))
             written = function(target, size, data, len(data))
-            if written > size:  # this is an error number
+            if written > size:  # A value above the size is an error number.
                 raise ValueError("a zstd frame is damaged, or longer than its header states")
             return _checked(target.raw[:written], size)
 

@@ -1,6 +1,7 @@
-"""The functions of the CUDA device runtime for the barrier of a grid, which programs link.
+"""The functions of the CUDA device runtime for the barrier of a grid, with which programs are linked.
 
-``libcudadevrt.a`` contains the functions as machine code. numba-cuda calls them for ``cuda.cg.this_grid().sync()``.
+The library ``libcudadevrt.a`` contains the functions as machine code. numba-cuda calls them for
+``cuda.cg.this_grid().sync()``.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from .linking import joined
 
 __all__ = ["with_device_runtime"]
 
-# The driver allocates 8 bytes for a cooperative launch. The second 4 bytes count arrivals, and the first block's
-# arrival flips the highest bit (described in cooperative_groups/details/helpers.h).
+# The driver allocates 8 bytes for a cooperative launch. The second 4 bytes count arrivals, and the arrival of the first
+# block flips the highest bit (as in cooperative_groups/details/helpers.h).
 _GRID_BARRIER = """
 .visible .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope)
 {
@@ -69,7 +70,8 @@ together:
 
 
 def with_device_runtime(ptx: str) -> str:
-    """Return a text with the functions of the device runtime that it declares and does not define."""
+    """Return a PTX text together with the functions of the device runtime that the text declares and does not
+    define."""
     names = ("cudaCGGetIntrinsicHandle", "cudaCGSynchronize")
     is_needed = any(name in ptx for name in names) and ".extern" in ptx
     return joined([ptx, _GRID_BARRIER]) if is_needed else ptx

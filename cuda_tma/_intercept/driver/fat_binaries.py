@@ -1,8 +1,10 @@
-"""The fat binaries that nvcc embeds in programs: the entries, and the PTX that fits a device best.
+"""The fat binaries that nvcc embeds in programs.
 
-NVIDIA documents no layout. The fields below are observed on nvcc 13.0 with each ``--compress-mode``: a header of 16
-bytes, then the entries, each with a header of its own. A program may pass arbitrary bytes, so the reader checks every
-offset, and decompresses only texts that the device can run.
+The module reads the entries, and selects the PTX that fits a device best.
+
+NVIDIA does not document the layout of a fat binary. The fields below were observed with nvcc 13.0 and each
+``--compress-mode``: a header of 16 bytes, and then the entries, each of which has its own header. A program may pass
+arbitrary bytes. The reader therefore checks every offset, and decompresses only texts that the device can run.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from .compression import lz4_block, zstd_frame
 __all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 
 _MAGIC = 0xBA55ED50
-_HEADER = struct.Struct("<IHHQ")  # magic, version, bytes of this header, bytes of the entries
-# kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown bytes, minor, major,
-# architecture, offset and length of a name, flags, 8 unknown bytes, decompressed bytes
+_HEADER = struct.Struct("<IHHQ")  # The fields are magic, version, bytes of this header, and bytes of the entries.
+# The fields are kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown bytes, minor,
+# major, architecture, offset and length of a name, flags, 8 unknown bytes, and decompressed bytes.
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
-_LZ4, _ZSTD = 0x2000, 0x8000  # flags
+_LZ4, _ZSTD = 0x2000, 0x8000  # The flags mark a payload that LZ4 or zstd has compressed.
 _MOST_ENTRIES = 4096
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_(\d{2,3})([af]?)\b", re.MULTILINE)
 
@@ -33,14 +35,14 @@ class Entry(NamedTuple):
     Attributes
     ----------
     kind : int
-        1 for PTX, 2 for machine code.
+        The number 1 for PTX, or 2 for machine code.
     architecture : int
         The number of the architecture, such as 90.
     flags : int
     payload : bytes
-        The bytes in the binary, compressed or not.
+        The bytes in the binary, which may be compressed.
     size : int
-        The bytes of the text or the code.
+        The size of the decompressed text or code, in bytes.
     """
 
     kind: int
@@ -50,7 +52,7 @@ class Entry(NamedTuple):
     size: int
 
     def data(self) -> bytes:
-        """Return the text or the code.
+        """Return the decompressed text or code of the entry.
 
         Raises
         ------
@@ -66,7 +68,7 @@ class Entry(NamedTuple):
         return lz4_block(self.payload, self.size) if self.flags & _LZ4 else self.payload
 
     def described(self) -> str:
-        """Return a description of the content."""
+        """Return a description of the entry's content for messages."""
         kinds = {_PTX: "PTX", ELF: "machine code"}
         return f"{kinds.get(self.kind, f'an entry of kind {self.kind}')} for sm_{self.architecture}"
 
@@ -77,12 +79,12 @@ def is_fat_binary(image: bytes) -> bool:
 
 
 def entries_of(image: bytes) -> list[Entry]:
-    """Return the entries of a fat binary, in its order.
+    """Return the entries of a fat binary in the order of the binary.
 
     Raises
     ------
     ValueError
-        If a header points outside the binary.
+        If a header contains an offset outside the binary.
     """
     if len(image) < _HEADER.size:
         raise ValueError(f"a fat binary has {len(image)} bytes, fewer than its header")
@@ -120,16 +122,16 @@ def _entry(image: bytes, at: int, stop: int) -> tuple[Entry, int]:
 
 
 def ptx_for(image: bytes, compute_capability: tuple[int, int]) -> str | None:
-    """Return the PTX that the driver would compile for a device: that of the highest architecture that the device
+    """Return the PTX that the driver would compile for a device, which has the highest architecture that the device
     supports.
 
-    If two texts have the same architecture, the text for architecture-specific features (``sm_90a``) takes precedence.
-    The result is None if no text fits.
+    If two texts have the same architecture, the text with architecture-specific features (``sm_90a``) takes precedence.
+    The result is None if no text fits the device.
 
     Raises
     ------
     ValueError
-        If the binary, or each entry that fits, is damaged.
+        If the binary is damaged, or if each entry that fits the device is damaged.
     """
     number = 10 * compute_capability[0] + compute_capability[1]
     found: list[tuple[int, bool, bytes]] = []
@@ -159,7 +161,7 @@ def _suffix(text: bytes) -> bytes:
 
 
 def _runs(architecture: int, suffix: bytes, number: int) -> bool:
-    """Return whether PTX for an architecture runs on a device: PTX ISA 9.0, ".target", the suffixes a and f."""
+    """Return whether PTX for an architecture runs on a device (PTX ISA 9.0, ".target", the suffixes a and f)."""
     if suffix == b"a":
         return architecture == number
     if suffix == b"f":

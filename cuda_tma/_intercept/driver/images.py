@@ -1,4 +1,7 @@
-"""The PTX of an image that a program loads: text, a fat binary, or machine code, which the simulator cannot run."""
+"""The PTX of an image that a program loads, which is text, a fat binary, or machine code.
+
+The simulator cannot run machine code.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,11 @@ from .machine_code import ptx_of_code
 __all__ = ["NoPTX", "ptx_of"]
 
 
-_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # each kernel has a section
+_KERNEL = re.compile(rb"\0\.text\.([\w$.]{1,500})(?=\0)", re.ASCII)  # Each kernel in machine code has a section.
 
 
 class NoPTX(ValueError):
-    """An image without PTX for the device."""
+    """The error for an image without PTX for the device."""
 
 
 def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
@@ -45,12 +48,12 @@ def ptx_of(image: bytes, compute_capability: tuple[int, int]) -> str:
 
 
 def _of_machine_code(image: bytes) -> str | None:
-    """Return the PTX of an entry of machine code in a fat binary, if an adapter has kept it."""
+    """Return the PTX of an entry of machine code in a fat binary, if an adapter has kept that PTX."""
     codes = (each.data() for each in entries_of(image) if each.kind == ELF)
     return next((known for known in map(ptx_of_code, codes) if known is not None), None)
 
 
 def _with_kernels(code: bytes) -> str:
-    """Return the names of the kernels in machine code, as a part of a sentence."""
+    """Return a part of a sentence with the names of the kernels in machine code."""
     names = dict.fromkeys(match[1].decode("ascii") for match in _KERNEL.finditer(code))
     return f" of {', '.join(names)}" if names else ""

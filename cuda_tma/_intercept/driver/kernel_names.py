@@ -1,4 +1,4 @@
-"""The names of kernels as their programs spell them."""
+"""The names of kernels as the source of a program spells them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..._compile.plain_names import plain_name
 __all__ = ["kernel_name"]
 
 _LENGTH = re.compile(r"\d{1,4}")
-_NUMBA = re.compile(r"B\d+v\d")  # a tag of Numba, with the number of a specialization
+_NUMBA = re.compile(r"B\d+v\d")  # Numba adds this tag, which contains the number of a specialization.
 
 
 def kernel_name(entry: str) -> str:

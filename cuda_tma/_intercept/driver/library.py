@@ -1,4 +1,4 @@
-"""The driver library in this process, and the function that serves its requests."""
+"""The driver library in this process, and the function that serves the requests of the library."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .server import Server
 __all__ = ["attach", "serve"]
 
 NAME = "libcuda.so.1"
-_UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
+_UNKNOWN = 999  # The value is CUDA_ERROR_UNKNOWN.
 
 _Serve = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
-_served: list[Any] = []  # the registered function, which must exist while the library may call it
+_served: list[Any] = []  # The list keeps the registered function alive, because the library may still call it.
 
 
 def attach() -> None:
@@ -27,7 +27,7 @@ def attach() -> None:
 
 
 def serve(library: ctypes.CDLL, server: Server) -> None:
-    """Register a server with a library, until Python ends."""
+    """Register a server with a library until Python ends."""
     function = _Serve(_answering(library, server))
     _served[:] = [function]
     library.cuda_tma_serve(function)
@@ -41,7 +41,7 @@ def _answering(library: ctypes.CDLL, server: Server) -> Callable[[int, int | Non
     def answer(kind: int, data: int | None, size: int, reply: int | None) -> int:
         try:
             result, answered = server.answer(kind, ctypes.string_at(data, size) if data else b"")
-        except BaseException as error:  # no exception may pass through C
+        except BaseException as error:  # No exception may pass through C code.
             server.failed(error)
             return _UNKNOWN
         if reply:

@@ -1,4 +1,4 @@
-"""The PTX of several inputs as one text, in place of the machine code that a linker would make."""
+"""The PTX of several inputs as one text, which replaces the machine code from a linker."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _NAME = re.compile(r"^[ \t\n]*(?:\([^)]*\))?[ \t\n]*([\w$%]+)")
 
 
 def linked_ptx(data: bytes, compute_capability: tuple[int, int]) -> str:
-    """Return one text of the inputs of a link.
+    """Return one PTX text for the inputs of a link.
 
     Parameters
     ----------
     data : bytes
-        For each input, its size as 8 bytes, and then the PTX, or a fat binary with PTX.
+        The size of each input as 8 bytes, followed by PTX or by a fat binary that contains PTX.
     compute_capability : tuple of int
 
     Raises
     ------
     ValueError
-        If there is no input, or an input has no PTX.
+        If there is no input, or if an input has no PTX.
     """
     texts = [ptx_of(image, compute_capability) for image in _inputs(data) if not image.startswith(_ARCHIVE)]
     if not texts:
@@ -50,10 +50,11 @@ def _inputs(data: bytes) -> list[bytes]:
 
 
 def joined(texts: list[str]) -> str:
-    """Join texts. The numbers of files start at the same value in each text, so only the first text keeps its lines.
+    """Join PTX texts. The numbers of files start at the same value in each text, so only the first text keeps its
+    lines.
 
-    If another text defines a function, its declaration stays, because a call may precede the definition, but is no
-    longer external.
+    If another text defines a function, the function's declaration stays, because a call may precede the definition. The
+    declaration is then no longer external.
     """
     first, *others = texts
     bare = (_SECTION.sub("", _LINES.sub("", _HEADER.sub("", text))) for text in others)

@@ -1,4 +1,4 @@
-"""Machine code with known PTX: an adapter has recorded both results of a compiler."""
+"""Machine code with known PTX, because an adapter has recorded both results of a compiler."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _LEAST_BYTES = 256
 
 
 def keep(code: bytes, ptx: str) -> None:
-    """Store the PTX of some machine code."""
+    """Store the PTX of machine code from a compiler."""
     if len(code) >= _LEAST_BYTES:
         _kept.append((code, ptx))
 
 
 def ptx_of_code(code: bytes) -> str | None:
-    """Return the PTX of some machine code (the newest of several), or None if it is not known.
+    """Return the PTX of machine code, or None if its PTX is not known. If there are several texts, return the newest.
 
-    A program passes no size, and its image may be shorter or padded, so the bytes that both have in common are
-    compared.
+    A program does not pass the size of an image, which may be shorter than the stored code, or padded. The function
+    therefore compares the bytes that both have in common.
     """
     for known, ptx in reversed(_kept):
         size = min(len(known), len(code))

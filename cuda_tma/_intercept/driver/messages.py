@@ -1,4 +1,4 @@
-"""The requests of the C library as values. ``libcuda/driver.h`` has the same layouts."""
+"""The requests of the C library as Python values, whose layouts equal those in ``libcuda/driver.h``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Function", "Kind", "Launch", "Memory", "Misuse", "device_reply", "la
 
 
 class Kind(IntEnum):
-    """The kinds of requests."""
+    """The kinds of requests from the driver library."""
 
     DEVICE = 1
     ALLOCATED = 2
@@ -31,7 +31,7 @@ class Kind(IntEnum):
 
 
 class Memory(IntEnum):
-    """The kinds of memory."""
+    """The kinds of memory in the driver library."""
 
     DEVICE = 0
     POOL = 1
@@ -43,7 +43,7 @@ class Memory(IntEnum):
 
 
 class Misuse(IntEnum):
-    """Wrong uses of memory."""
+    """The wrong uses of memory that the driver library reports."""
 
     DOUBLE_FREE = 1
     INVALID_FREE = 2
@@ -60,13 +60,13 @@ _FUNCTION_ATTRIBUTES = 16
 
 
 class Launch(NamedTuple):
-    """A launch as in the driver's interface: the grid is in CTAs.
+    """A launch as in the driver's interface, with the grid in CTAs.
 
     Attributes
     ----------
     module, function : int
     grid, block, cluster : tuple of int
-        The cluster contains zeros if the launch has no cluster.
+        The extents in CTAs, where the cluster contains zeros if the launch has no cluster.
     shared_bytes : int
     is_cooperative, is_programmatic : bool
     parameters : bytes
@@ -84,15 +84,15 @@ class Launch(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function of a module.
+    """A function of a module, as the driver library stores it.
 
     Attributes
     ----------
     name : str
     attributes : mapping of int to int
-        The values by ``CUfunction_attribute``.
+        The values of the attributes, by ``CUfunction_attribute``.
     parameters : sequence of (int, int)
-        The offset and the size of each, in bytes.
+        The offset and the size of each parameter, in bytes.
     """
 
     name: str
@@ -109,13 +109,13 @@ def launch_of(data: bytes) -> Launch:
 
 
 def device_reply(total_bytes: int, name: str, attributes: Mapping[int, int]) -> bytes:
-    """Return the bytes of ``struct device``."""
+    """Return the bytes of the C structure ``struct device``."""
     values = (attributes.get(number, 0) for number in range(_ATTRIBUTES))
     return _DEVICE.pack(total_bytes, name.encode()[:63]) + struct.pack(f"<{_ATTRIBUTES}i", *values)
 
 
 def module_reply(number: int, functions: Sequence[Function], variables: Mapping[str, int]) -> bytes:
-    """Return the description of a module. The argument `variables` contains the size of each variable."""
+    """Return the bytes that describe a module. The argument `variables` contains the size of each variable."""
     parts = [struct.pack("<QII", number, len(functions), len(variables))]
     for function in functions:
         values = (function.attributes.get(each, 0) for each in range(_FUNCTION_ATTRIBUTES))

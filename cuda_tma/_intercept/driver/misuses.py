@@ -46,7 +46,7 @@ _RULES = {
 
 
 def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place: Place | None) -> Finding:
-    """Return the finding of a wrong use.
+    """Return the finding of a wrong use of memory.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place
     address, size : int
         The bytes that the program passes. The size is 0 if the program frees memory.
     memory : GlobalMemory
-        The memory of the GPU.
+        The memory of the simulated GPU.
     place : Place or None
-        The statement of the program.
+        The statement of the program that uses the memory.
     """
     kind, what, rule, remedy = _RULES[misuse]
     happened = what.format(at=_described(address, memory), size=f"{size:,}")
@@ -72,7 +72,8 @@ def misused(misuse: Misuse, address: int, size: int, memory: GlobalMemory, place
 
 
 def _described(address: int, memory: GlobalMemory) -> str:
-    """Return the description of an address: the allocation that contains it, or that ends before it."""
+    """Return the description of an address, which contains the allocation with the address, or one that ends
+    before it."""
     segment, former = memory.before(address), memory.former(address)
     if segment is not None and address < segment.stop:
         offset = address - segment.start

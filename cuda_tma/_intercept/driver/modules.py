@@ -1,4 +1,6 @@
-"""The modules that a program loads: their functions, and kernels whose variables are at the library's addresses."""
+"""The modules that a program loads, with their functions, and with kernels whose variables have the library's
+addresses.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +23,21 @@ from .messages import Function
 __all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
 
 _TARGET = re.compile(r"sm_(\d{2,3})[af]?")
-BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # a function that returns the bytes at an address of the program
+BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # The function returns the bytes at an address of the program.
 
-_DEFAULT_SHARED_BYTES = 48 << 10  # static and dynamic together, until an attribute of the function raises it
-_REGISTERS = 64  # the number for every function, because only ptxas computes the real one
+# Static and dynamic shared memory have this limit together, until an attribute of the function raises it.
+_DEFAULT_SHARED_BYTES = 48 << 10
+_REGISTERS = 64  # Every function has this number of registers, because only ptxas computes the real number.
 
 
 class LoadedModule:
-    """A module of a program.
+    """A module that a program has loaded.
 
     Parameters
     ----------
     ptx : str
     source : str
-        The C++ that NVRTC compiled, or an empty string if it is not known.
+        The C++ text that NVRTC compiled, or an empty string if the text is not known.
     compute_capability : tuple of int
 
     Raises
@@ -52,21 +55,21 @@ class LoadedModule:
 
     @property
     def variables(self) -> list[Variable]:
-        """Return the variables that need memory, in the order of the text."""
+        """Return the variables of the module that need memory, in the order of the text."""
         return [each for each in self._module.variables.values() if each.space in ("global", "const")]
 
     def functions(self) -> list[Function]:
-        """Return the kernels, in the order of the text."""
+        """Return the kernels of the module in the order of the text."""
         return [self._function(name) for name in self.entries]
 
     def place(self, addresses: Sequence[int], bytes_at: BytesAt) -> None:
-        """Store the address of each variable, and write its initial value there."""
+        """Store the address of each variable, and write the variable's initial value to the address."""
         self._addresses = {each.name: at for each, at in zip(self.variables, addresses, strict=True)}
         memory = {each.name: bytes_at(self._addresses[each.name], each.size_bytes) for each in self.variables}
         fill_variables(self._module, self.variables, memory, self._addresses)
 
     def kernel(self, index: int) -> Kernel:
-        """Return a kernel by its index in the functions. Each kernel is decoded once.
+        """Return a kernel by its index in the functions. The module decodes each kernel once.
 
         Raises
         ------
@@ -99,7 +102,8 @@ class LoadedModule:
 
 def _architecture(target: Sequence[str]) -> int:
     """Return the number of the virtual architecture, such as 90 for ``.target sm_90a``. CUB selects its algorithms by
-    it."""
+    this number.
+    """
     match = next(filter(None, (_TARGET.match(each) for each in target)), None)
     return int(match[1]) if match else 0
 

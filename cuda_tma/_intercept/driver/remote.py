@@ -1,6 +1,6 @@
-"""The server of a program without Python: a process to which the library in the program sends its requests.
+"""The server of a program without Python, which is a process that answers requests of the library in the program.
 
-``libcuda/remote.c`` is the client. The program passes the file of its memory, and this process maps it, so that a
+The client is ``libcuda/remote.c``. The program passes the file of its memory, and this process maps the file, so that a
 launch reads and writes the program's bytes. The server ends when the program ends.
 """
 
@@ -30,16 +30,17 @@ from .server import Server
 
 __all__ = ["main", "serve_connection"]
 
-_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # driver.h has the same value
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # remote.c has the same value
-_MOST_BYTES = 1 << 30  # the bytes of a request
-_UNKNOWN = 999  # CUDA_ERROR_UNKNOWN
+_ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The header driver.h defines the same value.
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # The file remote.c defines the same layout.
+_MOST_BYTES = 1 << 30  # A request has at most this number of bytes.
+_UNKNOWN = 999  # The value is CUDA_ERROR_UNKNOWN.
 _PEER = struct.Struct("3i")
 
 
 def main(handle: int) -> None:
-    """Serve the program at the other end of a socket, until the program ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the program, and this process ends with it
+    """Serve the program at the other end of a socket until the program ends."""
+    # The signal of Ctrl-C is for the program, and this process ends together with the program.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = socket.socket(fileno=handle)
     Thread(target=_end_with, args=(connection,), daemon=True).start()
     session = current()
@@ -56,18 +57,19 @@ def main(handle: int) -> None:
 def _end_with(connection: socket.socket) -> None:
     """End this process when the program ends, even during a launch."""
     process, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    with contextlib.suppress(OSError, AttributeError):  # the program is in another PID namespace, or the kernel is old
+    # The call fails if the program is in another PID namespace, or if the kernel of the system is old.
+    with contextlib.suppress(OSError, AttributeError):
         select.select([os.pidfd_open(process)], [], [])
         os._exit(0)
 
 
 def serve_connection(connection: socket.socket, server_of: Any) -> None:
-    """Answer the requests of a connection, until the program closes it."""
+    """Answer the requests of a connection until the program closes the connection."""
     _, handles, _, _ = socket.recv_fds(connection, 1, 1)
     if not handles:
         return
     server: Server = server_of(_memory(handles[0]))
-    printed = sys.stdout = io.StringIO()  # the program prints the output of its kernels in order with its own output
+    printed = sys.stdout = io.StringIO()  # The program prints the output of its kernels, in order with its own output.
     while True:
         head = received(connection, _REQUEST.size)
         if not head:
@@ -83,7 +85,7 @@ def serve_connection(connection: socket.socket, server_of: Any) -> None:
 
 
 def _memory(handle: int) -> BytesAt:
-    """Map the file of the program's memory, and return a function that reads bytes at an address of the program."""
+    """Map the file of the program's memory. Return a function that reads the bytes at an address of the program."""
     arena = np.frombuffer(mmap.mmap(handle, _ARENA_BYTES), np.uint8)
     os.close(handle)
 

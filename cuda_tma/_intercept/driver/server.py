@@ -1,4 +1,4 @@
-"""The answers to the requests of the driver library: modules, launches and memory on the session's device."""
+"""The answers to requests of the driver library for modules, launches and memory on the session's device."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ Answer = tuple[int, bytes]
 
 
 class Server:
-    """A server of the driver library of one process.
+    """The server that answers the driver library of one process.
 
     Parameters
     ----------
     session : Session
     bytes_at : callable, optional
-        A function that reads the memory of the program, if that is another process.
+        The function that reads the memory of the program, if the program is another process.
     """
 
     def __init__(self, session: Session, bytes_at: BytesAt = bytes_of_this_process):
@@ -95,12 +95,12 @@ class Server:
         }
 
     def answer(self, kind: int, data: bytes) -> Answer:
-        """Return a ``CUresult`` and the bytes of the reply."""
+        """Return a ``CUresult`` and the bytes of the reply to a request."""
         function = self._answers.get(kind)
         return function(data) if function is not None else (_NOT_SUPPORTED, b"")
 
     def failed(self, error: BaseException) -> None:
-        """Report an error that no request handles."""
+        """Report an error that the answer to a request does not handle."""
         self._session.note(f"the driver library: {type(error).__name__}: {error}")
 
     # ---- the device and its memory ----
@@ -120,7 +120,7 @@ class Server:
 
     def _freed(self, data: bytes) -> Answer:
         (address,) = struct.unpack("<Q", data)
-        self._session.acquire()  # a launch of another thread may use the memory until that launch ends
+        self._session.acquire()  # A launch of another thread may use the memory until the launch ends.
         try:
             segment = self._segments.pop(address, None)
             if segment is not None:
@@ -186,7 +186,7 @@ class Server:
             arguments = _arguments(launch.parameters, kernel)
             self._session.launch(name, module.ptx, entry, _config(launch), arguments, runtime=RUNTIME, kernel=kernel)
         except (TypeError, ValueError, OverflowError):
-            return _INVALID_VALUE, b""  # the session has reported the reason
+            return _INVALID_VALUE, b""  # The session has already reported the reason.
         return _SUCCESS, b""
 
     def _tensor_map(self, data: bytes) -> Answer:
@@ -227,7 +227,7 @@ class Server:
 
 
 def _config(launch: Launch) -> Config:
-    """Return the configuration, whose grid is in clusters."""
+    """Return the configuration of a launch, whose grid is in clusters."""
     cluster = launch.cluster if all(launch.cluster) else None
     grid = launch.grid
     if cluster is not None:
@@ -245,6 +245,6 @@ def _config(launch: Launch) -> Config:
 
 
 def _arguments(block: bytes, kernel: Any) -> list[np.void]:
-    """Return the bytes of each parameter. A parameter of any type accepts them."""
+    """Return the bytes of each parameter. A parameter of any type accepts bytes."""
     declared = kernel.program.entry.function.params
     return [np.void(block[each.offset : each.offset + each.size_bytes]) for each in declared]

@@ -1,4 +1,4 @@
-"""The tensor maps of the driver's interface, from the package's encoder and its rules."""
+"""The tensor maps of the driver's interface, which the package's encoder makes by its own rules."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _TILED, _IM2COL, _IM2COL_WIDE, _REPLACE = range(4)
 
 
 def tensor_map(data: bytes, compute_capability: tuple[int, int]) -> bytes:
-    """Return the 128 bytes of the requested tensor map.
+    """Return the 128 bytes of the tensor map that a request describes.
 
     Raises
     ------
     TensorMapError
-        If the driver would refuse the parameters. The error contains the rule.
+        If the driver would refuse the parameters. The error contains the broken rule.
     """
     values = _REQUEST.unpack_from(data)
     if values[0] == _REPLACE:

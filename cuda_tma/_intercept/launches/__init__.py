@@ -1,4 +1,4 @@
-"""A launch of any runtime as a value, which can be recorded, written to a file, and run again."""
+"""A launch of any runtime as a value that can be recorded, written to a file, and run again."""
 
 from .capture import MemoryTooLarge, captured
 from .file import LaunchesError, Recording, is_recording, read_recording, write_recording

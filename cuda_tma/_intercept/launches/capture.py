@@ -1,4 +1,4 @@
-"""The conversion of a launch that is about to run to a recorded value."""
+"""The conversion of a launch that is about to run to a recorded launch."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["MemoryTooLarge", "captured"]
 
 
 class MemoryTooLarge(Exception):
-    """An error for a launch whose memory does not fit into a recording."""
+    """The error for a launch whose memory does not fit into a recording."""
 
 
 def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence[Any], **known: Any) -> RecordedLaunch:
-    """Return a launch with the present content of its device's whole memory.
+    """Return a launch together with the present content of its device's whole memory.
 
     Parameters
     ----------
@@ -31,12 +31,13 @@ def captured(device: Device, config: Config, loaded: Kernel, arguments: Sequence
     arguments : sequence
         The arguments of :meth:`Device.launch`.
     **known
-        Other fields of :class:`RecordedLaunch`: `kernel`, `runtime`, `sources`, `generated`, `launched_at`.
+        The other fields of :class:`RecordedLaunch`, which are `kernel`, `runtime`, `sources`, `generated` and
+        `launched_at`.
 
     Raises
     ------
     TypeError, ValueError
-        If the launch is wrong.
+        If the arguments or the configuration of the launch are wrong.
     MemoryTooLarge
     """
     memory = device._memory

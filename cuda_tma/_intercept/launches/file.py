@@ -1,8 +1,9 @@
-"""A file of recorded launches.
+"""A file that contains recorded launches.
 
-The file begins with a line, ``cuda-tma launches 1 sha256:`` and the hexadecimal SHA-256 of all bytes after that line. A
-ZIP archive follows. Its ``launches.json`` contains the settings of the session and every launch. Each distinct text and
-content of memory is one member ``blobs/<sha256>``, and ``launches.json`` refers to it by its SHA-256.
+The file begins with a line that consists of ``cuda-tma launches 1 sha256:`` and the hexadecimal SHA-256 of all bytes
+after that line. A ZIP archive follows the line. The member ``launches.json`` contains the settings of the session and
+every launch. Each distinct text and content of memory is one member ``blobs/<sha256>``, and ``launches.json`` refers to
+the member by its SHA-256.
 """
 
 from __future__ import annotations
@@ -48,22 +49,22 @@ _BROKEN = (
     RuntimeError,
     TypeError,
     ValueError,
-)  # errors of zipfile and json, and of values that do not describe a launch
+)  # These errors are from zipfile and json, and from values that do not describe a launch.
 
 
 class LaunchesError(ValueError):
-    """An error for a file of launches that cannot be read."""
+    """The error for a file of launches that cannot be read."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """A file of recorded launches. Iteration reads each launch when it is needed.
+    """The recorded launches of a file. An iteration reads each launch when the launch is needed.
 
     Attributes
     ----------
     path : str
     settings : mapping
-        The settings of the session: `schedules`, `seed`, `strict`.
+        The settings of the session, which are `schedules`, `seed` and `strict`.
     """
 
     path: str
@@ -74,7 +75,7 @@ class Recording:
         return len(self._launches)
 
     def __iter__(self) -> Iterator[RecordedLaunch]:
-        """Read the launches, one at a time.
+        """Read the launches one at a time.
 
         Raises
         ------
@@ -100,14 +101,14 @@ def is_recording(path: str | os.PathLike[str]) -> bool:
 
 
 def read_recording(path: str | os.PathLike[str]) -> Recording:
-    """Read the list of launches of a file whose SHA-256 is right.
+    """Read the list of launches from a file whose SHA-256 is right.
 
     Raises
     ------
     OSError
         If the file cannot be read.
     LaunchesError
-        If it is not a complete file of recorded launches.
+        If the file is not a complete file of recorded launches.
     """
     path = os.fspath(path)
     with _archive(path) as archive, _explained(path):
@@ -149,7 +150,7 @@ def _check_whole(path: str, file: BinaryIO) -> None:
 
 @contextmanager
 def _explained(path: str) -> Iterator[None]:
-    """Turn every error about invalid content into one error class with one sentence."""
+    """Convert every error about invalid content to one class of errors, with one sentence."""
     try:
         yield
     except LaunchesError:
@@ -171,7 +172,7 @@ def _blob(archive: zipfile.ZipFile, key: str) -> bytes:
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Read a member, up to the size that the archive states. A decompression bomb exceeds that size."""
+    """Read a member of the archive, up to the size that the archive states. A decompression bomb exceeds that size."""
     size = archive.getinfo(name).file_size
     with archive.open(name) as member:
         parts, left = [], size
@@ -191,14 +192,14 @@ def write_recording(
     launches: Iterable[RecordedLaunch],
     settings: Mapping[str, Any],
 ) -> int:
-    """Write a complete file of recorded launches or none, and return the number of launches.
+    """Write a complete file of recorded launches, or no file. Return the number of launches.
 
-    A link remains a link. A pipe or a device, such as /dev/null, is not replaced, and receives the bytes.
+    A link remains a link. A pipe or a device, such as /dev/null, is not replaced but receives the bytes.
 
     Raises
     ------
     OSError
-        If the file cannot be written. An existing file does not change then.
+        If the file cannot be written. An existing file is then unchanged.
     """
     path = Path(path).resolve()
     if path.exists() and not path.is_file():
@@ -246,7 +247,7 @@ def _write(file: BinaryIO, launches: Iterable[RecordedLaunch], settings: Mapping
 
 
 def _fixed(name: str) -> zipfile.ZipInfo:
-    """Return a member without a date, so that equal launches give equal files."""
+    """Return a member of the archive without a date, so that equal launches give equal files."""
     info = zipfile.ZipInfo(name)
     info.compress_type = zipfile.ZIP_DEFLATED
     return info

@@ -1,4 +1,4 @@
-"""The outcome of a launch on a GPU, compared with that of the simulator.
+"""The outcome of a launch on a GPU, compared with the outcome on the simulator.
 
 The comparison is byte for byte. If PTX leaves the result of an instruction undefined, elements may differ within a
 bound. The bound limits the difference, divided by the larger of two values: the magnitude of the element, and the root
@@ -27,8 +27,8 @@ _REMEDY = (
     "run the kernel under more schedules (--schedules): a race gives several results; without a race, record the "
     "launch (--record) and report it as an error of the simulator"
 )
-# Instructions whose result PTX does not define to the bit. A text contains such an instruction if it has each of the
-# patterns.
+# PTX does not define the result of these instructions to the bit. A text contains such an instruction if it matches
+# each of the patterns.
 _FLOAT = r"(?:f16x2|bf16x2|f16|bf16|f32x2|f32|f64)\b"
 _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     "approximate functions": (re.compile(r"\b(?:div|rcp|sqrt|rsqrt|sin|cos|lg2|ex2|tanh)\.(?:approx|full)\b"),),
@@ -41,15 +41,15 @@ _OPEN: Mapping[str, tuple[re.Pattern[str], ...]] = {
     ),
 }
 BOUNDS: Mapping[str, float] = {"bf16": 2.0**-6, "f16": 2.0**-8, "f32": 2.0**-10, "f64": 2.0**-20}
-_BESIDE_NARROW = 2.0**-14  # for f32 next to narrower types, of which one f32 contains two
-_LEAST = 2.0**-126  # the least normal f32; a smaller scale is that of integers
+_BESIDE_NARROW = 2.0**-14  # The bound is for f32 next to narrower types, of which one f32 contains two values.
+_LEAST = 2.0**-126  # The value is the least normal f32. A smaller scale is that of integers.
 _NARROW = {"bf16": re.compile(r"\.bf16"), "f16": re.compile(r"\.f16")}
 _WIDE = {"f64": re.compile(r"\.f64")}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The memory of the simulator, compared with that of a GPU.
+    """The comparison of the simulator's memory with the memory of a GPU.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Comparison:
         return f"{self.result}: {self.details}" if self.details else self.result
 
     def finding(self, name: str) -> Finding | None:
-        """Return advice if the outcome differs."""
+        """Return advice if the outcomes of the GPU and the simulator differ."""
         if self.result != DIFFERS:
             return None
         happened = f"the GPU ({name}) and the simulator differ: {self.details}"
@@ -73,13 +73,14 @@ class Comparison:
 
 
 def open_results(ptx: str) -> tuple[str, ...]:
-    """Return the reasons why the bits of a GPU may differ from the simulator's. The result is empty if PTX defines each
-    bit."""
+    """Return the reasons why bits of a GPU may differ from the simulator's bits. The result is empty if PTX defines
+    each bit.
+    """
     return tuple(name for name, patterns in _OPEN.items() if all(each.search(ptx) for each in patterns))
 
 
 def compared(launch: RecordedLaunch, hardware: Hardware, memory: Iterable[Segment]) -> Comparison:
-    """Compare the memory after a simulated launch with that of a GPU."""
+    """Compare the memory after a simulated launch with the memory of a GPU after the same launch."""
     if hardware.result:
         return Comparison(
             DIFFERS, f"the launch on the GPU ends with error {hardware.result}, the simulated one ends well"
@@ -103,7 +104,7 @@ def compared(launch: RecordedLaunch, hardware: Hardware, memory: Iterable[Segmen
 def _after(
     memory: Iterable[MemorySegment], changed: Iterable[MemorySegment]
 ) -> Iterator[tuple[MemorySegment, np.ndarray]]:
-    """Yield each segment with its bytes after the launch on the GPU."""
+    """Yield each segment of memory with its bytes after the launch on the GPU."""
     left = sorted(changed, key=lambda each: each.address)
     starts = [each.address for each in left]
     for segment in memory:
@@ -119,7 +120,7 @@ def _after(
 def _closeness(
     gpu: np.ndarray, ours: np.ndarray, before: MemorySegment, unequal: np.ndarray, ptx: str
 ) -> tuple[float, str] | None:
-    """Return the largest relative difference, and the type for which all elements are within its bound."""
+    """Return the largest relative difference, and the type for which all elements are within the type's bound."""
     narrow = [name for name, pattern in _NARROW.items() if pattern.search(ptx)]
     types = [*narrow, "f32", *(name for name, pattern in _WIDE.items() if pattern.search(ptx))]
     old = np.frombuffer(before.data, np.uint8)

@@ -1,4 +1,6 @@
-"""A recorded launch: the kernel, its configuration and arguments, and the memory before it, as one frozen value."""
+"""A recorded launch as one frozen value, with the kernel, its configuration and arguments, and the memory before the
+launch.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,15 @@ __all__ = ["Hardware", "MemorySegment", "RecordedLaunch"]
 
 @dataclass(frozen=True, slots=True)
 class MemorySegment:
-    """One allocation before a launch.
+    """The content of one allocation before a launch.
 
     Attributes
     ----------
     address : int
     data : bytes
-        Segments with equal content share one object.
+        The bytes of the allocation. Segments with equal content share one object.
     name : str
-        The text that findings use for the allocation.
+        The text by which findings refer to the allocation.
     is_read_only : bool
     """
 
@@ -39,13 +41,13 @@ class Hardware:
     Attributes
     ----------
     name : str
-        Of the GPU.
+        The name of the GPU.
     result : int
-        The ``CUresult``; 0 if the launch ended well.
+        The ``CUresult``, which is 0 if the launch succeeded.
     seconds : float
-        From the call to the end of the launch.
+        The time from the call to the end of the launch.
     changed : tuple of MemorySegment
-        The bytes that the launch has changed, by ascending address; all lie in the memory before it.
+        The bytes that the launch has changed, by ascending address. All of them are in the memory before the launch.
     """
 
     name: str
@@ -61,12 +63,12 @@ class RecordedLaunch:
     Attributes
     ----------
     kernel : str
-        The runtime's name of the kernel.
+        The name that the runtime uses for the kernel.
     entry : str
         The name of the kernel in `ptx`.
     ptx : str
     config : Config
-        Grid, block, cluster, dynamic shared memory, and the attributes of the launch.
+        The grid, the block, the cluster, the dynamic shared memory, and the attributes of the launch.
     arguments : tuple of bytes
         The bytes of each parameter in order. A pointer is a 64-bit address, and a tensor map has 128 bytes.
     tensor_maps : tuple of int
@@ -76,13 +78,13 @@ class RecordedLaunch:
     variables : mapping of str to int
         The addresses of the module's ``__device__`` and ``__constant__`` variables, whose bytes are in `memory`.
     formers : tuple of Former
-        Freed allocations, which a finding can name.
+        The freed allocations that a finding can mention.
     next_address : int
-        The address of the next allocation, such as one of ``malloc`` in the kernel.
+        The address of the next allocation, such as an allocation by ``malloc`` in the kernel.
     compute_capability : tuple of int
     multiprocessor_count : int
     runtime : str
-        The compiler or runtime, such as ``"triton"``.
+        The name of the compiler or runtime, such as ``"triton"``.
     sources : mapping of str to str
         The name and the text of each file that findings may quote.
     generated : tuple of str
@@ -90,13 +92,13 @@ class RecordedLaunch:
     embedded : mapping of str to Place
         The names of the sources that are string literals of the program, and the place of each literal's first line.
     source : str
-        The C++ of the kernel, or an empty string if it is not known.
+        The C++ text of the kernel, or an empty string if the text is not known.
     parameter_names : tuple of str
-        The names in the C++ source, or an empty tuple if it is not known.
+        The names of the parameters in the C++ source, or an empty tuple if the source is not known.
     launched_at : Place or None
         The statement of the program that launched the kernel.
     hardware : Hardware or None
-        The outcome on a GPU, if one ran the launch.
+        The outcome on a GPU, if a GPU ran the launch.
     """
 
     kernel: str

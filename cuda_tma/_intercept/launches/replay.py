@@ -1,4 +1,4 @@
-"""The replay of a recorded launch on a simulated GPU of its own."""
+"""The replay of a recorded launch on its own simulated GPU."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["compared_replay", "replayed"]
 def replayed(
     launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
 ) -> Report:
-    """Run a recorded launch, and return its report. The recording does not change.
+    """Run a recorded launch, and return the report of the run. The recording does not change.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def replayed(
     Raises
     ------
     ParseError, UnsupportedInstruction
-        If the PTX cannot be run.
+        If the simulator cannot run the PTX.
     ValueError
         If the recording contradicts itself.
     """
@@ -51,9 +51,9 @@ def replayed(
 def compared_replay(
     launch: RecordedLaunch, *, seed: int = 0, trace: bool = False, order: str = "early", **settings: Any
 ) -> tuple[Report, Comparison | None]:
-    """Run a recorded launch as :func:`replayed`; compare its memory with that of a GPU that ran it, if one did.
+    """Run a recorded launch as :func:`replayed` does. If a GPU ran the launch, compare the memory with that of the GPU.
 
-    A difference is a finding of the report.
+    A difference of the memory becomes a finding of the report.
     """
     device = Device(launch.compute_capability, multiprocessor_count=launch.multiprocessor_count, **settings)
     segments = [
@@ -63,12 +63,13 @@ def compared_replay(
     device._memory.restore(segments, launch.formers, launch.next_address)
     variables = tuple(sorted(launch.variables.items()))
     kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
-    arguments = map(np.void, launch.arguments)  # bytes that a parameter of any type accepts
+    arguments = map(np.void, launch.arguments)  # A parameter of any type accepts an argument in this form.
     report = device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
     if launch.hardware is None:
         return report, None
     comparison = _comparison(launch, launch.hardware, report, device)
-    found = comparison.finding(launch.hardware.name) if not report.errors else None  # a race has several results
+    # A race may have several results, so its launch is not compared.
+    found = comparison.finding(launch.hardware.name) if not report.errors else None
     return (report if found is None else replace(report, findings=(*report.findings, found))), comparison
 
 
@@ -84,7 +85,7 @@ def _comparison(launch: RecordedLaunch, hardware: Hardware, report: Report, devi
 def _kernel(
     ptx: str, entry: str, variables: tuple[tuple[str, int], ...], names: tuple[str, ...], source: str
 ) -> Kernel:
-    """Load a kernel whose variables already have addresses."""
+    """Load the kernel of a recorded launch, whose variables already have addresses."""
     module, placed = read(ptx), dict(variables)
     function = module.functions.get(entry)
     if function is None or function.kind != "entry":

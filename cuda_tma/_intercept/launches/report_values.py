@@ -1,4 +1,4 @@
-"""The conversion of a report to JSON values and back, for journals and for the processes that read them."""
+"""The conversion of a report to JSON values and back, for journals and for the processes that read journals."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = dict[str, Any]
 
 
 def values_of(report: Report) -> Values:
-    """Return all of a report except its timeline."""
+    """Return the values of a report without its timeline."""
     return {
         "findings": [asdict(finding) for finding in report.findings],
         "output": report.output,
@@ -30,7 +30,7 @@ def values_of(report: Report) -> Values:
 
 
 def report_of(values: Values) -> Report:
-    """Return the report from the result of :func:`values_of`."""
+    """Return the report that the result of :func:`values_of` describes."""
     return Report(
         findings=tuple(map(_finding, values["findings"])),
         output=values["output"],

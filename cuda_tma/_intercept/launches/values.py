@@ -1,5 +1,6 @@
-"""The conversion of a recorded launch to JSON values and back. Its texts and memory are blobs, named by their
-SHA-256."""
+"""The conversion of a recorded launch to JSON values and back. Its texts and its memory are blobs, whose names are
+their SHA-256.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ __all__ = ["blobs_of", "launch_of", "values_of_launch"]
 
 _CONFIG = ("grid", "block", "cluster", "shmem_size", "is_cooperative", "programmatic_stream_serialization")
 _HARDWARE = ("name", "result", "seconds")
-_LEAST_ADDRESS = 1 << 16  # a GPU has memory below the first address of the simulator: at 0x302000000 (an H200)
+_LEAST_ADDRESS = 1 << 16  # A GPU has memory below the first address of the simulator, such as at 0x302000000 (an H200).
 _PLACE = ("file", "line", "column", "function")
 _MOST_MULTIPROCESSORS = 1 << 16
 
@@ -26,7 +27,7 @@ Values = dict[str, Any]
 
 
 def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
-    """Return a launch as values, and the blobs to which the values refer."""
+    """Return the values of a launch, and the blobs to which the values refer."""
     blobs: dict[str, bytes] = {}
     keys: dict[int, str] = {}
 
@@ -68,7 +69,7 @@ def values_of_launch(launch: RecordedLaunch) -> tuple[Values, dict[str, bytes]]:
 
 
 def blobs_of(values: Mapping[str, Any]) -> list[str]:
-    """Return the keys of the blobs to which a launch refers, each once.
+    """Return the keys of the blobs to which a launch refers. Each key occurs once.
 
     Raises
     ------
@@ -87,7 +88,7 @@ def blobs_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def launch_of(values: Mapping[str, Any], blobs: Mapping[str, bytes]) -> RecordedLaunch:
-    """Return the launch from the result of :func:`values_of_launch`.
+    """Return the launch that the result of :func:`values_of_launch` describes.
 
     Raises
     ------
@@ -135,13 +136,13 @@ def _texts(values: Mapping[str, Any]) -> list[str]:
 
 
 def _memory(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[MemorySegment]:
-    """Yield the segments by ascending address."""
+    """Yield the segments of memory by ascending address."""
     for start, data, each in _ascending(values, blobs):
         yield MemorySegment(start, data, _typed(each["name"], str), _typed(each["read_only"], bool))
 
 
 def _ascending(values: list[Values], blobs: Mapping[str, bytes]) -> Iterator[tuple[int, bytes, Values]]:
-    """Yield address and content of each segment. None may overlap another or leave the range of global memory."""
+    """Yield the address and content of each segment. Refuse overlapping segments, and addresses outside the memory."""
     end = _LEAST_ADDRESS
     for each in values:
         data, start = blobs[each["data"]], _number(each["address"], GRID_WORKSPACE >> 1)

@@ -1,4 +1,4 @@
-/* The device and its contexts. */
+/* The entries of the driver for the device and its contexts. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -196,7 +196,7 @@ CUresult cuCtxCreate_v4(void **context, void *parameters, unsigned flags, CUdevi
     return cuCtxCreate_v2(context, flags, device);
 }
 
-/* The few bytes of a destroyed context are not freed, so that its handle is still recognized. */
+/* The few bytes of a destroyed context are not freed, so that the library still recognizes its handle. */
 CUresult cuCtxDestroy_v2(void *context) {
     CHECK(ready());
     REQUIRE(is_context(context) && context != &primary, INVALID_CONTEXT);

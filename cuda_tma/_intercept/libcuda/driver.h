@@ -1,10 +1,9 @@
-/* The declarations that the files of the driver library share. The library needs no GPU.
-
-   The library stores handles, memory and streams in C, because a program calls these entries thousands of times, from
-   any thread. For modules, launches and tensor maps it calls Python through one function: `ask` takes and returns
-   bytes. The Python of the process registers the function that answers. It has access to the stack of the launching
-   script, and to the arrays that other adapters have mapped. In a program without Python, a server process answers
-   (remote.c). Every launch is complete when its entry returns. */
+/* The declarations that the files of the driver library share. The library needs no GPU. The library stores handles,
+   memory and streams in C, because a program calls these entries thousands of times, from any thread. For modules,
+   launches and tensor maps, the library calls Python through one function: `ask` takes and returns bytes. The Python of
+   the process registers the function that answers. This function has access to the stack of the launching script, and
+   to the arrays that other adapters have mapped. In a program without Python, a server process answers (remote.c).
+   Every launch is complete when its entry returns. */
 #ifndef CUDA_TMA_DRIVER_H
 #define CUDA_TMA_DRIVER_H
 
@@ -33,33 +32,38 @@ enum {
     NOT_SUPPORTED = 801
 };
 
-/* The kinds of requests. driver/messages.py has the same values. */
+/* The kinds of requests have the same values in driver/messages.py. */
 enum {
-    ASK_DEVICE = 1,    /* nothing -> struct device */
-    ASK_ALLOCATED = 2, /* address, size, kind of memory, where its bytes lie -> the text that a leak is reported with */
-    ASK_FREED = 3,     /* address */
-    ASK_LOAD = 4,      /* an image -> a description of its functions and variables */
-    ASK_PLACE = 5,     /* module, an address for each variable */
-    ASK_UNLOAD = 6,    /* module */
-    ASK_LAUNCH = 7,    /* struct launch, the bytes of the parameters */
-    ASK_TENSOR_MAP = 8, /* kind of map, arguments -> 128 bytes */
-    ASK_ABSENT = 9,    /* the name of an entry that this library does not have */
-    ASK_MISUSE = 10,   /* kind, address, size: a wrong use of memory */
-    ASK_SOURCE = 11,   /* PTX, NUL, C++ */
-    ASK_ADDRESS = 12,  /* an address and a size -> the address of these bytes in this process */
-    ASK_PRIVATE = 13,  /* nothing; a CUDA runtime has requested private tables of the driver */
-    ASK_SKIP = 14,     /* a CUresult, the name of a kernel: the reason why its launch does not run */
-    ASK_LINK = 15      /* for each input its size in 8 bytes and its bytes -> their PTX as one text, with a NUL */
+    ASK_DEVICE = 1,    /* The request is empty, and the reply is struct device. */
+    /* The request has the address, size, kind and place of memory. The reply is the text of a report if the memory
+       leaks. */
+    ASK_ALLOCATED = 2,
+    ASK_FREED = 3,     /* The request has an address. */
+    ASK_LOAD = 4,      /* The request is an image, and the reply describes its functions and variables. */
+    ASK_PLACE = 5,     /* The request has a module, and an address for each variable. */
+    ASK_UNLOAD = 6,    /* The request has a module. */
+    ASK_LAUNCH = 7,    /* The request has struct launch, and the bytes of the parameters. */
+    ASK_TENSOR_MAP = 8, /* The request has a kind of map and arguments, and the reply has 128 bytes. */
+    ASK_ABSENT = 9,    /* The request is the name of an entry that this library does not have. */
+    ASK_MISUSE = 10,   /* The request has the kind, address and size of a wrong use of memory. */
+    ASK_SOURCE = 11,   /* The request has the PTX, a NUL and the C++. */
+    /* The request has an address and a size. The reply is the address of these bytes in this process. */
+    ASK_ADDRESS = 12,
+    ASK_PRIVATE = 13,  /* The request is empty. A CUDA runtime has requested private tables of the driver. */
+    /* The request has a CUresult, which is the reason why a launch does not run, and the name of the kernel. */
+    ASK_SKIP = 14,
+    /* The request has each input's size in 8 bytes and its bytes. The reply is one PTX text with a NUL. */
+    ASK_LINK = 15
 };
 
-/* The range of addresses of device memory, in this process and in its server. */
+/* Device memory has addresses in this range, in this process and in its server. */
 #define ARENA 0x200000000000u
 #define ARENA_BYTES (1ull << 44)
 
-/* The kinds of memory. */
+/* The constants are the kinds of memory. */
 enum { DEVICE_MEMORY = 0, POOL_MEMORY = 1, HOST_MEMORY = 2, MANAGED_MEMORY = 3, REGISTERED_MEMORY = 4, VARIABLE = 5, VIRTUAL_MEMORY = 6 };
 
-/* The wrong uses of memory. */
+/* The constants are the wrong uses of memory. */
 enum { DOUBLE_FREE = 1, INVALID_FREE = 2, COPY_OUT_OF_BOUNDS = 3, USE_AFTER_FREE = 4, DESTROYED_CONTEXT = 5 };
 
 struct bytes {
@@ -71,7 +75,7 @@ enum { ATTRIBUTES = 160 };
 struct device {
     uint64_t total_bytes;
     char name[64];
-    int32_t attributes[ATTRIBUTES]; /* by CUdevice_attribute */
+    int32_t attributes[ATTRIBUTES]; /* The index is the CUdevice_attribute. */
 };
 
 struct parameter {
@@ -82,7 +86,7 @@ struct function {
     uint32_t magic, index;
     struct module *module;
     char *name;
-    int32_t attributes[16]; /* by CUfunction_attribute */
+    int32_t attributes[16]; /* The index is the CUfunction_attribute. */
     uint32_t count;
     struct parameter *parameters;
 };
@@ -94,7 +98,8 @@ struct variable {
 
 struct module {
     uint32_t magic;
-    const void *context; /* the context that loaded it, or NULL for a library, which belongs to no context */
+    /* The context loaded the module. It is NULL for a library, which does not belong to a context. */
+    const void *context;
     uint64_t number;
     uint32_t functions_count, variables_count;
     struct function *functions;
@@ -102,14 +107,14 @@ struct module {
     struct module *next;
 };
 
-/* The fixed part of ASK_LAUNCH. */
+/* The structure is the fixed part of a request ASK_LAUNCH. */
 struct launch {
     uint64_t module;
     uint32_t function, flags, grid[3], block[3], cluster[3], shared_bytes;
 };
 enum { COOPERATIVE = 1, PROGRAMMATIC = 2 };
 
-/* A launch in the form of the driver's interface: CUlaunchConfig, with its CUlaunchAttribute. */
+/* The structure is a launch in the form of the driver's interface: CUlaunchConfig with its CUlaunchAttribute. */
 struct attribute {
     uint32_t id, padding;
     union {
@@ -126,26 +131,26 @@ struct config {
     uint32_t count;
 };
 
-/* server.c: at the first request, Python registers the function that answers */
+/* The file server.c defines these functions. At the first request, Python registers the function that answers. */
 CUresult ask(uint32_t kind, const void *data, size_t size, struct bytes *reply);
 CUresult absent(const char *name);
-void run_python(const char *text); /* no effect in a process without Python */
+void run_python(const char *text); /* The call has no effect in a process without Python. */
 const struct device *the_device(void);
-CUresult ready(void);       /* SUCCESS after cuInit */
+CUresult ready(void);       /* The result is SUCCESS after cuInit. */
 CUresult ready_in_context(void);
 
-/* remote.c */
+/* The file remote.c defines these functions. */
 CUresult ask_server(uint32_t kind, const void *data, size_t size, struct bytes *reply);
-int arena_file(void); /* -1 if no server shares the memory */
+int arena_file(void); /* The result is -1 if no server shares the memory. */
 
-/* names.c */
+/* The file names.c defines this function. */
 void *entry_named(const char *name, int version, int *is_known);
 
-/* contexts.c */
+/* The file contexts.c defines these functions. */
 void *current_context(void);
-int is_destroyed(const void *context); /* NULL stands for the current context */
+int is_destroyed(const void *context); /* The argument NULL stands for the current context. */
 
-/* memory.c */
+/* The file memory.c defines these functions. */
 CUresult allocate(CUdeviceptr *address, size_t size, int kind);
 CUresult release(CUdeviceptr address, int kind_mask);
 void *readable(CUdeviceptr address, size_t size, CUresult *result);
@@ -153,7 +158,7 @@ void *anywhere(uint64_t address, size_t size, CUresult *result);
 void copy_registered(int to_arena);
 void misuse(uint64_t kind, uint64_t address, uint64_t size);
 
-/* modules.c */
+/* The file modules.c defines this function. */
 struct function *function_of(void *handle);
 
 #define REQUIRE(condition, error) \

@@ -1,4 +1,4 @@
-/* The names of errors. A text for each would only repeat its name in lower case. */
+/* The names of the driver's errors. A text for each error would only repeat its name in lower case. */
 #include "driver.h"
 
 #define ERRORS \

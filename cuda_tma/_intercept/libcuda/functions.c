@@ -1,4 +1,4 @@
-/* Functions and kernels, which are one kind of object here: their attributes, and their occupancy. */
+/* The attributes and the occupancy of functions and kernels, which are one kind of object in this library. */
 #include "driver.h"
 
 #include <stdlib.h>

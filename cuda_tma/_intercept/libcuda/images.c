@@ -1,5 +1,5 @@
-/* The bytes of an image that a program loads: PTX, a fat binary, or machine code. The driver's interface passes no
-   size. */
+/* The bytes of an image that a program loads, which is PTX, a fat binary, or machine code. The driver's interface does
+   not pass the size of an image. */
 #define _GNU_SOURCE
 #include "images.h"
 
@@ -14,7 +14,7 @@
 enum { WRAPPER = 0x466243B1, FAT_BINARY = 0xBA55ED50, CHUNK = 1 << 16, MOST_PARTS = 4096 };
 static const size_t MOST_BYTES = 1u << 30;
 
-/* Copy memory up to the end of the readable bytes, and return their number. */
+/* Copy memory up to the end of the readable bytes. Return the number of copied bytes. */
 static size_t copied(void *target, const void *source, size_t size) {
     struct iovec here = {target, size}, there = {(void *)source, size};
     ssize_t count = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
@@ -78,7 +78,7 @@ static CUresult unwrapped(const void *image, struct bytes *found) {
                           "ELF", 4) == 0 ? elf(image, found) : text(image, found);
 }
 
-/* Link device code of several files (nvcc -rdc=true). `parts` contains the fat binary of each file, and ends with
+/* Link the device code of several files (nvcc -rdc=true). `parts` contains the fat binary of each file, and ends with
    NULL. */
 static CUresult linked(const void *const *parts, struct bytes *found) {
     struct link *link = new_link();
@@ -109,7 +109,7 @@ CUresult image_bytes(const void *image, struct bytes *found) {
     struct {
         uint32_t magic, version;
         const void *data;
-        const void *const *parts; /* in version 2, the inputs from which `data` is linked */
+        const void *const *parts; /* In version 2, `data` is linked from these inputs. */
     } wrapper = {0, 0, NULL, NULL};
     *found = (struct bytes){NULL, 0};
     REQUIRE(image != NULL, INVALID_VALUE);
@@ -125,7 +125,7 @@ CUresult file_bytes(const char *path, struct bytes *found) {
     *found = (struct bytes){NULL, 0};
     REQUIRE(path != NULL, INVALID_VALUE);
     FILE *file = fopen(path, "rb");
-    REQUIRE(file != NULL, 301); /* CUDA_ERROR_FILE_NOT_FOUND */
+    REQUIRE(file != NULL, 301); /* The error is CUDA_ERROR_FILE_NOT_FOUND. */
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     rewind(file);
     if (size > 0 && (size_t)size <= MOST_BYTES && (found->data = malloc(size)) != NULL)

@@ -1,4 +1,5 @@
-/* Launches: the parameters as one block of bytes, and the attributes that the simulator supports. */
+/* The entries that launch kernels. The parameters of a launch are one block of bytes, and the attributes are those that
+   the simulator supports. */
 #include "graphs/graphs.h"
 
 #include <stdlib.h>
@@ -6,7 +7,8 @@
 
 enum { MOST_PARAMETER_BYTES = 32764, MAX_DYNAMIC_SHARED = 8, SHARED = 1 };
 
-/* Copy the parameters of a launch into one block. `extra` already is such a block. */
+/* Copy the parameters of a launch into one block. If the program passes `extra`, the parameters already are one block.
+   */
 static CUresult gather(const struct function *function, void **values, void **extra, unsigned char *block,
                        size_t *size) {
     enum { END = 0, POINTER = 1, SIZE = 2 };

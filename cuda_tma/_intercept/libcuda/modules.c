@@ -1,4 +1,5 @@
-/* Modules and libraries, which are one kind of object here, and their functions and variables. */
+/* The entries for modules and libraries, which are one kind of object in this library, and for their functions and
+   variables. */
 #include "images.h"
 
 #include <stdlib.h>
@@ -74,7 +75,7 @@ static struct module *read_module(const struct bytes *reply) {
     return reader.is_short ? NULL : module;
 }
 
-/* Allocate memory for each variable, and request its values from Python. */
+/* Allocate memory for each variable, and request the values of the variables from Python. */
 static CUresult place(struct module *module) {
     uint32_t count = module->variables_count;
     uint64_t *data = calloc(count + 1, sizeof *data);
@@ -165,7 +166,7 @@ CUresult cuModuleUnload(void *handle) {
 
 CUresult cuModuleGetLoadingMode(int *mode) {
     REQUIRE(mode != NULL, INVALID_VALUE);
-    *mode = 1; /* this loads a module eagerly */
+    *mode = 1; /* The mode means that a module is loaded eagerly. */
     return SUCCESS;
 }
 

@@ -1,5 +1,6 @@
-/* The entries by their names. An entry that no other file defines returns CUDA_ERROR_NOT_SUPPORTED and is reported. The
-   prototypes of the entries are not visible here, because their types differ from those of the weak definitions. */
+/* The entries of the driver by their names. An entry that no other file defines returns CUDA_ERROR_NOT_SUPPORTED, and
+   the session reports the call. The prototypes of the entries are not visible in this file, because their types differ
+   from those of the weak definitions. */
 #include <string.h>
 
 int absent(const char *name);
@@ -21,7 +22,7 @@ static const struct {
 
 enum { COUNT = sizeof entries / sizeof *entries };
 
-/* Return the newest entry of a name that a version of CUDA has. */
+/* Return the newest entry with a name that a version of CUDA has. */
 void *entry_named(const char *name, int version, int *is_known) {
     void *found = NULL;
     int found_version = -1;

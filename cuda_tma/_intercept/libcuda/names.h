@@ -1,6 +1,6 @@
-/* The entries of the driver as X(symbol, name, version): cuGetProcAddress finds a symbol by its name and by the CUDA
-   version (1000 * major + 10 * minor) that introduced it. The source is cudaTypedefs.h of CUDA 13.0 and cuda.bindings
-   13.5. */
+/* The entries of the driver as X(symbol, name, version). The function cuGetProcAddress finds a symbol by its name and
+   by the CUDA version (1000 * major + 10 * minor) that introduced it. The source is cudaTypedefs.h of CUDA 13.0 and
+   cuda.bindings 13.5. */
 X(cuArray3DCreate, cuArray3DCreate, 2000) X(cuArray3DCreate_v2, cuArray3DCreate, 3020)
 X(cuArray3DGetDescriptor, cuArray3DGetDescriptor, 2000) X(cuArray3DGetDescriptor_v2, cuArray3DGetDescriptor, 3020)
 X(cuArrayCreate, cuArrayCreate, 2000) X(cuArrayCreate_v2, cuArrayCreate, 3020) X(cuArrayDestroy, cuArrayDestroy, 2000)

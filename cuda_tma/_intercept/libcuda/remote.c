@@ -1,11 +1,8 @@
-/* The connection to a server process, for a program without Python.
-
-   The command listens in the folder of its session, and starts a server for each process that connects. An interpreter
-   in the program itself would need the shared library of Python, which most builds of Python do not have. It would also
-   share the symbols, signals and exit of the program.
-
-   The server maps the file of this process's arena, so that both processes access the same bytes and no launch copies
-   them. Host memory that the program registers has a copy in the arena. */
+/* The connection to a server process, for a program without Python. The command listens in the folder of its session,
+   and starts a server for each process that connects. An interpreter in the program itself would need the shared
+   library of Python, which most builds of Python do not have. It would also share the symbols, signals and exit of the
+   program. The server maps the file of this process's arena, so that both processes access the same bytes and a launch
+   copies no bytes. Host memory that the program registers has a copy in the arena. */
 #define _GNU_SOURCE
 #include "driver.h"
 #include "sockets.h"
@@ -21,20 +18,20 @@
 
 enum { UNKNOWN = 999 };
 
-/* driver/remote.py has the same values. */
+/* The file driver/remote.py defines the same values. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;
 };
 struct answer {
     int32_t result;
-    uint32_t printed_bytes; /* the output of the kernel, which is sent before the reply */
+    uint32_t printed_bytes; /* The output of the kernel has this size. It is sent before the reply. */
     uint64_t size;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1, arena = -1;
-static pid_t owner; /* the process that has connected; 0 before the connection */
+static pid_t owner; /* The owner is the process that has connected, or 0 before the connection. */
 
 static int send_all(const void *data, size_t size) {
     return move_all(channel, (void *)data, size, 1);

@@ -13,13 +13,13 @@ enum { DRIVER_VERSION = 13050 };
 typedef CUresult (*server)(uint32_t kind, const void *data, uint64_t size, struct bytes *reply);
 
 static server serving;
-static int has_ended; /* Python has ended, and only objects of the process are still released */
-static pid_t owner; /* the process that owns the state; the child of a fork has no state, as with the driver */
+static int has_ended; /* Python has ended, and the process only releases its remaining objects. */
+static pid_t owner; /* The process owns the state. The child of a fork has no state, as with the driver. */
 static int is_initialized;
 static struct device device;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Set the function that serves requests. It is NULL at the end of the process. */
+/* Set the function that serves requests, or NULL at the end of the process. */
 void cuda_tma_serve(server function) {
     serving = function;
     has_ended = function == NULL;
@@ -113,7 +113,8 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, uint64
     int is_known;
     *entry = entry_named(name, version, &is_known);
     if (status != NULL)
-        *status = *entry != NULL ? 0 : is_known ? 2 : 1; /* the results: found, of a later version, not found */
+        /* The results mean: found, of a later version, and not found. */
+        *status = *entry != NULL ? 0 : is_known ? 2 : 1;
     return *entry != NULL || status != NULL ? SUCCESS : NOT_FOUND;
 }
 
@@ -121,8 +122,8 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t 
     return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
 
-/* Private tables of the driver, which NVIDIA's CUDA runtime requests. An import of cuda.core requests them too, so a
-   program with Python is not reported. */
+/* NVIDIA's CUDA runtime requests these private tables of the driver. An import of cuda.core requests the tables too, so
+   the library does not report a program with Python. */
 CUresult cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table != NULL)

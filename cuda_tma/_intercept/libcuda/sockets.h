@@ -1,4 +1,4 @@
-/* A connection to the command: a socket in the folder of its session. */
+/* A connection to the command, which is a socket in the folder of the command's session. */
 #ifndef CUDA_TMA_SOCKETS_H
 #define CUDA_TMA_SOCKETS_H
 
@@ -24,8 +24,8 @@ static inline int move_all(int channel, void *data, size_t size, int is_sent) {
     return 1;
 }
 
-/* Connect to the socket `server` of a folder; return -1 on failure. The path of a socket has at most 107 bytes, and that
-   of a folder may have more. */
+/* Connect to the socket `server` of a folder. Return -1 on failure. The path of a socket has at most 107 bytes, and the
+   path of a folder may have more. */
 static inline int open_channel(const char *folder) {
     int directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     int made = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-/* Streams and events. Each operation is complete when its entry returns, so nothing waits. */
+/* The entries for streams and events. Each operation is complete when its entry returns, so no entry waits. */
 #include "graphs/graphs.h"
 
 #include <stdlib.h>
@@ -180,7 +180,7 @@ static CUresult record(struct event *event) {
     return SUCCESS;
 }
 
-/* A node of a graph that records an event. */
+/* A node of a graph can record an event. */
 CUresult run_record(const void *data, size_t size) {
     void *event;
     REQUIRE(size == sizeof event, INVALID_VALUE);

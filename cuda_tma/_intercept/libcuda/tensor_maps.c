@@ -1,4 +1,4 @@
-/* Tensor maps. The package's encoder writes them, and applies its rules of the driver. */
+/* The entries for tensor maps. The package's encoder writes the maps, and applies its rules of the driver. */
 #include "driver.h"
 
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 enum { TILED = 0, IM2COL = 1, IM2COL_WIDE = 2, REPLACE = 3, MOST_RANK = 5, MAP_BYTES = 128 };
 
-/* The request that Python reads. Fields that a mode does not have are 0. */
+/* Python reads this request. Fields that a mode does not have are 0. */
 struct request {
     uint32_t mode, data_type, rank, interleave, swizzle, l2_promotion, oob_fill, wide_mode;
     uint32_t channels, pixels, box[MOST_RANK], element_strides[MOST_RANK];
@@ -78,7 +78,7 @@ CUresult cuTensorMapEncodeIm2colWide(void *map, uint32_t data_type, uint32_t ran
     return end(&request, map);
 }
 
-/* The new map replaces the old one in `map`, which Python reads and rewrites. */
+/* The new map replaces the old map in `map`, which Python reads and rewrites. */
 CUresult cuTensorMapReplaceAddress(void *map, void *address) {
     struct request request = {REPLACE, .address = (uint64_t)address};
     CHECK(ready());

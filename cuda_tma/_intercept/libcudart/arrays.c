@@ -1,11 +1,12 @@
-/* CUDA arrays, and copies and fills of three dimensions. */
+/* The entries for CUDA arrays, and for copies and fills of three dimensions. */
 #include "runtime.h"
 
-struct channels { /* cudaChannelFormatDesc: bits of each channel, and their kind */
+/* The structure is cudaChannelFormatDesc, with the bits of each channel and the kind of the channels. */
+struct channels {
     int x, y, z, w, kind;
 };
 
-struct extent { /* in elements if one side is an array, otherwise in bytes */
+struct extent { /* The width is in elements if one side is an array, and otherwise in bytes. */
     size_t width, height, depth;
 };
 
@@ -13,17 +14,17 @@ struct position {
     size_t x, y, z;
 };
 
-struct pitched { /* cudaPitchedPtr */
+struct pitched { /* The runtime's name of the structure is cudaPitchedPtr. */
     void *address;
     size_t pitch, width, height;
 };
 
-struct descriptor { /* CUDA_ARRAY3D_DESCRIPTOR */
+struct descriptor { /* The driver's name of the structure is CUDA_ARRAY3D_DESCRIPTOR. */
     size_t width, height, depth;
     unsigned format, channels, flags;
 };
 
-struct part { /* a field of cudaMemcpy3DParms */
+struct part { /* The structure is a field of cudaMemcpy3DParms. */
     void *array;
     struct position position;
     struct pitched pitched;
@@ -135,7 +136,7 @@ static cudaError add_copy(void **node, void *graph, void *const *before, size_t 
 ENTRY(cudaGraphAddMemcpyNode, (void **node, void *graph, void *const *before, size_t count, const struct parts *given),
       add_copy(node, graph, before, count, given))
 
-/* Copy rows between an array, from a corner in bytes and rows, and other memory. */
+/* Copy rows between an array and other memory, from a corner in bytes and rows. */
 static cudaError copy_rows(void *array, size_t x, size_t y, const void *other, size_t pitch, size_t width,
                            size_t height, int direction, int to_array, void *stream) {
     REQUIRE(direction >= 0 && direction <= BY_ADDRESS, INVALID_DIRECTION);

@@ -1,5 +1,5 @@
-/* The fat binaries of a program, with the kernels and variables that it registers before main. The library loads a
-   binary at the first use of one of its symbols. */
+/* The fat binaries of a program, with the kernels and variables that the program registers before main. The library
+   loads a binary at the first use of one of its symbols. */
 #include "runtime.h"
 
 #include <pthread.h>
@@ -14,7 +14,7 @@ struct binary {
 };
 
 struct symbol {
-    const void *host; /* the stub of a kernel, or the variable of the host, which the program's calls pass */
+    const void *host; /* The calls of the program pass the stub of a kernel, or the variable of the host. */
     const char *name;
     struct binary *binary;
     struct function *function;
@@ -86,8 +86,8 @@ void __cudaUnregisterFatBinary(void **handle) {
     free(binary);
 }
 
-/* No lock is held during the load of a module, because the load waits for Python, and the thread that runs Python may
-   wait for the lock. If two threads load the same module, the first result is kept. */
+/* The library holds no lock during the load of a module. The load waits for Python, and the thread that runs Python may
+   wait for the lock. If two threads load the same module, the library keeps the first result. */
 static CUresult load(struct binary *binary) {
     if (__atomic_load_n(&binary->is_loaded, __ATOMIC_ACQUIRE))
         return binary->result;
@@ -106,8 +106,8 @@ static CUresult load(struct binary *binary) {
     return binary->result;
 }
 
-/* The load of a binary allocates memory for each managed variable. A pointer in the host's variable contains its
-   address. */
+/* The load of a binary allocates memory for each managed variable. A pointer in the host's variable contains the
+   address of the memory. */
 char __cudaInitModule(void **handle) {
     struct binary *binary = (struct binary *)handle;
     if (binary == NULL || begin_runtime() != SUCCESS)
@@ -185,7 +185,7 @@ static cudaError find_variable(const void *host, CUdeviceptr *address, size_t *s
     struct symbol *symbol = host != NULL ? find(host) : NULL;
     REQUIRE(symbol != NULL, INVALID_SYMBOL);
     CUresult result = load(symbol->binary);
-    if (result == INVALID_IMAGE) /* Python has not received it */
+    if (result == INVALID_IMAGE) /* Python has not received the image. */
         skip(symbol->name, result);
     CHECK(result);
     return cuModuleGetGlobal_v2(address, size, symbol->binary->module, symbol->name) == SUCCESS ? SUCCESS

@@ -1,4 +1,5 @@
-/* Copies and fills. Each is complete when its entry returns, unless its stream is captured. */
+/* The entries that copy and fill memory. Each operation is complete when its entry returns, unless its stream is being
+   captured. */
 #include "runtime.h"
 
 enum { TO_HOST_FROM_HOST = 0, TO_DEVICE = 1, TO_HOST = 2, ON_DEVICE = 3, BY_ADDRESS = 4 };
@@ -16,7 +17,7 @@ static cudaError copy(void *target, const void *source, size_t size, int directi
     return INVALID_DIRECTION;
 }
 
-struct rows { /* a copy of one row or several */
+struct rows { /* The structure is a copy of one row or several rows. */
     void *target;
     const void *source;
     size_t target_pitch, source_pitch, width, height;
@@ -32,7 +33,7 @@ static CUresult copy_rows(const void *data, size_t size) {
     return SUCCESS;
 }
 
-/* In a capturing stream, the copy becomes a node of the graph. */
+/* In a stream that is being captured, the copy becomes a node of the graph. */
 static CUresult rows_later(const struct rows *rows, void *stream) {
     static const unsigned host = 1, device = 2, any = 4;
     if (!is_capturing(stream))

@@ -1,4 +1,4 @@
-/* The device, versions, and access to entries of the driver. */
+/* The entries for the device and versions, and for access to entries of the driver. */
 #include "runtime.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ static cudaError describe(char *found, size_t size, int is_12, int device) {
     return SUCCESS;
 }
 
-/* CUDA 12 uses the name with the suffix v2 for this structure, and CUDA 13 the name without it. */
+/* CUDA 12 uses the name with the suffix v2 for this structure, and CUDA 13 uses the name without the suffix. */
 cudaError cudaGetDeviceProperties(char *found, int device) {
     RUN(describe(found, 1008, 0, device));
 }
@@ -158,7 +158,8 @@ static cudaError find_entry(const char *name, void **entry, unsigned version, in
     REQUIRE(name != NULL && entry != NULL, INVALID_VALUE);
     *entry = entry_named(name, version, &is_known);
     if (status != NULL)
-        *status = *entry != NULL ? 0 : is_known ? 2 : 1; /* the results: found, of a later version, not found */
+        /* The results mean: found, of a later version, and not found. */
+        *status = *entry != NULL ? 0 : is_known ? 2 : 1;
     return *entry != NULL || status != NULL ? SUCCESS : NOT_FOUND;
 }
 

@@ -1,4 +1,4 @@
-/* Errors by name, and the last error of each thread. */
+/* The errors of the runtime by name, and the last error of each thread. */
 #include "runtime.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Errors of the CUDA runtime as X(number, name, text), from the runtime 13.0. */
+/* The errors of the CUDA runtime 13.0 as X(number, name, text). */
 X(0, cudaSuccess, "no error")
 X(1, cudaErrorInvalidValue, "invalid argument")
 X(2, cudaErrorMemoryAllocation, "out of memory")

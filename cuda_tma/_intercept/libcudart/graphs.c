@@ -1,4 +1,4 @@
-/* Graphs, and the capture of streams. The nodes and graphs are those of the driver. */
+/* The entries for graphs, and for the capture of streams. The nodes and graphs are those of the driver. */
 #include "runtime.h"
 
 #include "../libcuda/graphs/nodes.h"
@@ -61,7 +61,7 @@ ENTRY(cudaGraphRemoveDependencies_v2,
 
 /* ---- nodes that a program adds ---- */
 
-struct runtime_kernel { /* cudaKernelNodeParams */
+struct runtime_kernel { /* The runtime's name of the structure is cudaKernelNodeParams. */
     const void *symbol;
     struct dim3 grid, block;
     unsigned shared_bytes;

@@ -1,11 +1,11 @@
-/* Launches, and attributes and occupancy of kernels. */
+/* The entries for launches, and for attributes and occupancy of kernels. */
 #include "runtime.h"
 
 #include <string.h>
 
 enum { DEPTH = 64, MAX_THREADS = 0, COOPERATIVE_ID = 2 };
 
-struct launch_config { /* cudaLaunchConfig_t */
+struct launch_config { /* The runtime's name of the structure is cudaLaunchConfig_t. */
     struct dim3 grid, block;
     size_t shared_bytes;
     void *stream;
@@ -19,7 +19,8 @@ struct pushed {
     void *stream;
 };
 
-static __thread struct pushed calls[DEPTH]; /* the configurations of <<<...>>> whose arguments are being evaluated */
+/* The entries are configurations of <<<...>>> whose arguments the program is evaluating. */
+static __thread struct pushed calls[DEPTH];
 static __thread int depth;
 
 unsigned __cudaPushCallConfiguration(struct dim3 grid, struct dim3 block, size_t shared_bytes, void *stream) {
@@ -86,7 +87,7 @@ ALSO(cudaLaunchHostFunc, cudaLaunchHostFunc_ptsz)
 
 /* ---- attributes ---- */
 
-struct function_attributes { /* cudaFuncAttributes */
+struct function_attributes { /* The runtime's name of the structure is cudaFuncAttributes. */
     size_t shared_bytes, constant_bytes, local_bytes;
     int most_threads, registers, ptx_version, binary_version, cache_mode, most_dynamic_bytes, carveout;
     int must_have_cluster, cluster[3], scheduling, has_large_clusters, reserved[16];

@@ -1,4 +1,4 @@
-/* Libraries that a program loads at run time, and their kernels. */
+/* The entries for libraries that a program loads at run time, and for their kernels. */
 #include "runtime.h"
 
 CUresult cuModuleLoad(void **module, const char *path);

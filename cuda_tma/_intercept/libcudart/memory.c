@@ -1,14 +1,14 @@
-/* Memory, and queries of addresses. */
+/* The entries for memory, and for queries of addresses. */
 #include "runtime.h"
 
 #include <string.h>
 
-struct pitched { /* cudaPitchedPtr */
+struct pitched { /* The runtime's name of the structure is cudaPitchedPtr. */
     void *address;
     size_t pitch, width, height;
 };
 
-struct extent { /* cudaExtent */
+struct extent { /* The runtime's name of the structure is cudaExtent. */
     size_t width, height, depth;
 };
 
@@ -144,7 +144,7 @@ cudaError cudaMemPoolTrimTo(void *pool, size_t size) {
 
 /* ---- addresses ---- */
 
-struct pointer_attributes { /* cudaPointerAttributes; in the runtime 13, reserved bytes follow */
+struct pointer_attributes { /* The structure is cudaPointerAttributes. In the runtime 13, reserved bytes follow it. */
     int kind, device;
     void *address, *host;
 };

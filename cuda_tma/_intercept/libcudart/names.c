@@ -1,4 +1,5 @@
-/* The entries by their names. An entry that no other file defines returns cudaErrorNotSupported and is reported. */
+/* The entries of the runtime by their names. An entry that no other file defines returns cudaErrorNotSupported, and the
+   session reports the call. */
 int absent(const char *name);
 
 #define X(name) \

@@ -1,5 +1,5 @@
 /* The fields of cudaDeviceProp as X(offset in 12.9, offset in 13.0, bytes, CUdevice_attribute). An offset of -1 means
-   that the field does not exist. Observed with the headers of both versions. */
+   that the field does not exist. The offsets were observed with the headers of both versions. */
 X(296, 296, 8, 8) /* sharedMemPerBlock */
 X(304, 304, 4, 12) /* regsPerBlock */
 X(308, 308, 4, 10) /* warpSize */

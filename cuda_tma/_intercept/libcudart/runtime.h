@@ -1,8 +1,7 @@
-/* A CUDA runtime on the driver library: the declarations that its files share.
-
-   NVIDIA's runtime requests private tables from the driver (cuGetExportTable), whose contents no document states. This
-   runtime replaces it in programs that link it as a shared library, and calls only documented entries of the driver. It
-   is in the file of the driver library, which programs find by both names. */
+/* A CUDA runtime on the driver library, with the declarations that its files share. NVIDIA's runtime requests private
+   tables from the driver (cuGetExportTable), whose contents are not documented. This runtime replaces NVIDIA's runtime
+   in programs that link it as a shared library, and calls only documented entries of the driver. It is in the file of
+   the driver library, which programs find by both names. */
 #ifndef CUDA_TMA_RUNTIME_H
 #define CUDA_TMA_RUNTIME_H
 
@@ -21,30 +20,31 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-/* errors.c */
-cudaError finish(cudaError result); /* store an error of this thread */
+/* The file errors.c defines this function. */
+cudaError finish(cudaError result); /* The call stores an error of this thread. */
 
-/* devices.c */
-cudaError begin_runtime(void); /* the driver, and a context of this thread */
+/* The file devices.c defines this function. */
+cudaError begin_runtime(void); /* The call loads the driver, and makes a context of this thread. */
 
-/* launches.c */
+/* The file launches.c defines these functions. */
 cudaError cudaLaunchKernel(const void *symbol, struct dim3 grid, struct dim3 block, void **values, size_t shared_bytes,
                            void *stream);
 
-/* copies.c */
+/* The file copies.c defines these functions. */
 cudaError cudaMemcpyAsync(void *target, const void *source, size_t size, int direction, void *stream);
 
-/* binaries.c */
+/* The file binaries.c defines these functions. */
 cudaError find_function(const void *symbol, struct function **function);
 
-/* Call an entry of the driver, in a context. */
+/* Call an entry of the driver in a context. */
 #define RUN(call)                                                          \
     do {                                                                   \
         cudaError begun_ = begin_runtime();                                \
         return finish(begun_ != SUCCESS ? begun_ : (cudaError)(call));     \
     } while (0)
 
-/* Define a second name of an entry. A program that is compiled with --default-stream per-thread uses these names. */
+/* Define a second name of an entry. A program that is compiled with --default-stream per-thread uses the second names.
+   */
 #define ALSO(entry, name) extern __typeof(entry) name __attribute__((alias(#entry)));
 
 /* Define an entry that calls an entry of the driver. For an entry with a stream, also define the name for per-thread
@@ -57,7 +57,7 @@ cudaError find_function(const void *symbol, struct function **function);
     ENTRY(name, parameters, call)         \
     ALSO(name, name##_ptsz)
 
-/* The entries of the driver library that the runtime calls. */
+/* The runtime calls these entries of the driver library. */
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
 CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device);

@@ -1,4 +1,4 @@
-/* Streams and events. */
+/* The entries for streams and events. */
 #include "runtime.h"
 
 ENTRY(cudaStreamCreateWithPriority, (void **stream, unsigned flags, int priority),

@@ -1,6 +1,7 @@
-"""The adapter of numba-cuda: its kernels use the driver library, and this adapter adds the lines of the program.
+"""The adapter of numba-cuda, whose kernels use the driver library. The adapter adds the lines of the program.
 
-A kernel on disk has no line information, and may be machine code, so numba-cuda reads no kernel from disk.
+A kernel on disk has no line information, and may be machine code. With the adapter, numba-cuda therefore does not read
+kernels from disk.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ from ..patches import Patches
 
 __all__ = ["install"]
 
-_ERROR, _WARNING = 1, 2  # the behavior of a flag of a module: LLVM's Language Reference, "Module Flags Metadata"
+# The numbers are behaviors of a flag of a module (LLVM's Language Reference, "Module Flags Metadata").
+_ERROR, _WARNING = 1, 2
 
 
 def install() -> Patches:
-    """Make numba-cuda compile every kernel with line information, and return the patches that undo this."""
+    """Make numba-cuda compile every kernel with line information. Return the patches that undo the change."""
     from numba.cuda.core.errors import NumbaDebugInfoWarning
     from numba.cuda.debuginfo import DIBuilder
     from numba.cuda.dispatcher import CUDADispatcher
 
-    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)  # the program has not requested line information
+    # The program itself has not requested line information.
+    warnings.filterwarnings("ignore", category=NumbaDebugInfoWarning)
 
     patches = Patches()
     begin = CUDADispatcher.__init__
@@ -34,7 +37,7 @@ def install() -> Patches:
     set_flags = DIBuilder._set_module_flags
 
     def set_flags_of_nvvm(self: Any) -> None:
-        """Let NVVM link kernels with lines and C++ with lines: it refuses them if their flags behave differently."""
+        """Let NVVM link kernels with lines and C++ with lines. NVVM refuses inputs whose flags behave differently."""
         constant = self._const_int
         self._const_int = lambda value, bits=32: constant(_ERROR if value == _WARNING else value, bits)
         set_flags(self)

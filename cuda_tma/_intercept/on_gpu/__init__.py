@@ -1,2 +1,2 @@
-"""The launches of a program on a GPU: a library in front of the driver captures them, and another process checks
-them."""
+"""The launches of a program on a GPU. A library in front of the driver captures them, and another process
+checks them."""

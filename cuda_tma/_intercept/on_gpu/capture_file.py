@@ -1,7 +1,10 @@
-"""The two files of a captured launch: the launch with the memory before it, and the memory that the GPU has changed.
+"""The two files of a captured launch.
 
-``library/captures.c`` writes them. Each is a sequence of parts: a tag and a size of 8 bytes each, then the bytes. A
-program may write arbitrary bytes into the folder of its session, so the reader checks every size, and the total.
+The first contains the launch and the memory before it, and the second the memory that the GPU has changed.
+
+The file ``library/captures.c`` writes both files. Each is a sequence of parts, which have a tag and a size of 8 bytes
+each, and then the bytes. A program may write arbitrary bytes into the folder of its session, so the reader checks every
+size, and the total of the sizes.
 """
 
 from __future__ import annotations
@@ -29,16 +32,16 @@ _MOST_FRAMES = 64
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A launch before it ran.
+    """A captured launch before it runs.
 
     Attributes
     ----------
     function : int
-        The number of the kernel in its process.
+        The number of the kernel in the kernel's process.
     config : Config
     arguments : tuple of bytes
     stack : tuple of (str, int, str)
-        The file, line and function of each Python frame, the innermost first.
+        The file, line and function of each Python frame, with the innermost frame first.
     variables : mapping of str to (int, int)
         The address and the size of each variable of the module.
     memory : tuple of MemorySegment
@@ -60,7 +63,7 @@ class Outcome:
     Attributes
     ----------
     result : int
-        The ``CUresult``.
+        The ``CUresult`` of the launch.
     seconds : float
     changed : tuple of MemorySegment
     """
@@ -71,7 +74,7 @@ class Outcome:
 
 
 def read_capture(path: Path) -> Capture:
-    """Read the first file of a launch.
+    """Read the first file of a captured launch.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def read_capture(path: Path) -> Capture:
 
 
 def read_outcome(path: Path) -> Outcome:
-    """Read the second file of a launch.
+    """Read the second file of a captured launch.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The check of the captured launches of one program, each on a simulated GPU."""
+"""The check of the captured launches of one program. Each launch runs on its own simulated GPU."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from .recording import RUNTIME, launched_at, recorded_launch
 
 __all__ = ["CAPTURES", "Judge"]
 
-CAPTURES = "captures"  # a folder of the session; library/captures.c has the same name
+CAPTURES = "captures"  # The folder is inside the folder of the session. The file library/captures.c uses the same name.
 _WRONG = (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError, OverflowError)
 
 
 class Judge:
-    """A checker of launches, which reports them to a sink.
+    """A checker of captured launches, which reports the launches to a sink.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Judge:
         return self._pattern.search(kernel.name) is not None
 
     def is_complete(self) -> bool:
-        """Return whether the command checks no further launch."""
+        """Return whether the command has checked its last launch."""
         count = self._options.launch_count
         return count is not None and self._matched - self._options.launch_skip >= count
 
@@ -53,7 +53,7 @@ class Judge:
         self._sink.ended(Launched(self._next(), kernel.name, RUNTIME, skipped=kernel.reason))
 
     def judge(self, kernel: GpuKernel, before: Path, after: Path | None) -> None:
-        """Check a launch, and remove its files."""
+        """Check a captured launch, and remove its files."""
         is_chosen = self._matched >= self._options.launch_skip and not self.is_complete()
         self._matched += 1
         try:

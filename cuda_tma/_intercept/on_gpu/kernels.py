@@ -1,4 +1,4 @@
-"""The kernels of a program: their PTX, from the image or from a compiler, and their variables."""
+"""The kernels of a program, with their variables, and with PTX from the image or from a compiler."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _ENTRY = r"\.entry\s+{}\s*[(\s]"
 
 @dataclass(slots=True)
 class GpuKernel:
-    """A kernel of a program, by its number.
+    """A kernel of a program on a GPU.
 
     Attributes
     ----------
     entry : str
         The name of the kernel in the PTX.
     ptx : str
-        The text, or an empty string if it is not known.
+        The PTX text, or an empty string if the text is not known.
     reason : str
-        The reason why its launches are not checked, or an empty string if they are.
+        The reason why the kernel's launches are not checked, or an empty string if they are checked.
     counts : Counts
     source : str
-        The C++ that NVRTC compiled, or an empty string if it is not known.
+        The C++ text that NVRTC compiled, or an empty string if the text is not known.
     """
 
     entry: str
@@ -44,12 +44,12 @@ class GpuKernel:
 
     @property
     def name(self) -> str:
-        """Return the kernel's name in the source of the program."""
+        """Return the name of the kernel in the source of the program."""
         return kernel_name(self.entry)
 
     @property
     def variables(self) -> list[str]:
-        """Return the names of the variables that need memory."""
+        """Return the names of the module's variables that need memory."""
         found = self.module.variables.values() if self.module is not None else ()
         return [each.name for each in found if each.space in ("global", "const")]
 
@@ -70,12 +70,13 @@ class Images:
         self._sources: dict[str, str] = {}
 
     def add(self, number: int, image: bytes) -> None:
-        """Add an image."""
+        """Add an image that the program has loaded."""
         self._images[number] = image
 
     def add_code(self, data: bytes) -> None:
-        """Add machine code with its PTX and its C++. The data is the size of the code, the code, the PTX, NUL, and the
-        C++."""
+        """Add machine code with its PTX and its C++. The data contains the size of the code, the code, the PTX, NUL,
+        and the C++.
+        """
         (size,) = struct.unpack_from("<Q", data)
         text, _, source = data[8 + size :].partition(b"\0")
         ptx = text.decode("utf-8", "replace")
@@ -83,7 +84,7 @@ class Images:
         self._sources[ptx] = source.decode("utf-8", "replace")
 
     def kernel(self, number: int, entry: str) -> GpuKernel:
-        """Return a kernel of an image, or the reason why it is not checked."""
+        """Return a kernel of an image, or the reason why its launches are not checked."""
         try:
             ptx = self._text(number)
             if not _has_entry(ptx, entry):
@@ -100,7 +101,7 @@ class Images:
         if number in self._images:
             try:
                 self._texts[number] = ptx_of(self._images.pop(number), self._compute_capability)
-            except NoPTX:  # whose text lists all contents, which differ from image to image
+            except NoPTX:  # The text of the error lists all contents of an image, so it differs from image to image.
                 self._texts[number] = NoPTX("its image has no PTX for the GPU, only machine code")
         text = self._texts.get(number, NoPTX("its image is not known"))
         if isinstance(text, NoPTX):

@@ -1,4 +1,4 @@
-"""The requests of the C library as values. ``library/on_gpu.h`` has the same layouts."""
+"""The requests of the C library as Python values, whose layouts equal those in ``library/on_gpu.h``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Counts", "Gpu", "Request", "counts_of", "function_reply", "gpu_of", 
 
 
 class Request(IntEnum):
-    """The kinds of requests."""
+    """The kinds of requests from the library."""
 
     HELLO = 1
     IMAGE = 2
@@ -29,7 +29,7 @@ _COUNTS = struct.Struct("<7Q")
 
 
 class Gpu(NamedTuple):
-    """The GPU of a program.
+    """The GPU on which a program runs.
 
     Attributes
     ----------
@@ -45,21 +45,21 @@ class Gpu(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """The launches of a kernel.
+    """The numbers of launches of a kernel.
 
     Attributes
     ----------
     launches, judged : int
     alike : int
-        The launches of a configuration that was checked before.
+        The launches with a configuration that was already checked.
     in_graphs : int
         The launches that a stream captured into a graph.
     other_configurations : int
-        The launches of configurations beyond the limit on checked ones.
+        The launches with configurations above the limit on checked configurations.
     not_captured : int
-        The launches that can access too much memory.
+        The launches that were not captured, because they can access too much memory.
     nanoseconds : int
-        The time by which the checked launches took longer.
+        The additional time of the checked launches.
     """
 
     launches: int = 0
@@ -72,7 +72,7 @@ class Counts(NamedTuple):
 
 
 def gpu_of(data: bytes) -> Gpu:
-    """Return the GPU of a program's first request.
+    """Return the GPU that a program's first request describes.
 
     Raises
     ------
@@ -85,18 +85,18 @@ def gpu_of(data: bytes) -> Gpu:
 
 
 def limits_reply(most_bytes: int, every: int, most_configurations: int) -> bytes:
-    """Return the limits of a session."""
+    """Return the bytes of the limits of a session."""
     return _LIMITS.pack(most_bytes, every, most_configurations)
 
 
 def function_reply(is_judged: bool, variables: Sequence[str]) -> bytes:
-    """Return the reply whether a kernel is checked, and with the names of its module's variables."""
+    """Return the reply about a kernel: whether its launches are checked, and the names of its module's variables."""
     names = b"".join(name.encode() + b"\0" for name in variables)
     return struct.pack("<II", is_judged, len(variables)) + names
 
 
 def counts_of(data: bytes) -> Counts:
-    """Return the counts of a request. The kernel's number precedes them."""
+    """Return the counts in a request. The number of the kernel precedes the counts."""
     return Counts(*_unpacked(_COUNTS, data))
 
 

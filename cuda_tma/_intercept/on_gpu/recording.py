@@ -1,4 +1,4 @@
-"""The conversion of a captured launch to a recorded one, which a simulated GPU can run."""
+"""The conversion of a captured launch to a recorded launch, which a simulated GPU can run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def launched_at(capture: Capture) -> Place | None:
 
 
 def recorded_launch(capture: Capture, kernel: GpuKernel, gpu: Gpu, outcome: Outcome | None) -> RecordedLaunch:
-    """Return a launch as a value, with the outcome on the GPU if it is known.
+    """Return a captured launch as a value, with the outcome on the GPU if the outcome is known.
 
     Raises
     ------
@@ -70,7 +70,8 @@ def _named(capture: Capture) -> tuple[MemorySegment, ...]:
 
 def _aligned(memory: tuple[MemorySegment, ...]) -> tuple[MemorySegment, ...]:
     """Return the memory in segments that begin at multiples of 16 bytes, as typed accesses require. Variables may begin
-    elsewhere."""
+    at other addresses.
+    """
     found: list[MemorySegment] = []
     for each in memory:
         start = each.address // _ALIGNMENT * _ALIGNMENT
@@ -104,6 +105,6 @@ def _with_variables(
 
 
 def _after(memory: tuple[MemorySegment, ...]) -> int:
-    """Return an address after all memory."""
+    """Return an address that is after all memory."""
     end = max((each.address + len(each.data) for each in memory), default=GLOBAL_START)
     return -(-(max(end, GLOBAL_START) + _GUARD_BYTES) // _UNIT) * _UNIT

@@ -1,7 +1,7 @@
-"""The process of a session for one program on a GPU. It answers the library, and checks the captured launches.
+"""The process of a session for one program on a GPU, which answers the library and checks the captured launches.
 
-``library/channel.c`` is the client. One thread answers requests at once. Launches are checked in sequence while the
-program continues. The program waits only if too many launches are waiting for their check.
+The client is ``library/channel.c``. One thread answers requests at once. Another thread checks the launches in sequence
+while the program continues. The program waits only if too many launches are waiting for their check.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .table import write_table
 
 __all__ = ["Server", "main"]
 
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # library/channel.c has the same value
-_MOST_BYTES = 1 << 30  # the bytes of a request
-_MOST_WAITING = 64  # the number of launches
-_PATIENCE_SECONDS = 10.0  # seconds until the end of a launch on the GPU, which may hang
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # The file library/channel.c defines the same layout.
+_MOST_BYTES = 1 << 30  # A request has at most this number of bytes.
+_MOST_WAITING = 64  # At most this number of launches wait for their check.
+_PATIENCE_SECONDS = 10.0  # A launch on the GPU may hang. The server waits this time for its end.
 
 
 def main(handle: int) -> None:
@@ -56,14 +56,14 @@ def _peer(handle: int) -> int:
 
 
 class Server:
-    """The kernels and launches of a program.
+    """The kernels and launches of one program.
 
     Parameters
     ----------
     folder : Path
         The folder of the session.
     process : int
-        The number of the program's process.
+        The process number of the program.
     """
 
     def __init__(self, folder: Path, process: int):
@@ -72,8 +72,10 @@ class Server:
         self._gpu = gpu_of(struct.pack("<4i64s", 9, 0, 1, 0, b""))
         self._images, self._judge = Images(self._gpu.compute_capability), Judge(self._options, self._journal, self._gpu)
         self._kernels: dict[int, GpuKernel] = {}
-        self._running: dict[int, tuple[int, float]] = {}  # launches on the GPU: kernel, and since when
-        self._waiting: deque[tuple[int, int, bool]] = deque()  # kernel, launch, whether the GPU has ended it
+        # The dict contains the launches that run on the GPU, with the kernel and the time of the start.
+        self._running: dict[int, tuple[int, float]] = {}
+        # Each entry contains the kernel, the launch, and whether the GPU has ended the launch.
+        self._waiting: deque[tuple[int, int, bool]] = deque()
         self._changed = Condition()
         self._is_open, self._is_interrupted = True, False
         self._answers = {
@@ -105,10 +107,10 @@ class Server:
                 self._changed.notify_all()
 
     def answer(self, kind: int, data: bytes) -> bytes:
-        """Return the reply to a request."""
+        """Return the reply to a request of the library."""
         try:
             return self._answers[Request(kind)](data)
-        except Exception as error:  # a program may send arbitrary bytes
+        except Exception as error:  # A program may send arbitrary bytes.
             self._journal.noted(f"a request of the program cannot be read: {type(error).__name__}: {error}")
             return b""
 
@@ -162,11 +164,13 @@ class Server:
     # ---- checks ----
 
     def interrupt(self) -> None:
-        """Check no further launch once the program has ended: Ctrl-C is a signal for the program, which may go on."""
+        """Stop the checks of launches once the program has ended. The signal of Ctrl-C is for the program, which may
+        continue.
+        """
         self._is_interrupted = True
 
     def judge_all(self) -> None:
-        """Check launches until the program has ended and no launch is left."""
+        """Check launches until the program has ended and all launches are checked."""
         while (item := self._next()) is not None:
             number, launch, has_ended = item
             before, after = (self._folder / CAPTURES / f"{self._process}-{launch}.{end}" for end in ("before", "after"))
@@ -200,5 +204,5 @@ class Server:
                 self._waiting.append((number, launch, False))
 
     def end(self) -> None:
-        """Write the table of the kernels."""
+        """Write the table of the kernels when the program has ended."""
         write_table(self._folder, self._process, self._gpu, self._kernels.values())

@@ -18,13 +18,13 @@ _END = ".gpu"
 
 @dataclass(frozen=True, slots=True)
 class KernelCounts:
-    """The launches of a kernel.
+    """The numbers of launches of a kernel.
 
     Attributes
     ----------
     name : str
     reason : str
-        The reason why they are not checked, or an empty string if they are.
+        The reason why the launches are not checked, or an empty string if they are checked.
     counts : Counts
     """
 

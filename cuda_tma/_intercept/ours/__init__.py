@@ -1,6 +1,9 @@
-"""Launches of cuda_tma itself without a GPU: kernels, launches and tensor maps on the session's device.
+"""The launches of cuda_tma itself without a GPU.
 
-The GPU's memory consists of arrays of this machine: NumPy arrays, and torch's tensors of ``device="cuda"``.
+Kernels, launches and tensor maps are on the session's device.
+
+The memory of the simulated GPU consists of arrays of this machine, which are NumPy arrays and torch's tensors of
+``device="cuda"``.
 """
 
 from __future__ import annotations
@@ -23,17 +26,17 @@ _GRAPH = "a graph launches kernels later, and the simulator runs each launch at 
 
 
 def install(session: Any) -> Patches:
-    """Replace public names of cuda_tma by those of the simulated GPU of a session.
+    """Replace public names of cuda_tma by the names of a session's simulated GPU.
 
     Parameters
     ----------
     session : Session
-        The session that runs the launches. Kernels are compiled for its device.
+        The session that runs the launches. Kernels are compiled for the session's device.
 
     Returns
     -------
     Patches
-        The patches, which can be undone.
+        The patches, by which the caller can undo the replacement.
     """
     patches, launches = Patches(), Launches(session)
     for name, value in {
@@ -51,7 +54,7 @@ def install(session: Any) -> Patches:
     patches.replace(cuda_tma.StridedMemoryView, "as_tensor_map", _as_tensor_map(launches))
     for name in cuda_tma.graph.__all__:
         patches.replace(cuda_tma.graph, name, _refused(f"cuda_tma.graph.{name}"))
-    if isinstance(session.sink, Journal):  # a test of pytest checks the reports of its devices itself
+    if isinstance(session.sink, Journal):  # A test of pytest itself checks the reports of its devices.
         patches.replace(simulate, "Device", reporting_device(session))
     return patches
 

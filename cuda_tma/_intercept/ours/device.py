@@ -1,4 +1,4 @@
-"""The class ``cuda_tma.Device`` of the simulated GPU, its streams and its memory."""
+"""The class ``cuda_tma.Device`` for the simulated GPU, with its streams and its memory."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class Stream:
         return (0, 0)
 
     def sync(self) -> None:
-        """Return at once."""
+        """Return at once, because each launch is complete."""
 
     def close(self) -> None:
-        """Do nothing."""
+        """Do nothing, because the stream has no resources."""
 
     def wait(self, event_or_stream: Any) -> None:
-        """Return at once."""
+        """Return at once, because each event is complete."""
 
     def record(self, event: Any = None, options: Any = None) -> Any:
-        """Return the event, which is complete."""
+        """Return the given event, which is already complete."""
         return SimpleNamespace(sync=lambda: None, is_done=True) if event is None else event
 
 
 class Buffer:
-    """Memory of the simulated GPU: a NumPy array of bytes of this machine.
+    """Memory of the simulated GPU, which is a NumPy array of bytes of this machine.
 
     Parameters
     ----------
     data : numpy.ndarray of uint8
     address : int
-        The GPU's address of the first byte.
+        The address of the first byte on the simulated GPU.
     """
 
     def __init__(self, data: np.ndarray, address: int):
@@ -59,7 +59,7 @@ class Buffer:
         return self._data.__dlpack_device__()
 
     def close(self, stream: Any = None) -> None:
-        """Do nothing, because the memory is freed with the object."""
+        """Do nothing, because the memory is freed together with the object."""
 
 
 class _Device:
@@ -76,26 +76,26 @@ class _Device:
 
     @classmethod
     def get_all_devices(cls) -> tuple[Any, ...]:
-        """Return a tuple of the only device."""
+        """Return a tuple that contains the only device."""
         return (cls(),)
 
     def set_current(self, ctx: Any = None) -> None:
         """Do nothing, because there is only one device."""
 
     def create_stream(self, obj: Any = None, options: Any = None) -> Stream:
-        """Return a stream."""
+        """Return a stream of the simulated GPU."""
         return Stream()
 
     def allocate(self, size: int, *, stream: Any = None) -> Buffer:
-        """Return memory that contains zeros."""
+        """Return memory of the simulated GPU that contains zeros."""
         data = np.zeros(size, np.uint8)
         return Buffer(data, self._session.device.address(data))
 
     def sync(self) -> None:
-        """Return at once."""
+        """Return at once, because each launch is complete."""
 
     def create_tensor_map(self, tensor: Any, options: Any = None, **keywords: Any) -> Any:
-        """Return a tensor map of an array."""
+        """Return a tensor map that describes an array."""
         return self._create_tensor_map(tensor, options, **keywords)
 
 

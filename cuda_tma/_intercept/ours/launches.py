@@ -1,4 +1,4 @@
-"""Kernels, launches and tensor maps of cuda_tma on the session's device."""
+"""Kernels, launches and tensor maps of cuda_tma on the simulated GPU of a session."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["Launches", "Prepared"]
 
 
 class Launches:
-    """The functions that replace those of cuda_tma.
+    """The functions that replace those of cuda_tma below the command.
 
     Parameters
     ----------
     session : Session
     """
 
-    config = Config  # cuda.core's LaunchConfig queries the driver for clusters
+    config = Config  # The class Config replaces LaunchConfig of cuda.core, which queries the driver for clusters.
 
     def __init__(self, session: Any):
         self._session = session
@@ -45,7 +45,7 @@ class Launches:
         return kernel
 
     def launch(self, stream: Any, config: Any, kernel: Any, *arguments: Any) -> None:
-        """Run a launch, as :func:`cuda_tma.launch` does."""
+        """Run a launch as :func:`cuda_tma.launch` does."""
         if not isinstance(kernel, Kernel):
             raise TypeError(
                 f"the kernel is a {type(kernel).__name__}; in a program under cuda-tma sanitize, pass the result of "
@@ -63,12 +63,12 @@ class Launches:
         return self._session.device.create_tensor_map(tensor, options, **keywords)
 
     def create_tensor_maps(self, tensors: Sequence[Any], options: Any = None, **keywords: Any) -> list[TensorMap]:
-        """Return a tensor map of each array."""
+        """Return a tensor map for each of several arrays."""
         return [self.create_tensor_map(tensor, options, **keywords) for tensor in tensors]
 
 
 class Prepared:
-    """A kernel with its configuration and arguments.
+    """A kernel with its configuration and its arguments.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Prepared:
     kernel : Kernel
     config : Config
     arguments : list
-        An argument for each parameter. Each may be replaced.
+        One argument for each parameter of the kernel. The program may replace each argument.
     """
 
     def __init__(self, launches: Launches, kernel: Any, config: Any, arguments: list[Any]):

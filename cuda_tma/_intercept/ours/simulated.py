@@ -1,4 +1,7 @@
-"""The class ``cuda_tma.simulate.Device`` below the command: the program and the session both receive its reports."""
+"""The class ``cuda_tma.simulate.Device`` below the command.
+
+Both the program and the session receive its reports.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def _reported(
             session.end(launch.with_skipped(f"{type(error).__name__}: {error}"))
         raise
     seconds = (time.perf_counter() - start) / len(row)
-    for launch, (_, kernel), report in zip(begun, row, reports, strict=False):  # after an error, the rest does not run
+    # After an error, the remaining launches do not run.
+    for launch, (_, kernel), report in zip(begun, row, reports, strict=False):
         session.end(_judged(session, launch, kernel, report, seconds))
     for launch in begun[len(reports) :]:
         session.end(launch.with_skipped("the launch before it ended with an error"))

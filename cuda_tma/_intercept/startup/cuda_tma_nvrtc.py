@@ -1,7 +1,7 @@
-"""A hook for cuda.pathfinder: in place of NVRTC and nvJitLink it returns the driver library, which has their
-entries.
+"""A hook for cuda.pathfinder, which returns the driver library in place of NVRTC and nvJitLink. The driver library has
+the entries of both.
 
-This module imports only the standard library, because an import of cuda_tma would import cuda.core, which imports
+This module imports only the standard library. An import of cuda_tma would import cuda.core, which imports
 cuda.pathfinder.
 """
 
@@ -12,13 +12,14 @@ DRIVER = "libcuda.so.1"
 
 
 def put_in_front(pathfinder):
-    """Make cuda.pathfinder load the driver library in place of NVRTC and nvJitLink, which the library calls."""
+    """Make cuda.pathfinder load the driver library in place of NVRTC and nvJitLink. The driver library calls both."""
     load = pathfinder.load_nvidia_dynamic_lib
 
     def load_nvidia_dynamic_lib(libname):
         if libname not in ("nvrtc", "nvJitLink"):
             return load(libname)
-        library = ctypes.CDLL(DRIVER, ctypes.RTLD_GLOBAL)  # this is first, because cuda.bindings uses global entries
+        # The load comes first, because cuda.bindings uses global entries.
+        library = ctypes.CDLL(DRIVER, ctypes.RTLD_GLOBAL)
         loaded = load(libname)
         getattr(library, f"cuda_tma_{libname}")(ctypes.c_void_p(loaded._handle_uint))
         return replace(loaded, _handle_uint=library._handle)

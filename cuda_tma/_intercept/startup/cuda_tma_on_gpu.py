@@ -1,6 +1,6 @@
 """The part of ``cuda-tma sanitize --on-gpu`` in a Python process, which describes launches to the C library.
 
-As ``cuda_tma_startup``, this module imports only the standard library.
+This module imports only the standard library, as ``cuda_tma_startup`` does.
 """
 
 import array
@@ -16,11 +16,11 @@ from cuda_tma_startup import after_import
 
 _MOST_FRAMES = 64
 _Describe = ctypes.CFUNCTYPE(None)
-_kept: list[Any] = []  # the registered function, which must exist while the library may call it
+_kept: list[Any] = []  # The list keeps the registered function alive, because the library may still call it.
 
 
 def begin():
-    """Register with the library that LD_PRELOAD has loaded into this process."""
+    """Register this process with the library that LD_PRELOAD has loaded into it."""
     library = ctypes.CDLL(None)
     if not hasattr(library, "cuda_tma_on_gpu_describe"):
         return
@@ -33,14 +33,14 @@ def begin():
 
 def _describe():
     """Pass the stack of the launching thread, and the blocks of torch's allocator, to the library."""
-    with contextlib.suppress(Exception):  # the launch continues
+    with contextlib.suppress(Exception):  # The launch continues if the description fails.
         stack, blocks = json.dumps(_frames()).encode(), _blocks()
         pairs = (ctypes.c_uint64 * len(blocks)).from_buffer(blocks) if blocks else None
         _kept[0].cuda_tma_on_gpu_described(stack, ctypes.c_uint64(len(stack)), pairs, ctypes.c_uint64(len(blocks) // 2))
 
 
 def _frames():
-    """Return the file, line and function of each frame, the innermost first."""
+    """Return the file, line and function of each frame, with the innermost frame first."""
     frames: list[tuple[str, int, str]] = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(frames) < _MOST_FRAMES:
@@ -68,7 +68,7 @@ def _blocks():
 
 
 def _keep_ptx_of_triton():
-    """Pass the PTX of each kernel of Triton with its machine code to the library."""
+    """Pass the PTX of each kernel of Triton to the library, together with the kernel's machine code."""
     from triton.compiler.compiler import CompiledKernel
 
     own = CompiledKernel.__init__

@@ -1,17 +1,19 @@
-"""The names that the command and the processes of a program share, and a hook after imports.
+"""The names that the command and the processes of a program share, and a hook that runs after imports.
 
-``sitecustomize.py`` imports this module before the program runs, so it imports only the standard library.
+The file ``sitecustomize.py`` imports this module before the program runs. This module therefore imports only the
+standard library.
 """
 
 import importlib.util
 import sys
 from importlib.abc import Loader, MetaPathFinder
 
-ALIVE = "alive"  # a file of that folder, on which each process holds a shared lock
-UNREADY = "unready"  # a file of that folder that lists Python interpreters without cuda_tma
-ON_GPU = "CUDA_TMA_ON_GPU"  # as VARIABLE, of a session whose launches go to a GPU
-VARIABLE = "CUDA_TMA_SESSION"  # the folder of the session, which contains its options and its journals
-# Modules that have an adapter.
+ALIVE = "alive"  # Each process holds a shared lock on this file in the folder of the session.
+UNREADY = "unready"  # This file in the folder of the session lists Python interpreters without cuda_tma.
+ON_GPU = "CUDA_TMA_ON_GPU"  # The variable has the value of VARIABLE if the launches of the session go to a GPU.
+# The value is the folder of the session, which contains the options and the journals of the session.
+VARIABLE = "CUDA_TMA_SESSION"
+# These modules have an adapter.
 RUNTIMES = (
     "torch",
     "torch.utils.cpp_extension",
@@ -30,10 +32,10 @@ class Hook(MetaPathFinder):
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded
-        self._sought = set()  # names that the other finders are searching
+        self._sought = set()  # The other finders are searching for these names.
 
     def find_spec(self, name, path=None, target=None):
-        """Find the module with the other finders, and return it with a loader that calls back."""
+        """Find the module with the other finders. Return it with a loader that calls `loaded`."""
         if name not in self._names or name in self._sought:
             return None
         self._sought.add(name)
@@ -46,14 +48,14 @@ class Hook(MetaPathFinder):
         return spec
 
     def _call(self, name):
-        """Call back once, because a program may search for a module many times without an import."""
+        """Call `loaded` once, because a program may search for a module many times without an import."""
         if name in self._names:
             self._names.discard(name)
             self._loaded(name)
 
 
 class _Calling(Loader):
-    """A loader that calls a function after the module has been executed."""
+    """A loader that calls a function after it has executed the module."""
 
     def __init__(self, loader, call):
         self._loader, self._call = loader, call
@@ -68,7 +70,7 @@ class _Calling(Loader):
 
 
 def after_import(names, loaded):
-    """Call `loaded` with each name: now if the module is imported, otherwise after its first import."""
+    """Call `loaded` with each name of a module, now if the module is imported, or else after its first import."""
     hook = Hook([name for name in names if name not in sys.modules], loaded)
     sys.meta_path.insert(0, hook)
     for name in names:

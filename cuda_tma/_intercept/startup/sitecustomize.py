@@ -1,7 +1,7 @@
 """The start of every Python process below ``cuda-tma sanitize``, whose ``PYTHONPATH`` begins with this folder.
 
-Python imports this file as ``sitecustomize``. It imports no module of cuda_tma until the program imports a runtime that
-has an adapter. The user's own ``sitecustomize`` runs after it.
+Python imports this file as ``sitecustomize``. The file does not import modules of cuda_tma until the program imports a
+runtime that has an adapter. The user's own ``sitecustomize`` runs after this file.
 """
 
 import contextlib
@@ -26,13 +26,13 @@ def _loaded(name):
 
 
 def _write(name, text):
-    """Append to a file of the session. The program continues if that fails."""
+    """Append a text to a file of the session. The program continues if the call fails."""
     with contextlib.suppress(OSError), open(os.path.join(os.environ[VARIABLE], name), "a") as file:
         file.write(text)
 
 
 def _run_next():
-    """Run the ``sitecustomize`` module that this file hides."""
+    """Run the module ``sitecustomize`` that this file hides."""
     here = os.path.dirname(os.path.abspath(__file__))
     others = [path for path in sys.path if os.path.abspath(path or os.curdir) != here]
     spec = PathFinder.find_spec("sitecustomize", others)
@@ -43,7 +43,7 @@ def _run_next():
 
 
 def _begin(folder):
-    """Hold a lock until this process and all its forks end."""
+    """Hold a lock until this process and all its forks have ended."""
     _write(ALIVE, ".")
     with contextlib.suppress(OSError):
         fcntl.flock(os.open(os.path.join(folder, ALIVE), os.O_RDONLY), fcntl.LOCK_SH)

@@ -1,4 +1,6 @@
-"""TileLang without a GPU: its NVRTC backend compiles to PTX, and a replaced driver passes launches to the session."""
+"""The adapter of TileLang. TileLang's NVRTC backend compiles to PTX, and a replaced driver passes launches to the
+session.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ __all__ = ["install"]
 
 
 def install(session: Any) -> Patches:
-    """Make TileLang's kernels run on the simulated GPU.
+    """Make TileLang's kernels run on the simulated GPU of a session.
 
     Parameters
     ----------
@@ -22,12 +24,12 @@ def install(session: Any) -> Patches:
     Returns
     -------
     Patches
-        The patches, which can be undone.
+        The patches, by which the caller can undo the change.
     """
     from tilelang import env
 
     patches = Patches()
-    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")  # it contains PTX in place of machine code
+    folder = os.path.join(str(env.TILELANG_CACHE_DIR), "cuda_tma")  # The folder contains PTX in place of machine code.
     env.TILELANG_CACHE_DIR = folder
     compiler.install(patches, session.device.compute_capability)
     timing.install(patches, session)

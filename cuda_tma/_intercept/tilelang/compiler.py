@@ -1,4 +1,4 @@
-"""TileLang's NVRTC backend, which compiles to PTX and loads the host code with the session's driver."""
+"""The NVRTC backend of TileLang, which compiles to PTX and loads the host code with the session's driver."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _DRIVER = "cuda.bindings.driver"
-_TOOLKIT = Path("/usr/local/cuda")  # a link that CUDA's installers make
-# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes it only for nvcc, and a template of its own for
+_TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make this link.
+# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes this template only for nvcc, and its own template for
 # NVRTC.
 _LIMITS = """\
 namespace cutlass { namespace platform { template <class T> struct numeric_limits; } }
@@ -30,7 +30,7 @@ namespace std { template <class T> struct numeric_limits : cutlass::platform::nu
 
 
 def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
-    """Select the NVRTC backend for every kernel, and replace its compiler, its loader and its driver."""
+    """Select the NVRTC backend for every kernel. Replace the backend's compiler, loader and driver."""
     patches.replace(BackendModule, "resolve_execution_backend", _chosen(BackendModule.resolve_execution_backend))
     patches.replace(libgen, "compile_cuda", _compiled(libgen.compile_cuda, compute_capability))
     patches.replace(libgen, "cuda", host)
@@ -76,14 +76,14 @@ def _compiled(own: Callable[..., bytes], compute_capability: tuple[int, int]) ->
 
 
 def _includes() -> list[str]:
-    """Return compiler options for the folders of CUDA's headers, from wheels or from a toolkit."""
+    """Return compiler options for the folders of CUDA's headers, which are from wheels or from a toolkit."""
     found = [folder for name in ("cudart", "cccl") if (folder := find_nvidia_header_directory(name))]
     toolkit = () if found else (_TOOLKIT / "include", _TOOLKIT / "include" / "cccl")
     return [f"-I{folder}" for folder in (*found, *filter(Path.is_dir, toolkit))]
 
 
 def _with_clusters(own: Callable[..., str]) -> Callable[..., str]:
-    """Keep the attributes of a launch that TileLang's host code for NVRTC omits."""
+    """Keep the launch attributes that TileLang's host code for NVRTC omits."""
 
     def create_dispatch_func(source: Any, code: str, functions: dict[str, Any]) -> str:
         clusters = {
@@ -99,12 +99,12 @@ def _with_clusters(own: Callable[..., str]) -> Callable[..., str]:
 
 
 def _load(generator: Any, lib_path: str | None = None) -> None:
-    """Load the host code, in place of ``NVRTCLibraryGenerator.load_lib``."""
+    """Load the host code of a kernel, in place of ``NVRTCLibraryGenerator.load_lib``."""
     path = generator.libpath = lib_path or generator.libpath
     generator.pypath = path.replace(".cubin", ".py")
     text = Path(generator.pypath).read_text(encoding="utf-8").replace(_DRIVER, host.__name__)
     module = ModuleType("kernel")
-    exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))  # this is not a place in the program
+    exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))  # The file name is not a place in the program.
     ptx = Path(path).read_bytes().rstrip(b"\0").decode()
     known = vars(module)
     generator.pymodule = module
@@ -113,7 +113,7 @@ def _load(generator: Any, lib_path: str | None = None) -> None:
 
 
 def _marked(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a tensor of unknown device as one of the GPU."""
+    """Mark a tensor of unknown device as a tensor of the GPU."""
 
     def forward(kernel: Any, *arguments: Any, **keywords: Any) -> Any:
         from ..torch.marks import mark_all

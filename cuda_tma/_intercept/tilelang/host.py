@@ -1,7 +1,7 @@
-"""The names of ``cuda.bindings.driver`` that TileLang's host code uses, on the simulated GPU of the session.
+"""The names of ``cuda.bindings.driver`` that TileLang's host code uses, for the simulated GPU of the session.
 
-TileLang generates a Python module for each kernel. The module imports these names, creates the tensor maps, and
-launches the kernel.
+TileLang generates a Python module for each kernel. The generated module imports these names, creates the tensor maps,
+and launches the kernel.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ CUaccessProperty = SimpleNamespace(CU_ACCESS_PROPERTY_PERSISTING=2, CU_ACCESS_PR
 
 
 class Library(NamedTuple):
-    """The kernels of one text of C++.
+    """The kernels that one C++ text contains.
 
     Attributes
     ----------
     ptx, source : str
     file : str
-        The name of the C++ in the PTX.
+        The name of the C++ file in the PTX.
     clusters : mapping of str to tuple of int
-        The extents of the cluster by the kernel's name.
+        The extents of the clusters, by the name of the kernel.
     cooperative : frozenset of str
-        Kernels whose CTAs all run at the same time.
+        The kernels whose CTAs all run at the same time.
     """
 
     ptx: str
@@ -50,24 +50,24 @@ class Library(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """A kernel of a library."""
+    """A kernel in a library."""
 
     library: Library
     name: str
 
 
 def CUlaunchConfig() -> SimpleNamespace:
-    """Return a configuration without attributes."""
+    """Return a launch configuration without attributes."""
     return SimpleNamespace(numAttrs=0, attrs=[])
 
 
 def CUlaunchAttribute() -> SimpleNamespace:
-    """Return an attribute of a launch."""
+    """Return an attribute for a launch."""
     return SimpleNamespace(id=0, value=SimpleNamespace())
 
 
 def CUstreamAttrValue() -> SimpleNamespace:
-    """Return an attribute of a stream. Attributes of caches have no effect here."""
+    """Return an attribute of a stream. Attributes of caches have no effect on the simulator."""
     return SimpleNamespace(accessPolicyWindow=SimpleNamespace())
 
 
@@ -80,7 +80,7 @@ cuLibraryUnload = _done
 
 
 def cuLibraryGetKernel(library: Library, name: bytes) -> tuple[int, Kernel]:
-    """Return a kernel by its name."""
+    """Return the kernel with a name."""
     return 0, Kernel(library, name.decode())
 
 
@@ -97,7 +97,7 @@ def cuTensorMapEncodeTiled(
     l2_promotion: int,
     oob_fill: int,
 ) -> tuple[int, TensorMap]:
-    """Return a tensor map, or refuse a map that no driver creates with its rule."""
+    """Return a tiled tensor map. Refuse a map that the driver always refuses, with the broken rule."""
     return 0, _checked(
         TiledParams(
             data_type=data_type,
@@ -130,7 +130,7 @@ def cuTensorMapEncodeIm2col(
     l2_promotion: int,
     oob_fill: int,
 ) -> tuple[int, TensorMap]:
-    """Return a tensor map in im2col mode."""
+    """Return a tensor map in the im2col mode."""
     return 0, _checked(
         Im2colParams(
             data_type=data_type,
@@ -158,7 +158,7 @@ def _checked(params: Params) -> TensorMap:
 
 
 def cuLaunchKernelEx(config: Any, kernel: Kernel, arguments: Any, extra: int) -> tuple[int]:
-    """Run a launch."""
+    """Run a launch on the simulated GPU."""
     library = kernel.library
     cluster = library.clusters.get(kernel.name)
     ctas = (config.gridDimX, config.gridDimY, config.gridDimZ)
@@ -186,12 +186,12 @@ def cuLaunchKernelEx(config: Any, kernel: Kernel, arguments: Any, extra: int) ->
 
 
 def _items(given: Any) -> tuple[Any, ...]:
-    """Return a tuple of arguments. TileLang writes a single argument without a comma."""
+    """Return the arguments as a tuple. TileLang writes a single argument without a comma."""
     return given if isinstance(given, tuple) else (given,)
 
 
 def _argument(value: Any, of_type: Any) -> Any:
-    """Return a number with the size of its type, and an address or a tensor map without a change."""
+    """Return a number with the size of its type. Return an address or a tensor map unchanged."""
     if of_type is None or of_type is ctypes.c_void_p or isinstance(value, TensorMap):
         return value
     return of_type(value)

@@ -1,5 +1,6 @@
-"""The replacement of TileLang's benchmarks: they return NaN and run nothing, and the autotuner uses the first
-configuration."""
+"""The replacement of TileLang's benchmarks, which run nothing and return NaN. The autotuner uses the first
+configuration.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ __all__ = ["install"]
 
 
 def install(patches: Patches, session: Any) -> None:
-    """Replace benchmarks, and reduce each search to its first configuration."""
+    """Replace the benchmarks, and reduce each search to its first configuration."""
     runs = bool(getattr(session.options, "run_benchmarks", False))
 
     def do_bench(fn: Callable[[], Any], *_: Any, quantiles: Any = None, **__: Any) -> Any:

@@ -1,6 +1,7 @@
-"""``device="cuda"`` without a GPU: tensors in this machine's memory that report the simulated GPU.
+"""The adapter of torch for ``device="cuda"`` without a GPU. Tensors are in this machine's memory, and report the
+simulated GPU.
 
-Operators of torch run on the CPU. A kernel accesses the same memory.
+The operators of torch run on the CPU. A kernel accesses the memory of the same tensors.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ def install(session: Any) -> Patches:
     Parameters
     ----------
     session : Session
-        The session, whose device has the compute capability and the addresses of tensors.
+        The session. Its device determines the compute capability and the addresses of tensors.
 
     Returns
     -------
     Patches
-        The patches, which can be undone.
+        The patches, by which the caller can undo the change.
     """
     patches = Patches()
     tensors.install(patches, session.device.address)

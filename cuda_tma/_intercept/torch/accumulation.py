@@ -1,7 +1,7 @@
-"""Sums and products of 16-bit tensors, accumulated in float32 as on a GPU.
+"""Sums and products of 16-bit tensors, which are accumulated in float32 as on a GPU.
 
-Some of torch's operators for the CPU accumulate in 16 bits: the gradients of `layer_norm` differ from CUDA's by ten
-times the rounding. A script that compares a right kernel with torch would therefore report an error.
+Some operators of torch for the CPU accumulate in 16 bits. With them, the gradients of `layer_norm` differ from CUDA's
+by ten times the rounding. A script that compares a right kernel with torch would therefore report an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ _NAMES = frozenset(
 
 
 def accumulated(function: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """Run an operator. Use float32 if it accumulates and all its tensors are on the GPU and of one 16-bit type."""
+    """Run an operator of torch. Use float32 if it accumulates, and if all its tensors are on the GPU and of one 16-bit
+    type.
+    """
     half = _half(function, arguments, keywords)
     if half is None or keywords.get("out") is not None:
         return function(*arguments, **keywords)

@@ -1,5 +1,6 @@
-"""The functions that create tensors: with ``device="cuda"``, the tensor is in this machine's memory and marked as the
-GPU's."""
+"""The functions of torch that create tensors. A tensor of ``device="cuda"`` is in this machine's memory, and has the
+GPU's mark.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from .marks import is_cuda_device, mark, mark_all, on_gpu
 __all__ = ["install"]
 
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
-_ALIASES = ("as_tensor", "asarray")  # these may return the memory of their argument
+_ALIASES = ("as_tensor", "asarray")  # These functions may return the memory of their argument.
 
 
 def install(patches: Patches) -> None:
@@ -35,7 +36,7 @@ def install(patches: Patches) -> None:
 def _is_in(function: Any, functions: Any) -> bool:
     try:
         return function in functions
-    except TypeError:  # the device cannot be hashed
+    except TypeError:  # Python cannot hash the device.
         return False
 
 
@@ -95,14 +96,14 @@ _OwnType: Any = type(_Own)
 
 
 class _GeneratorType(_OwnType):
-    """A metaclass that also accepts torch's generators as instances."""
+    """A metaclass that also accepts torch's own generators as instances."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, _Own)
 
 
 class _Generator(_Own, metaclass=_GeneratorType):
-    """A generator that runs on the CPU, and reports the device that the script passed."""
+    """A generator that runs on the CPU, and that reports the device from the script."""
 
     _is_gpu: bool
 

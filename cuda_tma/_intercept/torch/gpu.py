@@ -1,4 +1,5 @@
-"""The ``torch.cuda`` module of the simulated GPU: its properties, and streams and events without any delay."""
+"""The module ``torch.cuda`` for the simulated GPU, with its properties, and with streams and events without any
+delay."""
 
 from __future__ import annotations
 
@@ -100,8 +101,8 @@ class Stream:
 
 
 class Event:
-    """An event that is complete when it is recorded. The simulator has no time, so the time between two events is
-    NaN."""
+    """An event that is complete when it is recorded. The simulator has no time, so the time between two events
+    is NaN."""
 
     cuda_event, device = 0, GPU
     note: Callable[[str], None] = staticmethod(lambda text: None)
@@ -110,27 +111,28 @@ class Event:
         pass
 
     def record(self, stream: Any = None) -> None:
-        """Return at once."""
+        """Return at once, because the event is complete."""
 
     def wait(self, stream: Any = None) -> None:
-        """Return at once."""
+        """Return at once, because the event is complete."""
 
     def query(self) -> bool:
-        """Return True."""
+        """Return True, because the event is complete."""
         return True
 
     def synchronize(self) -> None:
-        """Return at once."""
+        """Return at once, because the event is complete."""
 
     def elapsed_time(self, end_event: Any) -> float:
-        """Return NaN, with a note."""
+        """Return NaN, and report a note."""
         self.note("torch.cuda.Event.elapsed_time returns NaN: the simulator measures no time")
         return math.nan
 
 
 class _Context:
     """A context manager without an effect, in place of ``torch.cuda.device``, ``torch.cuda.stream`` and similar
-    ones."""
+    classes.
+    """
 
     def __init__(self, *arguments: Any, **_: Any):
         if arguments and not isinstance(arguments[0], (Stream, torch.Tensor)):
@@ -145,7 +147,7 @@ class _Context:
 
 
 def functions(device: Any) -> dict[str, Any]:
-    """Return the attributes of ``torch.cuda`` by name."""
+    """Return the attributes of ``torch.cuda`` by their names."""
     properties, stream = properties_of(device), Stream()
     return {
         **{name: lambda *_, **__: None for name in _NOTHING},
@@ -185,8 +187,9 @@ def functions(device: Any) -> dict[str, Any]:
 
 
 def _seed(seed: int) -> None:
-    """Seed the generator of the CPU, which also generates the GPU's numbers. ``torch.manual_seed`` calls this
-    function."""
+    """Seed the generator of the CPU, which also generates the numbers of the GPU. ``torch.manual_seed`` calls this
+    function.
+    """
     torch.default_generator.manual_seed(int(seed))
 
 

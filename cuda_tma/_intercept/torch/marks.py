@@ -1,7 +1,7 @@
 """The marks of the tensors that are on the simulated GPU.
 
-The data of every tensor is in this machine's memory. A mark belongs to the storage, so that all views of a tensor share
-it.
+The data of every tensor is in this machine's memory. A mark belongs to the storage of a tensor, so that all views of
+the tensor share the mark.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import torch
 __all__ = ["GPU", "MARK", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
 
 GPU = torch.device("cuda", 0)
-MARK = "_cuda_tma_is_on_gpu"  # the name of an attribute of a storage
+MARK = "_cuda_tma_is_on_gpu"  # A storage with the mark has this attribute.
 _untyped_storage = torch._C.TensorBase.untyped_storage
 
 
 def is_cuda_device(device: Any) -> bool:
-    """Return whether a device argument of a script is the GPU.
+    """Return whether a device argument of a script refers to the GPU.
 
     Raises
     ------
     RuntimeError
-        If the device is a GPU other than the first one. The text is CUDA's.
+        If the device is a GPU other than the first GPU. The text is that of CUDA.
     """
     if isinstance(device, torch.device):
         kind: str = device.type
@@ -44,17 +44,19 @@ def is_cuda_device(device: Any) -> bool:
 
 
 def on_gpu(tensor: Any) -> bool | None:
-    """Return whether a tensor is on the GPU, or None if that is unknown, which counts as the CPU."""
+    """Return whether a tensor is on the GPU, or None if that is unknown. An unknown tensor counts as a tensor of the
+    CPU.
+    """
     try:
         with torch._C.DisableTorchFunction():
             storage = _untyped_storage(tensor)
-    except (NotImplementedError, RuntimeError):  # a sparse tensor, or a subclass without a storage
+    except (NotImplementedError, RuntimeError):  # The tensor is sparse, or is of a subclass without a storage.
         return None
     return getattr(storage, MARK, None)
 
 
 def mark(tensor: Any, is_gpu: bool = True) -> Any:
-    """Mark a tensor, and thereby all its views, and return it."""
+    """Mark a tensor, and thereby all views of the tensor. Return the tensor."""
     for part in _dense_parts(tensor):
         with torch._C.DisableTorchFunction():
             setattr(_untyped_storage(part), MARK, is_gpu)
@@ -67,7 +69,7 @@ def _dense_parts(tensor: Any) -> Iterator[Any]:
 
 
 def tensors_in(value: Any) -> Iterator[Any]:
-    """Yield the tensors in an argument or a result: the value itself, or elements of lists, tuples and mappings."""
+    """Yield the tensors in an argument or a result, which is a tensor, or a list, tuple or mapping of tensors."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (list, tuple)):
@@ -79,7 +81,7 @@ def tensors_in(value: Any) -> Iterator[Any]:
 
 
 def mark_all(values: Iterable[Any]) -> None:
-    """Mark each unmarked tensor as one of the GPU."""
+    """Mark each unmarked tensor as a tensor of the GPU."""
     for tensor in tensors_in(list(values)):
         if on_gpu(tensor) is None:
             mark(tensor)

@@ -1,4 +1,4 @@
-"""The propagation of marks: a result of an operator is on the GPU if an argument is."""
+"""The propagation of marks. The result of an operator is on the GPU if one of its arguments is on the GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Propagation(TorchFunctionMode):
     """A mode of torch that marks the results of operators. The operators run on the CPU."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        """Run an operator, and mark the tensors that it created."""
+        """Run an operator of torch, and mark the tensors that the operator created."""
         keywords = kwargs or {}
         result = accumulated(func, args, keywords)
         if result is None or isinstance(result, (int, float, str, torch.Size, torch.dtype, torch.device)):
@@ -75,8 +75,9 @@ def _start(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _forward(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark the results of ``Function.apply``, which is not an operator for torch, and store the device for the
-    gradients."""
+    """Mark the results of ``Function.apply``, which torch does not treat as an operator. Store the device for the
+    gradients.
+    """
 
     @functools.wraps(own)
     def apply(cls: Any, *arguments: Any, **keywords: Any) -> Any:
@@ -93,7 +94,7 @@ def _forward(own: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _backward(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark the gradients, which come from the engine without a mark. Within an operator the mode is off."""
+    """Mark the gradients, which come from the autograd engine without a mark. Within an operator, the mode is off."""
 
     @functools.wraps(own)
     def apply(node: Any, *gradients: Any) -> Any:

@@ -1,5 +1,6 @@
-"""Features of torch that the simulated GPU does not support: an error names each. Functions to compile run
-uncompiled."""
+"""Features of torch that the simulated GPU does not support. Each raises an error with its name. Functions to compile
+run uncompiled.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ _EXTENSION = "its kernels are machine code, which the simulator does not run"
 
 
 def install(patches: Patches, session: Any) -> None:
-    """Refuse graphs and extensions, and run functions uncompiled that torch would compile."""
+    """Refuse graphs and extensions. Run functions uncompiled that torch would compile."""
     for name in ("CUDAGraph", "graph", "make_graphed_callables", "graph_pool_handle", "MemPool", "use_mem_pool"):
         patches.replace(torch.cuda, name, _refused(f"torch.cuda.{name}", _GRAPH, "call the function without a graph"))
     patches.replace(
@@ -41,7 +42,7 @@ def _refused(feature: str, reason: str, remedy: str) -> type:
 
 
 def refuse_extensions(patches: Patches) -> None:
-    """Refuse to build CUDA sources. An extension of only C++ sources is built."""
+    """Refuse to build CUDA sources. Build an extension that has only C++ sources."""
     from torch.utils import cpp_extension
 
     inline, load = cpp_extension.load_inline, cpp_extension.load
@@ -68,7 +69,7 @@ def refuse_extensions(patches: Patches) -> None:
 
 
 def _as_written(feature: str, session: Any) -> Callable[..., Any]:
-    """Return the function uncompiled, with a note that the sanitizer does not check the compiler's code."""
+    """Return the function uncompiled. Report a note that the sanitizer does not check the compiler's code."""
 
     def decorate(function: Any = None, *_: Any, **__: Any) -> Any:
         if function is None:
@@ -80,7 +81,7 @@ def _as_written(feature: str, session: Any) -> Callable[..., Any]:
 
 
 def _autocast(own: Any) -> Any:
-    """Return the CPU's autocast with the GPU's default type, in place of the GPU's autocast."""
+    """Return the autocast of the CPU, with the default type of the GPU's autocast."""
 
     class Autocast(own):
         def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: Any = None):

@@ -1,4 +1,4 @@
-"""Methods and properties of tensors that depend on the device."""
+"""The methods and properties of tensors that depend on the device."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["install"]
 
 _TYPES = {f"torch.cuda.{name}": f"torch.{name}" for name in vars(torch.cuda) if name.endswith("Tensor")}
 _Base = torch._C.TensorBase
-_PINNED = "_cuda_tma_is_pinned"  # the name of an attribute of a storage
+_PINNED = "_cuda_tma_is_pinned"  # A storage in pinned memory has this attribute.
 
 
 def install(patches: Patches, address: Callable[[Any], int]) -> None:
-    """Make tensors report their marks.
+    """Make tensors report the marks of the simulated GPU.
 
     Parameters
     ----------
     patches : Patches
     address : callable
-        A function that returns the GPU's address of a tensor's first element.
+        The function that returns the GPU's address of a tensor's first element.
     """
     replaced: dict[str, Any] = {
         "device": property(_device),
@@ -56,7 +56,7 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
 
 
 def _moved_storage(storage: Any, to_gpu: bool) -> Any:
-    """Return a storage on a device: the same storage if it is there, otherwise a copy."""
+    """Return a storage on a device. It is the same storage if that is on the device, or else a copy."""
     if bool(getattr(storage, MARK, False)) == to_gpu:
         return storage
     moved = storage.clone()
@@ -72,7 +72,7 @@ def _device(tensor: Any) -> torch.device:
 
 
 def _moved(tensor: Any, to_gpu: bool, **keywords: Any) -> Any:
-    """Return a tensor on a device: the same tensor if it is there and nothing else changes, otherwise a copy."""
+    """Return a tensor on a device. It is the same tensor if nothing changes, or else a copy."""
     if bool(on_gpu(tensor)) == to_gpu:
         return _Base.to(tensor, **keywords) if keywords else tensor
     keywords["copy"] = True
@@ -81,7 +81,8 @@ def _moved(tensor: Any, to_gpu: bool, **keywords: Any) -> Any:
 
 
 def _to(tensor: Any, *arguments: Any, **keywords: Any) -> Any:
-    """Convert as ``Tensor.to`` does, in each of its forms: to a device, a type, both, or those of another tensor."""
+    """Convert a tensor as ``Tensor.to`` does, in each form of its arguments: a device, a type, both, or another
+    tensor."""
     if (arguments and isinstance(arguments[0], torch.Tensor)) or "other" in keywords:
         other = keywords.pop("other") if "other" in keywords else arguments[0]
         rest = arguments if arguments and arguments[0] is not other else arguments[1:]
@@ -125,7 +126,7 @@ def _type(tensor: Any, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def _pinned(tensor: Any) -> Any:
-    """Return a copy whose storage is marked as page-locked, so that a kernel may access it."""
+    """Return a copy of a tensor whose storage has the mark of page-locked memory, so that a kernel may access it."""
     copied = _Base.clone(tensor)
     mark(copied, False)
     setattr(copied.untyped_storage(), _PINNED, True)

@@ -1,4 +1,5 @@
-"""Triton without a GPU: it compiles to PTX as for hardware, and a replaced driver runs launches on the simulator."""
+"""The adapter of Triton. Triton compiles to PTX as for hardware, and a replaced driver runs launches on the
+simulator."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from .gpu_driver import Driver
 
 __all__ = ["install"]
 
-_TRUE = ("1", "true", "on", "y", "yes")  # the names of Triton's variables
+_TRUE = ("1", "true", "on", "y", "yes")  # These values mean True in Triton's environment variables.
 
 
 def install(session: Any) -> Patches:
@@ -23,12 +24,12 @@ def install(session: Any) -> Patches:
     Parameters
     ----------
     session : Session
-        The session that runs the launches. Its device has the compute capability.
+        The session that runs the launches. Its device determines the compute capability.
 
     Returns
     -------
     Patches
-        The patches, which can be undone. The driver is not removed.
+        The patches, by which the caller can undo the change. The driver is not removed.
     """
     patches = Patches()
     compiler.install(patches, backends["nvidia"].compiler)

@@ -1,4 +1,4 @@
-"""The arguments of a Triton launch, converted from Triton's types to the parameters of the kernel in PTX."""
+"""The conversion of a Triton launch's arguments from Triton's types to the parameters of the kernel in PTX."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Descriptors", "flat"]
 
 _FLOATS = {"fp16": np.float16, "fp32": np.float32, "f32": np.float32, "fp64": np.float64}
 _INTEGERS = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # values of CUtensorMapDataType for which Triton's metadata has other numbers
+_HOST_TYPES = {8: 10, 9: 8, 10: 9}  # The metadata of Triton has other numbers for these values of CUtensorMapDataType.
 _TFLOAT32 = 11
 _L2_128B = 2
 
@@ -24,16 +24,16 @@ Address = Callable[[Any], int]
 
 
 class Descriptors:
-    """A converter of host descriptors to tensor maps.
+    """A converter of Triton's host descriptors to tensor maps.
 
     Parameters
     ----------
     metadata : sequence of mapping
-        Triton's metadata for each descriptor in order. Empty if the kernel has several parameters in place of each
-        descriptor.
+        The metadata of Triton for each descriptor, in order. It is empty if the kernel has several parameters in place
+        of each descriptor.
     compute_capability : tuple of int
     address : callable
-        A function that returns the GPU's address of a tensor.
+        The function that returns the GPU's address of a tensor.
     """
 
     def __init__(self, metadata: Sequence[Any] | None, compute_capability: tuple[int, int], address: Address):
@@ -44,7 +44,7 @@ class Descriptors:
         return iter(self._metadata)
 
     def parts(self, descriptor: Any, metadata: Any) -> Iterator[tuple[Any, str]]:
-        """Yield the parameters of the kernel for a descriptor, each with its type."""
+        """Yield each kernel parameter for a descriptor, with the parameter's type."""
         shape, strides = descriptor.shape, descriptor.strides
         if metadata is None:
             yield descriptor.base, "*"
@@ -94,7 +94,7 @@ class Descriptors:
 
 
 def flat(values: Sequence[Any], types: Sequence[Any], descriptors: Descriptors) -> list[Any]:
-    """Return the arguments of the kernel in PTX, with expanded tuples and descriptors, and without constants."""
+    """Return the arguments of the kernel in PTX. Tuples and descriptors are expanded, and constants are omitted."""
     metadata = descriptors.begin()
     return [_argument(value, of_type) for value, of_type in _spread(values, types, descriptors, metadata)]
 
@@ -130,13 +130,13 @@ def _pointer(value: Any) -> Any:
         return value or 0
     if hasattr(value, "untyped_storage"):
         return value
-    if hasattr(value, "base") and hasattr(value.base, "untyped_storage"):  # a TensorWrapper
+    if hasattr(value, "base") and hasattr(value.base, "untyped_storage"):  # The value is a TensorWrapper of Triton.
         return value.base
     return int(value.data_ptr())
 
 
 def _bfloat16(value: float) -> np.uint16:
-    """Round to nearest with ties to even, as Triton's launcher does."""
+    """Round a number to bfloat16, with ties to even, as Triton's launcher does."""
     bits = int(np.float32(value).view(np.uint32))
     if bits & 0x7FFFFFFF > 0x7F800000:
         return np.uint16(bits >> 16 | 0x40)

@@ -1,4 +1,4 @@
-"""Triton's compiler up to PTX. The simulator needs no machine code, and ptxas takes much of the time."""
+"""The compiler of Triton up to PTX. The simulator needs no machine code, and ptxas takes much of the time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["install"]
 
 
 def install(patches: Patches, backend: Any) -> None:
-    """Make the stage for machine code return the PTX, and store such kernels separately in Triton's cache."""
+    """Make the stage for machine code return the PTX. Store such kernels separately in Triton's cache."""
     from triton.compiler import ASTSource
 
     patches.replace(backend, "add_stages", _stages(backend.add_stages))
@@ -34,8 +34,9 @@ def _hash(own: Callable[..., str]) -> Callable[..., str]:
 
 
 def _hash_with_file(own: Callable[..., str]) -> Callable[..., str]:
-    """Store equal kernels of two files separately, because the PTX in Triton's cache names the file from which it was
-    compiled."""
+    """Store equal kernels of two files separately, because the PTX in Triton's cache contains the name of the source
+    file.
+    """
 
     def hash_with_file(source: Any) -> str:
         code = getattr(getattr(source.fn, "fn", None), "__code__", None)

@@ -1,4 +1,4 @@
-"""A driver for Triton whose device is the simulated GPU."""
+"""A driver of Triton whose device is the simulated GPU."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .lines import with_lines_of_calls
 
 __all__ = ["Driver"]
 
-_REGISTERS = 64  # the number for each kernel, because only ptxas computes the real one
+_REGISTERS = 64  # Each kernel has this number of registers, because only ptxas computes the real number.
 
 
 class Driver:
-    """The methods of a driver that Triton calls, and those that scripts use.
+    """The methods of a driver that Triton calls, and the methods that scripts use.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Driver:
 
     @staticmethod
     def is_active() -> bool:
-        """Return True."""
+        """Return True, because this driver is active."""
         return True
 
     def get_current_target(self) -> GPUTarget:
@@ -43,7 +43,7 @@ class Driver:
         return self._session.device.compute_capability
 
     def get_current_device(self) -> int:
-        """Return 0, the only device."""
+        """Return 0, the number of the only device."""
         return 0
 
     def set_current_device(self, device: int) -> None:
@@ -54,19 +54,19 @@ class Driver:
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """Return ``cuda:0``."""
+        """Return ``cuda:0``, the only device."""
         import torch
 
         return torch.device("cuda", 0)
 
     def get_device_interface(self) -> Any:
-        """Return ``torch.cuda``."""
+        """Return the module ``torch.cuda``."""
         import torch
 
         return torch.cuda
 
     def map_python_to_cpp_type(self, ty: str) -> str:
-        """Return a type of C++, as Triton's own driver does."""
+        """Return the C++ type of an argument, as Triton's own driver does."""
         from triton.backends.nvidia import driver
 
         return driver.ty_to_cpp(ty)
@@ -82,13 +82,13 @@ class Driver:
         return do_bench
 
     def get_empty_cache_for_benchmark(self) -> Any:
-        """Return an empty tensor, because there is no cache to clear."""
+        """Return an empty tensor, because the simulated GPU has no cache to clear."""
         import torch
 
         return torch.empty(0, dtype=torch.int, device="cuda")
 
     def clear_cache(self, cache: Any) -> None:
-        """Do nothing."""
+        """Do nothing, because the simulated GPU has no cache."""
 
 
 class _Utils:
@@ -98,7 +98,8 @@ class _Utils:
         self._device = device
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[Any, Any, int, int, int]:
-        """Return a module, a function, its registers and spills, and the largest number of threads of a CTA."""
+        """Return a module, a function, its numbers of registers and spills, and the largest number of threads
+        of a CTA."""
         ptx = kernel.decode() if isinstance(kernel, bytes) else kernel
         return object(), (name, with_lines_of_calls(ptx)), _REGISTERS, 0, 1024
 
@@ -120,22 +121,22 @@ class _Utils:
         }
 
     def get_device_capability(self, device: int = 0) -> tuple[int, int]:
-        """Return the compute capability."""
+        """Return the compute capability of the session."""
         return self._device.compute_capability
 
     def get_current_device(self) -> int:
-        """Return 0."""
+        """Return 0, the number of the only device."""
         return 0
 
     def set_current_device(self, device: int) -> None:
-        """Do nothing."""
+        """Do nothing, because there is only one device."""
 
     def get_default_stream(self, device: int = 0) -> int:
         """Return the default stream."""
         return 0
 
     def is_stream_capturing(self, stream: int) -> bool:
-        """Return False, because graphs are not supported."""
+        """Return False, because the adapter does not support graphs."""
         return False
 
     def cuOccupancyMaxActiveClusters(self, *_: Any) -> int:
@@ -143,4 +144,4 @@ class _Utils:
         return self._device.multiprocessor_count
 
     def set_printf_fifo_size(self, size: int) -> None:
-        """Do nothing, because the output has no limit."""
+        """Do nothing, because the output of a launch has no such limit."""

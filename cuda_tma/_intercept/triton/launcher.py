@@ -1,4 +1,4 @@
-"""The launches of Triton: the session receives each, with the arguments of the kernel in PTX."""
+"""The launches of Triton, which the session receives with the arguments of the kernel in PTX."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def _without_torch_functions() -> Any:
 
 
 def _scratch(metadata: Any, programs: int, stream: Any) -> list[Any]:
-    """Return the last two arguments of every kernel: the memory that it needs in addition to the user's."""
+    """Return the last two arguments of every kernel, which are the memory that the kernel needs in addition to the
+    user's.
+    """
     ctas = programs * getattr(metadata, "num_ctas", 1)
     return [
         _allocated(metadata.global_scratch_size * ctas, metadata.global_scratch_align, _allocation._allocator, stream),

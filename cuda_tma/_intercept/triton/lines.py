@@ -1,7 +1,7 @@
-"""The lines of the source in Triton's PTX.
+"""The correction of source lines in Triton's PTX.
 
-LLVM counts the lines of an inline assembly from the line of its statement on, so the second instruction of a `tl.load`
-has the line after the statement. Triton makes most of its accesses by inline assembly.
+LLVM counts the lines of an inline assembly from the line of its statement on. The second instruction of a `tl.load`
+therefore has the line after the statement. Triton makes most of its accesses by inline assembly.
 """
 
 from __future__ import annotations

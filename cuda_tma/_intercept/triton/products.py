@@ -1,8 +1,9 @@
 """The matrix products of cuBLAS that Triton offers to scripts as a reference, computed on the CPU.
 
-torch computes them, except for 8-bit floating-point types. For these Triton requests fast accumulation, in which tensor
-cores keep fewer bits of each sum than float32 has. The reference therefore does the same. Tensor cores of compute
-capability 10.x are simulated with the bits of f16 (``simulate/_tensor_memory/product.py``).
+torch computes the products, except those of 8-bit floating-point types. For these types, Triton requests fast
+accumulation, in which tensor cores keep fewer bits of each sum than float32 has. The products of this module therefore
+also keep fewer bits. The simulated tensor cores of compute capability 10.x keep the bits of f16
+(``simulate/_tensor_memory/product.py``).
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from ..patches import Patches
 __all__ = ["install"]
 
 FloatArray = npt.NDArray[np.float64]
-_M, _N, _K = 64, 256, 32  # the extents of a wgmma; K is that of 8-bit elements
+_M, _N, _K = 64, 256, 32  # The extents are those of a wgmma, and K is that of 8-bit elements.
 
 
 class CublasLt:
     """The products that replace those of ``triton._C.libtriton.nvidia.cublas.CublasLt``."""
 
-    adds_narrow = True  # whether 8-bit floating-point types have fewer bits
+    adds_narrow = True  # Whether sums of 8-bit floating-point types have fewer bits.
 
     def __init__(self, workspace: Any):
         pass
@@ -46,13 +47,13 @@ class CublasLt:
 
 
 class WideCublasLt(CublasLt):
-    """The products of compute capability 10.x."""
+    """The products of cuBLAS for compute capability 10.x."""
 
     adds_narrow = False
 
 
 def _product(a: Any, b: Any, adds_narrow: bool) -> Any:
-    """Return ``a @ b.T`` in float32, with sums of e4m3 and e5m2 as on tensor cores."""
+    """Return ``a @ b.T`` in float32. The sums of e4m3 and e5m2 are those of tensor cores."""
     import torch
 
     names = {torch.float8_e4m3fn: "e4m3", torch.float8_e5m2: "e5m2"}
@@ -77,7 +78,7 @@ def _tile(left: FloatArray, right: FloatArray, names: tuple[str, str]) -> FloatA
 
 
 def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
-    """Replace the class, if this Triton has it."""
+    """Replace the class of the products if this version of Triton has the class."""
     from triton._C.libtriton import nvidia
 
     library = getattr(nvidia, "cublas", None)

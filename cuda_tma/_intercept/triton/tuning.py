@@ -1,5 +1,6 @@
-"""The replacement of benchmarks and autotuning: no benchmark runs, and autotuning uses the first configuration that
-fits."""
+"""The replacement of benchmarks and autotuning. No benchmark runs, and autotuning uses the first configuration that
+fits.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def _fits(tuner: Any, config: Any, keywords: dict[str, Any]) -> bool:
         config.pre_hook(named)
     try:
         kernel = tuner.fn.run(*tuner.nargs.values(), **{**keywords, "warmup": True, **config.all_kwargs()})
-        if hasattr(kernel, "result"):  # another thread compiles it
+        if hasattr(kernel, "result"):  # Another thread is compiling the kernel.
             kernel = kernel.result()
         if hasattr(kernel, "_init_handles"):
             kernel._init_handles()

@@ -1,4 +1,5 @@
-/* The driver's linker. The simulator runs PTX, so a link returns the PTX of its inputs in place of machine code. */
+/* The linker of the driver. The simulator runs PTX, so a link returns the PTX of its inputs in place of machine code.
+   */
 #include "linking.h"
 
 #include "../images.h"

@@ -1,4 +1,4 @@
-/* A link: inputs of any kind, and the PTX that Python makes from them. */
+/* A link has inputs of any kind, and a result, which is the PTX that Python makes from the inputs. */
 #ifndef CUDA_TMA_LINKING_H
 #define CUDA_TMA_LINKING_H
 
@@ -6,8 +6,8 @@
 
 struct link {
     uint32_t magic;
-    struct bytes inputs; /* for each input, its size as 8 bytes and its bytes */
-    struct bytes linked; /* ends with NUL */
+    struct bytes inputs; /* For each input, the buffer contains its size as 8 bytes, and its bytes. */
+    struct bytes linked; /* The text ends with NUL. */
 };
 
 struct link *new_link(void);

@@ -1,8 +1,6 @@
-/* The interface of nvJitLink, in front of the real library, as nvrtc.c is in front of NVRTC: a link returns PTX in
-   place of machine code.
-
-   nvJitLink itself links LTO-IR, and returns PTX of it. For inputs that are PTX it returns no PTX, so Python joins
-   their texts. */
+/* The interface of nvJitLink, in front of the real library, as nvrtc.c is in front of NVRTC. A link returns PTX in
+   place of machine code. nvJitLink itself links LTO-IR, and returns the PTX of the result. For inputs that are PTX,
+   nvJitLink returns no PTX, so Python joins their texts. */
 #define _GNU_SOURCE
 #include "linking.h"
 
@@ -10,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_LIBRARY = 6, UNRECOGNIZED_INPUT = 8, NULL_INPUT = 10 }; /* NVJITLINK_ERROR_INTERNAL and others */
+/* The values are NVJITLINK_ERROR_INTERNAL and other errors of nvJitLink. */
+enum { NO_LIBRARY = 6, UNRECOGNIZED_INPUT = 8, NULL_INPUT = 10 };
 
-/* A handle of this library: a link of texts, or a link of nvJitLink. */
+/* A handle of this library is a link of texts, or a link of nvJitLink. */
 struct jit_link {
     struct link *texts;
     void *handle;
@@ -21,7 +20,7 @@ struct jit_link {
 
 static void *library;
 
-/* Store the library of nvJitLink, as dlopen returned it. */
+/* Store the library of nvJitLink from the result of dlopen. */
 void cuda_tma_nvJitLink(void *handle) {
     library = handle;
 }
@@ -31,7 +30,8 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static int call(const char *name, const void *a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e) {
     if (library == NULL)
         run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvJitLink')\n"
-                   "except Exception: pass"); /* sets it; the caller has the error of a library that is absent */
+                   /* The call stores the library. If the library is absent, the caller returns the error. */
+                   "except Exception: pass");
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? (int)function((uintptr_t)a, b, c, d, e) : NO_LIBRARY;
 }
@@ -89,7 +89,8 @@ int nvJitLinkDestroy(void **handle) {
     return result;
 }
 
-/* Machine code of the device runtime, which a link to PTX cannot have: the server has its functions as PTX. */
+/* A link to PTX cannot contain the machine code of the device runtime. The server has the functions of the device
+   runtime as PTX. */
 static int is_device_runtime(const char *name) {
     return name != NULL && strstr(name, "libcudadevrt") != NULL;
 }
@@ -125,7 +126,7 @@ int nvJitLinkComplete(struct jit_link *link) {
     return UNRECOGNIZED_INPUT;
 }
 
-/* The size and the text of the result of a link, for both kinds of code. */
+/* The following entries return the size and the text of the result of a link, for both kinds of code. */
 static int linked_size(struct jit_link *link, size_t *size) {
     if (link == NULL || size == NULL)
         return NULL_INPUT;
@@ -160,7 +161,7 @@ int nvJitLinkGetLinkedPtx(struct jit_link *link, char *code) {
     return linked(link, code);
 }
 
-/* Logs, and LTO-IR as a result, come from nvJitLink if it links. */
+/* If nvJitLink runs the link, it also returns the logs, and LTO-IR as a result. */
 static int of_log(const char *name, struct jit_link *link, void *target, int is_size, const char *text) {
     if (link == NULL || target == NULL)
         return NULL_INPUT;

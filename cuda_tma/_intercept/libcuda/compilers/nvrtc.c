@@ -1,9 +1,7 @@
 /* The interface of NVRTC, in front of the real library. A script that requests machine code receives PTX, because the
-   simulator runs PTX.
-
-   cuda.bindings finds these entries first if the driver library is loaded before NVRTC. Otherwise cuda.pathfinder
-   returns this library in place of NVRTC (startup/cuda_tma_nvrtc.py). Line information is always on. Python keeps the
-   C++ of each PTX, so that a finding names the line of the script. */
+   simulator runs PTX. cuda.bindings finds these entries first if the driver library is loaded before NVRTC. Otherwise
+   cuda.pathfinder returns this library in place of NVRTC (startup/cuda_tma_nvrtc.py). Line information is always on.
+   Python keeps the C++ of each PTX, so that a finding contains the line of the script. */
 #define _GNU_SOURCE
 #include "../driver.h"
 
@@ -12,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_NVRTC = 5, OUT_OF_HOST_MEMORY = 1 }; /* NVRTC_ERROR_INVALID_OPTION, NVRTC_ERROR_OUT_OF_MEMORY */
+/* The values are NVRTC_ERROR_INVALID_OPTION and NVRTC_ERROR_OUT_OF_MEMORY. */
+enum { NO_NVRTC = 5, OUT_OF_HOST_MEMORY = 1 };
 
 struct program {
     void *handle;
     char *source;
-    int gives_ptx; /* in place of machine code */
+    int gives_ptx; /* The program receives PTX in place of machine code. */
     struct program *next;
 };
 
@@ -25,7 +24,7 @@ static void *library;
 static struct program *programs;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Store the library of NVRTC, as dlopen returned it. */
+/* Store the library of NVRTC from the result of dlopen. */
 void cuda_tma_nvrtc(void *handle) {
     library = handle;
 }
@@ -35,7 +34,8 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static uintptr_t call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) {
     if (library == NULL)
         run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')\n"
-                   "except Exception: pass"); /* sets it; the caller has the error of a library that is absent */
+                   /* The call stores the library. If the library is absent, the caller returns the error. */
+                   "except Exception: pass");
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? function(a, b, c, d, e, f) : NO_NVRTC;
 }
@@ -116,7 +116,7 @@ int nvrtcDestroyProgram(void **handle) {
     return call("nvrtcDestroyProgram", (uintptr_t)handle, 0, 0, 0, 0, 0);
 }
 
-/* Pass the PTX and its C++ to Python. */
+/* Pass the PTX and the C++ of a program to Python. */
 static void remember(const struct program *program) {
     size_t size = 0;
     uintptr_t handle = (uintptr_t)program->handle;

@@ -1,8 +1,7 @@
-/* The redirection of a CUDA runtime inside another library: its functions become jumps to the entries of this library.
-
-   Such a runtime requests private tables of the driver, whose contents no document states. CuPy's wheels have a symbol
-   table with the functions of their runtime. CuTe DSL's library has no such table, but for each entry it exports a
-   function that jumps to it, such as `_cudaMalloc` for cudaMalloc. cuda.bindings returns addresses of such
+/* The redirection of a CUDA runtime inside another library, whose functions become jumps to the entries of this
+   library. Such a runtime requests private tables of the driver, whose contents are not documented. CuPy's wheels have
+   a symbol table with the functions of their runtime. CuTe DSL's library has no such table. For each entry it exports a
+   function that jumps to the entry, such as `_cudaMalloc` for cudaMalloc. cuda.bindings returns addresses of such
    functions. */
 #define _GNU_SOURCE
 #include "../driver.h"
@@ -31,7 +30,8 @@ struct image {
 
 #if defined(__x86_64__)
 enum { JUMP_BYTES = 14 };
-static const unsigned char jump[] = {0xFF, 0x25, 0, 0, 0, 0}; /* jmp *(%rip), then the address */
+/* The instruction is jmp *(%rip), and the address follows it. */
+static const unsigned char jump[] = {0xFF, 0x25, 0, 0, 0, 0};
 
 /* Return the target of a function that only jumps, or 0 for any other function. */
 static uintptr_t forwards_to(const unsigned char *code) {
@@ -41,7 +41,8 @@ static uintptr_t forwards_to(const unsigned char *code) {
 }
 #elif defined(__aarch64__)
 enum { JUMP_BYTES = 16 };
-static const unsigned char jump[] = {0x50, 0, 0, 0x58, 0, 0x02, 0x1F, 0xD6}; /* ldr x16, 8; br x16 */
+/* The instructions are ldr x16, 8 and br x16. */
+static const unsigned char jump[] = {0x50, 0, 0, 0x58, 0, 0x02, 0x1F, 0xD6};
 
 static uintptr_t forwards_to(const unsigned char *code) {
     uint32_t word;
@@ -96,7 +97,7 @@ static const void *entry_for(void *library, const char *name) {
     return entry == NULL && name[0] == '_' ? dlsym(library, name + 1) : entry;
 }
 
-/* Redirect one function, if this library has its entry. */
+/* Redirect one function, if this library has an entry for it. */
 static int redirect(void *library, const char *name, uintptr_t code, size_t size) {
     const void *target = entry_for(library, name);
     if (target == NULL)
@@ -146,7 +147,7 @@ static int redirect_tables(void *library, const struct image *image, uintptr_t b
     return count;
 }
 
-/* Redirect a function at an address, if this library has its entry. */
+/* Redirect a function at an address, if this library has an entry for it. */
 int cuda_tma_redirect_function(const char *name, void *code) {
     Dl_info here;
     void *library = dladdr((void *)cuda_tma_redirect_function, &here) != 0
@@ -157,7 +158,7 @@ int cuda_tma_redirect_function(const char *name, void *code) {
     return is_redirected;
 }
 
-/* Redirect the runtime of a library that this process has loaded, and return the number of functions. */
+/* Redirect the runtime of a library that this process has loaded. Return the number of redirected functions. */
 int cuda_tma_redirect(const char *path) {
     char real[PATH_MAX];
     Dl_info here;

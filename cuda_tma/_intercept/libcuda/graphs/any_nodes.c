@@ -1,4 +1,4 @@
-/* Nodes of any type through one entry: CUgraphNodeParams contains a type and the parameters of that type. */
+/* The entries that accept nodes of any type. CUgraphNodeParams contains a type and the parameters of that type. */
 #include "nodes.h"
 
 struct any_node {

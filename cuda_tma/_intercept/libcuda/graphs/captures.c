@@ -8,13 +8,13 @@
 enum { MOST_CAPTURES = 64 };
 
 static struct {
-    uint64_t number; /* 0 if unused */
+    uint64_t number; /* The number is 0 if the entry is unused. */
     struct graph *graph;
 } captures[MOST_CAPTURES];
 static uint64_t numbers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static __thread struct { /* the graph to which this thread adds nodes */
+static __thread struct { /* This thread adds nodes to the graph. */
     struct graph *graph;
     struct frontier before;
     struct node *made, *changed;
@@ -68,8 +68,8 @@ static CUresult add(struct frontier *frontier, struct node *const *nodes, size_t
     return SUCCESS;
 }
 
-/* Add the dependencies of an event to a waiting stream, or those of a stream to a recorded event, if the capture still
-   runs. */
+/* If the capture still runs, add the dependencies of an event to a waiting stream, or those of a stream to a recorded
+   event. */
 CUresult join(struct frontier *target, const struct frontier *source) {
     if (graph_of(source->capture) == NULL)
         return SUCCESS;
@@ -99,7 +99,7 @@ CUresult run_nothing(const void *data, size_t size) {
     return SUCCESS;
 }
 
-/* Run a graph. In a capturing stream, a copy of the graph becomes a node. */
+/* Run a graph. In a stream that is being captured, a copy of the graph becomes a node. */
 CUresult child_or_now(void *stream, struct graph *graph) {
     struct graph *target = captured(stream), *child;
     if (target == NULL)
@@ -160,7 +160,7 @@ CUresult cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *bef
     struct frontier *frontier = frontier_of(stream);
     (void)edges, (void)mode;
     CHECK(ready_in_context());
-    REQUIRE(frontier != NULL, CAPTURE_UNSUPPORTED); /* this is a default stream */
+    REQUIRE(frontier != NULL, CAPTURE_UNSUPPORTED); /* The stream is a default stream. */
     REQUIRE(!is_capturing(stream), CAPTURE_UNMATCHED);
     REQUIRE(given_graph(graph, GRAPH) != NULL && (count == 0 || before != NULL), INVALID_VALUE);
     uint64_t number = 0;
@@ -211,7 +211,7 @@ CUresult cuStreamIsCapturing(void *stream, int *status) {
     return SUCCESS;
 }
 
-/* `nodes` receives an array of this library: the nodes on which the next operation depends. */
+/* `nodes` receives an array of this library, which contains the nodes on which the next operation depends. */
 CUresult cuStreamGetCaptureInfo_v2(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
                                    size_t *count) {
     CHECK(cuStreamIsCapturing(stream, status));
@@ -235,7 +235,7 @@ CUresult cuStreamGetCaptureInfo(void *stream, int *status, uint64_t *number) {
 
 CUresult cuStreamGetCaptureInfo_v3(void *stream, int *status, uint64_t *number, void **graph, void ***nodes,
                                    void **edges, size_t *count) {
-    static const uint64_t ordinary[1024]; /* the fields of CUgraphEdgeData, which are zeros */
+    static const uint64_t ordinary[1024]; /* The fields of CUgraphEdgeData are zeros. */
     CHECK(cuStreamGetCaptureInfo_v2(stream, status, number, graph, nodes, count));
     if (edges != NULL)
         *edges = (void *)ordinary;

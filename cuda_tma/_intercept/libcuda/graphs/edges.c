@@ -1,11 +1,11 @@
-/* Queries of the nodes and dependencies of a graph, and changes of its dependencies. */
+/* The entries that query the nodes and dependencies of a graph, and that change its dependencies. */
 #include "graphs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData, which is zero for an ordinary dependency */
+enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData has this size. It is zero for an ordinary dependency. */
 
 /* Fill the array that a program has for handles. Without an array, return the number of handles. */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total) {

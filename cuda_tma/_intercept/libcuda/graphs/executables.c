@@ -1,4 +1,4 @@
-/* Executable graphs: their creation, launches and updates, and changes of their nodes. */
+/* The creation, launches and updates of executable graphs, and changes of their nodes. */
 #include "graphs.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ CUresult cuGraphInstantiate(void **executable, void *graph, void **failing, char
     return cuGraphInstantiate_v2(executable, graph, failing, text, size);
 }
 
-struct instantiation { /* CUDA_GRAPH_INSTANTIATE_PARAMS */
+struct instantiation { /* The driver's name of the structure is CUDA_GRAPH_INSTANTIATE_PARAMS. */
     uint64_t flags;
     void *stream, *failing;
     int result;
@@ -99,7 +99,7 @@ CUresult cuGraphNodeGetEnabled(void *executable, void *handle, unsigned *is_enab
 
 /* ---- updates ---- */
 
-struct update { /* CUgraphExecUpdateResultInfo */
+struct update { /* The driver's name of the structure is CUgraphExecUpdateResultInfo. */
     int result;
     void *node, *other;
 };
@@ -138,7 +138,7 @@ CUresult cuGraphExecUpdate_v2(void *executable, void *graph, struct update *upda
          node = node->next, from = from->next)
         take_data(node, from);
     struct objects kept = ((struct graph *)executable)->objects;
-    if (update->result == UPDATED) { /* the executable graph keeps the objects of the new graph */
+    if (update->result == UPDATED) { /* The executable graph keeps the objects of the new graph. */
         ((struct graph *)executable)->objects = copy->objects;
         copy->objects = kept;
     }

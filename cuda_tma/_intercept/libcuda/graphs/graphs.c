@@ -1,5 +1,5 @@
-/* Graphs: nodes with dependencies. A graph stores its nodes in the order in which the program added them. An executable
-   graph runs them in the first order that the dependencies permit. */
+/* Graphs, which consist of nodes with dependencies. A graph stores its nodes in the order in which the program added
+   them. An executable graph runs the nodes in the first order that the dependencies permit. */
 #include "graphs.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ static int depends(const struct node *node, const struct node *other) {
     return 0;
 }
 
-/* Make a node run after other nodes. Each of them counts once. */
+/* Add dependencies, so that a node runs after other nodes. Each of the other nodes counts once. */
 CUresult depend(struct node *node, struct node *const *before, size_t count) {
     if (count == 0)
         return SUCCESS;
@@ -89,12 +89,12 @@ void take_data(struct node *target, struct node *source) {
     source->child = NULL;
 }
 
-/* The few bytes of a node are not freed, so that its handle is still recognized as one of a destroyed node. */
+/* The few bytes of a node are not freed, so that the library still recognizes the handle of a destroyed node. */
 static void end_one(struct node *node) {
     end_data(node);
     free(node->before);
     node->magic = DEAD;
-    if (node->graph->magic == EXECUTABLE) /* programs have no handles of these graphs */
+    if (node->graph->magic == EXECUTABLE) /* Programs have no handles of the nodes in these graphs. */
         free(node);
 }
 
@@ -158,7 +158,7 @@ static CUresult copy_nodes(struct graph *target, const struct graph *source) {
         for (struct node *node = source->first; node != NULL; node = node->next)
             if (node->copy == NULL && is_ready(node))
                 CHECK(copy_node(target, node));
-        REQUIRE(target->count > before, INVALID_VALUE); /* the dependencies form a cycle */
+        REQUIRE(target->count > before, INVALID_VALUE); /* The dependencies form a cycle. */
     }
     return SUCCESS;
 }

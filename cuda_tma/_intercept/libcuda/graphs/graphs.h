@@ -5,7 +5,7 @@
 
 typedef CUresult (*operation)(const void *data, size_t size);
 
-/* CUgraphNodeType */
+/* The constants are values of CUgraphNodeType. */
 enum node_type {
     KERNEL_NODE = 0,
     COPY_NODE = 1,
@@ -29,7 +29,7 @@ enum {
 
 /* ---- the data of nodes ---- */
 
-struct kernel_data { /* the parameters follow */
+struct kernel_data { /* The parameters follow the structure. */
     struct function *function;
     struct launch fixed;
 };
@@ -37,10 +37,10 @@ struct kernel_data { /* the parameters follow */
 struct fill {
     CUdeviceptr target;
     size_t pitch, size, width, height;
-    unsigned char value[4]; /* of `size` bytes */
+    unsigned char value[4]; /* The value has `size` bytes. */
 };
 
-struct side { /* of CUDA_MEMCPY3D */
+struct side { /* The structure is one side of CUDA_MEMCPY3D. */
     size_t x, y, z, level;
     unsigned memory_type;
     const void *host;
@@ -49,7 +49,7 @@ struct side { /* of CUDA_MEMCPY3D */
     size_t pitch, height;
 };
 
-struct block_copy { /* CUDA_MEMCPY3D */
+struct block_copy { /* The driver's name of the structure is CUDA_MEMCPY3D. */
     struct side source, target;
     size_t width, height, depth;
 };
@@ -80,17 +80,18 @@ struct objects {
 struct node {
     uint32_t magic;
     int type, is_disabled;
-    unsigned number; /* the index in its graph */
+    unsigned number; /* The number is the index of the node in its graph. */
     struct graph *graph, *child;
     operation run;
     size_t size, count;
     unsigned char *data;
-    struct node **before; /* the nodes on which this node depends */
-    struct node *next, *origin, *copy; /* in a copy, the original node; during a copy of the graph, the copy */
-    void **values; /* in a kernel node, pointers to its parameters for a program that queries them */
+    struct node **before; /* The node depends on these nodes. */
+    /* In a copy, `origin` is the original node. While a graph is copied, `copy` is the copy of the node. */
+    struct node *next, *origin, *copy;
+    void **values; /* A kernel node has pointers to its parameters, for a program that queries them. */
 };
 
-struct graph { /* an executable graph is a copy whose nodes are in an order that its dependencies permit */
+struct graph { /* An executable graph is a copy whose nodes are in an order that its dependencies permit. */
     uint32_t magic;
     unsigned numbers, id;
     uint64_t flags;
@@ -99,7 +100,7 @@ struct graph { /* an executable graph is a copy whose nodes are in an order that
     struct objects objects;
 };
 
-struct graph *given_graph(void *handle, uint32_t magic); /* NULL if the node has another type */
+struct graph *given_graph(void *handle, uint32_t magic); /* The result is NULL if the graph has another type. */
 struct node *given_node(void *handle);
 struct graph *make_graph(uint32_t magic);
 struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size);
@@ -107,24 +108,25 @@ CUresult depend(struct node *node, struct node *const *before, size_t count);
 CUresult copy_graph(struct graph **made, const struct graph *graph, uint32_t magic);
 CUresult run_graph(const struct graph *graph);
 void end_graph(struct graph *graph);
-void take_data(struct node *target, struct node *source); /* and free the source */
+void take_data(struct node *target, struct node *source); /* The call also frees the source. */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total);
 
 /* ---- captures ---- */
 
-/* The nodes on which the next operation of a captured stream depends. An event has those that it recorded. */
+/* A captured stream has the nodes on which its next operation depends. An event has the nodes that it recorded. */
 struct frontier {
-    uint64_t capture; /* the number of the last capture that included it, initially 0 */
+    uint64_t capture; /* The number is that of the last capture of the stream, and is 0 before a capture. */
     size_t count;
     struct node **nodes;
 };
-struct frontier *frontier_of(void *stream); /* streams.c; NULL for the default streams, which cannot be captured */
+/* The file streams.c defines the function. It returns NULL for the default streams, which cannot be captured. */
+struct frontier *frontier_of(void *stream);
 CUresult join(struct frontier *target, const struct frontier *source);
 
 /* Return whether a stream is being captured. */
 int is_capturing(void *stream);
 
-/* Add an operation to the graph of a capturing stream, or run it now. The data is copied. */
+/* Add an operation to the graph of a stream that is being captured, or run the operation now. The data is copied. */
 CUresult now_or_later(void *stream, enum node_type type, operation run, const void *data, size_t size);
 CUresult child_or_now(void *stream, struct graph *graph);
 
@@ -132,16 +134,17 @@ CUresult child_or_now(void *stream, struct graph *graph);
 CUresult begin_node(void *graph, void *const *before, size_t count);
 CUresult end_node(void **node, CUresult result);
 
-/* These do the same for a node that replaces the data of another node. */
+/* Between these two calls, each operation of this thread replaces the data of a node. */
 CUresult begin_change(struct node *node);
 CUresult end_change(CUresult result);
 
-/* The operations that a stream runs or captures. */
+/* A stream runs or captures these operations. */
 CUresult fill_later(const struct fill *fill, void *stream);
 CUresult block_copy_later(const struct block_copy *copy, void *stream);
 CUresult allocation_later(CUdeviceptr *address, size_t size, void *stream);
 CUresult free_later(CUdeviceptr address, void *stream);
-void free_on_launch(int is_on); /* graph_memory.c: CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH */
+/* The file graph_memory.c defines the function, for CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH. */
+void free_on_launch(int is_on);
 
 /* ---- objects.c: the objects that a graph keeps for the program ---- */
 

@@ -1,10 +1,10 @@
-/* Nodes that a program adds, queries and changes. */
+/* The entries for nodes that a program adds, queries and changes. */
 #include "nodes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Make an operation a node, or the new data of a node. */
+/* Make a node of an operation, or replace the data of a node by it. */
 #define ADD(call)                                \
     do {                                         \
         CHECK(begin_node(graph, before, count)); \
@@ -33,7 +33,8 @@ static CUresult launch(const struct kernel_node *given) {
                             given->extra);
 }
 
-static struct kernel_node widened(const struct kernel_node *given) { /* of the first version, which ends earlier */
+/* The given structure is of the first version, which ends earlier. */
+static struct kernel_node widened(const struct kernel_node *given) {
     struct kernel_node wide = {0};
     if (given != NULL)
         memcpy(&wide, given, offsetof(struct kernel_node, kernel));

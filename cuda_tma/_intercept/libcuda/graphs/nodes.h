@@ -3,30 +3,31 @@
 
 #include "graphs.h"
 
-/* The parameters of nodes in the form of the driver's interface. */
+/* The structures are the parameters of nodes in the form of the driver's interface. */
 
-struct kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2; the first version ends before `kernel` */
+struct kernel_node { /* The driver's name is CUDA_KERNEL_NODE_PARAMS_v2. The first version ends before `kernel`. */
     void *function;
     uint32_t grid[3], block[3], shared_bytes;
     void **values, **extra;
     void *kernel, *context;
 };
 
-struct fill_node { /* CUDA_MEMSET_NODE_PARAMS */
+struct fill_node { /* The driver's name is CUDA_MEMSET_NODE_PARAMS. */
     CUdeviceptr target;
     size_t pitch;
     unsigned value, element_bytes;
     size_t width, height;
 };
 
-struct allocation_node { /* CUDA_MEM_ALLOC_NODE_PARAMS */
+struct allocation_node { /* The driver's name is CUDA_MEM_ALLOC_NODE_PARAMS. */
     int properties[22];
     const void *access;
     size_t access_count, size;
     CUdeviceptr address;
 };
 
-struct node *executable_node(void *executable, void *node); /* executables.c; NULL if it has no copy of the node */
+/* The file executables.c defines the function. It returns NULL if the graph has no copy of the node. */
+struct node *executable_node(void *executable, void *node);
 
 CUresult cuLaunchKernelEx(const struct config *config, void *function, void **values, void **extra);
 CUresult cuLaunchHostFunc(void *stream, void (*function)(void *), void *data);

@@ -1,4 +1,4 @@
-/* Objects that a program passes to graphs. Each is destroyed when no graph keeps it. */
+/* The objects that a program passes to graphs. The library destroys an object when no graph keeps it. */
 #include "graphs.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ CUresult cuGraphRetainUserObject(void *graph, struct object *object, unsigned co
     REQUIRE(objects != NULL && count > 0, INVALID_VALUE);
     for (unsigned i = 0; i < count; ++i)
         CHECK(keep(objects, object));
-    if (flags & MOVE) /* the references of the program become references of the graph */
+    if (flags & MOVE) /* The references of the program become references of the graph. */
         give_up(object, count);
     return SUCCESS;
 }

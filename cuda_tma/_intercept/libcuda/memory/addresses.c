@@ -1,4 +1,4 @@
-/* Queries of addresses, and hints on ranges of addresses. */
+/* The entries that query addresses, and that give hints on ranges of addresses. */
 #include "memory.h"
 
 #include <string.h>
@@ -40,7 +40,8 @@ CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address) {
         *(uint64_t *)data = address;
         return SUCCESS;
     case 6: *(uint32_t *)data = 1; return SUCCESS;
-    case 7: *(uint64_t *)data = item.address; return SUCCESS; /* no address is used twice */
+    /* The library does not use an address twice, so the address is the identity of the allocation. */
+    case 7: *(uint64_t *)data = item.address; return SUCCESS;
     case 8: *(uint32_t *)data = item.kind == MANAGED_MEMORY; return SUCCESS;
     case 9: *(int32_t *)data = 0; return SUCCESS;
     case 10: *(uint32_t *)data = 0; return SUCCESS;
@@ -49,7 +50,7 @@ CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address) {
     case 13: *(uint32_t *)data = 1; return SUCCESS;
     case 14: *(uint64_t *)data = 0; return SUCCESS;
     case 15: *(uint32_t *)data = 0; return SUCCESS;
-    case 16: *(uint32_t *)data = 3; return SUCCESS; /* read and write */
+    case 16: *(uint32_t *)data = 3; return SUCCESS; /* The flags mean read and write. */
     case 17: *(uint64_t *)data = 0; return SUCCESS;
     }
     return NOT_SUPPORTED;

@@ -54,7 +54,7 @@ CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) {
     REQUIRE(address != NULL && size > 0, INVALID_VALUE);
     REQUIRE(!find_allocation((uint64_t)address, &known), ALREADY_REGISTERED);
     uint64_t copy = 0;
-    if (arena_file() >= 0) { /* the server process works on a copy */
+    if (arena_file() >= 0) { /* The server process works on a copy of the memory. */
         copy = take_addresses(size, PAGE);
         REQUIRE(copy != 0 && mprotect((void *)copy, whole_pages(size), PROT_READ | PROT_WRITE) == 0, OUT_OF_MEMORY);
     }
@@ -98,7 +98,7 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *host) {
     CUdeviceptr address;
     CHECK(cuMemHostGetDevicePointer_v2(&address, host, 0));
     REQUIRE(flags != NULL, INVALID_VALUE);
-    *flags = 2; /* the memory is mapped */
+    *flags = 2; /* The flag means that the memory is mapped. */
     return SUCCESS;
 }
 

@@ -1,5 +1,5 @@
-/* Copies of blocks of two and three dimensions, and CUDA arrays. An array is memory of this process that no kernel
-   accesses, because the simulator does not support textures. */
+/* The copies of blocks of two and three dimensions, and CUDA arrays. A CUDA array is memory of this process that no
+   kernel accesses, because the simulator does not support textures. */
 #include "../graphs/graphs.h"
 
 #include <stdlib.h>
@@ -7,7 +7,8 @@
 
 enum { ARRAY = 0xA99A7000, DEAD = 0xDEAD0000, HOST = 1, DEVICE = 2, OF_ARRAY = 3, UNIFIED = 4 };
 
-struct descriptor { /* CUDA_ARRAY3D_DESCRIPTOR; the descriptor for two dimensions has no depth and no flags */
+/* The driver's name is CUDA_ARRAY3D_DESCRIPTOR. The descriptor for two dimensions has no depth and no flags. */
+struct descriptor {
     size_t width, height, depth;
     unsigned format, channels, flags;
 };
@@ -33,7 +34,7 @@ static size_t most(size_t a) {
     return a > 0 ? a : 1;
 }
 
-/* Return the bytes of one channel, or 0 for a format of blocks of pixels. */
+/* Return the bytes of one channel, or 0 for a format with blocks of pixels. */
 static size_t format_bytes(unsigned format) {
     switch (format) {
     case 0x01:
@@ -96,14 +97,14 @@ CUresult cuArrayDestroy(void *handle) {
     CHECK(ready());
     REQUIRE(given_array(handle) != NULL, INVALID_HANDLE);
     struct array *array = handle;
-    array->magic = DEAD; /* the few bytes are not freed, so that the handle is still recognized */
+    array->magic = DEAD; /* The few bytes are not freed, so that the library still recognizes the handle. */
     free(array->bytes);
     return SUCCESS;
 }
 
 /* ---- copies ---- */
 
-/* The start of a side, and the bytes between rows and between layers. */
+/* The structure is the start of one side, and the bytes between rows and between layers. */
 struct corner {
     unsigned char *start;
     size_t pitch, layer;
@@ -175,7 +176,7 @@ struct flat_side {
     size_t pitch;
 };
 
-struct flat_copy { /* CUDA_MEMCPY2D */
+struct flat_copy { /* The driver's name of the structure is CUDA_MEMCPY2D. */
     struct flat_side source, target;
     size_t width, height;
 };
@@ -200,7 +201,7 @@ CUresult cuMemcpy2DUnaligned_v2(const struct flat_copy *copy) {
     return cuMemcpy2D_v2(copy);
 }
 
-/* Copy one row between an array and other memory, at an offset in the array's bytes. */
+/* Copy one row between an array and other memory, at an offset in the bytes of the array. */
 static CUresult copy_row(void *handle, size_t offset, uint64_t other, size_t size, unsigned type, int to_array) {
     const struct array *array = given_array(handle);
     CUresult result = SUCCESS;

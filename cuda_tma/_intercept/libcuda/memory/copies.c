@@ -1,4 +1,4 @@
-/* Copies and fills. */
+/* The entries that copy and fill memory. */
 #include "../graphs/graphs.h"
 
 #include <string.h>
@@ -61,7 +61,7 @@ CUresult cuMemcpy(CUdeviceptr target, CUdeviceptr source, size_t size) {
     return copied(to, from, size);
 }
 
-/* One row, in the form of a block, which a node of a graph contains. */
+/* The block has one row, which a node of a graph can contain. */
 static CUresult row_later(unsigned to, CUdeviceptr target, unsigned from, CUdeviceptr source, size_t size,
                           void *stream) {
     struct block_copy copy = {.width = size, .height = 1, .depth = 1};

@@ -1,5 +1,5 @@
-/* Memory that nodes of graphs allocate and free. Its address is fixed when the node is added, and it has pages between
-   the allocating and the freeing node. */
+/* The memory that nodes of graphs allocate and free. Its address is fixed when the program adds the node. The memory
+   has pages between the allocating node and the freeing node. */
 #define _GNU_SOURCE
 #include "memory.h"
 
@@ -8,7 +8,8 @@
 enum { USED = 0, MOST_USED = 1, RESERVED = 2, MOST_RESERVED = 3 };
 
 static uint64_t used[4];
-static __thread int frees_first; /* memory that an earlier launch of the same graph has not freed */
+/* A launch first frees the memory that an earlier launch of the same graph has not freed. */
+static __thread int frees_first;
 
 void free_on_launch(int is_on) {
     frees_first = is_on;

@@ -1,6 +1,6 @@
-/* The allocations that a program has not freed at its end. The library writes them to a file of the session, which the
-   command reads. By then Python has ended, and its objects have freed their memory. The text for each allocation is the
-   reply to the request at its creation. */
+/* The allocations that a program has not freed at its end. The library writes the allocations to a file of the session,
+   which the command reads. At that time Python has ended, and its objects have freed their memory. The text for each
+   allocation is the reply to the request at the allocation's creation. */
 #include "memory.h"
 
 #include <stdio.h>

@@ -1,7 +1,6 @@
-/* The memory of the simulated GPU: pages of this process, in a range of addresses for this purpose only.
-
-   No address is used twice, and the 64 KiB after each allocation have no pages. A kernel with a wrong access therefore
-   accesses no other allocation, and a wrong access of the host is a segmentation fault. */
+/* The memory of the simulated GPU, which consists of pages of this process in a range of addresses for this purpose.
+   The library does not use an address twice, and the 64 KiB after each allocation have no pages. A kernel with a wrong
+   access therefore does not access another allocation. A wrong access of the host is a segmentation fault. */
 #define _GNU_SOURCE
 #include "memory.h"
 
@@ -11,10 +10,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ARRAYS 0x1000000000u /* the simulator maps arrays of other libraries between this address and the arena */
+#define ARRAYS 0x1000000000u /* The simulator maps arrays of other libraries between this address and the arena. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct allocation *items; /* sorted by address; inside the arena, or outside it for registered memory */
+/* The allocations are sorted by address. Those of registered memory are outside the arena. */
+static struct allocation *items;
 static size_t count, room;
 static uint64_t next_address, used_bytes;
 
@@ -60,7 +60,7 @@ static int is_in_arena(uint64_t address) {
     return address >= ARENA && address < ARENA + ARENA_BYTES;
 }
 
-/* Copy the allocation that contains an address, or that ends shortly before it. */
+/* Copy the record of the allocation that contains an address, or that ends shortly before it. */
 int find_allocation(uint64_t address, struct allocation *found) {
     pthread_mutex_lock(&lock);
     const struct allocation *item = before(address);
@@ -144,7 +144,7 @@ void give_back_pages(uint64_t address, uint64_t size) {
 
 /* ---- allocations ---- */
 
-/* Keep the text of a reply, which ends with a NUL, for the end of the process. */
+/* Keep the text of a reply, which ends with a NUL, until the end of the process. */
 static void remember_place(uint64_t address, struct bytes *reply) {
     int is_text = reply->size > 0 && reply->data[reply->size - 1] == 0;
     pthread_mutex_lock(&lock);
@@ -195,7 +195,7 @@ CUresult allocate(CUdeviceptr *address, size_t size, int kind) {
     return add_allocation(&(struct allocation){.address = taken, .size = size, .kind = kind});
 }
 
-/* Mark an allocation as free, and return whether it was free before. */
+/* Mark an allocation as free. Return whether the allocation was already free. */
 static int mark_free(uint64_t address) {
     pthread_mutex_lock(&lock);
     struct allocation *item = before(address);
@@ -208,7 +208,7 @@ static int mark_free(uint64_t address) {
     return was_free;
 }
 
-/* Free an allocation whose kind is in a mask. Python first removes it, and waits for a running launch. */
+/* Free an allocation whose kind is in a mask. Python first removes the allocation, and waits for a running launch. */
 CUresult release(CUdeviceptr address, int kinds) {
     struct allocation item;
     CHECK(ready());
@@ -228,7 +228,7 @@ CUresult release(CUdeviceptr address, int kinds) {
 
 /* ---- the places of bytes ---- */
 
-/* Find bytes of an array of another library in this process, at an address that the simulator chose. */
+/* Find the bytes of another library's array in this process, at an address that the simulator chose. */
 void *array_bytes(uint64_t address, uint64_t size) {
     uint64_t data[2] = {address, size}, found = 0;
     struct bytes reply;

@@ -9,11 +9,12 @@
 struct allocation {
     uint64_t address, size;
     int kind, is_free;
-    uint64_t lies_at; /* where a server process has its bytes, if that is another place of the arena; else 0 */
-    char *made_at; /* the text of the report if this memory leaks, or NULL if its leak is not reported */
+    /* A server process has the bytes at this other place of the arena, or at the address if the value is 0. */
+    uint64_t lies_at;
+    char *made_at; /* The text is the report if this memory leaks. It is NULL if the leak is not reported. */
 };
 
-/* memory.c: copies of the records of allocations */
+/* The file memory.c defines these functions, which copy the records of allocations. */
 int find_allocation(uint64_t address, struct allocation *found);
 int is_within(const struct allocation *item, uint64_t address, uint64_t size);
 void each_allocation(void (*visit)(const struct allocation *item, void *data), void *data);
@@ -21,17 +22,17 @@ uint64_t bytes_in_use(void);
 uint64_t whole_pages(uint64_t size);
 void *array_bytes(uint64_t address, uint64_t size);
 
-/* Return unused addresses of the arena without pages, or 0 if all are in use. */
+/* Return unused addresses of the arena without pages, or 0 if all addresses are in use. */
 uint64_t take_addresses(uint64_t size, uint64_t alignment);
 
-/* Count bytes of the GPU's memory as used. Fail beyond its size. */
+/* Count bytes of the GPU's memory as used. Fail if the sum exceeds the size of the memory. */
 CUresult use_bytes(uint64_t size);
 void unuse_bytes(uint64_t size);
 
-/* Return pages to the system. Their addresses stay reserved. */
+/* Return pages to the system. The addresses of the pages stay reserved. */
 void give_back_pages(uint64_t address, uint64_t size);
 
-/* Make bytes that have pages accessible to kernels and copies, or make them inaccessible again. */
+/* Make bytes that have pages accessible to kernels and copies, or make the bytes inaccessible again. */
 CUresult add_allocation(const struct allocation *given);
 CUresult remove_allocation(uint64_t address);
 

@@ -1,4 +1,4 @@
-/* Memory pools, and hints on managed memory. */
+/* The entries for memory pools, and for hints on managed memory. */
 #include "../graphs/graphs.h"
 
 #include <stdlib.h>
@@ -63,7 +63,7 @@ CUresult cuMemPoolDestroy(void *pool) {
     return SUCCESS;
 }
 
-/* The first three attributes are int. */
+/* The first three attributes have the type int. */
 CUresult cuMemPoolGetAttribute(void *pool, unsigned attribute, void *value) {
     CHECK(given_pool(pool));
     REQUIRE(value != NULL && attribute > 0 && attribute < POOL_ATTRIBUTES, INVALID_VALUE);
@@ -94,7 +94,7 @@ CUresult cuMemPoolSetAccess(void *pool, const void *list, size_t count) {
 CUresult cuMemPoolGetAccess(unsigned *flags, void *pool, const void *location) {
     CHECK(given_pool(pool));
     REQUIRE(flags != NULL && location != NULL, INVALID_VALUE);
-    *flags = 3; /* read and write */
+    *flags = 3; /* The flags mean read and write. */
     return SUCCESS;
 }
 

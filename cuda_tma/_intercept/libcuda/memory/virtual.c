@@ -1,7 +1,6 @@
-/* Virtual memory: ranges of addresses, physical memory, and mappings between them.
-
-   Physical memory is a file. A server process has only the file of the arena, so physical memory is stored there at the
-   place of its first mapping. A copy or a bulk operation may cross several mappings, because adjacent mappings are one
+/* The entries for virtual memory: ranges of addresses, physical memory, and mappings between them. Physical memory is a
+   file. A server process has only the file of the arena. Physical memory is therefore stored in that file, at the place
+   of its first mapping. A copy or a bulk operation may cross several mappings, because adjacent mappings are one
    allocation. */
 #define _GNU_SOURCE
 #include "memory.h"
@@ -18,7 +17,7 @@ enum { PHYSICAL = 0x9115CA1, DEAD = 0xDEAD0000, PINNED = 1, PROPERTY_BYTES = 32,
 
 struct physical {
     uint32_t magic;
-    int references, file; /* -1 stands for the file of the arena */
+    int references, file; /* The file -1 stands for the file of the arena. */
     uint64_t size, offset;
     unsigned char properties[PROPERTY_BYTES];
 };
@@ -36,7 +35,7 @@ struct range {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct mapping *mappings; /* sorted by address */
+static struct mapping *mappings; /* The mappings are sorted by address. */
 static struct range *ranges;
 
 static int is_physical(const struct physical *physical) {
@@ -47,7 +46,8 @@ static CUresult given_properties(const int *properties) {
     CHECK(ready());
     REQUIRE(properties != NULL && properties[0] == PINNED, INVALID_VALUE);
     int location = properties[2], number = properties[3];
-    REQUIRE(location == 1 || location == 2 || location == 3 || location == 4, INVALID_VALUE); /* device, host, ... */
+    /* The locations are the device, the host and the NUMA nodes of the host. */
+    REQUIRE(location == 1 || location == 2 || location == 3 || location == 4, INVALID_VALUE);
     return location != 1 || number == 0 ? SUCCESS : INVALID_DEVICE;
 }
 
@@ -61,7 +61,7 @@ CUresult cuMemGetAllocationGranularity(size_t *size, const void *properties, uns
 /* ---- ranges ---- */
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wished, uint64_t flags) {
-    (void)wished; /* this argument is a hint */
+    (void)wished; /* The argument is a hint, which this function ignores. */
     CHECK(ready());
     REQUIRE(address != NULL && flags == 0 && size > 0 && size % GRANULE == 0, INVALID_VALUE);
     REQUIRE((alignment & (alignment - 1)) == 0, INVALID_VALUE);
@@ -161,7 +161,8 @@ CUresult cuMemRetainAllocationHandle(void **handle, void *address) {
 
 /* ---- mappings ---- */
 
-/* Find the place of physical memory in the file of the arena: at its first mapping, if no other memory is there. */
+/* Find the place of physical memory in the file of the arena. It is at the first mapping of the memory, if no other
+   memory is there. */
 static CUresult place(struct physical *physical, uint64_t address) {
     if (physical->file >= 0 || physical->offset != 0)
         return SUCCESS;
@@ -207,7 +208,7 @@ static int joins(const struct mapping *mapping) {
            lies_at(next) == lies_at(mapping) + mapping->size;
 }
 
-/* Remove the allocation at an address, and extend the range by it. */
+/* Remove the allocation at an address, and extend the range by the allocation. */
 static void forget(uint64_t at, uint64_t *first, uint64_t *last) {
     struct allocation item;
     if (!find_allocation(at, &item) || item.kind != VIRTUAL_MEMORY || !is_within(&item, at, 1))
@@ -217,7 +218,8 @@ static void forget(uint64_t at, uint64_t *first, uint64_t *last) {
     remove_allocation(item.address);
 }
 
-/* Remove the allocations of a range and of its neighbors, and add those that its mappings now form. */
+/* Remove the allocations of a range and of its neighbors. Add the allocations that the mappings of the range now form.
+   */
 static CUresult renew(uint64_t address, uint64_t size, struct mapping *changed, int access) {
     struct allocation item;
     uint64_t first = address, last = address + size;

@@ -1,9 +1,7 @@
-/* The capture of the memory that a kernel may access: it is copied before a launch, and the changed pages after the
-   launch.
-
-   A kernel may access the allocations to which its parameters point, those to which words in such memory point, and the
-   variables of its module. The driver reports the extent of the allocation of an address. Each file is a sequence of
-   parts: a tag, a size, and the bytes (on_gpu/capture_file.py). */
+/* The capture of the memory that a kernel may access. The library copies the memory before a launch, and the changed
+   pages after the launch. A kernel may access the allocations to which its parameters point, the allocations to which
+   words in such memory point, and the variables of its module. The driver reports the extent of the allocation of an
+   address. Each file is a sequence of parts, which have a tag, a size and bytes (on_gpu/capture_file.py). */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -13,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-    PART_LAUNCH = 1,   /* struct fixed */
-    PART_BLOCK = 2,    /* the parameters */
-    PART_PLACES = 3,   /* struct parameter for each parameter */
-    PART_STACK = 4,    /* JSON */
-    PART_VARIABLE = 5, /* address, size, name */
-    PART_MEMORY = 6,   /* address, whether it is a block of torch's allocator, bytes */
-    PART_RESULT = 7,   /* the result of the driver, nanoseconds */
-    PART_CHANGED = 8   /* address, bytes */
+    PART_LAUNCH = 1,   /* The part has struct fixed. */
+    PART_BLOCK = 2,    /* The part has the parameters. */
+    PART_PLACES = 3,   /* The part has struct parameter for each parameter. */
+    PART_STACK = 4,    /* The part has JSON. */
+    PART_VARIABLE = 5, /* The part has an address, a size and a name. */
+    PART_MEMORY = 6,   /* The part has an address, whether it is a block of torch's allocator, and bytes. */
+    PART_RESULT = 7,   /* The part has the result of the driver, and nanoseconds. */
+    PART_CHANGED = 8   /* The part has an address and bytes. */
 };
 enum { PAGE = 4096, MOST_RANGES = 4096, MOST_SCANNED = 1 << 16, MOST_LOOKUPS = 1 << 14 };
 
@@ -79,7 +77,7 @@ static CUresult copied(unsigned char *target, uint64_t address, size_t size) {
     return CALL(cuMemcpyDtoH_v2, target, address, size);
 }
 
-/* Remove the ranges inside a new one. Return whether another range overlaps it partly. */
+/* Remove the ranges inside a new range. Return whether another range overlaps the new range partly. */
 static int overlaps(uint64_t address, uint64_t size) {
     for (size_t i = 0; i < count; ++i) {
         uint64_t first = ranges[i].address, last = first + ranges[i].size;
@@ -106,7 +104,8 @@ static int add(uint64_t address, uint64_t size, int is_torch) {
     if (before == NULL)
         return 0;
     if (copied(before, address, size) != SUCCESS) {
-        free(before); /* no memory of the GPU, or it is not mapped whole: the simulator reports an access to it */
+        /* The range is not memory of the GPU, or is not mapped as a whole. The simulator reports an access to it. */
+        free(before);
         return 1;
     }
     ranges[count] = (struct range){address, size, before};
@@ -146,7 +145,7 @@ static int follow(uint64_t word, const struct description *known) {
         return add(block[0], block[1], 1);
     ++lookups;
     if (CALL(cuMemGetAddressRange_v2, &base, &size, word) != SUCCESS || has_block(known, base, size))
-        return 1; /* this is not memory of the GPU, or is a free part of torch's */
+        return 1; /* The address is not in memory of the GPU, or is in a free part of torch's memory. */
     return add(base, size, 0);
 }
 
@@ -168,7 +167,7 @@ static int add_variables(FILE *file, const struct target *target) {
         uint64_t place[2];
         size_t size;
         if (CALL(cuModuleGetGlobal_v2, &place[0], &size, module, name) != SUCCESS)
-            continue; /* a variable of internal linkage, to which the session assigns an address */
+            continue; /* The variable has internal linkage, and the session assigns an address to it. */
         place[1] = size;
         put(file, PART_VARIABLE, place, sizeof place, name, strlen(name));
         if (!add(place[0], size, 0))
@@ -203,8 +202,8 @@ static void put_launch(FILE *file, const struct target *target, const struct sta
         put(file, PART_STACK, NULL, 0, known->stack, known->stack_size);
 }
 
-/* Write the first file of a launch. Return 0 if its memory is too large, or the session needs no more of this
-   kernel. */
+/* Write the first file of a launch. Return 0 if its memory is too large, or if the session needs no more launches of
+   this kernel. */
 int is_captured(struct target *target, const struct stated *stated, uint64_t launch, struct description *known) {
     uint64_t numbers[2] = {target->number, launch};
     struct bytes reply;
@@ -243,7 +242,7 @@ static void put_changed(FILE *file, const struct range *range, const unsigned ch
     }
 }
 
-/* Write the second file of a launch, with the pages that it has changed. */
+/* Write the second file of a launch, with the pages that the launch has changed. */
 void write_after(uint64_t launch, CUresult result, uint64_t nanoseconds) {
     FILE *file = file_of(launch, "after");
     uint64_t head[2] = {result, nanoseconds};

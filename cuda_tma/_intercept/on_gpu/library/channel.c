@@ -1,4 +1,4 @@
-/* The connection to the session: a socket in its folder, where the command starts a process for each program that
+/* The connection to the session by a socket in the session's folder. The command starts a process for each program that
    connects. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* on_gpu/server.py has the same values. */
+/* The file on_gpu/server.py defines the same values. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;
@@ -18,7 +18,7 @@ struct request {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int channel = -1;
-static pid_t owner; /* the process that has connected; 0 before the connection */
+static pid_t owner; /* The owner is the process that has connected, or 0 before the connection. */
 static struct limits limits;
 
 const struct limits *the_limits(void) {
@@ -77,7 +77,7 @@ static void greet(void) {
 static void connect_once(void) {
     if (owner == getpid())
         return;
-    channel = -1; /* after a fork, this is the parent's connection */
+    channel = -1; /* After a fork, the connection is that of the parent. */
     owner = getpid();
     const char *folder = session_folder();
     channel = folder != NULL ? open_channel(folder) : -1;
@@ -93,7 +93,7 @@ int is_connected(void) {
     return found;
 }
 
-/* Send a request, and wait for its reply. Return 0 without a session. */
+/* Send a request, and wait for the reply. Return 0 without a session. */
 int say(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size, struct bytes *reply) {
     if (reply != NULL)
         *reply = (struct bytes){NULL, 0};

@@ -1,4 +1,4 @@
-/* The replacement of NVRTC: a program requests machine code, and the session receives the PTX of that code. */
+/* The replacement of NVRTC. A program requests machine code, and the session receives the PTX of the machine code. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_NVRTC = 5 }; /* NVRTC_ERROR_INVALID_OPTION */
+enum { NO_NVRTC = 5 }; /* The value is NVRTC_ERROR_INVALID_OPTION. */
 
 struct program {
     void *handle;
-    void *library; /* a process may have several versions of NVRTC */
+    void *library; /* A process may have several versions of NVRTC, so each program stores its library. */
     char *source;
     struct program *next;
 };
@@ -31,7 +31,7 @@ int nvrtcGetPTX(void *, char *), nvrtcGetPTXSize(void *, size_t *);
     })
 #define CALLER __builtin_return_address(0)
 
-/* The NVRTC of a program, or of a caller whose program is not known. */
+/* Return the NVRTC of a program, or of a caller whose program is not known. */
 static void *library_of(const void *handle, void *caller, const char *name) {
     void *library = NULL;
     pthread_mutex_lock(&lock);
@@ -73,7 +73,7 @@ int nvrtcDestroyProgram(void **handle) {
     return COMPILER(library, nvrtcDestroyProgram, handle);
 }
 
-/* Compile with line information of the source, which changes no instruction. */
+/* Compile with line information of the source, which does not change any instruction. */
 int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
     static const char *const lines[] = {"-lineinfo", "--generate-line-info", "-G", "--device-debug"};
     void *library = library_of(handle, CALLER, "nvrtcCompileProgram");

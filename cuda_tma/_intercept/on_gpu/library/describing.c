@@ -1,4 +1,5 @@
-/* The description of a launch by Python: the stack of the launching statement, and the blocks of torch's allocator. */
+/* The description of a launch by Python, which contains the stack of the launching statement, and the blocks of torch's
+   allocator. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -10,7 +11,7 @@ typedef void (*describing)(void);
 static describing describer;
 static __thread struct description *described;
 
-/* Set the Python function that describes a launch. It is NULL at the end of Python. */
+/* Set the Python function that describes a launch, or NULL at the end of Python. */
 void cuda_tma_on_gpu_describe(describing function) {
     describer = function;
 }
@@ -22,8 +23,7 @@ static void *copy_of(const void *data, size_t size) {
     return copy;
 }
 
-/* Store the description of the launch of this thread: JSON, and pairs of an address and a size, by ascending
-   address. */
+/* Store the description of this thread's launch: JSON, and pairs of an address and a size, by ascending address. */
 void cuda_tma_on_gpu_described(const char *stack, uint64_t size, const uint64_t *blocks, uint64_t blocks_count) {
     if (described == NULL)
         return;
@@ -42,7 +42,7 @@ void describe(struct description *known) {
     described = NULL;
 }
 
-/* Pass machine code with its PTX, from a compiler in Python, to the session. */
+/* Pass machine code and its PTX, from a compiler in Python, to the session. */
 void cuda_tma_on_gpu_code(const void *code, uint64_t size, const char *ptx, uint64_t ptx_size) {
     unsigned char *data = malloc(sizeof size + size);
     if (data == NULL)

@@ -1,4 +1,5 @@
-/* Launches: each runs on the GPU. One launch of each configuration is captured before and after it. */
+/* The launches of a program, which run on the GPU. The library captures one launch of each configuration, before and
+   after the launch. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -11,7 +12,7 @@ enum { MOST_PARAMETER_BYTES = 32764, MOST_ATTRIBUTES = 64, CAPTURE_IMPLICIT = 90
 
 typedef CUresult (*launching)(void *data);
 
-static pthread_rwlock_t running = PTHREAD_RWLOCK_INITIALIZER; /* no other launch runs during a capture */
+static pthread_rwlock_t running = PTHREAD_RWLOCK_INITIALIZER; /* No other launch runs during a capture. */
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_launch;
 
@@ -29,8 +30,8 @@ static uint64_t mixed(uint64_t hash, const void *data, size_t size) {
     return hash;
 }
 
-/* Compute a number of a configuration. Of pointers, and of numbers that look like pointers, it contains only the
-   alignment. */
+/* Compute a number of a configuration. For pointers, and for numbers that look like pointers, the number depends only
+   on the alignment. */
 static uint64_t configuration_of(const struct target *target, const struct stated *stated) {
     enum { POINTER_BITS = 32, ALIGNMENT = 16 };
     uint64_t hash = mixed(0xCBF29CE484222325u, stated, offsetof(struct stated, stream));
@@ -47,7 +48,7 @@ static uint64_t configuration_of(const struct target *target, const struct state
     return hash;
 }
 
-/* Count a launch, and return whether it is checked. */
+/* Count a launch, and return whether the session checks it. */
 static int is_chosen(struct target *target, const struct stated *stated) {
     const struct limits *limits = the_limits();
     uint64_t configuration = configuration_of(target, stated), most = limits->most_configurations;
@@ -82,7 +83,9 @@ static int is_in_graph(void *stream) {
 static CUresult captured(struct target *target, const struct stated *stated, struct description *known, launching go,
                          void *data) {
     uint64_t begun = now(), launch = __atomic_add_fetch(&last_launch, 1, __ATOMIC_RELAXED);
-    int mode = 2; /* CU_STREAM_CAPTURE_MODE_RELAXED: no call here belongs to a capture of another thread */
+    /* The mode is CU_STREAM_CAPTURE_MODE_RELAXED, because no call of this function belongs to a capture of another
+       thread. */
+    int mode = 2;
     CALL(cuThreadExchangeStreamCaptureMode, &mode);
     int is_whole = CALL(cuCtxSynchronize) == SUCCESS && is_captured(target, stated, launch, known);
     CALL(cuThreadExchangeStreamCaptureMode, &mode);
@@ -104,7 +107,7 @@ static CUresult captured(struct target *target, const struct stated *stated, str
     return result;
 }
 
-/* Launch on the GPU, and pass the launch to the session. */
+/* Launch a kernel on the GPU, and pass the launch to the session. */
 static CUresult judged(struct target *target, const struct stated *stated, launching go, void *data) {
     struct description known = {NULL, 0, NULL, 0};
     describe(&known);

@@ -1,5 +1,5 @@
-/* Modules and libraries that the program loads, with their images, which a session reads at the first launch of a
-   kernel. */
+/* The modules and libraries that the program loads, with their images. A session reads an image at the first launch of
+   one of its kernels. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -10,10 +10,11 @@
 enum { WRAPPER = 0x466243B1 };
 
 struct image {
-    void *owner; /* the module or library */
-    const void *lasting; /* an image in the program's own code, which is not freed; otherwise NULL */
+    void *owner; /* The owner is the module or the library. */
+    /* The image is in the program's own code, which is not freed. Otherwise the pointer is NULL. */
+    const void *lasting;
     struct bytes bytes;
-    uint64_t number; /* 0 until the session has received it */
+    uint64_t number; /* The number is 0 until the session has received the image. */
     struct image *next;
 };
 
@@ -24,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_wrapped(const void *image) {
     uint32_t magic = 0;
     if (image != NULL)
-        memcpy(&magic, image, sizeof magic); /* the driver also reads it */
+        memcpy(&magic, image, sizeof magic); /* The driver also reads these bytes. */
     return magic == WRAPPER;
 }
 

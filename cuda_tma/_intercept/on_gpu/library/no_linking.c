@@ -1,5 +1,5 @@
-/* Images that are linked from several files (nvcc -rdc=true) are not read here, so the session has no PTX of their
-   kernels. */
+/* The library does not read images that are linked from several files (nvcc -rdc=true), so the session has no PTX of
+   their kernels. */
 #include "on_gpu.h"
 
 #include "../../libcuda/compilers/linking.h"

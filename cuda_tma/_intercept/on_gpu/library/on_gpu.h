@@ -1,9 +1,7 @@
-/* The declarations of a library between a program and the driver of a GPU (LD_PRELOAD).
-
-   Launches run on the GPU. Before a launch that is checked, the library copies the memory that the kernel may access,
-   and after the launch the pages that have changed, into files of the session. A process of the session reads these
-   files, and runs the launch on the simulator while the program continues. The program's own calls return the results
-   of the driver. */
+/* The declarations of a library between a program and the driver of a GPU (LD_PRELOAD). Launches run on the GPU. Before
+   a launch that is checked, the library copies the memory that the kernel may access into files of the session. After
+   the launch, it copies the pages that have changed. A process of the session reads these files, and runs the launch on
+   the simulator while the program continues. The program's own calls return the results of the driver. */
 #ifndef CUDA_TMA_ON_GPU_H
 #define CUDA_TMA_ON_GPU_H
 
@@ -11,16 +9,19 @@
 
 #include "../../libcuda/images.h"
 
-/* The kinds of requests. on_gpu/messages.py has the same values. */
+/* The kinds of requests have the same values in on_gpu/messages.py. */
 enum {
-    SAY_HELLO = 1,    /* struct hello -> struct limits */
-    SAY_IMAGE = 2,    /* the number of the image, its bytes */
-    SAY_FUNCTION = 3, /* its number, that of its image, its name -> whether it is judged, the names of its variables */
-    SAY_CODE = 4,     /* the size of machine code, the code, its PTX, NUL, its C++ */
-    SAY_BEFORE = 5,   /* the number of a function and of a launch with a first file -> whether to continue */
-    SAY_AFTER = 6,    /* the number of a launch with a second file */
-    SAY_COUNTS = 7,   /* the number of a function, struct counts */
-    SAY_GRAPHS = 8    /* the number of launches of graphs */
+    SAY_HELLO = 1,    /* The request has struct hello, and the reply has struct limits. */
+    SAY_IMAGE = 2,    /* The request has the number of an image, and the image's bytes. */
+    /* The request has a function's number, its image's number and its name. The reply has whether it is checked, and
+       variables. */
+    SAY_FUNCTION = 3,
+    SAY_CODE = 4,     /* The request has the size of machine code, the code, its PTX, NUL, and its C++. */
+    /* The request has the numbers of a function and of a launch with a first file. The reply is whether to continue. */
+    SAY_BEFORE = 5,
+    SAY_AFTER = 6,    /* The request has the number of a launch with a second file. */
+    SAY_COUNTS = 7,   /* The request has the number of a function, and struct counts. */
+    SAY_GRAPHS = 8    /* The request has the number of launches of graphs. */
 };
 
 struct hello {
@@ -29,39 +30,41 @@ struct hello {
 };
 
 struct limits {
-    uint64_t most_bytes; /* that a launch may reach */
-    uint32_t every;      /* of a configuration, each launch of this number is judged; 0 for the first alone */
-    uint32_t most_configurations; /* the limit for a kernel */
+    uint64_t most_bytes; /* A launch may reach at most this number of bytes. */
+    /* For each configuration, each launch of this number is checked, or only the first launch if the number is 0. */
+    uint32_t every;
+    uint32_t most_configurations; /* For each kernel, at most this number of configurations is checked. */
 };
 
 struct counts {
     uint64_t launches, judged;
-    uint64_t alike, in_graphs, other_configurations, not_captured; /* launches that were not judged, by the reason */
-    uint64_t nanoseconds; /* the additional time of the checked launches */
+    /* These launches were not checked, for the reason in the name. */
+    uint64_t alike, in_graphs, other_configurations, not_captured;
+    uint64_t nanoseconds; /* The time is the additional time of the checked launches. */
 };
 
 enum { MOST_ALIKE = 64 };
 
-/* A kernel or function of the program, by its handle. */
+/* The structure is a kernel or function of the program, by its handle. */
 struct target {
-    void *handle, *owner; /* the module or library that contains it */
+    void *handle, *owner; /* The module or library `owner` contains the function. */
     char *name;
-    uint64_t number; /* 0 until the session has answered */
+    uint64_t number; /* The number is 0 until the session has answered. */
     int is_kernel, is_judged;
     uint32_t parameters_count, variables_count;
     struct parameter *parameters;
-    char *variables; /* names, each with its NUL */
+    char *variables; /* Each name ends with a NUL. */
     struct counts counts;
     uint32_t configurations_count;
     uint64_t configurations[MOST_ALIKE], alike[MOST_ALIKE];
     struct target *next;
 };
 
-/* A launch in the form of the driver's interface. */
+/* The structure is a launch in the form of the driver's interface. */
 struct stated {
     uint32_t grid[3], block[3], cluster[3], shared_bytes, flags;
     void *stream;
-    unsigned char *block_bytes; /* its parameters */
+    unsigned char *block_bytes; /* The block contains the parameters of the launch. */
     size_t block_size;
 };
 
@@ -70,26 +73,26 @@ struct range {
     unsigned char *before;
 };
 
-/* The description of a launch by Python. */
+/* The structure is the description of a launch by Python. */
 struct description {
-    char *stack; /* JSON */
+    char *stack; /* The text is JSON. */
     size_t stack_size;
-    uint64_t *blocks; /* address and size of each block of torch's allocator */
+    uint64_t *blocks; /* The array contains the address and size of each block of torch's allocator. */
     size_t blocks_count;
 };
 
-/* symbols.c */
+/* The file symbols.c defines these functions. */
 void *driver_entry(const char *name);
 void *nvrtc_of(void *caller, const char *name);
 void *entry_in(void *library, const char *name);
 
-/* channel.c */
+/* The file channel.c defines these functions. */
 int say(uint32_t kind, const void *data, size_t size, const void *more, size_t more_size, struct bytes *reply);
 int is_connected(void);
 const struct limits *the_limits(void);
 const char *session_folder(void);
 
-/* targets.c */
+/* The file targets.c defines these functions. */
 void keep_target(void *handle, void *owner, const char *name, int is_kernel);
 struct target *target_of(void *handle, int is_kernel);
 void begin_target(struct target *target);
@@ -97,18 +100,18 @@ void *module_of(const struct target *target);
 void each_target(void (*visit)(struct target *));
 void say_counts(struct target *target);
 
-/* loading.c */
+/* The file loading.c defines these functions. */
 uint64_t number_of_image(void *owner);
 
-/* captures.c */
+/* The file captures.c defines these functions. */
 int is_captured(struct target *target, const struct stated *stated, uint64_t launch, struct description *known);
 void write_after(uint64_t launch, CUresult result, uint64_t nanoseconds);
 void end_capture(void);
 
-/* launches.c */
+/* The file launches.c defines these functions. */
 uint64_t launched_graphs(void);
 
-/* describing.c */
+/* The file describing.c defines these functions. */
 void describe(struct description *known);
 void cuda_tma_on_gpu_code(const void *code, uint64_t size, const char *ptx, uint64_t ptx_size);
 
@@ -121,7 +124,7 @@ void cuda_tma_on_gpu_code(const void *code, uint64_t size, const char *ptx, uint
     })
 #define CALL(name, ...) (REAL(name) != NULL ? REAL(name)(__VA_ARGS__) : NOT_SUPPORTED)
 
-/* Entries of the driver that this library calls and does not replace. */
+/* This library calls these entries of the driver, and does not replace them. */
 CUresult cuCtxGetDevice(CUdevice *), cuCtxSynchronize(void), cuDeviceGetAttribute(int *, int, CUdevice);
 CUresult cuDeviceGetName(char *, int, CUdevice), cuDriverGetVersion(int *);
 CUresult cuFuncGetModule(void **, void *), cuFuncGetName(const char **, void *), cuKernelGetName(const char **, void *);
@@ -131,7 +134,7 @@ CUresult cuMemcpyDtoH_v2(void *, CUdeviceptr, size_t), cuModuleGetGlobal_v2(CUde
 CUresult cuStreamIsCapturing(void *, int *), cuThreadExchangeStreamCaptureMode(int *);
 CUresult cuPointerGetAttribute(void *, int, CUdeviceptr);
 
-/* Entries that this library both replaces and calls. */
+/* This library both replaces and calls these entries. */
 CUresult cuKernelGetFunction(void **, void *);
 
 #endif

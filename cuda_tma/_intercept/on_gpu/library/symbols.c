@@ -1,7 +1,6 @@
-/* The names of the entries that this library replaces, and the addresses of the driver's entries.
-
-   Programs find the driver's entries by a link, by dlsym and by cuGetProcAddress. The loader gives a linked program the
-   symbols of this library first, and this file replaces the other two functions. */
+/* The names of the entries that this library replaces, and the addresses of the driver's entries. Programs find the
+   driver's entries by a link, by dlsym and by cuGetProcAddress. The loader gives a linked program the symbols of this
+   library first. This file replaces the other two functions. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -67,8 +66,8 @@ static void *replaced(const char *name) {
     return NULL;
 }
 
-/* The NVRTC whose entries are replaced. A process may have several versions with different handles; the first version
-   is used. */
+/* The library replaces the entries of this NVRTC. A process may have several versions with different handles, of which
+   the library uses the first version. */
 static const char *nvrtc_file;
 
 static const char *file_of(void *entry) {
@@ -76,7 +75,7 @@ static const char *file_of(void *entry) {
     return entry != NULL && dladdr(entry, &info) != 0 ? info.dli_fname : NULL;
 }
 
-/* Return whether an entry belongs to that NVRTC. */
+/* Return whether an entry belongs to the NVRTC whose entries are replaced. */
 static int is_first_nvrtc(void *entry) {
     const char *file = file_of(entry);
     if (nvrtc_file == NULL && file != NULL)
@@ -84,7 +83,8 @@ static int is_first_nvrtc(void *entry) {
     return file != NULL && nvrtc_file != NULL && strcmp(file, nvrtc_file) == 0;
 }
 
-/* The file of the NVRTC with which the library of a caller is linked; NULL if it looks entries up. */
+/* Return the file of the NVRTC with which the library of a caller is linked, or NULL if the library looks entries up.
+   */
 static const char *linked_nvrtc(void *caller, const char *name) {
     const char *file = file_of(caller);
     void *library = file != NULL ? dlopen(file, RTLD_LAZY | RTLD_NOLOAD) : NULL;
@@ -92,7 +92,7 @@ static const char *linked_nvrtc(void *caller, const char *name) {
     return found != NULL && found != replaced(name) ? file_of(found) : NULL;
 }
 
-/* The NVRTC that a caller means, as dlopen returns it: NULL without one. */
+/* Return the NVRTC that a caller uses as the result of dlopen, or NULL without an NVRTC. */
 void *nvrtc_of(void *caller, const char *name) {
     const char *file = linked_nvrtc(caller, name);
     if (file == NULL && nvrtc_file == NULL) {
@@ -107,14 +107,14 @@ void *entry_in(void *library, const char *name) {
     return library != NULL ? own_lookup()(library, name) : NULL;
 }
 
-/* The real function finds the caller by the return address, so this must be a tail call. */
+/* The real function finds the caller by the return address, so this call must be a tail call. */
 __attribute__((optimize("O2"))) void *dlsym(void *restrict handle, const char *restrict name) {
     lookup find = own_lookup();
     void *own = handle == RTLD_NEXT ? NULL : replaced(name);
     if (own == NULL)
         return find(handle, name);
     void *found = find(handle, name);
-    if (found == own) /* after the first global entry, search for another one */
+    if (found == own) /* After the first global entry, search for another entry. */
         found = find(RTLD_NEXT, name);
     return found == NULL || (*name == 'n' && !is_first_nvrtc(found)) ? found : own;
 }

@@ -1,4 +1,5 @@
-/* Kernels by their handles: their names, parameters and variables, and the numbers of their launches. */
+/* The kernels of a program by their handles, with their names, parameters and variables, and the numbers of their
+   launches. */
 #define _GNU_SOURCE
 #include "on_gpu.h"
 
@@ -23,7 +24,7 @@ static struct target *found(void *handle) {
     return target;
 }
 
-/* Another kernel may get this handle later, so the counts are kept without a handle. */
+/* Another kernel may get this handle later, so the library keeps the counts without a handle. */
 static void retire_all_of(void *owner) {
     for (size_t i = 0; i < BUCKETS; ++i)
         for (struct target *target = buckets[i]; target != NULL; target = target->next)
@@ -53,7 +54,7 @@ void keep_target(void *handle, void *owner, const char *name, int is_kernel) {
     pthread_mutex_unlock(&lock);
 }
 
-/* Keep a kernel that the program did not get from a replaced entry. */
+/* Keep a kernel whose handle the program did not receive from a replaced entry. */
 static void keep_unknown(void *handle, int is_kernel) {
     void *owner = NULL;
     const char *name = NULL;
@@ -81,7 +82,7 @@ static void take_parameters(struct target *target) {
     target->parameters_count = count;
 }
 
-/* Request from the session whether the kernel is checked, and the names of its module's variables. */
+/* Request from the session whether the kernel is checked, and the names of the variables in its module. */
 static void ask_session(struct target *target) {
     uint64_t numbers[2] = {target->number, target->owner != NULL ? number_of_image(target->owner) : 0};
     uint32_t head[2];
