@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FINGERPRINT", "fingerprint", "read_baseline", "without_known"]
 
-FINGERPRINT = "cudaTma/v1"  # SARIF uses this key; a new formula needs a new number.
+FINGERPRINT = "cudaTma/v1"  # SARIF uses the key "cudaTma/v1"; a new formula of the fingerprint needs a new number.
 _HEXADECIMAL = re.compile("[0-9a-f]{32}")
 
 
@@ -54,7 +54,7 @@ def read_baseline(path: str) -> frozenset[str]:
     Raises
     ------
     Misuse
-        If the file cannot be read, or is not such a report.
+        If the file cannot be read, or is not a report of ``--sarif`` or ``--json``.
     """
     try:
         report = json.loads(text_of_file(path, BASELINE_BYTES))

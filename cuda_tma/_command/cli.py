@@ -1,10 +1,10 @@
 """The command ``cuda-tma``, which checks, decodes, compares, draws and suggests tensor maps without a GPU.
 
-The exit status is 0 if the map is accepted, decoded or drawn, or if both maps or layouts are equal. It is 1 if a map is
-refused, if both maps or layouts differ, or if a kernel has errors. It is 2 if the command line is wrong, the bytes are
-not a tensor map, or a file cannot be read or written. It is 3 if a launch could not be checked because of an
-unsupported instruction, the time limit, or the memory of the process. It is 130 after Ctrl-C. It is 141 if no process
-reads the output to its end, as with ``| head``.
+The exit status is 0 if the map is accepted, decoded or drawn, or if both maps or layouts are equal. The status is 1 if
+a map is refused, if both maps or layouts differ, or if a kernel has errors. The status is 2 if the command line is
+wrong, the bytes are not a tensor map, or a file cannot be read or written. The status is 3 if a launch could not be
+checked because of an unsupported instruction, the time limit, or the memory of the process. The status is 130 after
+Ctrl-C. The status is 141 if no process reads the output to its end, as with ``| head``.
 
 With ``--json``, the standard output is always JSON. The document of a refused map is ``{"accepted": false, ...}`` with
 an ``error`` or ``violations``. The document of a wrong command line is ``{"error": ...}``.
@@ -75,7 +75,7 @@ def _outcome(argv: list[str]) -> int:
         arguments = parser(_COMMANDS).parse_args(argv)
         arguments.program = program
         return arguments.run(arguments)
-    except SystemExit as end:  # The module argparse raises this exception after --help and --version.
+    except SystemExit as end:  # The module argparse raises SystemExit after --help and --version.
         return int(end.code or ACCEPTED)
     except Misuse as error:
         status, answer = error.status, {"error": str(error)}
@@ -84,7 +84,7 @@ def _outcome(argv: list[str]) -> int:
         status, answer = REFUSED, {"accepted": False, "violations": violations, "error": str(error)}
     except MemoryError:
         status, answer = UNSUPPORTED, {"error": f"{_what(argv)} needs more memory than this process may have"}
-    except TensorMapFault as fault:  # The load to draw has a fault.
+    except TensorMapFault as fault:  # The load that the command should draw has a fault.
         status, answer = REFUSED, {"error": str(fault)}
     if "--json" in argv:
         print_json(answer)
@@ -197,7 +197,8 @@ def _plot(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         return _explore(arguments)
     _check_plot(arguments)
-    if not Path(arguments.output).suffix:  # Without this check, matplotlib adds a suffix and writes another file.
+    # For a name without a suffix, matplotlib would add a suffix and write another file.
+    if not Path(arguments.output).suffix:
         raise Misuse(f"--output {arguments.output} has no suffix to select a format; end it with .png, .svg or .pdf")
     params = given_map(arguments)
     _require_legal(params, arguments)
@@ -341,6 +342,6 @@ def _is_said_by(raw: bytes, params: Params) -> bool:
     found = decode(raw)
     if not isinstance(params, Im2colWideParams):
         return found == params
-    assert isinstance(found, Im2colParams)  # The decoder returns parameters of this type for a wide map.
+    assert isinstance(found, Im2colParams)  # The decoder returns Im2colParams for a wide map.
     corners = found.pixel_box_lower_corner[0], found.pixel_box_upper_corner[0]
     return corners == (params.pixel_box_lower_corner_width, params.pixel_box_upper_corner_width)

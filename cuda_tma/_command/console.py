@@ -84,7 +84,7 @@ def _print_by_rich(title: str, head: Sequence[str], rows: list[Sequence[str]], p
     widths = _widths(head, rows)
     if prose:
         widths[-1] = max(len(word) for row in (head, *rows) for word in row[-1].split())
-    if sum(widths) + 3 * len(widths) + 1 > console.width:  # Each column adds a line and two spaces.
+    if sum(widths) + 3 * len(widths) + 1 > console.width:  # Each column of a table adds a line and two spaces.
         return False
     # An object of type Text is printed unchanged, including [brackets].
     table = Table(title=Text(title) if title else None)

@@ -212,7 +212,7 @@ def write_png(path: Path, rgb: np.ndarray) -> None:
     rows, columns, _ = rgb.shape
     # The picture has 8 bits per color, in the order RGB.
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)
-    # Each line starts with the number of its filter, which is 0 (no filter).
+    # Each line of a PNG starts with the number of its filter, which is 0 (no filter).
     lines = np.pad(rgb.reshape(rows, -1), ((0, 0), (1, 0)))
     body = chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines.tobytes(), 6)) + chunk(b"IEND", b"")
     write(path, b"\x89PNG\r\n\x1a\n" + body)
@@ -278,7 +278,7 @@ def find_gpu() -> tuple[Device | None, str]:
 
 
 def find_way(emulate: bool) -> tuple[str, Callable[[np.ndarray], np.ndarray]]:
-    """Return one or two lines of text about the way of the blur, and the function that blurs the picture."""
+    """Return a text about the chosen way to blur, and the function that blurs the picture."""
     if emulate:
         return "Running on the emulator, because of --emulate.", blur_by_emulator
     gpu, reason = find_gpu()

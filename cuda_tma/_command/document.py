@@ -21,7 +21,7 @@ __all__ = ["document"]
 
 Json = dict[str, Any]
 
-_MOST = 32  # The document lists at most this number of blocks and threads of a finding, which may have millions.
+_MOST = 32  # The document lists at most 32 blocks and threads of a finding, which may have millions.
 
 
 def document(outcome: Outcome, status: int, sources_of: Callable[[Launched], Sources]) -> Json:

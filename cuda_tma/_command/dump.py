@@ -17,17 +17,17 @@ _HOW = (
     "Pass 256 hex digits in a row or in pairs, in the order of memory; or words, each with its most significant digit "
     'first, as C prints them: 16 of 16 digits ("0x%016llx") or 32 of 8 ("0x%08x")'
 )
-_MOST_BYTES = 1 << 16  # A larger file is not read; the limit is far above the size of any dump of 128 bytes.
+_MOST_BYTES = 1 << 16  # The limit on a file is far above the size of any dump of 128 bytes.
 _SEPARATORS = re.compile(r"[\s,;_(){}\[\]]+")
-# The pattern matches the address of a debugger at the start of a line. The address is on one line, because a match
-# across lines needs quadratic time.
+# The pattern matches the address that a debugger prints at the start of a line. The pattern matches only within a line,
+# because a match across lines needs quadratic time.
 _ADDRESS = re.compile(r"^[ \t]*(?:0x)?[0-9a-f]+(?:[ \t]*<[^<>\n]*>)?:", re.IGNORECASE | re.MULTILINE)
-_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # The letters are the suffix of a C constant.
-# The number of words determines the size of a word.
+_GROUP = re.compile(r"(0x)?([0-9a-f]+?)u?l{0,2}", re.IGNORECASE)  # The letters u and l are the suffix of a C constant.
+# The number of words in a dump of 128 bytes determines the size of a word.
 _WORD_BYTES = {DESCRIPTOR_BYTES // size: size for size in (1, 2, 4, 8)}
 _DIGITS = re.compile(r"[\s,;_(){}\[\]0-9a-fxul]+", re.IGNORECASE)
 _TEXT = re.compile(r"[\s!-~]+")  # The pattern matches printable ASCII.
-# These are words without 0x; xxd prints groups of 4 digits as bytes in order, but hexdump prints words.
+# Words without 0x have 2, 8 or 16 digits: xxd prints groups of 4 digits as bytes in order, but hexdump prints words.
 _WORD_DIGITS = (2, 8, 16)
 _LONGEST_WORD = 16
 
@@ -40,9 +40,9 @@ def parse_dump(text: str) -> bytes:
     text : str
         The hex digits. 256 digits in a row (also in lines of more than 16 digits) or pairs of digits are bytes in the
         order of memory. Groups of 8 or 16 digits, all with or all without ``0x``, are little-endian words, as
-        ``printf`` writes the words of ``uint64_t opaque[16]``. The same applies to groups with ``0x`` whose words are
-        128 bytes. Words are refused if only the bytes in the order of the text are a map. Commas, brackets and
-        addresses of a debugger may separate groups.
+        ``printf`` writes the words of ``uint64_t opaque[16]``. Groups with ``0x`` whose words are 128 bytes are also
+        little-endian words. Words are refused if only the bytes in the order of the text are a map. Commas, brackets
+        and addresses of a debugger may separate groups.
 
     Returns
     -------
@@ -89,11 +89,11 @@ def _plain_digits(groups: tuple[str, ...]) -> bytes:
         raise _unreadable(f"it has {len(digits)} hex digits, but 128 bytes have 256")
     if len(set(lengths)) == 1 and lengths[0] in _WORD_DIGITS:
         words = b"".join(bytes.fromhex(group)[::-1] for group in groups)
-        # The hex(" ", 8) of Python, or xxd -g 8, writes such groups.
+        # The hex(" ", 8) of Python, or xxd -g 8, writes groups of 16 digits as bytes in order.
         if _is_a_drivers(bytes.fromhex(digits)) and not _is_a_drivers(words):
             raise _unreadable(f"{_count(groups)} of {lengths[0]} digits are a map as bytes in order, but not as words")
         return words
-    # The text has several lines, of which the last line may be shorter.
+    # A text of several lines of digits may have a shorter last line.
     if min(lengths[:-1], default=lengths[0]) > _LONGEST_WORD:
         return bytes.fromhex(digits)
     raise _unreadable(f"{_count(groups)} of {min(lengths)} to {max(lengths)} digits could be bytes in order, or words")

@@ -27,7 +27,7 @@ from .posted import Posted, PostedMap, read_posted
 __all__ = ["Statement", "of_barrier", "of_error", "of_map", "run"]
 
 INVALID_VALUE = 1
-_MOST_BYTES = 1 << 22  # A log has at most this number of bytes.
+_MOST_BYTES = 1 << 22  # The command reads a log of at most 4 MB.
 _DESCRIPTOR_ALIGNMENT = 64
 _WHERE_DESCRIPTORS_LIE = "CUDA 13.5 driver API, cuTensorMapEncode*: tensorMap"
 _FIELDS = "the table of fields"
@@ -158,7 +158,7 @@ def _described(posted: PostedMap) -> str:
     if isinstance(params, TiledParams):
         parts.append(f"box {tuple(reversed(params.box_dim))}")
     else:
-        assert isinstance(params, Im2colParams)  # Every other tensor map is decoded to parameters of this type.
+        assert isinstance(params, Im2colParams)  # The decoder returns Im2colParams for every other tensor map.
         parts.append(f"im2col, {params.channels_per_pixel} channels of {params.pixels_per_column} pixels")
     parts.append(f"swizzle {word_of('swizzle', params.swizzle) or params.swizzle}")
     if params.interleave:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kept_beside"]
 
-# The name of a copy does not contain these characters, although a file name of another system may contain them.
+# The pattern matches characters that a file name of another system may contain, but the name of a copy must not.
 _UNFIT = re.compile(r"[^\w.-]")
 
 
@@ -27,7 +27,7 @@ def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]
     ----------
     outcome : Outcome
     report : str
-        The name of the report's file. The folder of the copies has this name with the suffix ``.sources``.
+        The name of the report's file. The folder of the copies has the name of the report with the suffix ``.sources``.
     """
     folder, kept = Path(f"{report}.sources").absolute(), dict[Path, str]()
 

@@ -35,12 +35,12 @@ _MAP = re.compile(r"(?P<array>.+)@(?P<box>[0-9]{1,19}(x[0-9]{1,19})*)(?P<options
 _BYTES = re.compile(r"hex:(?P<digits>([0-9a-fA-F]{2})*)")
 _NUMBER = re.compile(r"[+-]?([0-9]+|0[xX][0-9a-fA-F]+)")
 _FLOAT = re.compile(r"[+-]?(([0-9]+\.?|[0-9]*\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
-_MOST_DIGITS = 64  # No parameter of a kernel has a longer type, so a number has at most this number of bits.
+_MOST_DIGITS = 64  # A number has at most 64 binary digits, because no parameter of a kernel has a longer type.
 # The pattern matches the dtypes of ml_dtypes that NumPy lacks.
 _NARROW = re.compile(r"bfloat16|u?int[1-7]|float[4-8]_\w+")
-_NUMBERS = "biufc"  # These are the kinds of dtypes that contain numbers.
+_NUMBERS = "biufc"  # The letters are NumPy's kinds of dtypes that contain numbers.
 _MAP_BYTES = 128
-_SEED = 0  # This seed makes arrays of random numbers equal in each run.
+_SEED = 0  # A fixed seed makes arrays of random numbers equal in each run.
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def launched(
 ) -> Report:
     """Run the kernel with the configuration and arguments of the command line.
 
-    The function calls `before` with both before the launch.
+    The function calls `before` with the configuration and the arguments before the launch.
     """
     from ..simulate import Config, UnsupportedInstruction
 

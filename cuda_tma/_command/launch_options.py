@@ -11,7 +11,7 @@ from .options import capability, integer, sizes
 
 __all__ = ["add_capability", "add_launch", "add_sanitize"]
 
-# These values are equal to those of Device.launch, a module that the other commands do not import.
+# The defaults are equal to those of Device.launch, which the other commands do not import.
 _MOST_STEPS = 4_000_000
 _USAGE = """cuda-tma sanitize [options] -- COMMAND...
        cuda-tma sanitize [options] LAUNCHES

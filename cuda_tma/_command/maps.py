@@ -110,7 +110,7 @@ def _options(mode: str, given: dict[str, Any]) -> Any:
     common = {name: given[name] for name in COMMON if name in given}
     try:
         return _MAKERS[mode](given, common)
-    except TypeError as error:  # The class Convolution raises this error if the arguments do not fit each other.
+    except TypeError as error:  # The class Convolution raises a TypeError if its arguments do not fit each other.
         raise Misuse(str(error)) from None
 
 

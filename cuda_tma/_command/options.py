@@ -16,7 +16,7 @@ from ..enums import TensorMapDataType, TensorMapIm2ColWideMode
 __all__ = ["COMMON", "CONVOLUTION", "CORNERS", "OPTIONS", "TILED", "WIDE", "Option", "capability", "data_type", "dtype"]
 __all__ += ["integer", "sizes"]
 
-# A number of this length has more than 64 bits, but fewer digits than the limit of int().
+# A number of 25 digits has more than 64 bits, but fewer digits than the limit of int().
 _INTEGER = r"[+-]?[0-9]{1,25}"
 
 
@@ -108,7 +108,7 @@ def _enum(flag: str, enum: Any, text: str, modes: tuple[str, ...] = _ALL) -> Opt
 
 
 _FLAGGED = [field for field in fields(TensorMapOptions) if field.metadata.get("flag")]
-COMMON = ("data_type", *(field.name for field in _FLAGGED))  # Maps of all modes have these options.
+COMMON = ("data_type", *(field.name for field in _FLAGGED))  # The options in COMMON apply to maps of all modes.
 
 # fmt: off
 OPTIONS = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["excerpts", "plain"]
 
-_CONTEXT = 2  # This number of lines precedes and follows each marked line.
+_CONTEXT = 2  # An excerpt contains 2 lines before and after each marked line.
 _MOST_COLUMNS = 200
 
 

@@ -66,12 +66,12 @@ class Posted(NamedTuple):
 _BY_TEXT = {row.text: row for row in CUDA_ERRORS.values()}
 _NAME = r"\b(?:CUDA_ERROR_[A-Z_]+|cudaError[A-Z]\w+)"
 _TEXT = "|".join(sorted(map(re.escape, _BY_TEXT), key=len, reverse=True))
-_BEFORE_A_NUMBER = (  # These patterns also match errors of other programs, and errors in other languages.
+_BEFORE_A_NUMBER = (  # The patterns also match errors of other programs, and errors in other languages.
     r"TMA descriptor|tensor map|(?<!exit )\b(?:code|status)(?=\s*[:：=(\[])|"
     r"(?:return(?:ed)?|result|driver|CUDA|with|[,;(])[ _-]?(?:code|status)|error(?:[ _]code)?|CUresult|result|returned|"
     r"failed with|failed(?=\s*[:=(])|Fehler(?:code)?|erreur|ошибка|错误|エラー"
 )
-# A number before such a word is not an error.
+# A number before a unit or a noun, such as "3 files", is not an error.
 _COUNTS = r"\s*(?:of|/)\s*\d|\s+(?:exit|lines?|files?|bytes?|times?|tests?|errors?|warnings?|seconds?|ms)\b"
 _NUMBER = (
     rf"(?:{_BEFORE_A_NUMBER})\s*(?:[:：=(\[]+\s*)?(?P<number>\d{{1,3}})\b(?!{_COUNTS})"
@@ -84,8 +84,8 @@ _ABOUT_CUDA = re.compile(
 )
 _OF_A_BUILD = re.compile(
     r"\*\*\* \[|\bin make\b|\bg?make(?:\[\d+\])?:|\bninja:", re.I
-)  # The numbers of these tools are their own errors, such as Error 1.
-_NEAR = 400  # The search includes this number of characters of a line, because a line may be a whole log.
+)  # Build tools such as make and ninja print numbers of their own errors, such as Error 1.
+_NEAR = 400  # The search includes at most 400 characters of a line, because a line may be a whole log.
 
 
 def _errors(text: str) -> Iterator[tuple[int, CudaError]]:
@@ -135,10 +135,10 @@ _FIELD = re.compile(
 )
 _DEEP_GEMM = re.compile(
     r"Making TMA desc: global memory: {n} {n}, shared memory: {n} {n}, outer stride: {n}, swizzle: {n}"
-    # The limit avoids an error of int() for 5,000 digits.
+    # The limit of 25 digits avoids an error of int(), which refuses 5,000 digits.
     r"(?: \(base: \d{1,25}\))?,? elem size: {n}".replace("{n}", r"(\d{1,25})")
 )
-# In these formats the error precedes the fields; in other formats the error follows the fields.
+# In a format with tmaFormat, the error precedes the fields; in other formats the error follows the fields.
 _ERROR_FIRST = ("tmaFormat",)
 _NEEDED = ("global_dim", "box_dim", "global_strides")
 
@@ -250,11 +250,11 @@ def _deep_gemm(text: str) -> Iterator[PostedMap]:
 
 _LITERAL = re.compile(r"""b(?:'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")""")
 _DIGITS = re.compile(r"(?<![0-9a-z])[0-9a-f][\s,;_(){}\[\]0-9a-fxul]{200,3000}(?![0-9a-z])", re.I)
-# Such text appears next to digits: an address of gdb or xxd, an index, or the prefix of a byte in C.
+# The pattern matches text next to digits: an address of gdb or xxd, an index, or the prefix of a byte in C.
 _AROUND = re.compile(
     r"^[ \t]*(?:(?:0x)?[0-9a-f]{3,16}(?:[ \t]*<[^<>\n]*>)?:|[\w.>-]*\[\d{1,3}\][ \t]*[:=]?)[ \t]+|\\x", re.I | re.M
 )
-# Such a line of hexdump -C or of xxd contains 16 bytes in the order of memory, and their text.
+# A line of hexdump -C or of xxd contains 16 bytes in the order of memory, and their text.
 _LINE_OF_A_DUMP = re.compile(
     r"^[ \t]*[0-9a-f]{7,8}(?::|  )[ \t]*(?P<bytes>(?:[0-9a-f]{2} {0,2}){15}[0-9a-f]{2})  .*$", re.I | re.M
 )
@@ -315,16 +315,14 @@ def _hexadecimal(text: str) -> bytes | None:
 _BARRIER = re.compile(
     r"mbarrier(?:[ \t]+(?:word|state))?[ \t]*(?:[:=][ \t]*)?0x(?P<word>[0-9a-f]{1,16})\b"
     r"|mbarrier[^\n]{0,60}?\b(?:0x)?(?P<later>[0-9a-f]{16})\b"
-    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",  # A debugger prints the value in this form.
+    # A debugger prints an mbarrier as an address and 16 hex digits.
+    r"|\A\s*(?:0x[0-9a-f]+:\s*)?(?:0x)?(?P<alone>[0-9a-f]{16})\s*\Z",
     re.I,
 )
 
 
 def _barriers(text: str) -> Iterator[int]:
-    """Yield the 64 bits of each mbarrier, which follow its name or are the whole text.
-
-    An address has fewer digits.
-    """
+    """Yield the 64 bits of each mbarrier, which follow the word mbarrier or are the whole text."""
     for found in _BARRIER.finditer(text):
         yield int(found["word"] or found["later"] or found["alone"], 16)
 

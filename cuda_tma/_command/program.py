@@ -108,7 +108,7 @@ def _gpu_options(arguments: argparse.Namespace) -> dict[str, Any]:
 def sources_of(launch: Launched) -> Sources:
     """Return the files whose lines a finding may show.
 
-    They are the files in the working directory, and the files of the script that launches.
+    The files are those in the working directory, and those of the script that launches.
     """
     at = launch.launched_at
     folder = os.path.dirname(at.file) if at is not None else ""

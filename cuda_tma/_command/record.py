@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["record"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_MOST_FILES = 64  # The name belongs to a PTX text whose lines the file contains.
+_MOST_FILES = 64
 
 
 def record(arguments: argparse.Namespace, outcome: Outcome, sources_of: Callable[[Launched], Sources]) -> None:

@@ -24,8 +24,8 @@ __all__ = ["failure", "log"]
 Json = dict[str, Any]
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT = "SRCROOT"  # Relative URIs have this base, which is the working directory.
-_MOST = 32  # The log names at most this number of blocks and threads of a finding, which may have millions.
+_ROOT = "SRCROOT"  # The base SRCROOT of relative URIs is the working directory.
+_MOST = 32  # The log names at most 32 blocks and threads of a finding, which may have millions.
 _LEVELS = {"error": "error", "advice": "note"}
 
 

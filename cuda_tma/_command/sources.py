@@ -1,6 +1,6 @@
 """The source files that an excerpt of a finding may show.
 
-A ``.file`` directive of PTX and a ``#line`` of C++ can name any file. The lines of such a file would appear on a
+A ``.file`` directive of PTX and a ``#line`` of C++ can name any file. The lines of a named file would appear on a
 terminal and in uploaded logs. The command therefore opens only files that the user has named, or files in folders that
 the user has named.
 """

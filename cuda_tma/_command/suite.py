@@ -27,7 +27,7 @@ from .reports import check_outputs, write_outputs
 
 __all__ = ["Suite"]
 
-_OUTPUT = "cuda_tma"  # A process of pytest-xdist has this attribute.
+_OUTPUT = "cuda_tma"  # A worker process of pytest-xdist sends its launches under the key "cuda_tma".
 _SECTION = "kernels on the simulated GPU"
 
 
@@ -50,7 +50,7 @@ class Suite:
         self._launches: list[Launched] = []
         self._notes: dict[str, None] = {}
         self._begun = time.perf_counter()
-        # The keys are the kinds of errors that the running test must have; the values state whether the test has them.
+        # The dictionary contains the kinds of errors that the running test must have, and whether the test has them.
         self._expected: dict[str, bool] = {}
         try:
             self._options, self._arguments = _options(options)

@@ -32,8 +32,8 @@ class Kernel:
     ptx : str
         The whole text of the PTX.
     parameters : KernelParameters
-        The types and names of the parameters. They are those in the C++ source if it is known, as in the result of
-        :func:`cuda_tma.parameters_of`.
+        The types and names of the parameters. If the C++ source is known, its types and names apply, as in the result
+        of :func:`cuda_tma.parameters_of`.
     program : Program
         The decoded program.
     source : str

@@ -48,7 +48,7 @@ class Report:
     unused_suppressions : tuple of Suppression
         The suppressions that apply to no finding.
     unfinished : str
-        A sentence about the time limit that ended the launch; otherwise empty. The findings of such a launch are
+        A sentence about the time limit that ended the launch; otherwise empty. The findings of an unfinished launch are
         incomplete.
     traced : Timeline, optional
         The result of :meth:`timeline`.

@@ -32,8 +32,8 @@ class Suppression:
         One of :data:`KINDS`.
     place : str
         ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name in C++ or PTX. ``*`` and
-        ``?`` match any text and any character. The pattern is compared with the chains of inlined calls of both
-        statements. If the PTX has no line information, ``"PTX line 41"`` is a place.
+        ``?`` match any text and any character. A finding matches if the pattern occurs in the chain of inlined calls of
+        one of its statements. If the PTX has no line information, ``"PTX line 41"`` is a place.
     reason : str
         The reason why the finding is acceptable.
 
@@ -99,7 +99,7 @@ def _parts(text: str) -> tuple[str, str, str]:
         file, _, reason = reason.partition(":")
         place, reason = f"{place}:{file.strip()}", reason.strip()
     line, _, after = reason.partition(":")
-    # The number of the line is the last part of the place; the reason is missing if no text follows.
+    # The line number is the last part of the place; a suppression without text after the line number has no reason.
     if _LINE.fullmatch(line.strip()):
         place, reason = f"{place}:{line.strip()}", after.strip()
     return kind, place, reason

@@ -73,9 +73,10 @@ def watch(
 ) -> Iterator[list[Watched]]:
     """Also run each launch of a ``with`` block on the simulator, and compare the memory after both runs.
 
-    The simulator runs each launch before the GPU, with the addresses of the GPU. It copies an allocation to the host
-    when the kernel or an argument first uses the allocation. After the launch, it compares all copied memory with that
-    of the GPU. The comparison is exact only if no other thread or stream writes to this memory during the launch.
+    The simulator runs each launch before the GPU, with the addresses of the GPU. The simulator copies an allocation to
+    the host when the kernel or an argument first uses the allocation. After the launch, all copied memory is compared
+    with the memory of the GPU. The comparison is exact only if no other thread or stream writes to this memory during
+    the launch.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def watch(
     -----
     Watched launches are calls of ``cuda_tma.launch``, and of the result of ``cuda_tma.prepare``, by these names. The
     simulator does not run kernels with unknown PTX, launches into a graph, and kernels with unsupported instructions.
-    The list contains such launches with the reason.
+    The yielded list contains the launches that did not run, each with the reason.
 
     Examples
     --------
@@ -265,7 +266,8 @@ def _text_of_program(program: Program) -> str:
     if program.backend != "NVRTC":
         raise TypeError(f"the Program is of {program.backend}; pass the PTX of its source to watch()")
     _, size = nvrtc.nvrtcGetPTXSize(program.handle)
-    text = bytes(size + 1)  # NVRTC writes to this object, and Python shares the object b" " with other code.
+    # NVRTC writes to the bytes object, so the object must not be one that Python shares, such as b" ".
+    text = bytes(size + 1)
     nvrtc.nvrtcGetPTX(program.handle, text)
     return text[:size].rstrip(b"\0").decode()
 

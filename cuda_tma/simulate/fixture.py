@@ -92,7 +92,7 @@ class _Session:
 
     def __init__(self, given: tuple[Suppression, ...]):
         self.given, self.used = given, set[Suppression]()
-        self.has_run = False  # The value becomes true when a test with the fixture runs.
+        self.has_run = False  # The attribute becomes true when a test with the fixture runs.
         self.devices = WeakSet[RecordingDevice]()
 
     @property

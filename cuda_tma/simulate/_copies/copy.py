@@ -21,7 +21,7 @@ from .parts import Parts
 
 __all__ = ["BULK", "Issue", "each_lane", "landing", "landings", "once_per_warp", "submit"]
 
-BULK = "bulk"  # The value is the kind of the groups of cp.async.bulk.commit_group.
+BULK = "bulk"  # The constant names the groups of cp.async.bulk.commit_group.
 
 
 @dataclass(slots=True, eq=False)
@@ -141,9 +141,9 @@ def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -
 def landings(
     issue: Issue, space: str, address: int, barrier: int, mask: int | None, size_bytes: int, alignment: int
 ) -> list[tuple[int, int]]:
-    """Return the position of the destination and of the mbarrier of each part of a copy.
+    """Return pairs of positions for a copy: the destination and the mbarrier.
 
-    A multicast has one part for each CTA in its mask; another copy has one part.
+    A multicast has one pair for each CTA in its mask, and any other copy has one pair.
     """
     barriers = _destinations(issue, barrier, mask)
     if mask is not None and "cta_group::2" in issue.instruction.opcode:
@@ -155,8 +155,8 @@ def landings(
 def _in_pair(destination: int, barrier: int) -> int:
     """Return the mbarrier that a multicast of ``.cta_group::2`` signals.
 
-    The mbarrier is in a CTA of the destination's pair. The rank of this CTA has the same parity as the rank of the CTA
-    of the mbarrier operand (PTX ISA, "cp.async.bulk.tensor").
+    The mbarrier is in a CTA of the destination's pair. The rank of the mbarrier's CTA has the same parity as the rank
+    of the CTA in the mbarrier operand (PTX ISA, "cp.async.bulk.tensor").
     """
     parity = 1 << RANK_SHIFT
     return destination & ~parity | barrier & parity
@@ -195,8 +195,8 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
 def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
     """Return the first lane of each set of lanes of a warp that execute a store with the same operands.
 
-    An H200 runs one UTMASTG for the lanes of a warp that execute a store with the same operands (recorded). It runs a
-    load or a reduction once for each lane (recorded).
+    An H200 runs one UTMASTG for the lanes of a warp that execute a store with the same operands (recorded). For a load
+    or a reduction, an H200 runs one instruction for each lane (recorded).
     """
     here = as_array(lanes)
     if len(here) == 1:

@@ -1,9 +1,9 @@
 """The engine of asynchronous operations, each of which takes effect in one or two stages.
 
 An operation may take effect at any time between its instruction and the wait for the operation. A kernel must be
-correct for each of these times. The order of the launch chooses the time. In the order ``early``, an operation takes
-effect at once. In the order ``late``, it takes effect when no thread can continue without the operation. In the order
-``random``, it takes effect at a random time, which the seed determines.
+correct for each possible time. The order of the launch chooses the time. In the order ``early``, an operation takes
+effect at once. In the order ``late``, an operation takes effect when no thread can continue without the operation. In
+the order ``random``, an operation takes effect at a random time, which the seed determines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 __all__ = ["ORDERS", "Engine", "Operation"]
 
 ORDERS = ("early", "late", "random")
-_NOW = 0.3  # This is the probability that an operation of the order "random" completes between two turns of threads.
+_NOW = 0.3  # In the order "random", an operation completes between two turns of threads with a probability of 0.3.
 
 
 class Operation:
@@ -44,7 +44,7 @@ class Operation:
         """Execute the remaining stages up to number `stages`; the default is all remaining stages."""
         last = len(self._stages) if stages is None else stages
         while self._done < last:
-            self._done += 1  # The count precedes the call, because a stage with a fault also counts as done.
+            self._done += 1  # A stage with a fault also counts as done, so the counter changes before the call.
             self._stages[self._done - 1]()
 
 
@@ -152,7 +152,7 @@ class Engine:
     def complete_one(self) -> bool:
         """Complete a pending operation of each cluster, because no thread can continue.
 
-        Return False if no operation is pending. The clusters then continue together, which saves time.
+        Return False if no operation is pending. Clusters that continue together run faster.
         """
         chosen: dict[int, Operation] = {}
         for operation in self._pending if self._random is None else self._shuffled(self._random):

@@ -23,10 +23,11 @@ from .footprint import footprint
 __all__ = ["MAP_BYTES", "PARAM_WINDOW", "REDUCTIONS", "Box", "check_box", "load", "params_at", "reduce", "store"]
 
 MAP_BYTES = 128
-_SMEM_ALIGNMENT = 128  # A box in shared memory has this alignment: PTX ISA, "cp.async.bulk.tensor".
-_MAP_ALIGNMENT = 64  # The driver requires this alignment of a map; CUDA 13 requires 128 for the type of a map.
-_REPEAT_BYTES = 1024  # No swizzle uses the bits of an address from this value on.
-_CHUNK = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes.
+_SMEM_ALIGNMENT = 128  # The PTX ISA requires an alignment of 128 bytes for a box ("cp.async.bulk.tensor").
+# The driver requires maps at multiples of 64 bytes; the type CUtensorMap of CUDA 13 has an alignment of 128.
+_MAP_ALIGNMENT = 64
+_REPEAT_BYTES = 1024  # Every swizzle uses only the low 10 bits of an address.
+_CHUNK = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes.
 _decoded = lru_cache(maxsize=1024)(codec.decode)
 
 

@@ -52,8 +52,8 @@ class Device:
     Parameters
     ----------
     compute_capability : (int, int) or str
-        The target of kernels, and the device for which tensor maps are checked. It is at least (9, 0), the first with
-        TMA.
+        The target of kernels, and the device for which tensor maps are checked. The first compute capability with TMA
+        is (9, 0).
     multiprocessor_count : int
         The number of multiprocessors, which limits the number of CTAs that run at the same time.
     sanitize : bool
@@ -226,9 +226,9 @@ class Device:
         Parameters
         ----------
         array : array
-            A NumPy array or a CPU tensor. The simulator uses its memory in place. A view receives an address inside the
-            memory of the array that owns the memory. The address is valid until the owner is deleted, or a resize moves
-            its memory.
+            A NumPy array or a CPU tensor. The simulator uses the memory of the array in place. A view receives an
+            address inside the memory of the array that owns the memory. The address is valid until the owner is
+            deleted, or a resize moves its memory.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class Device:
         seed : int
             The seed of the random order; the same seed leads to the same run.
         max_steps : int
-            The largest number of steps of groups of threads. A kernel that reaches it has a finding of kind
+            The largest number of steps of groups of threads. A kernel that reaches `max_steps` has a finding of kind
             ``"no-progress"``. The simulator finds a loop that changes no state earlier.
         trace : bool
             Whether the report contains a timeline of warps, copies and mbarriers. See :meth:`Report.timeline`.
@@ -349,8 +349,8 @@ class Device:
         Each kernel begins after the end of the preceding kernel. With ``programmatic_stream_serialization`` in its
         configuration, a kernel may begin earlier: when every CTA of the preceding kernel has executed
         ``griddepcontrol.launch_dependents`` or ended. In the order ``"late"``, and sometimes in the order ``"random"``,
-        the kernel begins early and runs to its ``griddepcontrol.wait``. In every order, conflicts between accesses
-        before this wait and accesses of the preceding kernel are races.
+        the kernel begins early and runs to its ``griddepcontrol.wait``. In every order, an access before
+        ``griddepcontrol.wait`` races with a conflicting access of the preceding kernel.
 
         Parameters
         ----------

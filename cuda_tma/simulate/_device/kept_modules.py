@@ -23,7 +23,7 @@ from .._ptx.stored import packed, unpacked
 __all__ = ["LEAST_CHARACTERS", "keep", "kept"]
 
 LEAST_CHARACTERS = 1 << 18  # The parser reads a shorter text in less than 50 ms.
-_MOST_BYTES = 16 << 20  # An entry has at most this size, because an entry of 16 MB takes two seconds to read.
+_MOST_BYTES = 16 << 20  # An entry of 16 MB takes two seconds to read, so a larger module is not stored.
 _MAGIC = b"cuda_tma module 1\n"
 _DIGEST_BYTES = 32
 

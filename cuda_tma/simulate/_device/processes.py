@@ -74,7 +74,7 @@ def _forked(work: Callable[[Given], object], given: Sequence[Given]) -> _Worker:
     try:
         os.close(reader)
         hide_progress()
-        # Without this call, a garbage collection copies the pages of all objects that the first process created.
+        # Without gc.freeze(), a garbage collection copies the pages of all objects that the first process created.
         gc.freeze()
         with open(writer, "wb") as results:
             for each in given:

@@ -1,8 +1,8 @@
 """Replays of a launch, which decide whether the value of a racing read has an effect.
 
-A racing read may return the value before the write or the value after the write. A replay returns other values in its
-place. The value has no effect if the memory, the output and the number of executed instructions stay the same.
-Compilers emit such reads: all threads load a scalar, but only one thread uses the value.
+A racing read may return the value before the write or the value after the write. A replay of the launch returns other
+values for the read. The value has no effect if the memory, the output and the number of executed instructions stay the
+same. Compilers emit reads without effect: all threads load a scalar, but only one thread uses the value.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .._sanitize.report.remedies import CONFIRMED, NO_EFFECT
 
 __all__ = ["Replay"]
 
-_MOST_REPLAYS = 8  # One launch has at most this number of replays.
+_MOST_REPLAYS = 8  # The constant limits the number of replays of one launch.
 _OTHER_BYTES = 0xFF, 0x55
-_SPARE_STEPS = 10_000  # A replay may take twice the steps of the launch, plus this number.
+_SPARE_STEPS = 10_000  # A replay may take twice the steps of the launch, plus 10,000 steps.
 _Bytes = dict[Segment, bytes]
 
 

@@ -20,8 +20,8 @@ from .processes import cores, results_of
 __all__ = ["MOST_SCHEDULES", "Schedule", "begin_early", "explored", "rows", "schedules_of", "until_error"]
 
 MOST_SCHEDULES = 1000
-_OVERLAPS = 0.5  # In random schedules, a grid begins early with this probability.
-_WORTH_SECONDS = 0.1  # A run of this time justifies a fork, which takes a tenth of it.
+_OVERLAPS = 0.5  # In random schedules, a grid begins early with a probability of one half.
+_WORTH_SECONDS = 0.1  # A run of 0.1 seconds justifies a fork, which takes a tenth of this time.
 Schedule = tuple[str, int]  # A schedule is the order of asynchronous operations, and the seed of this order.
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 __all__ = ["Combine", "in_turn"]
 
-Combine = Callable[..., np.ndarray]  # The function computes the new value from the old value and the sources.
-# A scan computes the value that each thread reads, and the final value in memory, from the initial value and the
-# sources. It returns None if it cannot compute them.
+Combine = Callable[..., np.ndarray]  # A Combine computes the new value in memory from the old value and the sources.
+# A Scan computes the value that each thread reads, and the final value in memory, from the initial value and the
+# sources. A Scan returns None if it cannot compute these values.
 Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
 
 

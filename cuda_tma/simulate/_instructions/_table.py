@@ -34,7 +34,7 @@ class Entry:
     moves: bool
 
 
-TABLE: dict[str, Entry] = {}  # A key is an opcode, or the beginning of an opcode up to a dot.
+TABLE: dict[str, Entry] = {}  # A key of the table is an opcode, or the beginning of an opcode up to a dot.
 
 
 def instruction(*opcodes: str, section: str, moves: bool = False) -> Callable:

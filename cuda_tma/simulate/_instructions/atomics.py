@@ -70,7 +70,8 @@ def _bind(binder: Binder, results: list[Operand], where: Operand, sources: list[
     op = next(part for part in parts if part in _OPS)
     # The modifier .v4 may precede or follow the type.
     of_type = next(part for part in reversed(parts) if part in TYPE_BYTES)
-    sources = sources[: len(sources) - ("L2::cache_hint" in parts)]  # The last operand may be a cache policy.
+    # The last operand of an atomic may be a cache policy.
+    sources = sources[: len(sources) - ("L2::cache_hint" in parts)]
     if len(sources) != (2 if op == "cas" else 1):
         raise binder.unsupported(f"with {len(sources)} values")
     dtype = dtype_of(of_type) if of_type not in ("f16", "bf16") else dtype_of("b16")

@@ -24,7 +24,7 @@ from ._table import Group, instruction
 from .mbarrier import positions_of
 
 SECTION = "Data Movement and Conversion Instructions: {}"
-_KIND = "cp.async"  # The value is the kind of the groups of cp.async.
+_KIND = "cp.async"  # The constant names the groups of cp.async.
 _TYPES = {4: dtype_of("b32"), 8: dtype_of("b64"), 16: dtype_of("b128")}
 
 
@@ -91,7 +91,7 @@ class _Copies(NamedTuple):
     size: int
 
     def submit_together(self) -> bool:
-        """Begin all copies as one operation, and return True if this is possible.
+        """Begin all copies as one operation; return False if one operation is not possible.
 
         Each length must be 0 or `size`, and the observer must allow one operation.
         """

@@ -25,7 +25,7 @@ _RESPONSE_BYTES = 16
 def try_cancel(binder: Binder) -> Step:
     """Return the step that executes ``[response], [mbarrier]``.
 
-    The operands are addresses in the issuing CTA; with multicast, the same addresses in each CTA of the cluster.
+    The operands are addresses in the issuing CTA, or with multicast in each CTA of the cluster.
     """
     response, barrier = binder.instruction.operands
     to, at = binder.address(response), binder.address(barrier)

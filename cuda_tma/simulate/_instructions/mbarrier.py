@@ -15,7 +15,7 @@ from .._warps.lanes import Lanes, as_array, count, narrowed
 from ._table import Group, instruction
 from .addresses import space_of
 
-# The function returns the parities for lanes that poll the mbarriers at some positions.
+# A Parities function returns the awaited parity of each lane that polls an mbarrier.
 Parities = Callable[[Group, Lanes, np.ndarray], np.ndarray]
 
 SECTION = "Parallel Synchronization and Communication Instructions: mbarrier.{}"
@@ -152,7 +152,8 @@ def try_wait(binder: Binder) -> Step:
             _announce_waited(binder, group, lanes, at, done)
             write(group, lanes, True)
             return None
-        done = np.broadcast_to(done, at.shape)  # All threads may have the same mbarrier and the same parity.
+        # The result has one element if all threads poll the same mbarrier with the same parity.
+        done = np.broadcast_to(done, at.shape)
         go = done | late
         if go.any():
             some = narrowed(lanes, go)

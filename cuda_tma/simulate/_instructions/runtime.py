@@ -22,9 +22,9 @@ __all__ = ["RUNTIME"]
 
 _CONVERSION = re.compile(r"%[-+ #0]*([1-9]\d*|\*)?(\.(\d+|\*))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONG = ("ll", "l", "j", "z", "t")
-_SHORT = {"h": 16, "hh": 8}  # C passes such a number as an int and prints this number of its bits.
-_MOST_DIGITS = 9  # A width or a precision has at most this number of digits.
-_HEAP_BYTES = 8 << 20  # This size is the default of cudaLimitMallocHeapSize.
+_SHORT = {"h": 16, "hh": 8}  # C passes a short or a char as an int, and prints its low 16 or 8 bits.
+_MOST_DIGITS = 9  # The constant limits the digits of a width or a precision.
+_HEAP_BYTES = 8 << 20  # The default of cudaLimitMallocHeapSize is 8 MB.
 
 
 def vprintf(group: Group, lanes: Lanes, formats: np.ndarray, arguments: np.ndarray) -> np.ndarray:

@@ -41,10 +41,10 @@ _FIELDS = {
 }
 _ARRAYS = ("box_dim", "global_dim", "global_stride", "element_stride")
 _STRIDE_BYTES = 16
-# These are the lowest and the highest valid value of a field.
+# Each entry contains the lowest and the highest valid value of a field.
 _RANGES = {"rank": (0, MAX_RANK - 1), "element_stride": (1, 8)}
 _RULE = 'PTX ISA, "tensormap.replace"'
-# All other numbers of .elemtype are those of the driver API.
+# The numbers of .elemtype are those of the driver API, except for the listed numbers.
 _ELEMTYPES = {8: TensorMapDataType.FLOAT32_FTZ, 9: TensorMapDataType.FLOAT64, 10: TensorMapDataType.BFLOAT16}
 
 
@@ -88,9 +88,9 @@ def _map(issue: Issue, space: str, address: int, kind: str) -> np.ndarray:
 def _changed(raw: bytes, field: str, dimension: int | None, value: int) -> bytes:
     """Return the bytes of a tensor map after one field is replaced.
 
-    All other bits stay the same. A dimension beyond the rank also has bits, which apply if the rank grows. A kernel may
-    replace them: measured on an H200 with global_dim 2 to 4 and global_stride 3 of a map of rank 2. CUTLASS replaces
-    such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
+    All other bits stay the same. A dimension beyond the rank of the map also has fields, which apply if the rank grows.
+    A kernel may replace these fields (measured on an H200, with global_dim 2 to 4 and global_stride 3 of a map of rank
+    2). CUTLASS replaces such fields for each group of a GEMM (cute/arch/copy_sm90_desc.hpp).
     """
     mode = type(codec.decode(raw))
     row = RANK if field == "rank" else _row(mode, field, dimension)
@@ -136,7 +136,7 @@ def cp_fenceproxy(binder: Binder) -> Step:
     """Return the step of a copy of a tensor map from shared to global memory with a fence.
 
     A whole warp executes the instruction (``.sync.aligned``). The threads of the warp wait for each other before the
-    copy, so the copy contains the writes of all threads. Triton relies on this order.
+    copy, so the copy contains the writes of all threads. Triton relies on the order of these writes and the copy.
     """
     target, source, _ = binder.instruction.operands
     to, origin = binder.address(target), binder.address(source)

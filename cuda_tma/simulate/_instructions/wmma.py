@@ -1,7 +1,7 @@
 """The instructions ``wmma``, by which a warp loads, multiplies and stores matrices (``nvcuda::wmma`` in CUDA C++).
 
 PTX does not define which thread has which element (PTX ISA 9.0, "Matrix Fragments for WMMA"). The simulator distributes
-the elements equally to all lanes, row by row. Registers that remain contain the same elements again.
+the elements equally to all lanes, row by row. The remaining registers of a lane repeat its elements.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _INPUTS = {
 
 @dataclass(frozen=True)
 class Fragment:
-    """A matrix in the registers of a warp; each lane has `registers` registers of it."""
+    """A matrix in the registers of a warp, of which each lane has `registers` registers."""
 
     rows: int
     columns: int

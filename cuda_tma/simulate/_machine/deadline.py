@@ -20,7 +20,7 @@ __all__ = ["NEVER", "THREAD_NAME", "Deadline", "seconds_of"]
 
 THREAD_NAME = "cuda_tma time limits"
 
-_TICK_SECONDS = 0.05  # The thread checks the limits at this interval.
+_TICK_SECONDS = 0.05  # The thread that interrupts launches checks the time limits every 0.05 seconds.
 _IDLE_SECONDS = 5.0
 _MOST_SECONDS = 10_000_000  # The largest time limit is about four months.
 

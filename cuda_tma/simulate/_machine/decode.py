@@ -2,7 +2,7 @@
 
 An instruction becomes a closure with NumPy operations on whole rows of registers. On 2 cores of an EPYC, an addition
 takes 2.4 µs plus 0.3 ns for each lane (measured): 100 million instructions of threads per second with 256 lanes, and
-2000 million with 16384. This speed is enough for CI, so the simulator generates no code for basic blocks.
+2000 million with 16384. Such a speed is enough for CI, so the simulator generates no code for basic blocks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .._warps.program import Program
 
 __all__ = ["decode"]
 
-_EVERY = 64  # The clock is checked after this number of instructions.
+_EVERY = 64  # The decoder checks the time limit after every 64 instructions.
 
 
 def decode(module: Module, entry: str, addresses: dict[str, int], check: Callable[[], None] | None = None) -> Program:

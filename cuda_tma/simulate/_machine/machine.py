@@ -42,7 +42,7 @@ from .repetition import Repetition
 __all__ = ["MAX_STEPS", "Machine", "Settings"]
 
 MAX_STEPS = 4_000_000
-_MOST_STALLS = 20  # The clock advances at most this often while no thread can run; the last advance is half an hour.
+_MOST_STALLS = 20  # The clock advances at most 20 times while no thread can run; the last advance is half an hour.
 _STALL_NANOSECONDS = 1 << 20
 
 
@@ -58,7 +58,7 @@ class Settings:
     seed : int
         The seed of the order ``"random"``.
     max_steps : int
-        The largest number of steps of a kernel that counts as finite.
+        The number of steps after which a kernel counts as endless.
     altered : AlteredReads, optional
         The loads of a replay that return altered values.
     undefined : Undefined, optional
@@ -161,7 +161,7 @@ class Machine:
         meanwhile."""
         if self.parts.dependents.is_held or not self._repetition.found() or self._time_passes():
             return
-        # The next run finds the threads that only poll an mbarrier.
+        # Another run of the same loop finds the threads that only poll an mbarrier.
         if self.parts.mbarriers.looked_at and not self._goes_round:
             self._goes_round = True
             self.parts.mbarriers.forget_looks()

@@ -1,7 +1,7 @@
 """The detection of endless loops: a launch that reaches the same state twice repeats it endlessly.
 
-A state consists of the places of threads, their registers, and memory, which determine the rest of the launch. It does
-not contain the time, because a loop that reads the clock has a new value in a register in each iteration.
+A state consists of the places of threads, their registers, and memory, which determine the rest of the launch. A state
+does not contain the time, because a loop that reads the clock has a new value in a register in each iteration.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .._warps.scheduler import Scheduler
 
 __all__ = ["Repetition"]
 
-# A launch with a larger state has fewer comparisons; this is the number of bytes for one comparison.
+# A launch with a larger state has fewer comparisons, because each comparison reads the whole state.
 _BYTES_A_LOOK = 1 << 21
 
 
 class Repetition:
     """A comparison, at intervals, of the present state of a launch with an earlier state.
 
-    The object keeps one earlier state, and replaces it by the present state at intervals that double. This is R. P.
-    Brent's algorithm, which finds a cycle of any length.
+    The comparison keeps one earlier state, and replaces this state by the present state at intervals that double. The
+    algorithm is that of R. P. Brent, which finds a cycle of any length.
     """
 
     def __init__(self, alive: np.ndarray, runtime: RuntimeState, scheduler: Scheduler, memory: Memory, frames: Frames):

@@ -29,7 +29,7 @@ from .plan import LaunchPlan
 
 __all__ = ["Running", "run", "run_overlapping"]
 
-_MOST_SHARED_BYTES = 227 << 10  # This is the limit of shared memory per CTA for compute capability 9.0.
+_MOST_SHARED_BYTES = 227 << 10  # A CTA of compute capability 9.0 has at most 227 KB of shared memory.
 _DEVICE_ID = 0
 
 
@@ -147,7 +147,7 @@ def run(
 def run_overlapping(launches: Iterable[Running]) -> Iterator[Report]:
     """Run launches in sequence, where a launch may begin before the end of the preceding launch.
 
-    A launch that begins early runs as far as it can. Then the preceding launch continues.
+    A launch that begins early runs until it waits for the preceding launch, which then continues.
     """
     before = None
     for running in launches:

@@ -1,10 +1,10 @@
 """The sums of the tensor cores of compute capability 9.0, which are equal to those of hardware in every bit.
 
-Tensor cores truncate the terms of an instruction, including C, to multiples of a unit. The unit is 25 bits below the
-largest exponent of the terms. For 8-bit floating types, the unit is 13 bits below this exponent. The sum of the
-truncated terms is exact, and is rounded once. Sums of type f32 are rounded toward zero (for 8-bit types, to the first
-13 bits). Sums of type f16 are rounded to nearest. The exponent of a subnormal number is the least exponent of its type.
-The exponent of a product is the sum of the exponents of its factors.
+Tensor cores truncate the terms of an instruction, including C, to multiples of a unit. The unit of a sum is 25 bits
+below the largest exponent of its terms. For 8-bit floating types, the unit is 13 bits below the largest exponent. The
+sum of the truncated terms is exact, and is rounded once. Sums of type f32 are rounded toward zero (for 8-bit types, to
+the first 13 bits). Sums of type f16 are rounded to nearest. The exponent of a subnormal number is the least exponent of
+its type. The exponent of a product is the sum of the exponents of its factors.
 
 Recorded results of an H200 are equal in every bit, for wgmma and for mma.sync with 32 bytes of K
 (tests/data/wgmma_sm90.npz). The simulator assumes the same sums for other shapes of mma.sync.

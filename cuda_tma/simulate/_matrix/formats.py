@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 _TO_INTEGER: dict[str, Callable[[Array], Array]] = {
@@ -85,8 +85,8 @@ class Format:
     def flush_result(self, value: Array, mode: str = "rn") -> Array:
         """Flush values before they are rounded, except values that are normal after a rounding to this precision.
 
-        This rounding has no least exponent. For f32, 2**-126 * (1 - 2**-24) therefore remains subnormal and is flushed,
-        but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad: driver 580, sm_90).
+        The rounding before the flush has no least exponent. For f32, 2**-126 * (1 - 2**-24) therefore remains subnormal
+        and is flushed, but 2**-126 * (1 - 2**-27) becomes 2**-126 (both observed for mul and mad: driver 580, sm_90).
         """
         subnormal = np.abs(value) < 2.0**self.least_exponent
         if not subnormal.any():

@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["PADDED", "decoded_padded"]
 
 _BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
-# Each type has a number of fraction bits and an exponent bias.
+# The table contains the number of fraction bits and the exponent bias of each type.
 _FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}
 PADDED = frozenset(_BITS)
 _PIECE = 16

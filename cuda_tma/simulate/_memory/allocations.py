@@ -18,7 +18,8 @@ def allocation(address: int) -> tuple[int, int] | None:
     if not 0 < address < _MOST_ADDRESS:
         return None
     error, base, size = driver.cuMemGetAddressRange(address)
-    if error != driver.CUresult.CUDA_SUCCESS:  # An example of such an address is page-locked memory of the host.
+    # The driver reports an error for page-locked memory of the host, for example.
+    if error != driver.CUresult.CUDA_SUCCESS:
         error, base = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address)
         if error == driver.CUresult.CUDA_SUCCESS:
             error, size = driver.cuPointerGetAttribute(_ATTRIBUTE.CU_POINTER_ATTRIBUTE_RANGE_SIZE, address)

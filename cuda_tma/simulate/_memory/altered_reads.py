@@ -13,15 +13,16 @@ from .memory import Piece
 
 __all__ = ["AlteredReads", "Executions"]
 
-# Each execution of a load is a lane, and the number of the execution among those of the lane.
+# An execution of a load consists of a lane, and of the number of the execution in this lane.
 Executions = Iterable[tuple[int, int]]
 
 
 class AlteredReads:
     """The executions of racing loads that return another value than memory contains, as if the race ended differently.
 
-    The value before the launch replaces a loaded value. If these two are equal, the value after the launch replaces it.
-    If all three are equal, the loaded value is replaced by its bitwise inverse.
+    The value before the launch replaces a loaded value. If the loaded value is equal to the value before the launch,
+    the value after the launch replaces the loaded value. If all three values are equal, the bitwise inverse replaces
+    the loaded value.
 
     Parameters
     ----------

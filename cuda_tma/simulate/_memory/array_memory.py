@@ -23,7 +23,7 @@ __all__ = ["ArrayMemory"]
 _FREED = "lay, which is freed: keep the array as long as a kernel may use its address"
 _MOVED = "lay before its storage moved (a resize moves it): take the address again after that"
 _UNLOADED = "lay, whose kernel is gone: keep the kernel as long as another may use the variable's address"
-# This number of addresses is free on either side of an array whose memory may be a part of a larger array.
+# An array whose memory may be a part of a larger array has 1 GB of free addresses on either side.
 _ROOM_BYTES = 1 << 30
 
 

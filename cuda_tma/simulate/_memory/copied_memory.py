@@ -1,4 +1,4 @@
-"""Memory of the GPU on the simulator, which copies an allocation at its first use by an argument or by the kernel."""
+"""Simulated memory with copies of GPU memory, which are made when an argument or the kernel uses an allocation."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CopiedMemory(GlobalMemory):
             try:
                 self.find(codec.decode(argument).global_address)
                 return
-            except TensorMapError:  # The bytes are a struct of another type with the size of a tensor map.
+            except TensorMapError:  # A struct of another type may have the size of a tensor map.
                 pass
         for word in np.frombuffer(argument[: len(argument) // 8 * 8], np.uint64).tolist():
             self.find(word)

@@ -12,7 +12,7 @@ import numpy as np
 
 __all__ = ["Extent", "HostArray", "Owner", "host_array"]
 
-# A DLPack capsule before version 1.0 has this name, and has no flag for read-only memory.
+# A capsule "numpy_dltensor" contains a DLPack tensor before version 1.0, which has no flag for read-only memory.
 _UNVERSIONED = b"numpy_dltensor"
 
 

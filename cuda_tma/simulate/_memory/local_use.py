@@ -20,7 +20,7 @@ from .memory import Memory, Piece
 
 __all__ = ["LocalUse"]
 
-_MOST_BYTES = 1 << 26  # The check records writes to at most this number of bytes of all threads.
+_MOST_BYTES = 1 << 26  # The check records writes to at most 64 MB of the local memory of all threads.
 _VECTORS = frozenset({"v2", "v4", "v8"})
 
 
@@ -49,7 +49,7 @@ class LocalUse:
             self._written[lanes] = False
 
     def note(self, group: Group[Any], kind: str, lanes: Lanes, piece: Piece, size_bytes: int, by: Instruction) -> None:
-        """Check and record accesses of `lanes` to local memory; `lanes` are the lanes of the piece."""
+        """Check and record accesses of `lanes` to local memory."""
         here, end = as_array(lanes), group.context.variables_end
         addresses = piece.positions - here * self._memory.local_pitch
         beyond = addresses + size_bytes > end

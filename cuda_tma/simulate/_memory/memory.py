@@ -22,7 +22,7 @@ _FIRST_STACK_BYTES = 1 << 10
 class Piece(NamedTuple):
     """Accesses to one buffer, with their indices among the accesses of all lanes, and their positions.
 
-    The indices are None if these are all accesses.
+    The indices are None if the buffer contains all accesses.
     """
 
     chosen: np.ndarray | None
@@ -57,7 +57,7 @@ class Memory:
     def pieces(
         self, space: str, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool = False
     ) -> list[Piece]:
-        """Return the pieces for one access of each lane, where all accesses have the same size.
+        """Return the accesses of all lanes, grouped by buffer, where all accesses have the same size.
 
         Parameters
         ----------
@@ -78,7 +78,7 @@ class Memory:
             positions = self.shared_positions(lanes, addresses, size_bytes, space)
             return [Piece(None, self.shared, positions, "shared")]
         if space == "local":
-            # This call may replace the buffer of local memory.
+            # The method `_local_positions` may replace the buffer of local memory.
             positions = self._local_positions(lanes, addresses, size_bytes)
             return [Piece(None, self._local, positions, "local")]
         if space in ("global", "const", "param"):
@@ -86,7 +86,7 @@ class Memory:
         return [*self._generic(lanes, addresses, size_bytes, writes)]
 
     def _one(self, space: str, lanes: Lanes, address: int, size_bytes: int, writes: bool) -> Piece | None:
-        """Return the piece for one access to shared or global memory; None in rare cases and for a fault."""
+        """Return the access of one lane to shared or global memory; None if only the general method can do it."""
         if address & (size_bytes - 1):
             return None
         if space in ("shared", "shared::cluster"):
@@ -228,7 +228,7 @@ class Memory:
         self._local = Buffer(grown.reshape(-1))
 
     def _generic(self, lanes: Lanes, addresses: np.ndarray, size_bytes: int, writes: bool) -> Iterator[Piece]:
-        """Yield the pieces for generic addresses, one window after another; usually all addresses are in one window."""
+        """Yield the accesses to generic addresses, window by window; usually all addresses are in one window."""
         rest = np.ones(len(addresses), bool)
         for space in ("shared::cluster", "local"):
             inside = (addresses >= WINDOWS[space]) & (addresses < WINDOWS[space] + WINDOW_BYTES)

@@ -27,7 +27,7 @@ class Undefined:
     shuffles : frozenset of int
         The ``id`` of each instruction that reads registers of lanes which do not execute the instruction.
     has_columns : bool
-        Whether an allocation fills its columns of tensor memory with such values.
+        Whether each allocation fills its columns of tensor memory with the values.
     """
 
     byte: int

@@ -10,11 +10,12 @@ from .tokens import Check, Token, tokens
 
 __all__ = ["BODY", "tokens_outside", "with_places_of_statements"]
 
-BODY = "body"  # A token of this kind is the whole text of a function from its opening brace to its closing brace.
+BODY = "body"  # A token of kind "body" is the whole text of a function from its opening brace to its closing brace.
 _OUTSIDE = re.compile(r'"|//|/\*|\.(?:entry|func|pragma)\b|[{;]')
 _INSIDE = re.compile(r'"|//|/\*|[{}]')
-_EVERY = 4096  # The clock is checked after this number of marks.
-_ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"  # The compiler NVVM writes these comments.
+_EVERY = 4096  # The search checks the time limit after every 4,096 braces, strings and comments.
+# The compiler NVVM writes a comment before and after inline asm.
+_ASM_BEGIN, _ASM_END = "// begin inline asm", "// end inline asm"
 _LOC = re.compile(r"^[ \t]*\.loc\b[^\n]*", re.MULTILINE)
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -41,7 +42,7 @@ def _bodies(text: str, check: Check) -> Iterator[tuple[int, int]]:
             check()
         at, mark = _behind(text, found), found[0]
         if mark == ".pragma":
-            is_pragma = True  # Such a directive may be an attribute of a function, although it ends in a semicolon.
+            is_pragma = True  # A .pragma directive may be an attribute of a function, although it ends in a semicolon.
         elif mark.startswith("."):
             is_function = True
         elif mark == ";":

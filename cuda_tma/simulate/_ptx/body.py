@@ -1,7 +1,8 @@
 """The parser of a function body, which reads all statements with their scopes and then resolves their names.
 
 A label may be used before its declaration, and each ``{ }`` has its own registers, variables and labels. Inline asm
-relies on both rules. Source: PTX ISA, "Instruction Statements" and "Directive Statements".
+relies on labels before their declaration, and on separate scopes. Source: PTX ISA, "Instruction Statements" and
+"Directive Statements".
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from .places import Places
 from .tokens import Check, Cursor, Token
 from .variables import LINKAGE, parameters, variables
 
-_EVERY = 64  # The clock is checked after this number of statements.
+_EVERY = 64  # The parser checks the time limit after every 64 statements.
 _VARIABLE_SPACES = (".shared", ".local", ".param", ".const", ".global")
 
 
@@ -74,7 +75,7 @@ class _Body:
     def __init__(self, function: Function, known: Known, places: Places, registers_left: int):
         self.places = places
         self._registers_left = registers_left
-        self._numbers: dict[str, int] = {}  # The value is the last number that was appended to each name.
+        self._numbers: dict[str, int] = {}  # The dictionary contains the last number that was appended to each name.
         self.scope = _Scope(_Scope(None, module=known))
         self.registers: list[RegisterName] = []
         self.variables: dict[str, Variable] = {}

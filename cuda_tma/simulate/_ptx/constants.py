@@ -13,12 +13,12 @@ from .._errors import ParseError
 from .module import Immediate
 from .tokens import Cursor
 
-_MOST_DIGITS = 66  # A number has at most this number of characters: 0b and 64 bits.
-STARTS = ("-", "+", "~", "!", "(")  # A constant that is not a number starts with one of these characters.
+_MOST_DIGITS = 66  # The longest number in PTX has 66 characters: 0b and 64 bits.
+STARTS = ("-", "+", "~", "!", "(")  # A constant starts with a digit, or with one of the characters in STARTS.
 
 _WORD = 1 << 64
 _Binary = Callable[[int, int], int]
-# The table contains the precedence and the function of each operator.
+# The table contains the precedence and the function of each binary operator of PTX.
 _BINARY: dict[str, tuple[int, _Binary]] = {
     "|": (0, operator.or_),
     "^": (1, operator.xor),

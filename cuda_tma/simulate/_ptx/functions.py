@@ -18,8 +18,8 @@ class Functions(Mapping[str, Function]):
     Parameters
     ----------
     read : callable
-        A function that returns a parsed function. It takes the head, the body and the number of names that precede the
-        function.
+        A function that returns a parsed function. The arguments of `read` are the head, the body and the number of
+        names that precede the function.
     """
 
     def __init__(self, read: Read):

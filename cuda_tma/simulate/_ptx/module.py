@@ -10,7 +10,7 @@ from collections.abc import Iterator, KeysView, Mapping, ValuesView
 from dataclasses import dataclass, field
 from typing import Protocol
 
-SPECIAL_REGISTER = "%"  # the prefix of special registers, and of a compiler's registers
+SPECIAL_REGISTER = "%"  # The names of special registers, and of a compiler's registers, begin with a percent sign.
 
 # The table contains the size in bytes of each fundamental type; a predicate has no size. Source: PTX ISA, "Fundamental
 # Types" and "Packed Data Types".

@@ -88,9 +88,9 @@ class _Reader:
         self._address_size = 64
         self._functions = Functions(self._with_body)
         self._variables: dict[str, Variable] = {}
-        self._known: dict[str, int] = {}  # The value is the number of names that precede each name.
+        self._known: dict[str, int] = {}  # The dictionary contains, for each name, the number of names that precede it.
         self._registers_left, self._left_bytes = REGISTERS, MODULE_BYTES
-        self._named: list[tuple[str, int]] = []  # Each entry is a name in an initializer, with its line.
+        self._named: list[tuple[str, int]] = []  # The list contains each name in an initializer, with its line.
 
     def module(self) -> Module:
         cursor = self._cursor

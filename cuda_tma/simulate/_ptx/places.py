@@ -13,8 +13,8 @@ from .constants import integer, integers
 from .module import Place
 from .tokens import Cursor, Token
 
-STRINGS = ".debug_str"  # This section contains the names of inlined functions.
-_At = tuple[int, int, int]  # The numbers are the file, the line and the column.
+STRINGS = ".debug_str"  # The section .debug_str contains the names of inlined functions.
+_At = tuple[int, int, int]  # A place in the source consists of the numbers of the file, the line and the column.
 
 
 class Names:

@@ -43,8 +43,8 @@ __all__ = ["packed", "unpacked"]
 _OPERANDS: tuple[type, ...] = (
     Register, Special, Immediate, Symbol, Vector, Pair, Not, Group, Label, Sink, Address,
 )  # fmt: skip
-_EVERY = 1024  # The clock is checked after this number of rows.
-# An instruction has at most this number of values, because a function has at most this number of parameters.
+_EVERY = 1024  # The reader checks the time limit after every 1,024 rows.
+# An instruction has at most 1,024 values, because a function has at most 1,024 parameters.
 _MOST_PARTS = 1024
 
 

@@ -29,7 +29,7 @@ _TOKEN = re.compile(
 
 
 Check = Callable[[], None]
-_EVERY = 4096  # The clock is checked after this number of tokens.
+_EVERY = 4096  # The parser checks the time limit after every 4,096 tokens.
 
 
 def not_at_all() -> None:
@@ -37,7 +37,7 @@ def not_at_all() -> None:
 
 
 class Token(NamedTuple):
-    kind: str  # The kind is "string", "number", "integers", "name", "dotted", "mark", "body" or "end".
+    kind: str  # The kind of a token is "string", "number", "integers", "name", "dotted", "mark", "body" or "end".
     text: str
     line: int
 

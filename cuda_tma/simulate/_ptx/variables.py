@@ -21,8 +21,8 @@ LINKAGE = ("extern", "visible", "weak", "common")
 _FLOATS = {"f32": "<f", "f64": "<d"}
 _OPAQUE_BYTES = {"texref": 8, "samplerref": 8, "surfref": 8}
 _ADDRESS_BYTES = 8
-_EVERY = 1024  # The clock is checked after this number of items.
-_LARGEST = 8  # The largest integer of NumPy has this number of bytes.
+_EVERY = 1024  # The parser checks the time limit after every 1,024 items.
+_LARGEST = 8  # The largest integers of NumPy have 8 bytes.
 # An initializer consists of items: an array is a run of integers, and a list is a group in braces.
 _Item = Immediate | Reference | np.ndarray | list
 
@@ -151,7 +151,8 @@ def _items(cursor: Cursor) -> _Item:
                 items.append(_items(cursor))
                 cursor.take(",")
         return items
-    if cursor.token.kind == "number" and cursor.peek().text == "(":  # An example of such an item is 0xFF00(symbol).
+    # A number before a parenthesis is a mask, as in 0xFF00(symbol).
+    if cursor.token.kind == "number" and cursor.peek().text == "(":
         mask = integer(cursor)
         cursor.expect("(")
         reference = _reference(cursor)

@@ -1,4 +1,4 @@
-"""Instructions as functions of their source values, for all lanes at once; `lookup` returns the function of one."""
+"""Instructions as functions of their source values, for all lanes at once; `lookup` returns such a function."""
 
 from . import arithmetic, bits, compare, convert, integer, launch_control, matrices, move, warps  # noqa: F401 (each adds its entries to the table)
 from .table import BIT, DTYPES, Pure, immediate, lookup

@@ -14,7 +14,7 @@ import numpy as np
 from .floating import narrow, of_type, propagating
 from .table import Pure, Spelling, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 _FUNCTIONS: dict[str, Callable[..., Array]] = {
     "rcp": lambda a: 1.0 / a,
@@ -38,7 +38,7 @@ def functions(s: Spelling) -> Pure:
         return replace(pure(f"{s.root}.approx.ftz.f64", "f64", "f64", propagating(compute)), approximate=True)
     ftz = s.root != "tanh" and s.flag("ftz")
     if type_ in ("bf16", "bf16x2") and s.root == "ex2" and not ftz:
-        s.unknown()  # The modifier .ftz is a part of the instruction's name in this case.
+        s.unknown()  # The instruction ex2.approx for bf16 requires the modifier .ftz.
     if type_ in ("f16", "f16x2") and ftz:
         s.unknown()
     if s.root == "div":

@@ -8,7 +8,7 @@ from .._matrix.formats import F32, FORMATS
 from . import approximate, floating, integer
 from .table import Builder, Pure, Spelling, entry, pure
 
-# The instructions add, sub and fma accept these mixed types from sm_100 on.
+# From sm_100 on, the instructions add, sub and fma accept f16 or bf16 sources with f32.
 _WIDENED = (["f32", "f16"], ["f32", "bf16"])
 
 

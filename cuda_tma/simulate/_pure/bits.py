@@ -9,7 +9,7 @@ import numpy as np
 
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 _LOGIC = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 

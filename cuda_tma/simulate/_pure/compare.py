@@ -13,7 +13,7 @@ import numpy as np
 from .._matrix.formats import F32, FORMATS
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 Comparison = Callable[[Array, Array], Array]
 
 _INTEGERS = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
@@ -110,7 +110,7 @@ def _of_halves(compare: Comparison, combine: Comparison | None) -> Callable[...,
 def set_value(s: Spelling) -> Pure:
     """Return the instruction set, whose result is all ones or 1.0 if the comparison is true.
 
-    The result is 1.0 if its type is floating-point. If the comparison is false, the result is 0.
+    If the comparison is false, the result is 0.
     """
     type_ = s.type(*_INTEGERS, *_FLOATS)
     result = s.type("u16", "s16", "u32", "s32", "f32", "f16", "f16x2", "bf16", "bf16x2")

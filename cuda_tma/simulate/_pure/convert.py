@@ -13,7 +13,7 @@ from .floating import clamped, propagating
 from .microscaling import NARROW, conversion
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 Function = Callable[..., Array]
 
 _INTEGERS = tuple(f"{kind}{width}" for kind in "us" for width in (8, 16, 32, 64))
@@ -107,7 +107,7 @@ def _float_to_integer(s: Spelling, result: str, source: str) -> Pure:
     """
     integral = _INTEGRAL[s.choice(*_INTEGRAL)]
     ftz = source == "f32" and s.flag("ftz")
-    s.flag("sat")  # The conversion saturates with and without the modifier.
+    s.flag("sat")  # A conversion to integers saturates with and without the modifier .sat.
     dtype = DTYPES[result]
     limits = np.iinfo(dtype)
     of_nan = 1 << 8 * dtype.itemsize - 1 if source == "f64" or dtype.itemsize == 8 else 0
@@ -140,7 +140,7 @@ def _float_to_float(s: Spelling, result: str, source: str) -> Pure:
     between_halves = {result, source} == {"f16", "bf16"}
     mode = s.choice(*ROUNDINGS, default="rn" if between_halves else None) if narrowing else "rn"
     ftz = "f32" in (result, source) and s.flag("ftz")
-    # The modifier .ftz does not change the results of these types (observed for .rp: driver 580, sm_90).
+    # The modifier .ftz does not change conversions to f16 and bf16 (observed for .rp: driver 580, sm_90).
     narrower = result in ("f16", "bf16")
     sat = s.flag("sat")
     finite, relu = (result in ("f16", "bf16") and source == "f32" and s.flag(word) for word in ("satfinite", "relu"))
@@ -167,7 +167,7 @@ def _bits(type_: str) -> int:
     return 8 * DTYPES[type_].itemsize
 
 
-_NAN_OF_RNA = np.uint32(0x7FC00000)  # This NaN was observed with driver 580, sm_90.
+_NAN_OF_RNA = np.uint32(0x7FC00000)  # Conversions with .rna return the NaN 0x7FC00000 (observed: driver 580, sm_90).
 
 
 def _to_tf32(s: Spelling, source: str) -> Pure:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -34,7 +34,8 @@ def odd_sum(a: Array, b: Array) -> Array:
 def sum_of_zeros(total: Array, a: Array, b: Array, mode: str) -> Array:
     """Return a + b with the correct sign of a zero sum (IEEE 754, "The sign bit").
 
-    A zero sum is +0, except if both a and b are -0. In rounding down, it is -0, except if both are +0.
+    A zero sum is +0, except if both a and b are -0. With rounding down, a zero sum is -0, except if both a and b are
+    +0.
     """
     if mode != "rm":
         return total
@@ -66,8 +67,8 @@ def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
 def by_fractions(exact: Callable[..., Fraction], nearest: Array, *sources: Array) -> tuple[Array, Array]:
     """Return the nearest float64 of `exact` for finite sources, and the sign of the rounding error.
 
-    `nearest` is the result of float64 arithmetic. It is already correct if a source is infinite or NaN, or if the
-    result is exactly zero.
+    `nearest` is the result of float64 arithmetic. This result is already correct if a source is infinite or NaN, or if
+    the exact result is zero.
     """
     arrays = np.broadcast_arrays(nearest, *sources)
     results = np.array(arrays[0], np.float64)

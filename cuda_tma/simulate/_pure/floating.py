@@ -17,13 +17,13 @@ from . import exact
 from .integer import halves
 from .table import DTYPES, Pure, Spelling, entry, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 Function = Callable[..., Array]
 
 FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
-ARITHMETIC = (*FLOATS, "f32x2")  # These types are valid for add, sub, mul and fma; f32x2 is valid from sm_100 on.
+ARITHMETIC = (*FLOATS, "f32x2")  # The type f32x2 of add, sub, mul and fma is valid from sm_100 on.
 _HALF = ("f16", "f16x2", "bf16", "bf16x2")
-# The result of f64 arithmetic is this NaN; PTX defines only that it is a NaN ("Floating Point Instructions").
+# The NaN of f64 arithmetic has these bits on hardware; PTX does not define the bits ("Floating Point Instructions").
 _NAN_F64 = np.uint64(0xFFF8000000000000).view(np.float64)
 
 
@@ -249,8 +249,8 @@ def _wide_division(root: str, function: Function, mode: str) -> Function:
 
     def compute(a: Array) -> Array:
         nearest = np.sqrt(a)
-        # After the scaling by this half of the exponent, the value is near 1, and no intermediate value is too small
-        # for float64.
+        # A scaling by half of the exponent yields a value near 1, so that no intermediate value is too small for
+        # float64.
         half = np.frexp(a)[1] >> 1
         root = np.ldexp(nearest, -half)
         lost = exact.fused(-root, root, np.ldexp(a, -2 * half))

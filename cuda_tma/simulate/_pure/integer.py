@@ -16,7 +16,7 @@ from .table import DTYPES, Pure, Spelling, entry, pure
 INTEGERS = ("u16", "u32", "u64", "s16", "s32", "s64")
 WIDER = {"u16": "u32", "s16": "s32", "u32": "u64", "s32": "s64"}
 _CARRYING = ("u32", "s32", "u64", "s64", "b32", "b64")
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 
 def wide(value: Array, dtype: DTypeLike) -> Array:
@@ -212,7 +212,7 @@ def _pieces(words: Array, dtype: str) -> Array:
 def byte_differences(s: Spelling) -> Pure:
     """Return the instruction vabsdiff4, which computes the differences of four bytes, or c plus their sum.
 
-    It is the only SIMD video instruction that compilers emit.
+    Compilers emit no other SIMD video instruction.
     """
     total = s.flag("add")
     for _ in range(3):

@@ -12,7 +12,7 @@ import numpy as np
 
 from .table import Pure, Spelling, entry, pure
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 _SECTION = "clusterlaunchcontrol.query_cancel"
 _AXES = tuple(f"get_first_ctaid::{axis}" for axis in "xyz")

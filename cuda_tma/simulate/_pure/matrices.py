@@ -64,7 +64,8 @@ def multiply(s: Spelling) -> Pure:
 def _product(s: Spelling) -> tuple[str, str, str, int, int, bool, str]:
     """Return the properties of the product that the opcode specifies.
 
-    They are the types of D, A and B, the rows of A, K, whether sums saturate, and the operation on single bits.
+    The result contains the types of D, A and B, the rows of A, K, whether sums saturate, and the operation on single
+    bits.
     """
     for word in ("sync", "aligned", "row", "col"):
         if not s.flag(word):

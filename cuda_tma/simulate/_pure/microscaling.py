@@ -1,7 +1,7 @@
 """Conversions to and from the microscaling formats e2m1, e2m3, e3m2 and ue8m0, from sm_100 on (PTX ISA, "cvt").
 
-The formats e2m1, e2m3 and e3m2 have no NaN, so a NaN becomes the largest number. This fact is documented, but not
-verified on hardware. The results of ue8m0 are those of the host functions in CUDA's ``cuda_fp8.hpp``.
+The formats e2m1, e2m3 and e3m2 have no NaN, so a NaN becomes the largest number. The conversion of a NaN is documented,
+but not verified on hardware. The results of ue8m0 are those of the host functions in CUDA's ``cuda_fp8.hpp``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .table import DTYPES, Pure, Spelling, pure
 
 __all__ = ["NARROW", "conversion"]
 
-Array = Any  # An array or a NumPy scalar has this type.
+Array = Any  # An Array is an array or a NumPy scalar.
 
 _SCALE = "ue8m0x2"
 

@@ -42,9 +42,9 @@ class Pure:
         The type of each operand, where each element of a vector or pair is one operand. A source is the low bits of its
         register. A result fills its register: it is sign-extended if its dtype is signed, otherwise zero-extended.
     compute : callable
-        The function ``compute(*sources)``, whose arguments are scalars and arrays of one shape. It returns an array, or
-        a tuple of several results. It does not change a source, but may return a source. Its caller uses
-        ``np.errstate(all="ignore")``.
+        The function ``compute(*sources)``, whose arguments are scalars and arrays of one shape. The function returns an
+        array, or a tuple of several results. The function does not change a source, but may return a source. The caller
+        uses ``np.errstate(all="ignore")``.
     warp : bool
         Whether lanes read the registers of other lanes. The sources are then ``[warps, 32]`` and follow ``active``, the
         executing lanes.
@@ -68,7 +68,7 @@ class Unknown(Exception):
     """The exception for a spelling that the table does not contain."""
 
 
-# ptxas also accepts these modifiers after the types, and CUTLASS writes them in this order.
+# ptxas also accepts .relu, .rn and .satfinite after the types, as CUTLASS writes them.
 _AT_WILL = ("relu", "rn", "satfinite")
 
 

@@ -1,8 +1,8 @@
 """Instructions that exchange values between the lanes of a warp: shfl, vote, match, redux, activemask.
 
 Source: PTX ISA, "shfl.sync", "vote.sync", "match.sync", "redux.sync" and "activemask". Sources are [warps, 32].
-`active` contains the lanes that execute the instruction together. These lanes are in the mask, which is equal in all of
-them.
+`active` contains the lanes that execute the instruction together. Every executing lane is in the mask, and has the same
+mask.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def shuffle_sources(mode: str, b: Array, c: Array) -> tuple[Array, Array]:
 
 def _other(mode: str, lane: Array, b: Array, first: Array, last: Array, segment: Array) -> tuple[Array, Array]:
     if mode == "up":
-        return lane - b, lane - b >= last  # For up, the clamp value is the first lane of the segment.
+        return lane - b, lane - b >= last  # In the mode "up" of shfl, the clamp value is the first lane of the segment.
     if mode == "down":
         return lane + b, lane + b <= last
     other = lane ^ b if mode == "bfly" else first | b & ~segment

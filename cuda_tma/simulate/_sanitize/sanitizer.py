@@ -144,7 +144,7 @@ class Sanitizer:
         self._barriers = Barriers(self._clocks, geometry.lanes_of_cta, self._pitch)
         self._shadow = Shadow(self._pitch * geometry.resident_ctas, unit_bytes_of(parts.program))
         self._operations = Operations(geometry, self._clocks)
-        self._fenced_products: set[int] = set()  # These warpgroups have executed wgmma.fence.
+        self._fenced_products: set[int] = set()  # The set contains the warpgroups that have executed wgmma.fence.
         self._locations = Locations(self._clocks, geometry.lanes_of_cta)
         self._remote = Remote(geometry, self._pitch, parts.alive, self._clocks)
         self._history = History(geometry.lanes, parts.scheduler, parts.mbarriers, self._collector)
@@ -357,7 +357,8 @@ class Sanitizer:
         strong = use.strength == STRONG
         if self._row is not None and not strong:
             self._row.access(access)
-        area = self._global.area(int(access.positions[0]))  # This call also keeps the initial bytes of the array.
+        # The method `area` also keeps the initial bytes of the array.
+        area = self._global.area(int(access.positions[0]))
         if self._watched:
             self.racing.access(access)
         if access.actor is None and use.is_strong:

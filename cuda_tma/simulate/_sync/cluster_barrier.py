@@ -32,9 +32,11 @@ class ClusterBarriers:
         self._alive, self._scheduler, self._events = alive, scheduler, events
         self._size = geometry.cluster_ctas * geometry.lanes_of_cta
         self._phases = np.zeros(geometry.slots, np.int64)
-        self._arrived_in = np.full(geometry.lanes, -1)  # The value is the phase of the last arrival of each thread.
+        # The array contains the phase of the last arrival of each thread.
+        self._arrived_in = np.full(geometry.lanes, -1)
         self._waited = np.ones(geometry.lanes, bool)
-        self._arrived_at: dict[int, Instruction] = {}  # The value is the last arrival at the barrier of each cluster.
+        # The dictionary contains the last arrival at the barrier of each cluster.
+        self._arrived_at: dict[int, Instruction] = {}
         self._parked: list[Parked] = []
 
     def lanes_in(self, lanes: np.ndarray) -> None:
@@ -94,7 +96,8 @@ class ClusterBarriers:
             self._scheduler.progress()
             parked, self._parked = self._parked, []
             for each in parked:
-                self._scheduler.add(each.context, each.pc, each.lanes)  # The threads then execute their wait again.
+                # The released threads execute barrier.cluster.wait again.
+                self._scheduler.add(each.context, each.pc, each.lanes)
 
     def exited(self, lanes: np.ndarray) -> None:
         """Complete the barriers at which only ended threads are missing.

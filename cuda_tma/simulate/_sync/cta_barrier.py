@@ -30,7 +30,7 @@ __all__ = ["CtaBarriers", "Tell"]
 
 _BARRIERS = 16
 _ARRIVED = "arrived before"
-# The arguments include the number of true predicates and the number of all predicates.
+# The last two arguments of a Tell are the number of true predicates and the number of all predicates.
 Tell = Callable[[Context, np.ndarray, int, int], None]
 
 
@@ -38,11 +38,11 @@ Tell = Callable[[Context, np.ndarray, int, int], None]
 class _Barrier:
     """The state of one barrier of one CTA between two completions of the barrier."""
 
-    expected: int | None = None  # The value is the number of threads; None means all running threads.
+    expected: int | None = None  # The barrier expects this number of threads; None means all running threads.
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
-    true: int = 0  # The value is the number of true predicates of barrier.red.
-    # The dictionary contains the instructions of the arrivals.
+    true: int = 0  # The instruction barrier.red counts the true predicates.
+    # The dictionary contains the instruction of each arrival at the barrier.
     by: dict[int, Instruction] = field(default_factory=dict)
     votes: list[tuple[Parked, Tell]] = field(default_factory=list)
 

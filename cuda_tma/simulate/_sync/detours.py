@@ -2,8 +2,8 @@
 
 The lanes of a mask execute ``shfl.sync`` together, and all lanes of a warp execute ``bar.sync`` together. On hardware
 and on the simulator, a thread does not wait for a thread that has ended. A kernel therefore ends even if a lane takes a
-path around the instruction, executes later instructions and ends. Such a path is an error. A lane that returns early is
-not an error, because it executes no instruction after the bypassed instruction.
+path around the instruction, executes later instructions and ends. A path around the instruction is an error. A lane
+that returns early is not an error, because it executes no instruction after the bypassed instruction.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Flow:
     def __init__(self, code: Code):
         self._code = code
         listed = code.function.instructions
-        self.end = len(listed)  # This number stands for the return at the end of the function.
+        self.end = len(listed)  # The number after the last instruction means the return at the end of the function.
         self.after = [[*_next(code, pc, each)] for pc, each in enumerate(listed)] + [[]]
         self.before: list[list[int]] = [[] for _ in self.after]
         for pc, following in enumerate(self.after):

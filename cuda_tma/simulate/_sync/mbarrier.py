@@ -1,8 +1,8 @@
 """The mbarriers of a launch, with the arrivals and bytes of each phase, and the threads that wait for a phase.
 
 The 64 bits of an mbarrier are opaque to a kernel (PTX ISA 9.0, "Parallel Synchronization and Communication
-Instructions: mbarrier"). On the simulator, they contain the parity of the phase, its pending arrivals and the expected
-count. Instructions read only these values of a state.
+Instructions: mbarrier"). On the simulator, the bits contain the parity of the phase, its pending arrivals and the
+expected count. Instructions read only these three values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BYTES = 8
 _MOST = (1 << 20) - 1  # The PTX ISA limits arrivals ("Size and alignment") and bytes ("Range of the tx-count").
 _LAST_ARRIVAL = "last arrival"
 _PENDING_SHIFT, _COUNT_SHIFT, _PHASE_SHIFT, _PARITY_SHIFT = 0, 24, 44, 63
-_PHASE_BITS = 8  # A token contains this number of bits of the phase, in addition to the parity.
+_PHASE_BITS = 8  # A token contains 8 bits of the phase, in addition to the parity.
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ class Mbarrier:
 
     @property
     def counts(self) -> Barrier:
-        """The counts of the barrier as one value, as hardware has them."""
+        """The counts of the barrier as one value, with the counts that hardware has."""
         return Barrier(self.phase & 1, self.pending, self.count, self.tx)
 
     @property
@@ -128,7 +128,7 @@ class Mbarriers:
         self._barriers: dict[int, Mbarrier] = {}
         self.timed_out = np.zeros(geometry.lanes, bool)
         self._invalidated: dict[int, Instruction] = {}
-        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # Each place in the code has the positions it polled.
+        self._looks: dict[tuple[Context, int], np.ndarray] = {}  # The values are the polled positions.
 
     # ---- from initialization to the end ----
 

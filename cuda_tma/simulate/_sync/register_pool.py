@@ -3,9 +3,10 @@
 A CTA keeps the registers that its warps had at the launch. A warp that requests more registers waits until other warps
 have released enough. Source: PTX ISA 9.0, "Miscellaneous Instructions: setmaxnreg". ptxas determines the number of
 registers at the launch. With ``__launch_bounds__(384, 1)`` each thread has 168 registers: 65536 / 384, rounded down to
-a multiple of 8. With these bounds, requests of 224, 224 and 80 registers are a deadlock, because 528 is more than 504
-(NVIDIA developer forums, "About setmaxnreg"). On the simulator, other warps can use the registers of warps that have
-ended. NVIDIA does not document this behavior, and the simulator reports no finding for a kernel that relies on it.
+a multiple of 8. With ``__launch_bounds__(384, 1)``, requests of 224, 224 and 80 registers are a deadlock, because 528
+is more than 504 (NVIDIA developer forums, "About setmaxnreg"). On the simulator, other warps can use the registers of
+warps that have ended. NVIDIA does not document the use of such registers, and the simulator reports no finding for a
+kernel that relies on it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class RegisterPool:
         self._alive_lanes, self._scheduler, self._warp_sync = alive, scheduler, warp_sync
         self._first = at_launch(attributes)
         self._has = np.full(geometry.lanes // WARP, self._first or 0)
-        # The value contains the instructions setmaxnreg that each warp has executed.
+        # The dictionary contains the setmaxnreg instructions that each warp has executed.
         self._executed: dict[int, list[Instruction]] = {}
         self._parked: list[tuple[Parked, int]] = []
         self._warps_of_cta = geometry.lanes_of_cta // WARP

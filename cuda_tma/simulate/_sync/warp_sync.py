@@ -22,7 +22,7 @@ from .detours import Detours
 
 __all__ = ["WHOLE", "WarpSync", "check_named", "when_together"]
 
-WHOLE = 0xFFFFFFFF  # This mask contains all threads of a warp.
+WHOLE = 0xFFFFFFFF  # The mask 0xFFFFFFFF contains all threads of a warp.
 Act = Callable[[Group[Any], Lanes], object]
 
 
@@ -31,8 +31,9 @@ class WarpSync:
 
     def __init__(self, geometry: Geometry, alive: np.ndarray, scheduler: Scheduler, events: Events, detours: Detours):
         self._alive, self._scheduler, self._events, self._detours = alive, scheduler, events, detours
-        self._parked: list[Parked] = []  # These threads wait at an instruction that all threads of a mask must reach.
-        self._met: list[Parked] = []  # These threads wait at any bar.warp.sync.
+        # The list contains threads at an instruction that all threads of a mask must reach.
+        self._parked: list[Parked] = []
+        self._met: list[Parked] = []  # The list contains threads that wait at any bar.warp.sync.
         self._arrived = np.zeros(geometry.lanes, bool)
         self._masks = np.zeros(geometry.lanes, np.uint32)
 
@@ -91,7 +92,7 @@ class WarpSync:
                 self._met.append(replace(each, lanes=each.lanes[~goes]))
 
     def _missing(self, lanes: np.ndarray) -> np.ndarray:
-        """Return, for each waiting lane, the lanes of its warp for which it still waits."""
+        """Return, for each waiting lane, the lanes of its warp that have not arrived."""
         warps, masks = lanes // WARP, self._masks[lanes]
         with_same_mask = self._masks.reshape(-1, WARP)[warps] == masks[:, None]
         here = self._arrived.reshape(-1, WARP)[warps] & with_same_mask

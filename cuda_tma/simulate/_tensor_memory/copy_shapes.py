@@ -1,8 +1,8 @@
 """The cells of tensor memory that ``tcgen05.cp`` and ``tcgen05.shift`` access (PTX ISA, "tcgen05.cp", "tcgen05.shift").
 
 The cells are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
-preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. These facts are
-not verified on hardware.
+preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. The cells of a
+copy and of a shift are not verified on hardware.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .._ptx import Instruction
 
 __all__ = ["COLUMNS_OF_SHIFT", "CopyShape", "copy_shape_of", "shifted"]
 
-COLUMNS_OF_SHIFT = 8  # These columns contain 32 bytes.
+COLUMNS_OF_SHIFT = 8  # A shift moves 8 columns, which are 32 bytes of each lane.
 _QUARTER = 32
 _PIECE_COLUMNS = 4
 _SHAPES = {"128x256b": (128, 2), "4x256b": (4, 2), "128x128b": (128, 1), "64x128b": (64, 1), "32x128b": (32, 1)}

@@ -26,7 +26,8 @@ class Block:
     lanes : numpy.ndarray of intp
         The lane of each row, relative to the lane of the address of D.
     first_column, columns : int
-        The columns of D in the block. Tensor memory contains them from the column of the address of D on.
+        The columns of D in the block. The first column of the block is at the column of the address of D plus
+        `first_column`.
     """
 
     lanes: np.ndarray

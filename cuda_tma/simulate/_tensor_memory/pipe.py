@@ -1,8 +1,8 @@
 """The order of asynchronous ``tcgen05`` operations, each of which takes effect after the earlier operations of its CTA.
 
 Products of one shape execute in order, and a product executes after earlier copies and shifts (PTX ISA, "Pipelined
-tcgen05 Instructions"). The PTX ISA defines no order for other pairs of operations. The simulator also executes them in
-order, and an observer checks that a kernel does not rely on this order.
+tcgen05 Instructions"). The PTX ISA defines no order for other pairs of operations. The simulator executes all
+operations in order, and an observer checks that a kernel does not rely on an undefined order.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Pipes:
 
     def __init__(self) -> None:
         self._pending: dict[int, deque[tuple[int, Callable[[], None]]]] = {}
-        # The value contains the CTA of each thread, and the number of the thread's last operation.
+        # The dictionary contains the CTA of each thread, and the number of the thread's last operation.
         self._last: dict[int, tuple[int, int]] = {}
         self._issued = 0
 

@@ -16,7 +16,7 @@ from .form import Form
 
 __all__ = ["cells_of", "matrix_in_lanes", "matrix_of", "multiply", "sums_in"]
 
-_ROWS = 64  # One call of the adder computes this number of rows.
+_ROWS = 64  # One call of the adder computes 64 rows.
 _NARROW = ("e4m3", "e5m2", *PADDED)
 
 

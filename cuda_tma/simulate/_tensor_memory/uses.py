@@ -12,10 +12,10 @@ from .._warps.hazards import read_registers, registers_in
 
 __all__ = ["is_used_before_signal"]
 
-# A barrier of all threads precedes each of these instructions.
+# In a correct kernel, a barrier of all threads precedes each of these tcgen05 instructions.
 _SIGNALS = frozenset({"arrive", "arrive_drop", "commit", "dealloc", "mma"})
 _WAITS = frozenset({"wait::ld"})
-_MOST = 4096  # The search examines at most this number of instructions.
+_MOST = 4096  # The search examines at most 4,096 instructions.
 
 
 def is_used_before_signal(instructions: list[Instruction] | tuple[Instruction, ...], pc: int) -> bool:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["COPY_STEPS", "Copy", "Groups", "Product"]
 
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
-# A copy takes this number of steps from its issue to its completion. The number is an assumption, which is large
-# compared with an instruction.
+# The timeline assumes that a copy takes 512 steps from its issue to its completion. This time is long compared with
+# that of an instruction.
 COPY_STEPS = 512
 
 

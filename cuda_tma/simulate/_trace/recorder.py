@@ -88,7 +88,7 @@ class Life:
     end: int | None = None
     waits: list[Wait] = field(default_factory=list)
     products: list[Product | TensorOperation] = field(default_factory=list)
-    does: dict[str, None] = field(default_factory=dict)  # The keys are "loads", "stores", "wgmma" or "tcgen05".
+    does: dict[str, None] = field(default_factory=dict)  # A key is "loads", "stores", "wgmma" or "tcgen05".
 
 
 class Recorder:
@@ -106,8 +106,8 @@ class Recorder:
         self._warps: Any = slice(0, 0)
         self._lanes: Lanes | None = None
         self._looked: dict[int, int] = {}  # Each warp has the step of its first unsuccessful poll.
-        self._by: Instruction | None = None  # This is the instruction that the machine executes.
-        self._current: Copy | None = None  # This is the copy that takes effect.
+        self._by: Instruction | None = None  # The attribute `_by` is the executed instruction.
+        self._current: Copy | None = None  # The attribute `_current` is the copy that takes effect.
         self._boxes: dict[int, tuple[Any, int]] = {}
         self._groups: dict[str, Groups] = defaultdict(Groups)
         self._last_product: dict[int, int] = {}
@@ -115,7 +115,7 @@ class Recorder:
         self._pipes = TensorPipes()
         self._barriers: dict[int, Recorded] = {}  # The dictionary contains the mbarriers that exist now.
         self.mbarriers: list[Recorded] = []
-        self._copies: dict[object, Copy] = {}  # The key consists of the statement, the warp and the step.
+        self._copies: dict[object, Copy] = {}  # The key of a copy consists of its statement, warp and step.
         self.lives: list[Life] = []
 
     def begin(self, parts: Parts) -> None:
@@ -331,7 +331,7 @@ class Recorder:
             copy.position, copy.mbarrier = int(access.positions[0]), access.signal
             copy.size_bytes = access.size_bytes * len(access.positions)
             self._add(copy)
-        elif access.space == "shared" and access.kind == "write":  # This access is a copy to another CTA.
+        elif access.space == "shared" and access.kind == "write":  # A multicast writes to each CTA.
             self._copies[_name_of(copy)].times += 1
 
     def _add(self, copy: Copy) -> None:

@@ -38,9 +38,9 @@ class ThreadBarriers:
     def __init__(self, geometry: Geometry, clock: np.ndarray, wait: Callable[[Lanes, int, str], None]):
         self._clock, self._wait, self._cta_of_lane = clock, wait, geometry.cta_of_lane
         self._size = geometry.lanes_of_cta * geometry.cluster_ctas
-        # The value is the time of the last arrival at each barrier of a CTA or cluster.
+        # The dictionary contains the time of the last arrival at each barrier of a CTA or cluster.
         self._arrivals: dict[object, int] = {}
-        # For each slot of a cluster, the value is the time at which all threads had arrived.
+        # The dictionary contains, for each slot of a cluster, the time at which all threads had arrived.
         self._met: dict[int, int] = {}
 
     def event(self, event: OfBarrier) -> None:

@@ -46,7 +46,7 @@ class _Words:
         self._rings = ring_places(made, self._pitch)
 
     def mbarrier(self, position: int) -> str:
-        """Return the name of an mbarrier: such as ``full[2]`` for a Pipeline, otherwise the name of the variable."""
+        """Return the name of an mbarrier, such as ``full[2]`` for a Pipeline, or the name of the variable."""
         if (ring := self._rings.get(position)) is not None:
             return f"{ring.side}[{ring.stage}]"
         return self.shared(position)

@@ -33,12 +33,12 @@ from .special import special
 
 __all__ = ["Address64", "Binder", "Read", "Write", "dtype_of"]
 
-# The function returns an array with a value for each lane, or one value for all lanes.
+# A Read returns an array with a value for each lane, or one value for all lanes.
 Read = Callable[[Group[Any], Lanes], Any]
-Write = Callable[[Any, Lanes, Any], None]  # The first argument is a group, or the context of a group.
+Write = Callable[[Any, Lanes, Any], None]  # The first argument of a Write is a group, or the context of a group.
 Address64 = Callable[[Group[Any], Lanes], np.ndarray]
 
-_LARGEST = 16  # A register has at most this number of bytes.
+_LARGEST = 16  # The largest register has 16 bytes.
 U32, U64, I64, BOOL = np.dtype(np.uint32), np.dtype(np.uint64), np.dtype(np.int64), np.dtype(bool)
 _KINDS = {"b": "u", "u": "u", "s": "i", "f": "f"}
 _SPECIAL_TYPES = {
@@ -53,7 +53,7 @@ _SPECIAL_TYPES = {
 def dtype_of(ptx_type: str) -> np.dtype:
     """Return the NumPy type for the values of a PTX type.
 
-    For packed types and bf16, it is an unsigned integer that contains the bits.
+    Values of packed types and of bf16 are unsigned integers that contain the bits.
     """
     if ptx_type in _SPECIAL_TYPES:
         return _SPECIAL_TYPES[ptx_type]
@@ -192,7 +192,7 @@ class Binder:
         if size == 8:
             view = VIEW[I64]
             return lambda group, lanes: group.views[view][row, lanes] + offset
-        most = (1 << 8 * size) - 1  # The sum wraps around at the width of the register.
+        most = (1 << 8 * size) - 1  # The sum of base and offset wraps around at the width of the register.
         return lambda group, lanes: (group.views[view][row, lanes].astype(np.int64) + offset) & most
 
     # ---- results ----

@@ -16,8 +16,8 @@ from .registers import RegisterFile, rows_of
 
 __all__ = ["DYNAMIC_BYTES", "YIELD", "CallSite", "Code", "Context", "Frames", "Outcome", "Step", "laid_out"]
 
-DYNAMIC_BYTES = 8192  # The stack of a function has this number of bytes for alloca.
-_CALL_BYTES = 16  # A call needs at least this part of the stack, for a return address and saved registers.
+DYNAMIC_BYTES = 8192  # The stack of a function has 8,192 bytes for alloca.
+_CALL_BYTES = 16  # A call needs at least 16 bytes of the stack, for a return address and saved registers.
 _OF_STACK = ("alloca", "stacksave", "stackrestore")
 
 

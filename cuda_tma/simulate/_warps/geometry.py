@@ -13,12 +13,12 @@ __all__ = ["Geometry"]
 
 Extents = tuple[int, int, int]
 
-# These are the limits of a multiprocessor of compute capability 9.0 (CUDA C++ Programming Guide).
+# A multiprocessor of compute capability 9.0 runs at most 2,048 threads and 32 CTAs (CUDA C++ Programming Guide).
 _MOST_THREADS, _MOST_CTAS = 2048, 32
-# A multiprocessor has this amount of shared memory, and each CTA uses 1 KB more than it requests.
+# A multiprocessor has 228 KB of shared memory, and each CTA uses 1 KB more than it requests.
 _SHARED_BYTES = 228 << 10
 _MOST_LANES = 1 << 16
-# The registers and local memory of all lanes in the kernel itself have at most this size; called functions need more.
+# The registers and local memory of all lanes take at most 512 MB in the kernel itself; called functions need more.
 _MOST_THREAD_BYTES = 1 << 29
 
 

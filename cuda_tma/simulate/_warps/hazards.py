@@ -2,7 +2,7 @@
 
 The analysis of the code runs once, so that the launch of a correct kernel takes no more time. The analysis includes
 paths that no thread takes, so `flights.py` checks again when the instructions run. A ``mov`` is not an access, because
-compilers place a ``mov`` of sums before the wait. Machine code has one register for both names.
+compilers place a ``mov`` of sums before the wait. Machine code uses one register for the source and the copy.
 
 Source: PTX ISA, "wgmma.mma_async", "wgmma.fence" and "wgmma.wait_group".
 """
@@ -18,15 +18,15 @@ from .._ptx import Group as Listed
 
 __all__ = ["Hazard", "Hazards", "hazards_of", "left_registers", "read_registers", "registers_in", "written_registers"]
 
-# After this number of visits of instructions and registers, the analysis ends with an empty result.
+# After four million visits of instructions and registers, the analysis ends with an empty result.
 _MOST_VISITS = 4_000_000
 _NO_RESULT = {
     *("st", "red", "bar", "barrier", "mbarrier", "fence", "membar", "cp", "bra", "brx", "ret", "exit", "trap"),
     *("griddepcontrol", "setmaxnreg", "prefetch", "stmatrix", "tensormap", "call", "nanosleep", "wgmma", "elect"),
 }
 _PRODUCT = ("wgmma", "mma_async")
-_MOST_AGE = 9  # This number is larger than the largest operand of wait_group, which is 7.
-_MOST_COPIES = 16  # The analysis follows a chain of at most this number of copies.
+_MOST_AGE = 9  # The limit of 9 is above the largest operand of wgmma.wait_group, which is 7.
+_MOST_COPIES = 16  # The analysis follows a chain of at most 16 copies.
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +78,13 @@ class _Flight(NamedTuple):
 
     age: int
     is_sum: bool
-    is_left: bool  # After a copy, another register contains the value.
+    is_left: bool  # The flag is true if a copy of the value is in another register.
 
 
 @dataclass(slots=True)
 class _State:
     flights: dict[int, _Flight] = field(default_factory=dict)
-    # The instructions that wrote the register since the last fence.
+    # The sets contain the instructions that wrote the register since the last fence.
     writers: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def copy(self) -> _State:

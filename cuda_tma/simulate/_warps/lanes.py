@@ -17,7 +17,7 @@ __all__ = ["WARP", "WARPGROUP", "Lanes", "Warps", "as_array", "count", "each", "
 __all__ += ["warps_of"]
 
 WARP, WARPGROUP = 32, 128
-_MOST_KEPT = 1024  # Arrays of at most this number of lanes are created once and kept.
+_MOST_KEPT = 1024  # Arrays of at most 1,024 lanes are created once and kept.
 Lanes = slice | np.ndarray
 
 

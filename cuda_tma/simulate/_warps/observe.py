@@ -16,7 +16,7 @@ from .lanes import Lanes
 __all__ = ["Access", "Events", "Listener"]
 
 
-@dataclass(slots=True, eq=False)  # The class is not frozen, because that would double the time of its creation.
+@dataclass(slots=True, eq=False)  # A frozen dataclass would double the time to create an Access.
 class Access:
     """The reads or writes of one instruction or of one asynchronous operation.
 
@@ -44,7 +44,8 @@ class Access:
         The values that threads store, as one array for each element. An array has a value for each access, or one value
         for all accesses.
     unchanged : callable, optional
-        A function for a store by an operation. It returns, for each access, whether memory already contains the bytes.
+        A function for a store by an operation. The function returns, for each access, whether memory already contains
+        the bytes.
     expected : numpy.ndarray, optional
         The value that each access of an ``atom.cas`` compares with memory.
     """
@@ -79,7 +80,8 @@ class Listener(Protocol):
         """Record operations that several lanes begin, one operation for each lane.
 
         The lanes belong to one warp, or `is_now` is true and the operations take effect at once. The result is the
-        `Access.actor` of accesses by several of these lanes. It is None if the operations must begin separately.
+        `Access.actor` of accesses by several of these lanes. The result is None if the operations must begin
+        separately.
         """
 
     def access(self, access: Access) -> None:

@@ -15,7 +15,7 @@ __all__ = ["Program", "function_addresses", "mask_of"]
 
 
 _WORD = re.compile(r"\w*")
-_RESERVED = "reserved_smem"  # The special registers for reserved memory begin with this prefix.
+_RESERVED = "reserved_smem"  # The names of special registers for reserved memory begin with "reserved_smem".
 
 
 class Program:
@@ -40,8 +40,8 @@ class Program:
     static_shared_bytes : int
         The number of bytes of shared variables, without dynamic shared memory.
     shared_first : int
-        The first offset that the kernel may access. It is the offset of reserved memory if the kernel reads the special
-        registers for this memory.
+        The first offset that the kernel may access. If the kernel reads the special registers for reserved memory, the
+        offset is that of reserved memory.
     """
 
     def __init__(self, module: Module, entry: str, addresses: dict[str, int]):
@@ -91,7 +91,7 @@ def _plain_name(mangled: str) -> str:
     inner = inner[nested : len(inner) - nested]
     words = _WORD.match(inner[::-1])
     most = len(words[0]) if words else 0
-    for length in range(most, 0, -1):  # The last number in the name is the length of the rest.
+    for length in range(most, 0, -1):  # The last number in a mangled name is the length of the rest.
         end = len(inner) - length
         if inner.endswith(str(length), 0, end) and not inner[end].isdigit():
             return inner[end:]

@@ -1,6 +1,6 @@
 """The registers of each active function, which are a matrix [register, lane] for each width.
 
-A typed register is a view of a row of this matrix. PTX has thousands of virtual registers, but the operating system
+A typed register is a view of a row of its matrix. PTX has thousands of virtual registers, but the operating system
 allocates memory only for rows that a kernel accesses.
 """
 
@@ -30,10 +30,10 @@ _CONTAINERS: Mapping[int, tuple[np.dtype, ...]] = {
     2: (np.dtype(np.uint16), np.dtype(np.int16), np.dtype(np.float16)),
     4: (np.dtype(np.uint32), np.dtype(np.int32), np.dtype(np.float32)),
     8: (np.dtype(np.uint64), np.dtype(np.int64), np.dtype(np.float64)),
-    16: (np.dtype(np.complex128),),  # This type serves only as an item of 16 bytes.
+    16: (np.dtype(np.complex128),),  # The type complex128 serves only as an item of 16 bytes.
 }
 VIEW = {dtype: number for number, dtype in enumerate(d for views in _CONTAINERS.values() for d in views)}
-Row = tuple[int, int]  # A place consists of a size in bytes, and of a row in the matrix of this size.
+Row = tuple[int, int]  # A Row consists of a size in bytes, and of a row in the matrix for this size.
 
 
 def rows_of(registers: Sequence[RegisterName]) -> tuple[tuple[Row, ...], dict[int, int]]:

@@ -23,11 +23,11 @@ from .waiting import Standing, Stuck
 
 __all__ = ["Scheduler"]
 
-_TURN = 4096  # After this number of steps, the scheduler runs the group that has been ready for the longest time.
-_POLLS = 16  # After this number of polls, the scheduler does the same, because another thread may hold the lock.
-_LOOKS = 64  # After this number of polls of each group, pending copies complete, because all groups may wait for them.
+_TURN = 4096  # After 4,096 steps, the scheduler runs the group that has been ready for the longest time.
+_POLLS = 16  # After 16 polls, the scheduler runs another group, because another thread may hold the lock.
+_LOOKS = 64  # After 64 polls of each group, pending copies complete, because all groups may wait for them.
 _NEVER, _AT_ONCE = 1 << 60, -1
-_STRAY = 0.3  # In a random order, a group and each of its warps run out of turn with this probability.
+_STRAY = 0.3  # In a random order, a group and each of its warps run out of turn with a probability of 0.3.
 
 
 class Copies(Protocol):
@@ -169,7 +169,7 @@ class Scheduler:
                     pc += 1
                     if pc < self._stop:
                         continue
-                elif not isinstance(outcome, int):  # The remaining outcome is YIELD.
+                elif not isinstance(outcome, int):  # The last possible outcome of a step is YIELD.
                     pc += 1
                     return
                 else:

@@ -30,12 +30,13 @@ WINDOW_BYTES = 1 << 40
 SHARED_WINDOW = 0x0F00_0000_0000_0000
 LOCAL_WINDOW = 0x0E00_0000_0000_0000
 PARAM_WINDOW = 0x0D00_0000_0000_0000
-FUNCTION_WINDOW = 0x0C00_0000_0000_0000  # The addresses of functions begin at this number, at intervals of 16 bytes.
-GRID_WORKSPACE = 0x0B00_0000_0000_0000  # A cooperative launch has memory at this address for the barrier of its grid.
+# The addresses of functions begin at FUNCTION_WINDOW, at intervals of 16 bytes.
+FUNCTION_WINDOW = 0x0C00_0000_0000_0000
+GRID_WORKSPACE = 0x0B00_0000_0000_0000  # A cooperative launch has memory at GRID_WORKSPACE for the barrier of its grid.
 GLOBAL_START = 0x10_0000_0000
 
-SHARED_START = 0x400  # A kernel may use the shared memory of a CTA from this byte on.
-# The register %reserved_smem_offset_1 has this value; cooperative groups use at least 288 bytes before SHARED_START.
+SHARED_START = 0x400  # A kernel may use the shared memory of a CTA from byte 0x400 on.
+# The register %reserved_smem_offset_1 contains 0x2C0; cooperative groups use at least 288 bytes before SHARED_START.
 RESERVED_SHARED = 0x2C0
 RANK_SHIFT = 24
 OFFSET_MASK = (1 << RANK_SHIFT) - 1

@@ -42,13 +42,14 @@ class _Launch(Protocol):
 _Group = Group[_Launch]
 Look = Callable[[_Group, Lanes], Any]
 
-# These registers have one value for the whole launch.
+# The table contains the special registers that have one value for the whole launch.
 _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "nwarpid": lambda group: 64,
     "nsmid": lambda group: group.parts.special.multiprocessor_count,
     "gridid": lambda group: 0,
     "reserved_smem_offset_1": lambda group: RESERVED_SHARED,
-    "current_graph_exec": lambda group: 0,  # Only a graph that the device launched has another value.
+    # The register %current_graph_exec is 0 except in a graph that the device launched.
+    "current_graph_exec": lambda group: 0,
     "is_explicit_cluster": lambda group: int(group.parts.special.has_explicit_cluster),
     "cluster_nctarank": lambda group: group.parts.geometry.cluster_ctas,
     "dynamic_smem_size": lambda group: group.parts.special.dynamic_shared_bytes,
@@ -61,8 +62,8 @@ _UNIFORM: dict[str, Callable[[_Group], int]] = {
     "globaltimer_lo": lambda group: group.parts.clock.nanoseconds() & 0xFFFFFFFF,
     "globaltimer_hi": lambda group: group.parts.clock.nanoseconds() >> 32,
 }
-# These registers contain the address of the grid's workspace for cooperative groups, shifted to the right by a number
-# of bits. The source is cooperative_groups/details/driver_abi.h.
+# The registers %envreg1 and %envreg2 contain the address of the grid's workspace for cooperative groups, shifted to the
+# right by a number of bits. The source is cooperative_groups/details/driver_abi.h.
 _ENVIRONMENT = {"envreg1": 32, "envreg2": 0}
 _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "ntid": lambda group: group.parts.geometry.block,
@@ -70,7 +71,7 @@ _EXTENTS: dict[str, Callable[[_Group], tuple[int, int, int]]] = {
     "cluster_nctaid": lambda group: group.parts.geometry.cluster,
     "nclusterid": lambda group: group.parts.geometry.grid_in_clusters,
 }
-# These registers have a value for each lane, which is in Geometry.columns.
+# The table contains the special registers with a value for each lane, which is in Geometry.columns.
 _OF_LANES = {
     *(f"{name}.{axis}" for name in ("tid", "ctaid", "clusterid", "cluster_ctaid") for axis in "xyz"),
     *(f"lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),

@@ -14,7 +14,7 @@ from .code import Context
 
 __all__ = ["CALLED", "Parked", "Standing", "Stuck", "Waiting"]
 
-CALLED = "called"  # This label marks a call that leads to the function of a finding.
+CALLED = "called"  # The label "called" marks a call that leads to the function of a finding.
 
 
 class Standing(NamedTuple):
@@ -52,7 +52,8 @@ class Waiting:
     ----------
     parked : Parked
     awaits : MbarrierWait or BarrierWait
-        The awaited event without the number of the CTA. It is therefore equal for all CTAs in the same state.
+        The awaited event without the number of the CTA. The awaited event is therefore equal for all CTAs in the same
+        state.
     side : str
         The side of an mbarrier in a ``Pipeline``: "full" or "empty".
     related : tuple of (str, Instruction)

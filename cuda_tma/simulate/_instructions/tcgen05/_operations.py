@@ -19,7 +19,7 @@ from ..._warps.tensor_events import OperationIssued, Touch
 
 __all__ = ["SharedMatrix", "begin", "ctas_of", "ctas_of_group", "pieces_of"]
 
-_PIECE = np.dtype(np.complex128)  # This type serves only as an item of 16 bytes.
+_PIECE = np.dtype(np.complex128)  # The type complex128 serves only as an item of 16 bytes.
 
 
 def ctas_of_group(by: Instruction) -> int:

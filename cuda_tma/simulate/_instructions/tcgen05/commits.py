@@ -50,7 +50,7 @@ def _address(binder: Binder, operand: Operand) -> Read:
 def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
     """Return the positions of the mbarriers that a commit signals.
 
-    With a mask, they are at the same offset in each CTA of the mask.
+    With a mask, the mbarriers are at the same offset in each CTA of the mask.
     """
     ctas = issue.parts.geometry.cluster_ctas
     ranks = [] if mask is None else [rank for rank in range(16) if mask >> rank & 1]

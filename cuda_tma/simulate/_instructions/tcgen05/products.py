@@ -1,7 +1,7 @@
 """The instruction ``tcgen05.mma``, by which one thread multiplies matrices, with sums in tensor memory.
 
 The operations that a CTA has issued take effect in sequence. In the order ``early``, a product takes effect at the
-commit. In other orders, it takes effect at any time up to the wait for the commit.
+commit. In other orders, a product takes effect at any time up to the wait for the commit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ._operations import SharedMatrix, begin, ctas_of, ctas_of_group, pieces_of
 from .allocation import SECTION
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8")
-_A_COLUMNS = 8  # Each product reads this number of columns of A in tensor memory, which are 32 bytes along K.
+_A_COLUMNS = 8  # Each product reads 8 columns of A in tensor memory, which are 32 bytes along K.
 _UNKNOWN = {"sp", "ashift", "block_scale", "scale_vec"}
 
 

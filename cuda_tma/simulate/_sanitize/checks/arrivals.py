@@ -1,7 +1,7 @@
 """The check that each arrival at an mbarrier counts for the same phase in every order of threads.
 
-An arrival for a phase must follow the end of the preceding phase. This is the case if its thread has waited for the
-preceding phase, or if the arrival follows all arrivals of the preceding phase. Otherwise, in another order of threads,
+An arrival for a phase must follow the end of the preceding phase. An arrival follows this end if its thread has waited
+for the preceding phase, or if the arrival follows all arrivals of that phase. Otherwise, in another order of threads,
 the arrival counts for the preceding phase. The preceding phase then has more arrivals than ``mbarrier.init`` states.
 """
 
@@ -60,7 +60,7 @@ class Arrivals:
         self._barriers: dict[int, _Barrier] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Remove the mbarriers of the preceding CTAs, whose places the CTAs that begin use."""
+        """Remove the records of CTAs that have ended, because new CTAs use their memory."""
         for position in [position for position in self._barriers if position // pitch in ctas]:
             del self._barriers[position]
 

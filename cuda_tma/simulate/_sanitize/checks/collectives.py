@@ -2,8 +2,8 @@
 
 By the PTX ISA, ``bar.warp.sync`` orders the accesses of a warp's threads. The threads also wait for each other at
 ``shfl.sync``, ``ldmatrix`` or ``wgmma``, but these instructions order no accesses ("Causality Order"). In DeepGEMM and
-CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps the order of these accesses, so
-the finding is advice.
+CUTLASS, one lane arrives for its whole warp after such an instruction. Hardware keeps the order of the accesses, so a
+finding of this kind is advice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..report.collector import FindingCollector
 __all__ = ["Collectives"]
 
 _Together = WarpTogether | CommitGroup | WaitGroup | ProductFence
-_MOST = 32  # The check keeps at most this number of instructions for a warp.
+_MOST = 32  # The check keeps at most 32 instructions for a warp.
 _NONE = -1
 # The instruction elect.sync chooses a lane, and reads no values of other lanes.
 _BARRIERS = ("bar", "barrier", "elect")

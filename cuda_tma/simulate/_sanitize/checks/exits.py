@@ -65,7 +65,7 @@ class ExitChecker:
         self._ends: dict[int, Instruction | None] = {}
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Remove the loads to the preceding CTAs, whose places the CTAs that begin use."""
+        """Remove the loads to CTAs that have ended, because new CTAs use their memory."""
         for position in [position for position in self.landing if position // pitch in ctas]:
             del self.landing[position]
 

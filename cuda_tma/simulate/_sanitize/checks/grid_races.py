@@ -21,7 +21,7 @@ from ..report.violations import BeforeGridWait
 
 __all__ = ["AccessLog", "EarlierAccess", "GridRaceChecker", "GridWaits"]
 
-_UNIT = 4  # The size of a unit in bytes is fixed.
+_UNIT = 4  # The log divides memory into units of 4 bytes.
 _MOST_BYTES = 16 << 20
 _READ = "read"
 
@@ -53,7 +53,8 @@ class AccessLog:
     """The last read and the last write of each unit that a grid has accessed, with the statement and the lane."""
 
     def __init__(self) -> None:
-        self._of: dict[int, np.ndarray] = {}  # Each segment has an array [read or write, statement or lane, unit].
+        # The dictionary contains an array [read or write, statement or lane, unit] for each segment.
+        self._of: dict[int, np.ndarray] = {}
         self._statements: list[Instruction] = []
 
     def add(self, memory: GlobalMemory, access: Access, some: np.ndarray) -> None:
@@ -92,7 +93,8 @@ class GridWaits:
 
     def __init__(self, clocks: Clocks, lanes: int):
         self._clocks, self._itself = clocks, np.zeros(lanes, bool)
-        self._waits: dict[int, list[tuple[int, int]]] = {}  # Each cluster has the columns and epochs of its waits.
+        # The dictionary contains the columns and epochs of the waits of each cluster.
+        self._waits: dict[int, list[tuple[int, int]]] = {}
 
     def wait(self, lanes: Lanes) -> None:
         """Record a ``griddepcontrol.wait`` of some lanes."""

@@ -1,6 +1,6 @@
 """The check that asynchronous operations follow the initialization of the mbarriers that they signal.
 
-A fence must also make the initialization visible to the async proxy.
+A fence must make the initialization of each mbarrier visible to the async proxy.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ class InitChecker:
     def __init__(self, clocks: Clocks, collector: FindingCollector, history: History, strict: bool):
         self._clocks, self._collector, self._history = clocks, collector, history
         self._strict = strict
-        # Each position has the lane, the epoch and the site of the initialization.
+        # The dictionary contains the lane, the epoch and the site of each initialization.
         self._made: dict[int, tuple[int, int, int]] = {}
         self._fenced: set[int] = set()
 
     def forget(self, ctas: range, pitch: int) -> None:
-        """Remove the mbarriers of the preceding CTAs, whose places the CTAs that begin use."""
+        """Remove the records of CTAs that have ended, because new CTAs use their memory."""
         for position in [position for position in self._made if position // pitch in ctas]:
             del self._made[position]
 
@@ -48,7 +48,7 @@ class InitChecker:
         if position not in self._made:
             return
         lane, epoch, site = self._made[position]
-        clock, column = mark.clock, lane % self._clocks.threads  # Every clock has the columns of threads.
+        clock, column = mark.clock, lane % self._clocks.threads  # Every clock has a column for each thread.
         if clock[ORDERED, column] < epoch:
             after, now, other = (
                 (*mark.after, self._history.fence_of_inits),

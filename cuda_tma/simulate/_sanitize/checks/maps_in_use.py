@@ -2,8 +2,8 @@
 
 A load has read its map when the phase of its mbarrier is complete, or when a bulk group that its thread committed after
 the load is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
-"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on these groups
-(NVIDIA/cutlass#2912). The check does not include uses by other clusters.
+"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on bulk groups to protect maps
+(NVIDIA/cutlass#2912). The check ignores uses of a map by other clusters.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..report.violations import MapInUse
 
 __all__ = ["MapsInUse"]
 
-_MOST_USES = 32  # The check keeps at most this number of uses of a map.
+_MOST_USES = 32  # The check keeps at most 32 uses of a tensor map.
 
 
 @dataclass(slots=True)
@@ -34,8 +34,8 @@ class _Use:
     ----------
     mark : IssueRecord
     ends : list of (int, int)
-        Columns of a clock with their values. A clock that contains one of these values proves that the operation has
-        read the map.
+        Columns of a clock with their values. A thread whose clock contains one of the values runs after the operation
+        has read the map.
     parts : list of IssueRecord
         The transfers of the operation; a multicast has one transfer for each CTA.
     """
@@ -55,7 +55,7 @@ class MapsInUse:
     def __init__(self, clocks: Clocks, operations: Operations):
         self._clocks, self._operations = clocks, operations
         self._uses: dict[int, deque[_Use]] = {}
-        self._last: dict[int, _Use] = {}  # Each lane has its last use of a map.
+        self._last: dict[int, _Use] = {}  # The dictionary contains the last use of a tensor map by each lane.
 
     def forget(self, slot: int) -> None:
         """Remove the operations of the preceding cluster in a slot in which another cluster begins."""

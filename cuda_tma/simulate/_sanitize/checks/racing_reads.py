@@ -17,7 +17,7 @@ from ..report.collector import FindingCollector
 
 __all__ = ["Pair", "RacingReads"]
 
-_MOST_READS = 1 << 20  # The list keeps at most this number of reads until a write of the same bytes.
+_MOST_READS = 1 << 20  # The list contains at most 1,048,576 reads that no write of the same bytes follows.
 Pair = tuple[Instruction, Instruction]  # A pair consists of a load, and of a store or an atomic operation.
 
 
@@ -50,10 +50,12 @@ class RacingReads:
         self._writes = {id(write): collector.site(write) for _, write in pairs}
         self._counts: dict[tuple[int, int], int] = {}
         self._reads = 0
-        # Each lane and address has the load and the loaded value.
+        # The dictionary contains the last load, and the loaded value, of each lane and address.
         self._loaded: dict[tuple[int, int], tuple[int, bytes]] = {}
-        self._confirmed: dict[int, bool] = {}  # The value states whether an atom.cas compared each value of a load.
-        # Each unit has the reads since its last write: load, lane, number of the execution, stamp and time.
+        # The dictionary states, for each load, whether an atom.cas compared all loaded values.
+        self._confirmed: dict[int, bool] = {}
+        # The dictionary contains the reads of each unit since its last write: load, lane, number of the execution,
+        # stamp and time.
         self._since: dict[tuple[int, int], list[tuple[int, int, int, int, int]]] = {}
 
     def access(self, access: Access) -> None:

@@ -57,19 +57,20 @@ class LateUse(NamedTuple):
 class Remote:
     """The last accesses to the shared memory of each resident CTA by the threads of other CTAs.
 
-    The record separates loads from other accesses. A ``.relaxed`` arrival at the barrier of the cluster orders no
-    memory accesses. But a load is complete once an instruction uses its value, and this use may precede the arrival.
+    The check records loads separately from other accesses. A ``.relaxed`` arrival at the barrier of the cluster orders
+    no memory accesses. But a load is complete once an instruction uses its value, and this use may precede the arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):
         self._geometry, self._pitch, self._alive, self._clocks = geometry, pitch, alive, clocks
-        self._uses: dict[tuple[int, bool], _Uses] = {}  # Each CTA has the loads (True) and the other uses.
+        # The dictionary contains the loads (True) and the other uses (False) of each CTA.
+        self._uses: dict[tuple[int, bool], _Uses] = {}
         self._cta_of_lane = geometry.cta_of_lane
-        # The arrays contain counts for each lane.
+        # The arrays contain the number of arrivals and waits of each lane.
         self._arrivals, self._waits = (np.zeros(geometry.lanes, np.int32) for _ in range(2))
 
     def start(self, ctas: range) -> None:
-        """Remove the accesses to the preceding CTAs, whose places the CTAs that begin use."""
+        """Remove the accesses to CTAs that have ended, because new CTAs use their memory."""
         for cta in ctas:
             self._uses.pop((cta, False), None)
             self._uses.pop((cta, True), None)

@@ -33,8 +33,8 @@ from .volatiles import VolatileLoads
 __all__ = ["SharedRaceChecker"]
 
 _READ, _WRITE = "read", "write"
-_Noted = tuple[tuple[int, int], int, int, int, int]  # These are the arguments of `Shadow.operate` from `rows` on.
-_ONE = np.zeros(1, np.int64)  # The clock of an operation has one row, so this array contains its lane.
+_Noted = tuple[tuple[int, int], int, int, int, int]  # The tuple contains the last five arguments of `Shadow.operate`.
+_ONE = np.zeros(1, np.int64)  # The clock of an operation has only one lane, whose number is 0.
 
 
 class SharedRaceChecker:

@@ -30,7 +30,7 @@ from .maps_in_use import MapsInUse
 __all__ = ["Change", "TensorMaps"]
 
 _SCOPES = ("cta", "cluster", "gpu")
-_MOST_RELEASES = 8  # The check keeps at most this number of releases of a thread.
+_MOST_RELEASES = 8  # The check keeps at most 8 releases of a thread.
 
 
 class _Fence(NamedTuple):
@@ -128,8 +128,8 @@ class TensorMaps:
     def _knows_of(self, fence: _Fence, writer: Writer) -> bool:
         """Return whether a fence follows a write.
 
-        A fence also follows the earlier ``tensormap.cp_fenceproxy`` of its warp. The reason is that this instruction is
-        ``.sync.aligned``, so the threads of the warp execute it together.
+        A fence also follows the earlier ``tensormap.cp_fenceproxy`` of its warp, because the threads of the warp
+        execute this ``.sync.aligned`` instruction together.
         """
         lane = writer.slot * self._clocks.threads + writer.column
         if self._is_copy(writer) and lane // WARP == fence.lane // WARP and writer.time <= fence.time:

@@ -45,7 +45,7 @@ from .shared_races import SharedRaceChecker
 
 __all__ = ["TensorMemoryUses"]
 
-OPERATION = "tcgen05"  # The value is the kind of the groups of tcgen05 operations.
+OPERATION = "tcgen05"  # The constant names the groups of tcgen05 operations.
 _LOADS = ("load", "used load")
 _VERBS = {(False, True): "writes", (True, False): "reads", (True, True): "reads and writes"}
 
@@ -56,7 +56,7 @@ class _Record:
 
     by: Instruction
     lane: int
-    kind: str  # The kind is "operation", "store", "load" or "used load".
+    kind: str  # The kind of an access is "operation", "store", "load" or "used load".
     writes: bool
 
 
@@ -80,8 +80,9 @@ class TensorMemoryUses:
         self._history, self._shadow = history, TensorShadow()
         self._records: list[_Record] = []
         self._notes: dict[tuple[int, int, str], int] = {}
-        self._issued: defaultdict[int, int] = defaultdict(int)  # Each warp has the number of its loads and stores.
-        # Each wait of a warp has the number of the accesses that it covers.
+        # The dictionary contains the number of loads and stores of each warp.
+        self._issued: defaultdict[int, int] = defaultdict(int)
+        # The dictionary contains the number of accesses that precede the last wait of each warp.
         self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
@@ -246,7 +247,7 @@ class TensorMemoryUses:
         """Report a read of columns that were never written; a replay decides whether their values have an effect.
 
         Triton 3.9 peels the load of a product out of a loop. If the loop has no iteration, no instruction uses the
-        registers of this load.
+        registers of the peeled load.
         """
         key = UnwrittenTensorMemory.KIND, id(by)
         self._collector.undefined.setdefault(key, UndefinedRead(by, np.zeros(0, bool), set(), is_of_columns=True))

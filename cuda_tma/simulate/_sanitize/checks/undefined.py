@@ -1,8 +1,8 @@
 """The check of reads of undefined values.
 
 Shared and local memory are undefined before their first write, and so is the value that a shuffle reads from an absent
-lane. Such a read is advice, because the value may have no effect. If a replay with other values has another result,
-the read is an error.
+lane. A read of an undefined value is advice, because the value may have no effect. If a replay with other values has
+another result, the finding becomes an error.
 """
 
 from __future__ import annotations

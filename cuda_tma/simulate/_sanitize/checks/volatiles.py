@@ -3,7 +3,7 @@
 Volatile accesses do not race (PTX ISA, "Conflict and Data-races"), but they order no other accesses. Threads of one
 warp also execute independently (CUDA C++ Programming Guide, "Independent Thread Scheduling"). A kernel that polls a
 flag compares the loaded value. A value that no instruction compares is data. At the time of the load, another thread
-may not have written this data.
+may not have written the data yet.
 """
 
 from __future__ import annotations

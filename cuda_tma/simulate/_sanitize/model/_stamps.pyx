@@ -4,8 +4,8 @@
 from libc.stdint cimport int32_t, int64_t
 
 cdef enum:
-    COLUMN_BITS = 20  # A stamp has this number of low bits for the column; the epoch is above these bits.
-    SLOT_BITS = 16  # A moment has this number of low bits for the slot; the time is above these bits.
+    COLUMN_BITS = 20  # A stamp has 20 low bits for the column; the epoch is above these bits.
+    SLOT_BITS = 16  # A moment has 16 low bits for the slot; the time is above these bits.
     UNUSED = 0
     WARP = 32
 

@@ -1,4 +1,4 @@
-"""The cells of arrays in global memory, which contain the recorded accesses to each array."""
+"""The shadow cells of arrays in global memory, which contain the recorded accesses to each array."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._stamps import Stamps
 
 __all__ = ["READERS", "WRITES", "Area", "AreaCells", "PriorAccess", "Row", "StrongRows", "Writer"]
 
-READERS = 2  # The cells have this number of places for weak reads; the next place is for weak writes.
-WRITES = 2  # The place for strong writes follows two places for strong reads.
+READERS = 2  # A cell has two places for weak reads, and one place for a weak write.
+WRITES = 2  # A cell has two places for strong reads, and then one place for a strong write.
 
 
 class PriorAccess(NamedTuple):
@@ -49,7 +49,7 @@ class PriorAccess(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The accesses in one place of the cells, at most one access for each unit.
+    """The accesses in one place of the shadow cells, at most one access for each unit of memory.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
     @classmethod
     def of(cls, cells: Stamps, place: int) -> Row:
-        """Return the accesses in one place of timed cells."""
+        """Return the accesses in one place of timed shadow cells."""
         kind = "write" if place == len(cells.values) - 1 else "read"
         return cls(cells.values[place], cells.moments[place], cells.notes[place], kind)
 
@@ -101,13 +101,14 @@ class StrongRows:
 
 
 class Area:
-    """The cells of one array in global memory."""
+    """The shadow cells of one array in global memory."""
 
     def __init__(self, segment: Segment, unit_bytes: int):
         self.start, self.segment = segment.start, segment
-        self.before = segment.bytes.tobytes()  # This copy contains the bytes before the first access of the launch.
+        # The copy contains the bytes of the array before the first access of the launch.
+        self.before = segment.bytes.tobytes()
         self.cells = _timed(READERS + 1, -(-len(segment.bytes) // unit_bytes) + 1)
-        self.strong: StrongRows | None = None  # The value is None until the first strong access.
+        self.strong: StrongRows | None = None  # The attribute is None until the first strong access to the array.
 
     def row(self, place: int) -> Row:
         """Return the accesses in one place of the cells."""
@@ -119,7 +120,7 @@ class Area:
 
 
 class AreaCells(NamedTuple):
-    """The units that threads access in one step, with the array, the lanes, and the slots of their clusters."""
+    """The units of an array that threads access in one step, with the lanes and the slots of their clusters."""
 
     area: Area
     units: np.ndarray

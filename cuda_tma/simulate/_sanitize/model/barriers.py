@@ -71,7 +71,7 @@ class Phases:
     def sent(self, clocks: Clocks, column: int) -> None:
         """Record that sends from other CTAs are complete.
 
-        In row `visible`, only waits of scope ``.cluster`` or wider acquire this fact.
+        In row `visible`, only waits of scope ``.cluster`` or wider acquire the completion of sends.
         """
         self.ready = clocks.nothing() if self.ready is None else clocks.fitting(self.ready)
         self.far_ready = clocks.nothing() if self.far_ready is None else clocks.fitting(self.far_ready)
@@ -93,7 +93,7 @@ class Barriers:
         self._arrived: defaultdict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
         self._of_clusters: defaultdict[int, Phases] = defaultdict(Phases)
         self.mbarriers: defaultdict[int, Phases] = defaultdict(Phases)
-        self._sent_to: set[int] = set()  # Sends from other CTAs signal these mbarriers.
+        self._sent_to: set[int] = set()  # The set contains the mbarriers that sends from other CTAs signal.
 
     def forget(self, slot: int, ctas: range) -> None:
         """Remove the barriers of the preceding cluster in a slot and of the CTAs of this cluster."""
@@ -219,7 +219,7 @@ class Barriers:
     def mbarrier_wait(self, event: Poll) -> None:
         """Let polling lanes acquire the clocks of completed phases.
 
-        After a relaxed poll, the next fence of the lane acquires them.
+        After a relaxed poll, the next fence of the lane acquires the clocks.
         """
         opcode = event.instruction.opcode
         take = self._clocks.notice if "relaxed" in opcode else self._clocks.acquire

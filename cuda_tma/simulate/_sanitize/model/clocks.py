@@ -35,7 +35,7 @@ ORDERED, FENCED = 0, 1
 CTA, CLUSTER, GPU = 0, 1, 2  # The scope .sys has the value of .gpu, because the simulator has one GPU.
 _SCOPES = {"cta": CTA, "cluster": CLUSTER, "gpu": GPU, "sys": GPU, "gl": GPU, "volatile": GPU}
 _SPARE_COLUMNS = 64
-_ROOM = 8  # The room is this multiple of the spare columns; the system does not allocate pages that are never written.
+_ROOM = 8  # The array has 8 times the spare columns; the system does not allocate pages that are never written.
 
 
 def scope_of(opcode: Iterable[str], otherwise: int) -> int:
@@ -105,19 +105,19 @@ class Clocks:
         self.slots, self.each = geometry.slots, np.arange(self.threads)
         self.now = 1
         self.started, self.last_acquire = np.zeros(self.slots, np.int64), np.zeros(geometry.lanes, np.int64)
-        self._first = self.threads + self.slots  # This column follows the columns of threads and slots.
+        self._first = self.threads + self.slots  # Later columns belong to other keys.
         self.visible = 2 if scopes else ORDERED
         room = lazy_zeros((2 + scopes, geometry.lanes, self._first + _ROOM * _SPARE_COLUMNS), np.int32)
         self._room, self.rows = room, room[:, :, : self._first + _SPARE_COLUMNS]
         self.warps = np.zeros((2 + scopes, geometry.lanes // WARP, self.rows.shape[2]), np.int32)
         self.in_c = ClockRows(self.rows, self.warps, self.started, self.visible, self.threads)
-        self._apart = np.zeros(geometry.lanes, bool)  # Some lanes have a value above their warp's.
-        self._touched = np.zeros(geometry.lanes, bool)  # Some lanes were apart since their cluster began.
+        self._apart = np.zeros(geometry.lanes, bool)  # True if a lane's clock exceeds its warp's.
+        self._touched = np.zeros(geometry.lanes, bool)  # True if the lane was ever in `_apart`.
         self._columns: list[dict[object, int]] = [{} for _ in range(geometry.slots)]
         self.releases = Releases(self.slots)
         self.fences = Fences(self.threads, self.slots, self.fitting)
         self._noticed: dict[int, list[np.ndarray | None]] = {}  # The next fence of a lane acquires its clocks.
-        self._together: dict[tuple[int, int], np.ndarray] = {}  # This dictionary caches `known_to`.
+        self._together: dict[tuple[int, int], np.ndarray] = {}  # The dictionary caches `known_to`.
 
     def slot_of(self, lane: int) -> int:
         """Return the slot of the lane's cluster."""

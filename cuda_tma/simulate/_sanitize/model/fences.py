@@ -13,7 +13,7 @@ import numpy as np
 
 __all__ = ["Fences"]
 
-_SCOPES = 3  # The scopes are .cta, .cluster and .gpu.
+_SCOPES = 3  # The three scopes are .cta, .cluster and .gpu.
 _GPU = _SCOPES - 1
 
 
@@ -32,7 +32,7 @@ class Fences:
 
     def __init__(self, threads: int, slots: int, fitting: Callable[[np.ndarray], np.ndarray]):
         self._threads, self._fitting = threads, fitting
-        # Each lane has its clocks at its last fence of each scope.
+        # The dictionary contains the clocks of each lane at its last fence of each scope.
         self._clocks: dict[int, list[np.ndarray | None]] = {}
         # The array contains the epoch of each lane at its last fence of each scope.
         self._epochs = np.zeros((_SCOPES, threads * slots), np.int32)

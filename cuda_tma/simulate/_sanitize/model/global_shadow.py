@@ -1,4 +1,4 @@
-"""The shadow of arrays in global memory: the last weak write of each unit, and some weak reads since that write.
+"""The shadow of arrays in global memory, with the last weak write and some later weak reads of each memory unit.
 
 The record of an access may outlive its cluster, so each stamp has a moment: the slot of the cluster and the time.
 Accesses of one cluster are compared as in shared memory. For another cluster, a clock contains only one time. An access
@@ -22,11 +22,12 @@ from .shadow import stamps_of
 __all__ = ["SLOT_BITS", "SLOT_MASK", "GlobalShadow"]
 
 _MOST_BYTES = 16 << 20
-# Warps write their notes into this variable in any order; watchdog.cuh reads the note of a warp that waits too long.
+# Warps write notes into the variable cuda_tma_watchdog in any order; watchdog.cuh reads the note of a warp that waits
+# too long.
 _NOTES = "the variable cuda_tma_watchdog,"
 _COLUMN_BITS, SLOT_BITS = 20, 16
 _EVERY = (2 << WRITES) - 1  # The mask contains all places of strong accesses.
-# A warp determines the place of a read: a later read of the warp replaces an earlier read, which happens before it.
+# The number of a warp selects the place of its reads, so a later read of a warp replaces its earlier read.
 _BY_WARP = -1
 SLOT_MASK = (1 << SLOT_BITS) - 1
 
@@ -41,8 +42,8 @@ class GlobalShadow:
         self._last: Area | None = None
 
     def area(self, address: int) -> Area | None:
-        """Return the cells of the array at an address; None if the array has no shadow."""
-        last = self._last  # This is the array of the last access.
+        """Return the shadow cells of the array at an address; None if the array has no shadow."""
+        last = self._last  # The variable is the array of the last access.
         if last is not None and 0 <= address - last.start < len(last.segment.bytes):
             return last
         segment = self._memory.find(address)
@@ -64,7 +65,8 @@ class GlobalShadow:
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
         """Return, for each unit, the statement of the last write if the write does not precede a lane's access.
 
-        The value is -1 for other units. The first array is for weak writes, the second array for strong writes.
+        The statement is -1 if the last write precedes. The first array is for weak writes, the second array for strong
+        writes.
         """
         known, found = self._clocks.known(self._clocks.visible), []
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):
@@ -196,7 +198,7 @@ class GlobalShadow:
     def _covered(self, stamps: np.ndarray, slots: np.ndarray, times: np.ndarray, until: np.ndarray) -> np.ndarray:
         """Return, for each access, whether a release of its cluster before the known time `until` covers its thread.
 
-        All these accesses precede the known time. This fact suffices for the accesses of operations.
+        All given accesses precede the known time, which suffices for the accesses of operations.
         """
         columns, epochs = stamps & (1 << _COLUMN_BITS) - 1, stamps >> _COLUMN_BITS
         covered = columns >= self._clocks.threads

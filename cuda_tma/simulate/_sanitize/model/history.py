@@ -1,8 +1,8 @@
 """The last synchronization and the last access of each thread, which help to explain a finding.
 
-Between two unordered accesses, a barrier, fence or wait is missing. Its place is after the last barrier or wait of the
-thread that makes the later access. If the thread last waited for an mbarrier, the last arrival at the mbarrier
-completed the phase.
+Between two unordered accesses, a barrier, fence or wait is missing. The place for the missing statement is after the
+last barrier or wait of the thread that makes the later access. If the thread last waited for an mbarrier, the last
+arrival at the mbarrier completed the phase.
 """
 
 from __future__ import annotations

@@ -133,7 +133,8 @@ class Locations:
             return
         known = gives[GPU][:, clocks.threads : clocks.threads + clocks.slots]
         np.maximum(found.known, known, out=found.known)
-        if found.at[ORDERED, slot] < started:  # The time belongs to the preceding cluster of the slot.
+        # A time before the start of a cluster belongs to the preceding cluster of the slot.
+        if found.at[ORDERED, slot] < started:
             np.maximum(found.known[:, slot], found.at[:, slot], out=found.known[:, slot])
         until = clocks.now if strong else clocks.fences.until(slot)
         found.at[:, slot] = np.maximum(found.at[:, slot], until)

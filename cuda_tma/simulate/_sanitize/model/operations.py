@@ -102,7 +102,7 @@ class Operations:
 
     def __init__(self, geometry: Geometry, clocks: Clocks):
         self._geometry, self._clocks = geometry, clocks
-        # Each kind of operation has the groups of each owner.
+        # The dictionary contains the groups of each owner for each kind of operation.
         self._groups: defaultdict[str, dict[int, Groups]] = defaultdict(dict)
         # The dictionary caches results of `groups_of`.
         self._groups_of: dict[tuple[str, int, int, int], tuple[np.ndarray, list[Groups]]] = {}
@@ -188,7 +188,7 @@ class Operations:
     def related(self, who: object) -> tuple[Explained, ...]:
         """Return the last commit and the last wait of an owner such as ``("bulk", lane, "read")``.
 
-        These statements explain a missing wait.
+        A finding about a missing wait contains the two statements.
         """
         if not isinstance(who, tuple) or (groups := self._groups[who[0]].get(who[1])) is None:
             return ()
@@ -239,9 +239,9 @@ class Operations:
         groups = dict(self.owned("cp.async", event.lanes))
         for lane, position in zip(as_array(event.lanes).tolist(), event.positions.tolist(), strict=True):
             if lane in groups:
-                groups[lane].committed += 1  # The arrival does not cover later copies.
+                groups[lane].committed += 1  # An arrival of cp.async.mbarrier.arrive does not cover later copies.
                 column = self._clocks.column(self._clocks.slot_of(lane), ("cp.async", lane, "write"))
                 clock = self._clocks.nothing()
-                # The slice omits row FENCED, because these copies use the generic proxy.
+                # The slice omits row FENCED, because copies of cp.async use the generic proxy.
                 clock[::2, column] = groups[lane].committed
                 barriers.mbarriers[position].arrive(self._clocks, clock)

@@ -14,8 +14,7 @@ import numpy as np
 
 __all__ = ["Releases"]
 
-# The record of a cluster has at most this number of releases, because a thread that spins on a lock may release at each
-# poll.
+# A thread that spins on a lock may release at each poll, so the record of a cluster is limited to 2,048 releases.
 _MOST = 2048
 
 
@@ -51,7 +50,7 @@ class Releases:
             epochs = np.maximum(life.covered[-1], epochs)
         life.until.append(until)
         life.covered.append(epochs)
-        # The method `cover` then treats accesses before the oldest kept release as covered.
+        # The method `cover` treats accesses before the oldest kept release as covered.
         if len(life.until) > _MOST:
             del life.until[: _MOST // 2], life.covered[: _MOST // 2]
 

@@ -1,4 +1,4 @@
-"""The shadow of memory that belongs to a CTA, such as shared memory: the last write and some reads of each unit.
+"""The shadow of memory that belongs to a CTA, with the last write and some reads of each memory unit.
 
 A unit has the size of the kernel's smallest access (1 to 8 bytes). A unit has eight places for the reads since its last
 write, and the number of a warp selects the place of its reads. A later read in the same place replaces an earlier read.
@@ -20,9 +20,9 @@ __all__ = ["COLUMN_BITS", "READERS", "STRONG", "TAKEN", "WEAK", "Cells", "Confli
 READERS = 8
 WEAK, STRONG = 0, 1  # Strong accesses, such as atomics, do not race with each other.
 COLUMN_BITS = 20
-# This result of `Shadow.touch` means that all accesses are recorded, and that no two writes of one step overlap.
+# `Shadow.touch` returns TAKEN if all accesses are recorded, and no two writes of one step overlap.
 TAKEN = 1
-_BESIDE = 64  # The search examines this number of units before and after an unwritten unit.
+_BESIDE = 64  # The search examines 64 units before and after an unwritten unit.
 _WRITE, _READS = np.array([READERS]), (1 << READERS) - 1  # The place for writes follows the places for reads.
 
 

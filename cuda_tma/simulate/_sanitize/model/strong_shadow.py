@@ -21,14 +21,14 @@ from .shadow import COLUMN_BITS, stamps_of
 
 __all__ = ["ANY_BYTES", "StrongShadow", "shapes_of"]
 
-# The table has this number of entries for the times of observations, and an address determines the entry.
+# The table has 4,093 entries for the times of observations, and an address determines its entry.
 _OBSERVED = 4093
 _SCOPE_BITS, _OFFSET_BITS = 2, 8
-ANY_BYTES = GPU  # A TMA reduction has this shape, because it updates each element separately at scope .gpu.
+ANY_BYTES = GPU  # A TMA reduction updates each element separately at scope .gpu, so its shape is that scope.
 
 
 def shapes_of(scope: int, each: int, count: int) -> np.ndarray:
-    """Return the shape of each unit of some accesses.
+    """Return the shape of each accessed unit of memory.
 
     A shape contains the scope, the number of units in an access, and the place of the unit in the access.
     """
@@ -128,7 +128,7 @@ class StrongShadow:
         self, these: AreaCells, columns: np.ndarray | int, epochs: np.ndarray | int, site: int, kind: str,
         shapes: np.ndarray | int,
     ) -> None:  # fmt: skip
-        """Record strong accesses in the cells."""
+        """Record strong accesses in the shadow cells of an array."""
         area, units, slots, now = these.area, these.units, these.slots, self._clocks.now
         if area.strong is None:
             area.strong = StrongRows(area.cells.values.shape[1])
@@ -179,7 +179,7 @@ class StrongShadow:
     def _is_noticed(self, these: AreaCells, row: Row) -> Callable[[np.ndarray], np.ndarray]:
         """Return a function that decides which accesses a relaxed read without a later fence has observed.
 
-        A strong access after such a read is not performed before the read. The example in the CUDA C++ Programming
+        A strong access after a relaxed read is not performed before the read. The example in the CUDA C++ Programming
         Guide, "Memory Fence Functions", accordingly has a fence only after its writes.
         """
 

@@ -1,4 +1,4 @@
-"""The shadow of tensor memory: the last write of each cell, and the last reads since that write.
+"""The shadow of tensor memory, with the last write of each cell and the last reads since this write.
 
 A cell is one column of 16 adjacent lanes, which instructions always access together. A cell contains only the last read
 by a warp and the last read by an operation. The shadow may therefore miss a race, but it never reports a false race.
@@ -17,8 +17,8 @@ from .shadow import COLUMN_BITS
 
 __all__ = ["READ_BY_OPERATION", "READ_BY_WARP", "WRITTEN", "Past", "Stamp", "TensorShadow"]
 
-WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # These are the places of a cell.
-_ORDER, _END = 0, 1  # These are the parts of a stamp: the issue and the completion.
+WRITTEN, READ_BY_WARP, READ_BY_OPERATION = 0, 1, 2  # A cell has three places.
+_ORDER, _END = 0, 1  # A stamp consists of two parts: the issue and the completion.
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Past:
     ----------
     note : int
     is_ordered : bool
-        Whether the issue of the earlier access happens before the present access. Only the wait for the completion is
-        then missing.
+        Whether the issue of the earlier access happens before the present access. If true, only the wait for the
+        completion of the earlier access is missing.
     """
 
     note: int

@@ -7,10 +7,11 @@ from ..._warps.program import Program
 
 __all__ = ["SENDS", "arrives_remotely", "is_strong", "unit_bytes_of"]
 
-SENDS = (("st", "async"), ("red", "async"))  # These accesses of threads signal an mbarrier at scope .cluster.
+# The instructions st.async and red.async signal an mbarrier at scope .cluster.
+SENDS = (("st", "async"), ("red", "async"))
 
 _STRONG = {"relaxed", "acquire", "release", "acq_rel", "volatile", "mmio", "atom", "red"}
-_LARGEST = 8  # An mbarrier has this number of bytes.
+_LARGEST = 8  # An mbarrier has 8 bytes.
 _ACCESSES = ("ld", "ldu", "st", "atom", "red")
 _SPACES = {"shared", "global", "local", "param", "const"}
 _BITS = {"f16x2": 32, "bf16x2": 32, "bf16": 16, "b128": 128}
@@ -28,7 +29,7 @@ def unit_bytes_of(program: Program, space: str = "shared") -> int:
 
 
 def is_strong(instruction: Instruction) -> bool:
-    """Return whether an access is strong, because two strong accesses do not race if they are morally strong."""
+    """Return whether an access is strong; two strong accesses do not race if they are morally strong."""
     parts = instruction.opcode
     uses_barrier = parts[0] == "mbarrier" and parts[1] not in ("init", "inval")
     return uses_barrier or not _STRONG.isdisjoint(parts)

@@ -11,7 +11,8 @@ import numpy as np
 
 __all__ = ["Values", "leaves_as_it_is", "same_as"]
 
-# Each element of a vector has an array, with a value for each access, or one value for all accesses.
+# Values contain one array for each element of a vector. The array has a value for each access, or one value for all
+# accesses.
 Values = Sequence[np.ndarray]
 
 

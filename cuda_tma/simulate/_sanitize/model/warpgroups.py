@@ -2,7 +2,7 @@
 
 The four warps of a warpgroup execute ``wgmma`` together. On an H200, no warp continues before the other warps arrive
 (observed). A write that precedes ``wgmma`` in one thread therefore also precedes the reads of ``wgmma``. The PTX ISA
-has no such rule, because ``wgmma`` is not a memory barrier.
+does not guarantee this order, because ``wgmma`` is not a memory barrier.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Warpgroups:
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks
-        # Each first lane of a warpgroup has a clock, and the result for this clock.
+        # The dictionary contains a clock, and the result for this clock, for the first lane of each warpgroup.
         self._of_warps: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def known_to_each(self, lanes: slice) -> np.ndarray:
@@ -33,7 +33,8 @@ class Warpgroups:
     def known_to_each_warp(self, lanes: slice, known: np.ndarray) -> np.ndarray:
         """Return a lower bound of `known_to_each` in less time: the minimum of the clocks of the warps.
 
-        `known` is the union of the clocks of the lanes. While it is the same object, no clock has changed.
+        `known` is the union of the clocks of the lanes. If `known` is the same object as in the last call, no clock has
+        changed.
         """
         kept = self._of_warps.get(lanes.start)
         if kept is not None and kept[0] is known:

@@ -50,7 +50,7 @@ class FindingCollector:
         self._counts: dict[tuple, int] = {}
         self._instructions: list[Instruction] = []
         self._sites: dict[int, int] = {}
-        self.undefined: dict[tuple, UndefinedRead] = {}  # The key is the key of the finding.
+        self.undefined: dict[tuple, UndefinedRead] = {}  # The key of an entry is the key of its finding.
         self.racing_reads: dict[tuple[Instruction, Instruction], list[tuple]] = {}
 
     def begin(self, parts: Parts) -> None:
@@ -107,7 +107,7 @@ class FindingCollector:
     def findings(self) -> tuple[Finding, ...]:
         """Return one finding for each cause in the order of detection.
 
-        Several copies of a source line in the PTX are one cause.
+        Findings at several copies of a source line in the PTX have one cause.
         """
         merged: dict[tuple, Finding] = {}
         for key, finding in self._found.items():

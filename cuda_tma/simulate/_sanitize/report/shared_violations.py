@@ -46,7 +46,8 @@ class SharedPair(Violation):
         The first byte that both accesses share, and the number of shared bytes. The first byte is a position in the
         shared memory of all resident CTAs.
     threads : int
-        The number of threads that make the later access, each to a part of the bytes. It is 1 for an operation.
+        The number of threads that make the later access, each to a part of the bytes. The number is 1 for an
+        asynchronous operation.
     """
 
     other: Instruction
@@ -170,7 +171,7 @@ class SharedFenceMissing(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpTogether(SharedPair):
-    """Two accesses that only an instruction of a whole warp orders, although it does not order memory."""
+    """Two accesses that are ordered only by an instruction of a whole warp, which does not order memory accesses."""
 
     KIND, RULE, REMEDY = "race", "order", WARP_BARRIER
     by: Instruction
@@ -185,7 +186,7 @@ class OnlyWarpTogether(SharedPair):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class OnlyWarpgroupTogether(SharedPair):
-    """A ``wgmma`` that reads bytes whose write precedes it in only some threads of its warpgroup."""
+    """A ``wgmma`` that reads bytes whose write precedes the ``wgmma`` in only some threads of the warpgroup."""
 
     KIND, RULE, REMEDY = "race", "order", WARPGROUP_BARRIER
 

@@ -6,7 +6,8 @@ from ..._ptx import Instruction, Place
 
 __all__ = ["Explained", "name_of", "place_of"]
 
-Explained = tuple[str, Instruction | None]  # The text is the label of a statement in a finding.
+# An Explained consists of the label of a statement in a finding, and of the statement.
+Explained = tuple[str, Instruction | None]
 
 _NAMES = (
     (("cp", "reduce"), "the TMA reduction"),
