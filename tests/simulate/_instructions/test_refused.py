@@ -24,7 +24,7 @@ REFUSED = [
     # control
     ("bra %r1", "a branch to an operand that is not a label"),
     ("brx.idx %r1, %r2", "no list of targets"),
-    ("call nobody, ()", "no body of nobody"),
+    ("call elsewhere, ()", "no body of elsewhere"),
     ("call (%r1), vprintf, (%rd1, %rd2)", "arguments in registers"),
     ("call [%rd1], ()", "a call of "),
     ("elect.sync %r1, %r2", "one result"),
@@ -67,7 +67,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("statement", "reason"), REFUSED)
 def test_a_statement_that_is_refused(statement, reason):
-    head = ".version 9.2\n.target sm_100a\n.address_size 64\n.extern .func nobody();\n"
+    head = ".version 9.2\n.target sm_100a\n.address_size 64\n.extern .func elsewhere();\n"
     head += ".extern .func (.param .b32 done) vprintf(.param .b64 format, .param .b64 given);\n"
     text = f"{head}.visible .entry k() {{\n{DECLARED}\nbra DONE;\n{statement};\nDONE: ret;\n}}\n"
     line = text[: text.index(statement)].count("\n") + 1
