@@ -33,7 +33,7 @@ class Family:
 FAMILIES = {
     "memory": Family(
         "Kernels that move data",
-        ("copy_2d", "transpose", "gather_rows", "kv_tiles"),
+        ("copy_2d", "elementwise", "transpose", "gather_rows", "kv_tiles"),
         "each input read once and each output written once",
         "at most 50 MB of the gigabyte or more that the case moves: the last writes of the preceding run, or the last "
         "reads of the example kernel, which loads with `evict_last`",

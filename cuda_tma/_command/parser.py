@@ -114,7 +114,15 @@ def _add_layouts(command: argparse.ArgumentParser) -> None:
         metavar="LAYOUT",
         help="layout in tensor memory that threads load before they write, such as tmem.d:f32:(128,128):(65536,1)",
     )
-    command.add_argument("--output", metavar="FILE", help="draw both layouts side by side, as SVG")
+    command.add_argument(
+        "--divide", metavar="TILER", help="divide the one layout of CuTe that is given by a tiler, such as '<3:3,8>'"
+    )
+    command.add_argument(
+        "--values",
+        metavar="LAYOUT",
+        help="values of each thread, such as '(4,4):(4,1)'; the layout that is given contains the threads",
+    )
+    command.add_argument("--output", metavar="FILE", help="draw the layouts as SVG")
     command.formatter_class, command.epilog = argparse.RawDescriptionHelpFormatter, _LAYOUT_FORMS
 
 

@@ -12,6 +12,7 @@ from ._element_layout import ElementLayout
 from ._exchange import Exchange
 from ._named import NAMES, layout
 from ._places import tile
+from ._tilers import logical_divide, make_layout_tv, make_ordered_layout, zipped_divide
 
 __all__ = [
     "NAMES",
@@ -21,8 +22,12 @@ __all__ = [
     "atom_layout",
     "compare",
     "layout",
+    "logical_divide",
+    "make_layout_tv",
+    "make_ordered_layout",
     "thread_value_layout",
     "tile",
+    "zipped_divide",
 ]
 
 

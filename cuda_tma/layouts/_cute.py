@@ -16,7 +16,7 @@ from .._budget import NESTING
 from .._given import shown
 from ._element_layout import ElementLayout, check_size
 
-__all__ = ["atom_layout", "thread_value_layout"]
+__all__ = ["atom_layout", "library", "thread_value_layout"]
 
 _TEXT = re.compile(r"[\d(),\s]+:[\d(),\s]+")
 
@@ -51,11 +51,11 @@ def thread_value_layout(layout: Any, shape: tuple[int, int], name: str = "", bit
     >>> thread_value_layout("((4,8),(2,2)):((32,1),(16,8))", (16, 8)).said(9, 3)
     'thread 5, value 3'
     """
-    library = _library()
+    cute = library()
     name = name or f"cute:{layout}@{shape[0]}x{shape[1]}"
     if isinstance(layout, str):
-        layout = _parsed(library, layout)
-    threads, values = library.size(library.mode(layout, 0)), library.size(library.mode(layout, 1))
+        layout = _parsed(cute, layout)
+    threads, values = cute.size(cute.mode(layout, 0)), cute.size(cute.mode(layout, 1))
     count, modes = shape[0] * shape[1], str(layout).count(",") // 2 + 1
     check_size(name, max(threads * values, count), modes)
     if threads * values < count:
@@ -83,7 +83,7 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
     operand : str
         ``"a"``, ``"b"`` or ``"c"``. A row of the operand b is a column of the matrix B.
     """
-    _library()
+    library()
     from tensor_layouts import atoms_nv
 
     atom: Any = getattr(atoms_nv, name, None)
@@ -94,7 +94,7 @@ def atom_layout(name: str, operand: str) -> ElementLayout:
     return thread_value_layout(getattr(atom, f"{operand}_layout"), shape, f"{name}.{operand}")
 
 
-def _parsed(library: Any, text: str) -> Any:
+def _parsed(cute: Any, text: str) -> Any:
     if not _TEXT.fullmatch(text) or _depth(text) > NESTING:
         raise ValueError(
             f"{shown(text)} is not a layout; pass shape and strides, such as ((4,8),(2,2)):((32,1),(16,8))"
@@ -103,7 +103,7 @@ def _parsed(library: Any, text: str) -> Any:
         shape, stride = map(ast.literal_eval, text.split(":"))
     except (SyntaxError, ValueError):
         raise ValueError(f"{shown(text)} is not a layout, because its parentheses do not match") from None
-    found = library.Layout(shape, stride)
+    found = cute.Layout(shape, stride)
     if not isinstance(shape, tuple) or len(shape) != 2:
         raise ValueError(
             f"{shown(text)} does not have two modes; pass a mode of threads and a mode of the values of each thread"
@@ -116,7 +116,8 @@ def _depth(text: str) -> int:
     return max(accumulate((part == "(") - (part == ")") for part in text), default=0)
 
 
-def _library() -> Any:
+def library() -> Any:
+    """Import ``tensor-layouts``, or name the extra that installs it."""
     try:
         import tensor_layouts
     except ImportError as error:

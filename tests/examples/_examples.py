@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
 # Some instances of the template kernels that the examples compile.
 INSTANCES = {
+    "elementwise": ("add<FLOAT32, true>", "add<FLOAT16, false>", "add_tma<FLOAT16>", "add_tma<INT32>"),
     "attention": tuple(f"attention<{d}, {causal}>" for d, causal in
                        ((64, "true"), (96, "false"), (128, "true"), (256, "false"))),
     "kv_tiles": ("sweep<FLOAT32, 128, 32>", *(f"stage_tiles<BFLOAT16, {d}, 64, {stages}>" for d, stages in

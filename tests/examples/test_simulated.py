@@ -77,6 +77,21 @@ def test_transpose(run, compiled):
     assert np.array_equal(target, source.T)
 
 
+@pytest.mark.parametrize("columns", [264, 261])
+def test_elementwise(run, compiled, columns):
+    """Rows of 264 elements have 16-byte accesses; rows of 261 elements have accesses to single elements."""
+    source, pitch = example("elementwise").SOURCE, 264
+    a, b = ((random_matrix((37, pitch)) / scale).astype(np.float16)[:, :columns] for scale in (64, 77))
+    with_tma, plain = np.full((37, pitch), -1, np.float16)[:, :columns], np.full((37, columns), -1, np.float16)
+    kernel = compiled(source, "add_tma<FLOAT16>", threads="THREADS")
+    down, across = (-(-extent // tile) for extent, tile in zip(a.shape, tile_of(kernel, "a"), strict=True))
+    config = Config((across, down), kernel.parameters.constants["threads"])
+    run(config, kernel, a, b, with_tma)
+    kernel = compiled(source, f"add<FLOAT16, {'true' if columns == pitch else 'false'}>")
+    run(config, kernel, *map(np.ascontiguousarray, (a, b)), plain, 37, columns)
+    assert np.array_equal(with_tma, a + b) and np.array_equal(plain, a + b)
+
+
 def test_replace_address(run, compiled):
     kernel = compiled(example("replace_address").SOURCE, "sum")
     batch, total = random_matrix((96, 64), np.int32), np.zeros(2, np.int64)

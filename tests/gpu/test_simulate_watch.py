@@ -27,6 +27,10 @@ def sizes(name: str) -> Iterator[tuple]:
         some = itertools.product((64, 96, 128), (2, 3, 4), (64, 128), ("float16", "bfloat16"))
         yield from ((*each, 2, 3) for each in some)
         return
+    if name == "elementwise":
+        types = ("FLOAT32", "FLOAT16", "INT32")
+        yield from (((draw.randint(1, 60), draw.randint(1, 600)), draw.choice(types)) for _ in range(60))
+        return
     for _ in range({"copy_2d": 100, "transpose": 100, "gemm": 80, "conv_im2col": 30, "grouped_gemm": 30}[name]):
         if name in ("copy_2d", "transpose"):
             yield 4 * draw.randint(1, 40), 4 * draw.randint(1, 150)
@@ -57,7 +61,9 @@ def test_scripts(device, name):
     assert_same(launches)
 
 
-@pytest.mark.parametrize("name", ["copy_2d", "transpose", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"])
+@pytest.mark.parametrize(
+    "name", ["copy_2d", "transpose", "elementwise", "kv_tiles", "gemm", "conv_im2col", "grouped_gemm"]
+)
 def test_cases(device, name):
     """The copies take effect as late as PTX allows."""
     with simulate.watch(order="late", sanitize=False) as launches:

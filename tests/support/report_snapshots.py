@@ -50,7 +50,17 @@ def of_example(name: str) -> str:
     return _plain("".join(f"{report}\n" for report in reports))
 
 
-EXAMPLES = "attention", "conv_im2col", "copy_2d", "gather_rows", "gemm", "grouped_gemm", "kv_tiles", "transpose"
+EXAMPLES = (
+    "attention",
+    "conv_im2col",
+    "copy_2d",
+    "elementwise",
+    "gather_rows",
+    "gemm",
+    "grouped_gemm",
+    "kv_tiles",
+    "transpose",
+)
 REPORTS = {
     **{f"kinds/{kind}": partial(of_kind, kind) for kind in write_findings.KERNELS},
     **{f"bugs/{bug.name}": partial(of_bug, bug.name) for bug in test_real_bugs.BUGS},

@@ -17,6 +17,7 @@ from tests.support.hosted_examples import FACTORIES
 SIZES = {
     "copy_2d": ((70, 600),),
     "transpose": ((72, 140),),
+    "elementwise": (((37, 141), "FLOAT32"), ((37, 141), "FLOAT16"), ((20, 264), "INT32")),
     "gather_rows": ((60, 45),),
     "kv_tiles": ((96, 2, 64, "bfloat16", 2, 2),),
     "gemm": ((136, 264, 136),),

@@ -1,0 +1,164 @@
+"""Add two matrices of any shape, with ordinary accesses by a thread-value layout, and again with TMA, against torch.
+
+A CTA adds one tile. The layout assigns each thread a block of 4 rows, with 16 bytes in each row, so that a warp
+accesses 512 contiguous bytes of a row. `cases` asserts that this is CuTe's `make_layout_tv((4,32):(32,1), (4,4):(4,1))`
+for float. The identity tensor of the tile contains the coordinates of each element; the coordinates are the mask of
+the tails.
+
+`add_tma` leaves the tails to TMA, which loads zeros beyond an edge and stores nothing there. TMA needs rows of a
+multiple of 16 bytes, so `cases` pads the rows of its tensors. `add` has no such limit: if the rows are not a multiple
+of 16 bytes, it accesses single elements. Both kernels read each byte once, so that TMA saves no work here.
+"""
+
+from functools import partial
+
+from _example import dtype_of, short_name, start_cases, torch
+from cuda.core import LaunchConfig
+
+import cuda_tma
+
+SMALL = (((1001, 517), "FLOAT32"), ((1001, 517), "FLOAT16"), ((1001, 517), "INT32"), ((100, 520), "FLOAT16"))
+LARGE = (((16384, 16384), "FLOAT32"), ((16384, 32768), "FLOAT16"), ((16384, 16384), "INT32"))  # 1 GiB each
+TARGETS = ("sm_90a", "sm_100a", "sm_120a")
+SOURCE = r"""
+#include <cuda_tma/tile.cuh>
+using namespace cuda_tma;
+
+constexpr int THREADS_M = 4, THREADS_N = 32, THREADS = THREADS_M * THREADS_N;   // (4,32):(32,1)
+constexpr int VALUES_M = 4;   // (VALUES_M,VALUES_N):(VALUES_N,1)
+
+template <DataType Type>
+struct Values {   // the values of a thread in one row
+    using Element = typename ElementOf<Type>::Type;
+    static constexpr int N = 16 / sizeof(Element);
+    Element values[N];
+    __device__ void add(const Values& other) {
+        for (int i = 0; i < N; ++i) values[i] = values[i] + other.values[i];
+    }
+};
+
+constexpr int TILE_M = THREADS_M * VALUES_M;
+template <DataType Type> constexpr int TILE_N = THREADS_N * Values<Type>::N;
+template <DataType Type> using Window = Tile<Type, Box<TILE_M, TILE_N<Type>>>;   // 8 KB
+
+// The thread-value layout ((32,4),(N,4)):((N*TILE_M,4),(TILE_M,1)) maps a thread and a value to an element of the tile.
+template <DataType Type>
+__device__ int element_of(int thread, int row) {
+    return thread % THREADS_N * Values<Type>::N * TILE_M + thread / THREADS_N * VALUES_M + row;
+}
+
+// The identity tensor maps an element of the tile, in column-major order, to its coordinates.
+struct Coordinate { int row, column; };
+__device__ Coordinate identity(int element) { return {element % TILE_M, element / TILE_M}; }
+
+// WHOLE: rows are a multiple of 16 bytes, so that 16 bytes of a row are all inside the matrix, or all outside.
+template <DataType Type, bool Whole>
+__global__ void __launch_bounds__(THREADS)
+add(const typename ElementOf<Type>::Type* a, const typename ElementOf<Type>::Type* b,
+    typename ElementOf<Type>::Type* c, int rows, int columns) {
+    constexpr int N = Values<Type>::N;
+    alignas(16) Values<Type> x[VALUES_M], y[VALUES_M];
+    const auto each_row = [&](auto access) {
+        for (int i = 0; i < VALUES_M; ++i) {
+            const Coordinate at = identity(element_of<Type>(threadIdx.x, i));   // slice the tile by the thread
+            const int row = blockIdx.y * TILE_M + at.row, column = blockIdx.x * TILE_N<Type> + at.column;   // by CTA
+            if (row < rows) access(i, 1LL * row * columns + column, columns - column);
+        }
+    };
+    const auto load_row = [&](Values<Type>& values, const auto* matrix, long long first, int left) {
+        if (Whole && left > 0) reinterpret_cast<uint4&>(values) = *reinterpret_cast<const uint4*>(matrix + first);
+        for (int n = 0; !Whole && n < N; ++n) if (n < left) values.values[n] = matrix[first + n];
+    };
+    // All loads before the first sum, so that their latencies overlap.
+    each_row([&](int i, long long first, int left) { load_row(x[i], a, first, left), load_row(y[i], b, first, left); });
+    each_row([&](int i, long long first, int left) {
+        x[i].add(y[i]);
+        if (Whole && left > 0) *reinterpret_cast<uint4*>(c + first) = reinterpret_cast<const uint4&>(x[i]);
+        for (int n = 0; !Whole && n < N; ++n) if (n < left) c[first + n] = x[i].values[n];
+    });
+}
+
+template <DataType Type>
+__global__ void __launch_bounds__(THREADS)
+add_tma(const __grid_constant__ TiledMap<Window<Type>> a, const __grid_constant__ TiledMap<Window<Type>> b,
+        const __grid_constant__ TiledMap<Window<Type>> c) {
+    __shared__ Window<Type> x, y;
+    __shared__ Barrier full;
+    const Coordinates tile{int(blockIdx.x) * TILE_N<Type>, int(blockIdx.y) * TILE_M};
+    if (threadIdx.x == 0) {
+        full.init(1);
+        fence_barrier_init();   // makes the barrier visible to the TMA unit
+        full.arrive_expect_tx(x.tx_bytes() + y.tx_bytes());
+        load(x, a, full, tile);
+        load(y, b, full, tile);
+    }
+    __syncthreads();   // no thread waits on a barrier that is not yet initialized
+    full.wait(0);
+    for (int i = 0; i < VALUES_M; ++i) {
+        const Coordinate at = identity(element_of<Type>(threadIdx.x, i));
+        x.template as<Values<Type>>(at.row, at.column).add(y.template as<Values<Type>>(at.row, at.column));
+    }
+    fence_proxy_async();   // makes this thread's sums visible to the TMA unit
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    store(c, tile, x);
+    commit_group();
+    wait_group_read();   // shared memory ends with its CTA: wait until the store has read it
+}
+"""
+CONSTANTS = {"threads": "THREADS", "rows": "THREADS_M", "columns": "THREADS_N", "values": "VALUES_M"}
+
+
+def check_layout(constants, tile_dim):
+    """Compare the kernel's tile and its thread-value layout with those of CuTe, if ``tensor-layouts`` is installed."""
+    try:
+        from tensor_layouts import Layout
+    except ImportError:
+        return
+    from cuda_tma.layouts import make_layout_tv, make_ordered_layout
+
+    m, n = constants["values"], tile_dim[1] // constants["columns"]
+    threads = make_ordered_layout((constants["rows"], constants["columns"]), order=(1, 0))
+    tiler, layout = make_layout_tv(threads, make_ordered_layout((m, n), order=(1, 0)))
+    assert tiler == tile_dim
+    expected = ((n * tile_dim[0], m), (tile_dim[0], 1))
+    assert layout == Layout(((constants["columns"], constants["rows"]), (n, m)), expected)
+
+
+def operands(shape, dtype):
+    """Return two random matrices, and one for the sum, whose rows are padded to a multiple of 16 bytes."""
+    rows, columns = shape
+    padded = -(-columns * dtype.itemsize // 16) * 16 // dtype.itemsize
+    inputs = (torch.randint(-1000, 1000, (rows, padded), device="cuda").to(dtype) for _ in range(2))
+    return [matrix[:, :columns] for matrix in (*inputs, torch.full((rows, padded), -1, device="cuda").to(dtype))]
+
+
+def cases(sizes):
+    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    device = cuda_tma.Device()
+    device.set_current()
+    for shape, name in sizes:
+        with_tma = cuda_tma.compile(SOURCE, f"add_tma<{name}>", constants=CONSTANTS)
+        parameters = cuda_tma.parameters_of(with_tma)
+        map_type, constants = parameters["a"].map_type, parameters.constants
+        check_layout(constants, map_type.tile_dim)
+        dtype, (rows, columns) = dtype_of(map_type), shape
+        padded = operands(shape, dtype)
+        a, b, c = (matrix.contiguous() for matrix in padded)
+        other = torch.full_like(c, -1)
+        whole = columns * dtype.itemsize % 16 == 0
+        plain = cuda_tma.compile(SOURCE, f"add<{name}, {'true' if whole else 'false'}>")
+
+        tiles = [-(-extent // of_tile) for extent, of_tile in zip(shape, map_type.tile_dim, strict=True)]
+        config = LaunchConfig(grid=(tiles[1], tiles[0]), block=constants["threads"])
+        add = partial(cuda_tma.prepare(plain, config, a, b, c, rows, columns), device.default_stream)
+        rivals = {
+            "torch.add": partial(torch.add, a, b, out=other),
+            "ours, with TMA": partial(cuda_tma.prepare(with_tma, config, *padded), device.default_stream),
+        }
+        yield f"{rows} x {columns} {short_name(dtype)}", add, rivals, 0, 3 * a.nbytes
+        assert torch.equal(c, a + b) and torch.equal(other, c) and torch.equal(padded[2], c)
+
+
+if __name__ == "__main__":
+    start_cases(cases, SMALL, LARGE, __doc__)
