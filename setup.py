@@ -1,4 +1,4 @@
-"""The build of the extension modules and the driver library. It needs a C compiler and Python's headers, not CUDA."""
+"""The build of the extension modules and the driver library, with a C compiler and Python's headers, without CUDA."""
 
 import os
 import re
@@ -9,11 +9,11 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# -w: the warnings would be about C that Cython generates. -fno-builtin-memset: for the 100 to 500 bytes of a
-# descriptor, gcc emits "rep stos", which takes longer than memset of the C library.
+# The option -w is for warnings about C that Cython generates. The option -fno-builtin-memset is for the 100 to 500
+# bytes of a descriptor: gcc emits "rep stos", which takes longer than memset of the C library.
 FLAGS = ["-g0", "-w", "-fno-builtin-memset"]
 EXTENSIONS = [
-    Extension(  # -O3 vectorizes loops. The other option prevents fused operations, which sums.h excludes.
+    Extension(  # The option -O3 vectorizes loops. The other option prevents fused operations, which sums.h excludes.
         "cuda_tma.simulate._matrix._adder",
         ["cuda_tma/simulate/_matrix/_adder.pyx"],
         include_dirs=["cuda_tma/simulate/_matrix"],
@@ -27,8 +27,8 @@ EXTENSIONS = [
     ),
     Extension("*", ["cuda_tma/**/*.pyx"], extra_compile_args=["-O2", *FLAGS]),
 ]
-# The driver library of cuda-tma sanitize, and a CUDA runtime in the same file. It does not use Python. Wheels contain
-# it, so that no user needs a compiler. The map names the versions of the symbols that programs request.
+# The driver library of cuda-tma sanitize is in one file with a CUDA runtime, and does not use Python. Wheels contain
+# the file, so that users need no compiler. The map contains the versions of the symbols that programs request.
 INTERCEPT = Path("cuda_tma/_intercept")
 VERSIONS = INTERCEPT / "libcudart" / "versions.map"
 DRIVER = Extension(
@@ -39,7 +39,7 @@ DRIVER = Extension(
     extra_link_args=["-Wl,-soname,libcuda.so.1", "-Wl,-Bsymbolic", f"-Wl,--version-script={VERSIONS}"],
     libraries=["dl", "pthread"],
 )
-# The library between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
+# The library is between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
 ON_GPU = Extension(
     "cuda_tma._intercept.on_gpu.library.libongpu",
     [*sorted(map(str, INTERCEPT.glob("on_gpu/library/*.c"))), str(INTERCEPT / "libcuda" / "images.c")],
@@ -51,22 +51,22 @@ ON_GPU = Extension(
     extra_link_args=["-Wl,-soname,libongpu.so"],
     libraries=["dl", "pthread"],
 )
-# Functions of Cython have a signature. With embedsignature, help() would show it twice. State that threads share needs
-# no GIL (CONTRIBUTING, "Free threading"), and an import of the extensions does not enable the GIL.
+# Functions of Cython have a signature, which help() would show twice with embedsignature. State that threads share
+# needs no GIL (CONTRIBUTING, "Free threading"), so an import of the extensions does not enable the GIL.
 DIRECTIVES = {"language_level": 3, "embedsignature": False, "freethreading_compatible": True}
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Build(build_ext):
-    """A build that prints its progress, and gives the library a name without the version of Python."""
+    """A build that prints its progress, and that gives the library a name without the version of Python."""
 
     def build_extensions(self) -> None:
-        """Build all extensions, several at a time."""
+        """Build all extensions, several of them at a time."""
         self.ready, self.lock = 0, Lock()
         super().build_extensions()
 
     def build_extension(self, ext: Extension) -> None:
-        """Build one extension, and print that it is ready."""
+        """Build one extension, and print that the extension is ready."""
         super().build_extension(ext)
         with self.lock:
             self.ready += 1
@@ -80,13 +80,14 @@ class Build(build_ext):
 
 
 # A release sets PROJECT_URL to the address of the repository, such as https://github.com/NAME/cuda_tma. The metadata
-# then contains addresses, and README.md's links to files next to it lead there. Without it, both are left out.
+# then contains addresses, and links of README.md to files next to it lead to this address. Without PROJECT_URL, the
+# metadata has neither addresses nor such links.
 HOME = os.environ.get("PROJECT_URL", "").rstrip("/")
 URLS = {"Homepage": "", "Documentation": "/tree/main/docs", "Changelog": "/blob/main/CHANGELOG.md", "Issues": "/issues"}
 
 
 def readme() -> str:
-    """Return README.md without pictures and links that refer to files next to it, for an index of packages."""
+    """Return README.md for an index of packages, without pictures and links that refer to files next to it."""
     beside = r"(!?)\[([^]]*)\]\((?!https?:)([^)]*)\)"
 
     def elsewhere(found: re.Match[str]) -> str:
@@ -101,12 +102,12 @@ def extensions() -> list[Extension]:
     return cythonize(
         [*EXTENSIONS, DRIVER, ON_GPU],
         nthreads=JOBS,
-        build_dir="build/cython",  # the generated C stays out of the package
+        build_dir="build/cython",  # The build folder keeps the generated C files outside the package.
         compiler_directives=DIRECTIVES,
     )
 
 
-if __name__ == "__main__":  # Cython starts processes, which may import this file
+if __name__ == "__main__":  # Cython starts processes, which may import this file.
     setup(
         cmdclass={"build_ext": Build},
         options={"build_ext": {"parallel": JOBS}},

@@ -1,4 +1,6 @@
-"""Benchmarks. ``python -m benchmarks`` runs every suite that this machine supports.
+"""The benchmarks of the package.
+
+The command ``python -m benchmarks`` runs every suite that this machine supports.
 
 A suite is a module of this package with these functions:
 

@@ -1,5 +1,7 @@
-"""The command ``python -m benchmarks [SUITE ...] [--output DIR]``: every suite that can run here, as Markdown
-tables."""
+"""The command ``python -m benchmarks [SUITE ...] [--output DIR]``, which runs every suite that this machine supports.
+
+It prints the results as Markdown tables.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def run(name: str, repeats: int, runs: int, output: Path | None, **only: Sequence[str]) -> None:
-    """Print the tables of a suite, or the reason why it cannot run. With `output`, also write them to files."""
+    """Print the tables of a suite, or the reason why the suite cannot run. With `output`, also write the tables to
+    files.
+    """
     suite = importlib.import_module(f"benchmarks.{name}")
     if reason := suite.unavailable():
         print(f"`{name}` was not run: {reason}\n")

@@ -1,13 +1,13 @@
-"""Comparisons of the times of short works: this package's, those of others, and a C baseline (the floor), each with a
-goal.
+"""Comparisons of the times of short works: this package's works, those of other packages, and a C baseline (the floor),
+each with a goal.
 
-A :class:`Work` prepares a timer: a function from a number of calls to the nanoseconds of one. If a work cannot be
-prepared or run, for example because a library is not installed, its row contains the reason, and the other works
-continue.
+A :class:`Work` prepares a timer, which is a function from a number of calls to the nanoseconds of one call. If a work
+cannot be prepared or run, for example because a library is not installed, the row of the work contains the reason. The
+other works continue.
 
 :func:`compare` runs each work once per round, and rotates the order of the works from round to round. If a goal is a
-few per cent, it also times two works in pairs, one directly after the other, in alternating order, because slow drifts
-do not affect the ratio of a pair.
+few per cent, it also times two works in pairs, one directly after the other, in alternating order. Slow drifts do not
+affect the ratio of a pair.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import ceil, sqrt
 
-Timer = Callable[[int], float]  # from a number of calls to the nanoseconds of one call
+Timer = Callable[[int], float]  # A timer returns the nanoseconds of one call for a number of calls.
 
-UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # units of the tables
+UNIT_NS = {"ns": 1, "µs": 1e3, "ms": 1e6}  # The tables use these units.
 
 WARM_UP_NS = 30e6
 REPEAT_NS = 10e6
@@ -33,17 +33,17 @@ PAIR_CALLS = 200
 
 @dataclass(frozen=True)
 class Goal:
-    """A limit on a time: `times` x `floor` + `plus_ns`.
+    """A limit on a time, which is `times` x `floor` + `plus_ns`.
 
     Attributes
     ----------
     times : float
     plus_ns : float
-        The constant part of the limit. With `times` 0, the limit is absolute.
+        The constant part of the limit. If `times` is 0, the limit is absolute.
     floor : tuple of str
-        The works whose times add up to the floor; if empty, the comparison's own floor.
+        The works whose times add up to the floor. If the tuple is empty, the floor of the comparison applies.
     paired : bool
-        Whether to measure the ratio in pairs; `floor` is then one work, and `plus_ns` is 0.
+        Whether the ratio is measured in pairs. `floor` is then one work, and `plus_ns` is 0.
     """
 
     times: float = 0
@@ -52,7 +52,7 @@ class Goal:
     paired: bool = False
 
     def limit_ns(self, floor_ns: float) -> float:
-        """Return the maximum time.
+        """Return the longest time that the goal permits.
 
         >>> Goal(1.5, 250).limit_ns(1000)
         1750.0
@@ -78,10 +78,10 @@ class Work:
     ----------
     name : str
     prepare : callable
-        A function that makes a :data:`Timer`, or raises an error.
+        The function that makes a :data:`Timer`, or raises an error.
     goal : Goal, optional
     is_ours : bool
-        Whether the work is this package's, which determines the color in the chart.
+        Whether the work belongs to this package, which determines its color in the chart.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Row:
-    """The measurement of one work: the nanoseconds of one call in each round, or the error that prevented the
+    """The measurement of one work, which is the nanoseconds of one call in each round, or the error that prevented the
     measurement.
 
     `ratios` contains the ratios of the pairs, if the goal requires pairs.
@@ -117,17 +117,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of works with the same task.
+    """A comparison of several works that do the same task.
 
     Attributes
     ----------
     title : str
     rows : sequence of Row
     floor : tuple of str
-        The rows whose times add up to the floor. Empty without a floor.
+        The names of the rows whose times add up to the floor. The sequence is empty without a floor.
     notes : sequence of str
     unit : str
-        The unit of the times: "ns", "µs" or "ms".
+        The unit of the times, which is "ns", "µs" or "ms".
     """
 
     title: str
@@ -137,25 +137,27 @@ class Comparison:
     unit: str = "ns"
 
     def floor_samples_ns(self, names: tuple[str, ...] = ()) -> tuple[float, ...] | None:
-        """Return the floor in each round, or None if one of its rows was not measured."""
+        """Return the floor in each round, or None if one of the floor's rows was not measured."""
         found = {row.name: row.samples_ns for row in self.rows}
         parts = [found.get(name, ()) for name in names or self.floor]
         return tuple(map(sum, zip(*parts, strict=True))) if all(parts) else None
 
     def ratio(self, row: Row) -> float | None:
-        """Return the row's time divided by the floor's, as the median of the rounds' ratios."""
+        """Return the time of a row divided by the floor, as the median of the rounds' ratios."""
         floor = self.floor_samples_ns()
         return statistics.median(_quotients(row.samples_ns, floor)) if floor and not row.error else None
 
     def limit_ns(self, row: Row) -> float | None:
-        """Return the time that the row's goal permits, or None if it has no goal or its floor was not measured."""
+        """Return the time that the goal of a row permits, or None if the row has no goal or its floor was not
+        measured."""
         if row.goal is None:
             return None
         floor = self.floor_samples_ns(row.goal.floor) if row.goal.times else (0.0,)
         return row.goal.limit_ns(statistics.median(floor)) if floor else None
 
     def verdict(self, row: Row) -> str:
-        """Return whether the goal is met, with its limit, or an empty string without a goal or a measurement."""
+        """Return whether the goal of a row is met, with the limit, or an empty string without a goal or a
+        measurement."""
         if row.goal is None or row.error:
             return ""
         if row.ratios:
@@ -167,7 +169,7 @@ class Comparison:
         return f"{_yes(row.median_ns <= limit_ns)}: limit {self.shown(limit_ns)} {self.unit}"
 
     def shown(self, ns: float) -> str:
-        """Return a time in the unit of the table."""
+        """Return the text of a time in the unit of the table."""
         return three_digits(ns / UNIT_NS[self.unit])
 
 
@@ -191,15 +193,17 @@ def three_digits(number: float) -> str:
 
 
 def python(statement: str, **names: object) -> Timer:
-    """Return a timer of a Python statement, which is compiled into the loop, so that the time includes no additional
-    call."""
+    """Return a timer of a Python statement. The statement is compiled into the loop, so that the time includes no
+    additional call.
+    """
     timer = timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
     return lambda calls: timer.timeit(calls) / calls
 
 
 def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) -> Timer:
-    """Return a timer of calls that queue work. After every `batch`, `settle` waits for the work outside the timed
-    part."""
+    """Return a timer of calls that queue work. After every `batch` calls, `settle` waits for the work outside the timed
+    part.
+    """
 
     def time_batches(calls: int) -> float:
         total_ns = 0.0
@@ -213,7 +217,7 @@ def queued(timer: Timer, settle: Callable[[], object], batch: int = PAIR_CALLS) 
 
 
 def each(timer: Timer, count: int) -> Timer:
-    """Return a timer of one of the `count` parts of a call."""
+    """Return a timer of one of the `count` equal parts of a call."""
     return lambda calls: timer(calls) / count
 
 
@@ -228,7 +232,7 @@ def compare(
     notes: Sequence[str] = (),
     unit: str = "ns",
 ) -> Comparison:
-    """Time all works in rounds. Also time in pairs the works whose goals require it."""
+    """Time all works in rounds. Also time in pairs the works whose goals require pairs."""
     running = [_Running(work) for work in works]
     with _no_collection():
         for first in range(repeats):
@@ -241,7 +245,8 @@ def compare(
 
 
 class _Running:
-    """A work during the measurement: its warm timer and its results. It does not run again after an error."""
+    """A work during the measurement, with its warm timer and its results. The work does not run again after an
+    error."""
 
     def __init__(self, work: Work):
         self.work = work
@@ -265,7 +270,7 @@ class _Running:
                 self.samples_ns.append(self.timer(self.calls))
 
     def pair(self, all_running: Mapping[str, _Running], floor: tuple[str, ...]) -> None:
-        """Time the work in pairs with its floor, if its goal requires that."""
+        """Time the work in pairs with its floor, if the goal of the work requires pairs."""
         if self.error or self.work.goal is None or not self.work.goal.paired:
             return
         (name,) = self.work.goal.floor or floor
@@ -294,7 +299,7 @@ def calls_for(timer: Timer) -> int:
     calls, spent_ns, ns = 1, 0.0, 0.0
     while spent_ns < WARM_UP_NS:
         start_ns = time.perf_counter_ns()
-        timer(calls)  # the result may be the time of a part of a call
+        timer(calls)  # The result may be the time of a part of a call.
         took_ns = time.perf_counter_ns() - start_ns
         spent_ns += took_ns
         ns = max(took_ns / calls, 0.1)
@@ -315,8 +320,8 @@ def paired(timer: Timer, other: Timer, pairs: int = PAIRS, calls: int = PAIR_CAL
 
 
 def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
-    """Return the median and its 95 % interval, computed from the order of the samples (normal approximation of the
-    binomial).
+    """Return the median and its 95 % interval, which follow from the order of the samples (normal approximation of the
+    binomial distribution).
 
     >>> median_interval(range(1, 101))
     (50.5, 40, 61)
@@ -332,7 +337,7 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float, float]:
 
 
 def markdown(comparison: Comparison) -> str:
-    """Return a comparison as a Markdown table, with columns for the floor and for goals if any row has one."""
+    """Return a comparison as a Markdown table. The table has columns for the floor and for goals if a row has one."""
     unit, floor = comparison.unit, comparison.floor
     goals = any(row.goal is not None for row in comparison.rows)
     head = [
@@ -352,7 +357,7 @@ def markdown(comparison: Comparison) -> str:
 
 
 def _figures(comparison: Comparison, row: Row) -> list[str]:
-    """Return the cells of the times, and of the ratio if there is a floor."""
+    """Return the cells of the times, and of the ratio if the comparison has a floor."""
     if row.error:
         cells = [row.error.replace("|", "\\|"), "", ""]
     else:

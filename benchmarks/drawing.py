@@ -1,4 +1,4 @@
-"""Common parts of the pictures of the benchmarks."""
+"""Code that the pictures of all benchmarks share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH_INCHES = 13
 
 @contextmanager
 def svg(path: Path, height_inches: float) -> Iterator[Any]:
-    """Yield an empty figure, and write it at the end of the block. Equal drawings give equal bytes.
+    """Yield an empty figure, and write the figure at the end of the block. Equal drawings give equal bytes.
 
     Raises
     ------
@@ -30,6 +30,6 @@ def svg(path: Path, height_inches: float) -> Iterator[Any]:
 
 
 def begin(panel: Any, title: str) -> None:
-    """Draw a panel's heading, and a frame on two sides."""
+    """Draw the heading of a panel, and a frame on two sides."""
     panel.set_title(title, loc="left", fontweight="bold")
     panel.spines[["top", "right"]].set_visible(False)

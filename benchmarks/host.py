@@ -1,4 +1,4 @@
-"""Benchmarks without a GPU: rules, codec, differences, reads of a tensor, and the emulator."""
+"""Benchmarks without a GPU of the rules, the codec, differences, reads of a tensor, and the emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def unavailable() -> str:
 
 
 def machine() -> str:
-    """Return the processor, the operating system and the Python of this machine, in one line."""
+    """Return a line with the processor, the operating system and the Python of this machine."""
     cpu = Path("/proc/cpuinfo")
     names = (
         [line.split(":", 1)[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
@@ -27,7 +27,7 @@ def machine() -> str:
         else []
     )
     processor = f"{names[0]}, {len(names)} cores" if names else platform.processor() or platform.machine()
-    kernel = platform.release().partition("-")[0]  # the rest of the text names the builder
+    kernel = platform.release().partition("-")[0]  # The rest of the text contains the name of the builder.
     return f"{processor}; {platform.system()} {kernel}; Python {platform.python_version()}"
 
 
@@ -43,12 +43,12 @@ def tables(repeats: int, runs: int) -> list[Comparison]:
 
 
 def work(name: str, run: Callable[[], object], goal_us: float = 0) -> Work:
-    """Return a row that calls `run`, with its goal if it has one."""
+    """Return a row that calls `run`, with the row's goal if it has one."""
     return Work(name, lambda: python("run()", run=run), Goal(plus_ns=1000 * goal_us) if goal_us else None)
 
 
 def contiguous(rank: int) -> TiledParams:
-    """Return a float32 tensor of 64 x ... x 64, in boxes of ... x 2 x 8 x 32, with the 128-byte swizzle."""
+    """Return the map of a float32 tensor of 64 x ... x 64, with boxes of ... x 2 x 8 x 32 and the 128-byte swizzle."""
     spec = TensorSpec((64,) * rank, "float32", address=1 << 32)
     return params_of(spec, box_dim=(2, 2, 2, 8, 32)[-rank:], swizzle="128B", l2_promotion="L2_128B")
 
@@ -89,7 +89,7 @@ def emulator_work() -> Work:
 
 
 def sweep_work() -> Work:
-    """Load every tile of a large matrix once."""
+    """Return the work that loads every tile of a large matrix once."""
     size, rows, columns = 4096, 128, 32
     params = params_of(TensorSpec((size, size), "float32"), box_dim=(rows, columns))
     memory = np.zeros(4 * size * size, np.uint8)

@@ -1,4 +1,4 @@
-"""NVRTC's compile time with our header and with CCCL's, without a GPU.
+"""The compile time of NVRTC with this package's header and with CCCL's headers, without a GPU.
 
 CCCL's headers are searched in the places of cuda.pathfinder (``pip install nvidia-cuda-cccl``, or a CUDA toolkit) and
 next to ``nvcc``. Without them, the tables contain only the rows of this package.
@@ -21,7 +21,7 @@ from .comparison import Comparison, Work, compare
 from .host import work
 
 TARGET = "sm_90a"
-MOST_REPEATS = 7  # the slowest case takes more than a second
+MOST_REPEATS = 7  # The slowest case takes more than a second.
 KERNEL = 'extern "C" __global__ void kernel() {}'
 LOAD = """#include <cuda_tma/tma.cuh>
 using namespace cuda_tma;
@@ -76,7 +76,8 @@ extern "C" __global__ void kernel(const __grid_constant__ Map map, int x, int y)
 def unavailable() -> str:
     try:
         error, *_ = nvrtc.nvrtcVersion()
-    except Exception as missing:  # cuda.bindings 12.9 and 13.x raise different errors without the library
+    # Versions 12.9 and 13.x of cuda.bindings raise different errors if the library is missing.
+    except Exception as missing:
         return f"there is no NVRTC ({str(missing).splitlines()[0]}): pip install nvidia-cuda-nvrtc"
     return "" if error == nvrtc.nvrtcResult.NVRTC_SUCCESS else f"NVRTC has no version ({error})"
 
@@ -108,12 +109,13 @@ def works() -> list[Work]:
 
 
 def compile_source(source: str, include_path: list[str]) -> None:
-    """Compile to machine code, as a new program each time, so that no result is cached."""
+    """Compile a source to machine code, as a new program each time, so that NVRTC caches no result."""
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"kernel.cu", 0, None, None)
     options = [f"--gpu-architecture={TARGET}", "--std=c++17", *(f"--include-path={path}" for path in include_path)]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
     if error != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
+        # NVRTC writes into the bytes object, and Python shares b" ".
+        log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
         nvrtc.nvrtcGetProgramLog(program, log)
         raise RuntimeError(f"NVRTC failed: {log.decode()}")
     nvrtc.nvrtcDestroyProgram(program)
@@ -142,20 +144,20 @@ def _folders() -> list[Path]:
 def _finder() -> Callable[[str], str | None] | None:
     try:
         from cuda.pathfinder import find_nvidia_header_directory
-    except ImportError:  # cuda.pathfinder before 1.3
+    except ImportError:  # The version of cuda.pathfinder is before 1.3.
         return None
 
     def find(name: str) -> str | None:
         try:
             return find_nvidia_header_directory(name)
-        except Exception:  # this version does not have the name
+        except Exception:  # This version does not have the name.
             return None
 
     return find
 
 
 def cccl_version() -> str:
-    """Return the version number in CCCL's own header: 3000001 is 3.0.1."""
+    """Return the version number in CCCL's own header, in which 3000001 is 3.0.1."""
     folder = cccl()
     if folder is None:
         return ""

@@ -1,4 +1,4 @@
-"""The simulator's speed: kernels on this machine's processor, in thread instructions per second.
+"""The speed of the simulator, which runs kernels on this machine's processor, in thread instructions per second.
 
 An instruction that 256 threads execute together counts 256 times. A matrix product (wgmma) of 262,144 multiplications
 counts once for each of its 128 threads, so the rate of a GEMM is that of its products.
@@ -30,12 +30,12 @@ from .host import machine
 
 __all__ = ["machine", "tables", "unavailable"]
 
-SAMPLES = 3  # the number of samples of each kernel, which takes seconds
-SMALL_SECONDS, LARGE_SECONDS = 2, 60  # the time limits of a GEMM of 256 and of 1024
-RATE = 10e6  # the instructions per second that a GEMM must reach; unsuccessful polls do not count
+SAMPLES = 3  # Each kernel has this number of samples, each of which takes seconds.
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # These are the time limits of a GEMM of 256 and of a GEMM of 1024.
+RATE = 10e6  # A GEMM must reach this number of instructions per second. Unsuccessful polls do not count.
 TRITON_RATE = 12e6
-LOOP_RATE = 1 / 3e-6  # the number of instructions of one thread, each of which is one of a warp
-SCHEDULES, MOST_TIMES = 4, 4.2  # the time of one schedule
+LOOP_RATE = 1 / 3e-6  # The rate counts instructions of one thread, each of which is one instruction of a warp.
+SCHEDULES, MOST_TIMES = 4, 4.2  # The schedules together may take this multiple of the time of one schedule.
 LOAD_SECONDS, SECOND_LOAD_SECONDS = 1.5, 0.2
 MOST_MEGABYTES = 300
 _FOLDER = Path(__file__).parent
@@ -61,7 +61,7 @@ extern "C" __global__ void loop(unsigned* out, const unsigned* in, int turns) {
     *out = x;
 }
 """
-# Each thread accesses single bytes, and each warp arrives at 16 mbarriers in each of 8 CTAs.
+# Each thread accesses single bytes. In each of 8 CTAs, each warp arrives at 16 mbarriers.
 EXCHANGE = r"""
 extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
     extern __shared__ __align__(8) unsigned char bytes[];
@@ -95,8 +95,9 @@ extern "C" __global__ void __cluster_dims__(8) exchange(unsigned* out) {
 
 
 class Limit(NamedTuple):
-    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. 0
-    disables the limit."""
+    """The largest number of seconds of a launch, or its smallest number of thread instructions per second. The value 0
+    disables a limit.
+    """
 
     seconds: float = 0
     rate: float = 0
@@ -111,8 +112,9 @@ def unavailable() -> str:
 
 
 def tables(repeats: int, runs: int) -> list[Comparison]:
-    """Take few samples of each kernel, because a launch takes milliseconds to seconds and no time is close to its
-    goal."""
+    """Take few samples of each kernel, because a launch takes milliseconds to seconds, and the times are not close to
+    their goals.
+    """
     notes = (
         f"{SAMPLES} launches of each, without compilation. In parentheses: millions of thread instructions, and "
         "their number per second of wall-clock time and of processor time.",
@@ -164,7 +166,7 @@ def _times(work: Callable[[], object], samples: int = SAMPLES) -> tuple[list[flo
 
 
 def _schedules() -> Comparison:
-    """Compare the time of several schedules with that of one."""
+    """Compare the time of several schedules with the time of one schedule."""
     rows = []
     for number, goal in ((1, None), (SCHEDULES, Goal(MOST_TIMES))):
         launch = triton_gemm(512, schedules=number)
@@ -175,7 +177,7 @@ def _schedules() -> Comparison:
 
 
 def _loads() -> Comparison:
-    """Load one kernel of a long PTX text as a new process would, and then load it from the disk."""
+    """Load one kernel of a long PTX text as a new process would, and then load the kernel from the disk."""
     load, walls = grouped_gemm(), []
     with _own_cache():
         load()
@@ -193,7 +195,7 @@ def _loads() -> Comparison:
 
 @contextmanager
 def _own_cache() -> Iterator[None]:
-    """Use an empty folder as the disk cache."""
+    """Use an empty folder as the disk cache during the block."""
     before = {**os.environ}
     with tempfile.TemporaryDirectory() as folder:
         os.environ["CUDA_TMA_CACHE_DIR"] = folder
@@ -218,7 +220,7 @@ def _memory() -> Comparison:
 
 
 def print_peak_of_cluster() -> None:
-    """Run the PTX of standard input, and print the largest memory of this process in megabytes, on Linux."""
+    """Run the PTX from standard input. Print the largest memory of this process in megabytes, on Linux."""
     gpu = simulate.Device()
     kernel, out = gpu.load(sys.stdin.read(), "exchange"), np.zeros(8 * 384, np.uint32)
     gpu.launch(simulate.Config(1, 384, cluster=8, shmem_size=200_000), kernel, out).raise_for_errors()
@@ -256,7 +258,9 @@ def blur() -> Launch:
 
 
 def gemm(size: int, sanitize: bool = True) -> Launch:
-    """Launch as `examples/gemm.py` does, on a cluster for each tile, with at most four clusters."""
+    """Launch the kernel of `examples/gemm.py` as the example does, with a cluster for each tile, and at most four
+    clusters.
+    """
     source = _example("gemm").SOURCE
     gpu = simulate.Device(sanitize=sanitize)
     constants = {"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"}
@@ -271,7 +275,7 @@ def gemm(size: int, sanitize: bool = True) -> Launch:
 
 
 def triton_gemm(size: int, sanitize: bool = True, product: np.ndarray | None = None, schedules: int = 1) -> Launch:
-    """Launch a GEMM as Triton compiles it. Its launcher appends sizes and strides to each tensor map."""
+    """Launch a GEMM as Triton compiles it. Triton's launcher appends sizes and strides to each tensor map."""
     gpu = simulate.Device((9, 0), sanitize=sanitize, schedules=schedules)
     kernel = gpu.load(gzip.decompress((_FOLDER / "triton" / "gemm.ptx.gz").read_bytes()).decode(), "gemm")
     a, b = (_normal(size, "float16", seed) for seed in range(2))

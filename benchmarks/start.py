@@ -1,5 +1,5 @@
 """The time of ``cuda_tma.compile`` in a new process. The first process compiles, and later processes load from disk.
-The time excludes imports and the device's context. Without a GPU no kernel is loaded, and the time ends with the
+The time excludes imports and the device's context. Without a GPU, no kernel is loaded, and the time ends with the
 machine code.
 """
 
@@ -60,7 +60,8 @@ def works(folder: str, has_gpu: bool) -> list[Work]:
 
 def timer(folder: str, way: str, has_gpu: bool) -> Timer:
     """Return a timer of processes, each of which prints the time of its call. The first process stores the kernel on
-    disk."""
+    disk.
+    """
     environment = {**os.environ, "CUDA_TMA_CACHE_DIR": folder, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
     command = [sys.executable, "-c", PROCESS, way, "gpu" if has_gpu else ""]
 
@@ -75,7 +76,7 @@ def timer(folder: str, way: str, has_gpu: bool) -> Timer:
 
 
 def prepared(way: str, gpu: str) -> Callable[[], object]:
-    """Prepare the timed call in such a process."""
+    """Prepare the timed call in a process of the timer."""
     if gpu:
         cuda_tma.Device().set_current()
         return partial(cuda_tma.compile, nvrtc.TYPED_LOAD, "kernel", cache=way == "kept")

@@ -1,5 +1,6 @@
-"""The configuration of the documentation site: `make docs-site`. It needs the extra `docs`, and neither a GPU nor the
-network."""
+"""The configuration of the documentation site, which `make docs-site` builds. It needs the extra `docs`, and neither a
+GPU nor the network.
+"""
 
 import sys
 from importlib.util import find_spec
@@ -27,7 +28,8 @@ extensions = [
     "short_names",
     "standing_pages",
 ]
-nitpick_ignore_regex = [  # what others document, types that are private, and others' types by their bare names
+# These names are in other documentation, are private types, or are types of other packages by their bare names.
+nitpick_ignore_regex = [
     (
         "py:.*",
         r"(_pytest|collections|cuda|enum|matplotlib|np|numpy|os|pathlib|types|torch|typing|typing_extensions)\..*",
@@ -41,8 +43,8 @@ exclude_patterns = ["extensions", "static", "**/README.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = [
-    "myst.header",  # the first heading of pages in docs/benchmarks has the second level
-    "ref.python",  # Kernel is a name of cuda.core and of the simulator
+    "myst.header",  # The first heading of pages in docs/benchmarks has the second level.
+    "ref.python",  # Both cuda.core and the simulator have the name Kernel.
 ]
 myst_links_external_new_tab = False
 
@@ -51,7 +53,7 @@ autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
-autosummary_generate = False  # numpydoc loads this extension
+autosummary_generate = False  # The extension numpydoc loads this extension.
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 

@@ -1,11 +1,11 @@
-"""Common code of the examples: torch, or a hint to install it, `--help`, and cases that run and are checked.
+"""Code that the examples share: torch or a hint to install it, `--help`, and cases that run and are checked.
 
 A case is (name, ours, rivals, flops, moved_bytes). `ours` and the values of the dict `rivals` are callables with the
-same result. `flops` is the number of floating-point operations of the problem, or 0 if it only moves data.
+same result. `flops` is the number of floating-point operations of the problem, or 0 if the problem only moves data.
 `moved_bytes` counts every input and every output once. Examples yield cases from generators, which check every element
-of the last results when the caller requests the next case. The caller may run a case any number of times, as
-`python -m benchmarks kernels` does to time it. An example may have `RIVALS`, which maps names to functions that make
-such callables from the operands. Callers may add others.
+of the last results when the caller requests the next case. The caller may run a case any number of times, as `python -m
+benchmarks kernels` does to time the case. An example may have `RIVALS`, which maps names to functions that make such
+callables from the operands. Callers may add rivals.
 """
 
 import argparse
@@ -14,18 +14,18 @@ import sys
 try:
     import torch
 except ModuleNotFoundError:
-    torch = None  # --help works without torch, and an error names the missing library
+    torch = None  # The option --help works without torch. An error contains the name of the missing library.
 
 
 def start(main, text):
-    """Run the `main` of an example. --help shows `text`, its docstring."""
+    """Run the `main` of an example. The option --help prints `text`, which is its docstring."""
     _parser(text).parse_args()
     _require_torch()
     main()
 
 
 def start_cases(cases, small, large, text):
-    """Run the cases of the sizes `small` and `large` once, including rivals. With --small, run only the small ones."""
+    """Run the cases of the sizes `small` and `large` once, including rivals. With --small, run only the small cases."""
     parser = _parser(text)
     parser.add_argument("--small", action="store_true", help="only small sizes: a check in seconds, for a sanitizer")
     sizes = (small,) if parser.parse_args().small else (small, large)
@@ -40,12 +40,12 @@ def start_cases(cases, small, large, text):
 
 
 def dtype_of(map_type):
-    """Return the torch dtype of the elements of a kernel's map."""
+    """Return the torch dtype of the elements in a kernel's map."""
     return getattr(torch, map_type.data_type.name.lower())
 
 
 def short_name(dtype):
-    """Return the name of a dtype in the names of cases: bf16, f16."""
+    """Return the short name of a dtype, such as bf16 or f16, for the names of cases."""
     return str(dtype).removeprefix("torch.").replace("float", "f")
 
 

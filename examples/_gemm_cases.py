@@ -1,4 +1,4 @@
-"""The cases of gemm_every_shape.py: small ones for checks, and large ones for times."""
+"""The cases of gemm_every_shape.py, of which the small ones are for checks, and the large ones for times."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from _gemm_variants import Problem
 
 
 class Case(NamedTuple):
-    """A case, with an `activation` of None, relu, gelu or silu."""
+    """A case, whose `activation` is None, relu, gelu or silu."""
 
     problem: Problem
     dtype: str = "bfloat16"

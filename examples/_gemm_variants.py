@@ -1,12 +1,13 @@
 """The choice of a variant of gemm_every_shape.py's kernel for a product, by a model of each variant's time.
 
-Its constants were fitted to some 200 times of 24 products, on H200s; it predicts those near a product's best within
-3.3% in the mean. The model's choice takes 0.6% longer than the best measured one, in the mean.
+The constants of the model were fitted to some 200 times of 24 products, on H200s. In the mean, the model predicts times
+near the best time of a product within 3.3%. The variant that the model chooses takes 0.6% longer than the best measured
+variant, in the mean.
 """
 
 from typing import NamedTuple
 
-DEPTH = 64  # the number of 16-bit elements in a step of K
+DEPTH = 64  # A step of K has this number of 16-bit elements.
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 
 
@@ -21,7 +22,7 @@ class Problem(NamedTuple):
 
 
 class Variant(NamedTuple):
-    """The constants of the kernel, which its source explains."""
+    """The constants of the kernel, which the kernel's source explains."""
 
     rows: int
     columns: int
@@ -44,14 +45,15 @@ class Variant(NamedTuple):
         right_is_k_major = problem.a_is_k_major if self.is_turned else problem.b_is_k_major
         return (
             self.cluster <= 8
-            and (right_is_k_major or self.columns % 64 == 0)  # boxes have 64 columns
-            and self.columns % (8 * self.down) == 0  # each CTA loads a share of the columns
+            and (right_is_k_major or self.columns % 64 == 0)  # The boxes have 64 columns.
+            and self.columns % (8 * self.down) == 0  # Each CTA loads a share of the columns.
             and self.splits <= -(-problem.k // DEPTH)
         )
 
 
 # Products with few tiles divide K, and use small tiles. Products with many tiles share loads. Clusters of 4 leave
-# multiprocessors idle, and are faster only if L2 is the bottleneck. The table omits variants that were never the best.
+# multiprocessors idle, and are faster only if L2 is the bottleneck. The table omits variants that were never the best
+# variant.
 VARIANTS = tuple(
     Variant(rows, columns, down, across, splits, is_turned)
     for rows, widths, some_clusters in (
@@ -67,28 +69,32 @@ VARIANTS = tuple(
     for down, across, splits in some_clusters
     for is_turned in (False, True)
 )
-AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}  # concurrent clusters by their size, on an H200
+# The table has the number of concurrent clusters by their size, on an H200.
+AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}
 
 
 def clusters_at_once(multiprocessors, cluster):
-    """Return the approximate number of concurrent clusters. Each must fit into one part of the GPU."""
+    """Return the approximate number of concurrent clusters. Each cluster must fit into one part of the GPU."""
     return max(1, AT_ONCE[cluster] * multiprocessors // AT_ONCE[1])
 
 
-LAUNCH_US = 5.9  # between two events, where an empty kernel takes 4.4
-TILE_US, STORE_US = 0.5, 0.6  # for each tile, the part that does not overlap; for a tile of 128 rows and 256 columns
-STEP_US = 0.13  # the minimum for a step of K, because a wgmma waits for the preceding one
-MULTIPLY_US = 0.63  # for 128 rows and 256 columns in a step, with a clock of about 1.65 GHz
-ARRIVE_BYTES = 150e3  # per microsecond, at one multiprocessor
-L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # per microsecond, for all multiprocessors
-KEPT_BYTES = 45e6  # smaller data is still in L2 after the preceding launch
-UNALIGNED = 1.38  # the factor on the moved bytes if rows do not begin with a line of L2
-SPLIT_US, SEND_BYTES = 0.22, 24e3  # the transfer of accumulators in a split, per microsecond at one multiprocessor
-NORM = 5  # the longest part dominates, and a part almost as long adds a little
+LAUNCH_US = 5.9  # The time is between two events, where an empty kernel takes 4.4 microseconds.
+# The first time is the part of each tile that does not overlap. The second is for storing a tile of 128 rows and 256
+# columns.
+TILE_US, STORE_US = 0.5, 0.6
+STEP_US = 0.13  # A step of K takes at least this time, because a wgmma waits for the preceding wgmma.
+MULTIPLY_US = 0.63  # The time is for 128 rows and 256 columns in a step, with a clock of about 1.65 GHz.
+ARRIVE_BYTES = 150e3  # One multiprocessor receives this number of bytes in a microsecond.
+L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # All multiprocessors together receive these numbers of bytes in a microsecond.
+KEPT_BYTES = 45e6  # Smaller data is still in L2 after the preceding launch.
+UNALIGNED = 1.38  # If rows do not begin with a line of L2, the moved bytes count by this factor.
+# A split transfers accumulators, at this number of bytes in a microsecond at one multiprocessor.
+SPLIT_US, SEND_BYTES = 0.22, 24e3
+NORM = 5  # The longest part dominates the time, and a part that is almost as long adds a little.
 
 
 def microseconds(variant, problem, multiprocessors):
-    """Return the approximate time of the product."""
+    """Return the approximate time of a product in microseconds."""
     m, n, k = problem[:3]
     down, across, steps = variant.grid(problem)
     rounds = -(-down * across // clusters_at_once(multiprocessors, variant.cluster))
@@ -111,8 +117,11 @@ def microseconds(variant, problem, multiprocessors):
 
 
 def choose(problem, multiprocessors):
-    """Return the fastest variant. Among equals, if one side of C is much the longer, prefer one in which few clusters
-    load that side's operand, and then one whose rows are along it."""
+    """Return the fastest variant for a product.
+
+    If one side of C is much longer, prefer among equal variants one in which few clusters load that side's operand, and
+    then one whose rows are along that side.
+    """
     m, n = problem[:2]
 
     def cost(variant):

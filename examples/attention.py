@@ -1,9 +1,9 @@
-"""Attention, forward, in bfloat16 or float16: softmax(scale * Q @ K.T) @ V, full or causal, with grouped heads.
+"""Compute attention, softmax(scale * Q @ K.T) @ V, forward, in bfloat16 or float16, full or causal, with grouped heads.
 
-Q and the output are (batch, heads, queries, d), K and V (batch, kv heads, keys, d). d is contiguous and 64, 96, 128 or
-256. All other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of heads.
-Causal: the last query attends to the last key, each earlier query to one key less. The kernel also returns, for each
-query, the logarithm of the sum of its exponentials, in float32, for a backward pass or a division of the keys.
+Q and the output are (batch, heads, queries, d), and K and V are (batch, kv heads, keys, d). d is contiguous, and is 64,
+96, 128 or 256. Other strides, and the numbers of queries and keys, are free. Each kv head serves an equal number of
+heads. In causal attention, the last query attends to the last key, and each earlier query to one key less. The kernel
+also returns the logarithm of each query's sum of exponentials in float32, for a backward pass or a division of keys.
 
 One CTA runs on each multiprocessor, and takes tasks in sequence. A task is some queries of a head, and their keys.
 
@@ -23,14 +23,14 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# (batch, heads, kv heads, queries, keys, d, causal)
+# Each case is (batch, heads, kv heads, queries, keys, d, causal).
 SMALL = (
     (2, 4, 2, 300, 300, 64, True),
     (1, 2, 2, 1000, 777, 128, False),
     (1, 3, 1, 200, 513, 96, True),
     (1, 2, 2, 129, 100, 256, True),
 )
-TOKENS = 16384  # in total in each large case, with heads of a total width of 2048
+TOKENS = 16384  # Each large case has this number of tokens in total, with heads of a total width of 2048.
 LARGE = tuple(
     (TOKENS // length, 2048 // d, 2048 // d, length, length, d, causal)
     for d in (64, 128)
@@ -307,13 +307,13 @@ attention(const __grid_constant__ TiledMap<Queries<D>> q_map, const __grid_const
 }
 """
 CONSTANTS = {"queries": "64 * consumers({0})", "keys": "keys({0})", "threads": "128 * (consumers({0}) + 1)"}
-PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # as in the kernel
+PROBLEM = np.dtype("i4, i4, i4, i4, f4")  # The fields equal those of the kernel's structure.
 RIVALS = {"torch, cuDNN": "CUDNN_ATTENTION", "torch, FlashAttention": "FLASH_ATTENTION"}
-L2_BYTES = {True: 32 << 20, False: 4 << 20}  # from causal to the keys and values that L2 keeps; docs/kernels.md
+L2_BYTES = {True: 32 << 20, False: 4 << 20}  # L2 keeps these keys and values, for causal and full (docs/kernels.md).
 
 
 class Attention:
-    """The kernel for one d, causal or full."""
+    """The kernel for one d, which is causal or full."""
 
     def __init__(self, device, d, causal):
         constants = {name: text.format(d) for name, text in CONSTANTS.items()}
@@ -323,9 +323,9 @@ class Attention:
         self.tiling, self.dtype = SimpleNamespace(**parameters.constants), dtype_of(parameters["k_map"].map_type)
 
     def schedule(self, q, k):
-        """Return (batch, head, first query, tiles of keys), in the order in which CTAs take them.
+        """Return (batch, head, first query, tiles of keys) for each task, in the order in which CTAs take the tasks.
 
-        Tasks that share keys are near each other, as far as L2 has space for these; among them the longest come first.
+        Tasks that share keys are near each other, if L2 has space for the keys. The longest of them come first.
         """
         (batches, heads, queries, _), (_, _, keys, _) = q.shape, k.shape
         size, every = self.tiling.queries, [*itertools.product(range(batches), range(heads))]
@@ -364,14 +364,14 @@ def check(q, k, v, output, lse, causal):
 
 
 def sdpa(kept, backend, q, k, v, causal):
-    """Return a run of torch's attention by one of its backends. Its output replaces the preceding one."""
+    """Return a run of torch's attention by one of its backends. The output replaces the preceding output."""
     with torch.nn.attention.sdpa_kernel(getattr(torch.nn.attention.SDPBackend, backend)):
         attention = torch.nn.functional.scaled_dot_product_attention
         kept[backend] = attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
 
 
 def cases(problems):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel_for = cache(partial(Attention, device))

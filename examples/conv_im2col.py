@@ -1,20 +1,20 @@
-"""A convolution as a matrix product that never builds the matrix: im2col loads against torch.nn.functional.conv2d.
+"""Compute a convolution as a matrix product that never builds the matrix, by im2col loads, against torch's conv2d.
 
 Every output pixel is a row of a matrix with a column for each filter tap and channel. An im2col load makes a part of
-it: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read.
+this matrix: 128 output pixels by 64 channels of one tap, in the layout that the tensor cores read.
 
     output (pixels, filters) = im2col(image) (pixels, taps * channels) @ weights (filters, taps * channels).T
 
-Tensors are bf16 and channels-last: images (N, H, W, C), weights (K, R, S, C), and output (N, P, Q, K), which is a
-matrix of N * P * Q rows. C is a multiple of 64, K is 256.
+Tensors are bf16 and channels-last. The images are (N, H, W, C), the weights (K, R, S, C), and the output (N, P, Q, K),
+which is a matrix of N * P * Q rows. C is a multiple of 64, and K is 256.
 
 The tensor map contains the convolution's stride, and a box of pixels at which its windows can start, from -padding on.
 In a load, `Coordinates` are the start of the window of the first output pixel. The TMA unit continues with the next
-pixels, across the ends of rows and images. `Offsets` move all of them to one tap of the window. Pixels outside
-the image read as zero, so neither padding nor a tile that ends in another image needs a branch.
+pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels outside
+the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.
 
-The kernel is that of gemm.py: pairs of CTAs that share the weights by multicast, and in each a thread that loads and
-two warpgroups that multiply. docs/kernels.md lists the gain of each.
+The kernel is that of gemm.py. It has pairs of CTAs that share the weights by multicast. Each CTA has a thread that
+loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.
 """
 
 from functools import partial
@@ -24,7 +24,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# Images, channels, height, width, and the window: its side, stride, padding, dilation.
+# Each case has images, channels, height, width, and the window, which is its side, stride, padding and dilation.
 SMALL = ((3, 128, 17, 30, (5, 2, 2, 1)), (2, 64, 33, 9, (3, 1, 4, 3)), (1, 64, 7, 8, (1, 1, 0, 1)))
 LARGE = ((32, 256, 56, 56, (3, 1, 1, 1)),)
 TARGETS = ("sm_90a",)
@@ -115,11 +115,12 @@ def prepare(device, kernel, image, weights, output, window):
     geometry, parameters = cuda_tma.Convolution(*window), cuda_tma.parameters_of(kernel)
     column, (ctas, filters, threads) = parameters["image"].map_type, map(parameters.constants.get, CONSTANTS)
     image, weights, output = (tensor.permute(0, 2, 3, 1) for tensor in (image, weights, output))
-    # The kernel's type declares the pixels and channels of a column; the convolution gives the place of the windows.
+    # The kernel's type declares the pixels and channels of a column. The convolution gives the place of the windows.
     corners = geometry.pixel_box_lower_corner, geometry.pixel_box_upper_corner
     options = cuda_tma.TensorMapIm2colOptions(*corners, element_strides=geometry.element_strides, **column.keywords)
     tensors = device.create_tensor_map(image, options), weights.view(filters, -1), output.view(-1, filters)
-    clusters = -(-len(tensors[-1]) // (ctas * column.tile_dim[0]))  # a tile past the end is zeros, and is not stored
+    # A tile past the end contains zeros, and is not stored.
+    clusters = -(-len(tensors[-1]) // (ctas * column.tile_dim[0]))
     grid = min(clusters, device.properties.multiprocessor_count // ctas)
     sizes = *output.shape[1:3], *window, image.shape[-1], clusters * ctas
     config = LaunchConfig(grid=grid, cluster=ctas, block=threads)
@@ -127,15 +128,15 @@ def prepare(device, kernel, image, weights, output, window):
 
 
 def by_torch(kept, *arguments):
-    """Return a run of torch's convolution. Its output replaces the preceding one."""
+    """Return a run of torch's convolution. The output replaces the preceding output."""
     kept["output"] = torch.nn.functional.conv2d(*arguments)
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
-    torch.backends.cudnn.benchmark = sizes is LARGE  # torch measures all of its kernels, and uses the fastest
+    torch.backends.cudnn.benchmark = sizes is LARGE  # torch measures all of its kernels, and uses the fastest one.
     torch.backends.cudnn.benchmark_limit = 0
     torch.backends.cudnn.allow_tf32 = False
     kernel = cuda_tma.compile(SOURCE, "convolution", constants=CONSTANTS)
@@ -149,12 +150,12 @@ def cases(sizes):
         )
         weights.div_((c * side**2) ** 0.5)
         run = prepare(device, kernel, image, weights, output.fill_(torch.nan), window)
-        other, conv2d = {}, (None, *window[1:])  # no bias, then stride, padding and dilation
+        other, conv2d = {}, (None, *window[1:])  # The arguments are a bias of None, stride, padding and dilation.
         rivals = {"torch conv2d (cuDNN)": partial(by_torch, other, image, weights, *conv2d)}
         case = f"{n} x {h} x {w}, {c} to {filters} channels, {side} x {side}, {short_name(dtype)}"
         moved_bytes = image.nbytes + weights.nbytes + output.nbytes
         yield case, run, rivals, 2 * output.numel() * c * side**2, moved_bytes
-        # Compare every element with fp32: half a unit in bf16 is 2**-9, and the order of sums has a small effect.
+        # Every element is compared with fp32. Half a unit in bf16 is 2**-9, and the order of sums has a small effect.
         expected = torch.nn.functional.conv2d(image.float(), weights.float(), *conv2d)
         torch.testing.assert_close(output.float(), expected, rtol=2**-8, atol=2**-10)
         torch.testing.assert_close(other["output"].float(), expected, rtol=2**-6, atol=2**-8)

@@ -2,10 +2,10 @@
 
 A few CTAs of one thread stay on each multiprocessor until the end. The thread only issues copies, so more threads would
 have no work. A CTA owns a ring of tiles, in which loads run ahead of stores, so that both directions stay busy. After
-it starts the store of tile i, it loads tile i + 1 over the tile that it stored before.
+the CTA starts the store of tile i, it loads tile i + 1 over the tile that it stored before.
 
-The order of accesses in memory then determines the speed. CTAs take tiles one by one from a counter. With fixed
-tiles, CTAs would access distant places at the same time, and memory would be slower (94% of cuMemcpyDtoD).
+The order of accesses in memory then determines the speed. CTAs take tiles one by one from a counter. With fixed tiles,
+CTAs would access distant places at the same time, and memory would be slower (94% of cuMemcpyDtoD).
 """
 
 from functools import partial
@@ -16,9 +16,11 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-CTAS = 3  # on each multiprocessor: 96 KB in flight hide the latency, and more would only disturb the order
-SMALL = ((1001, 1500),)  # tiles cross the edges
-LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
+# Each multiprocessor has this number of CTAs. 96 KB in flight hide the latency, and more bytes would only disturb the
+# order.
+CTAS = 3
+SMALL = ((1001, 1500),)  # The tiles cross the edges of this matrix.
+LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tile.cuh>
@@ -73,7 +75,7 @@ extern "C" __global__ void copy(const __grid_constant__ TiledMap<Window> source,
 
 
 def cases(shapes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "copy")

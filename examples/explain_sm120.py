@@ -1,7 +1,7 @@
-"""Two descriptors that should be equal, compared without a GPU.
+"""Compare two descriptors that should be equal, without a GPU.
 
 A public bug report (NVIDIA/cutlass, issue 3236) contains a compiler's descriptor for 4-bit elements on compute
-capability 12.0 and the driver's. Four bytes differ. This script explains each of them.
+capability 12.0, and the driver's descriptor. Four bytes differ. This script explains each of these bytes.
 """
 
 import argparse

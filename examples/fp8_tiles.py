@@ -1,7 +1,8 @@
-"""fp8 tiles: a float8 tensor, which cuda.core cannot view, in swizzled 64 x 128 tiles.
+"""Load swizzled 64 x 128 tiles of a float8 tensor, which cuda.core cannot view.
 
 TMA copies elements without interpreting them, so an 8-bit float has the type UINT8. SWIZZLE_128B permutes the 16-byte
-chunks of each 128-byte row, so that a column of chunks spans all banks; the tile's type computes their places.
+chunks of each 128-byte row, so that a column of chunks spans all banks. The type of the tile computes the places of the
+chunks.
 """
 
 from _example import start, torch

@@ -1,11 +1,11 @@
 """Gather rows of a table by index, as an embedding does, against torch.index_select.
 
-The tensor map's box is one row, so a load at Coordinates{0, index} reads any row. Each lane starts one load. The
-rows of a tile are consecutive in shared memory, and one store writes them to the output. Compute capability 10 has an
-instruction for four rows at a time (not run on hardware here; the tests assemble it). TMA does not interpret elements:
-the table is viewed as int64, so that one box, at most 256 elements wide, contains a row of up to 2 KB of any type.
+The tensor map's box is one row, so a load at Coordinates{0, index} reads any row. Each lane starts one load. The rows
+of a tile are consecutive in shared memory, and one store writes the rows to the output. Compute capability 10 has an
+instruction for four rows at a time (the tests assemble it, and no GPU has run it). TMA does not interpret elements. The
+table is viewed as int64, so that one box, at most 256 elements wide, contains a row of up to 2 KB of any type.
 
-An index outside the table costs no memory access and gives a row of zeros, as a padding index should.
+An index outside the table costs no memory access, and gives a row of zeros, as a padding index should.
 """
 
 from functools import partial
@@ -15,7 +15,9 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)  # rows of table and output: a partial last tile; 1 GiB each
+# The numbers are the rows of the table and the output. The small case has a partial last tile, and the large one 1 GiB
+# each.
+SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/sm100.cuh>
@@ -96,7 +98,7 @@ def prepare(device, kernel, table, target, indices):
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "gather")
@@ -112,12 +114,12 @@ def cases(sizes):
 
         drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
         target, other = outputs_of(table, drawn)
-        rivals = {  # torch's function is a weak rival: a copy of this number of rows is the upper bound
+        rivals = {  # torch's function is a weak rival. A copy of this number of rows is the upper bound.
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }
         case = f"{target.nbytes / 2**30:.3g} GiB of rows of {row_bytes} bytes"
-        # Rows that occur twice count twice.
+        # A row that occurs twice counts twice.
         yield case, prepare(device, kernel, table, target, drawn), rivals, 0, 2 * target.nbytes
         expected = table[drawn.long()]
         assert torch.equal(target, expected) and torch.equal(other, expected)

@@ -1,7 +1,8 @@
-"""C = A @ B.T in bfloat16, against torch.matmul (cuBLAS): TMA loads, tensor cores, TMA stores, all at once.
+"""Compute C = A @ B.T in bfloat16, against torch.matmul (cuBLAS), with TMA loads, tensor cores and TMA stores at once.
 
-A is (M, K), B is (N, K), C is (M, N), with contiguous rows. K and N are multiples of 8, because TMA requires rows of a
-multiple of 16 bytes; M is free. Beyond the edges, loads read zeros and stores write nothing. Accumulators are float32.
+A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because TMA requires rows of
+a multiple of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are
+float32.
 
 One CTA runs on each multiprocessor, and computes several tiles of C in sequence:
 
@@ -9,7 +10,7 @@ One CTA runs on each multiprocessor, and computes several tiles of C in sequence
     two warpgroups    multiply loaded stages: each has half of the tile, 64 x 256 sums, in its registers. Meanwhile
                       they round the preceding tile, swizzle it in shared memory, and store it by TMA
 
-docs/kernels.md lists the gain of each optimization of the kernel.
+The page docs/kernels.md lists the gain of each optimization of the kernel.
 """
 
 from functools import partial
@@ -19,8 +20,9 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # m, n, k
-LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # with 3072, the last round is half empty
+SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # Each case is m, n, k.
+# With 3072, the last round of tiles is half empty.
+LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -113,7 +115,7 @@ gemm(const __grid_constant__ AMap a_map, const __grid_constant__ BMap b_map, con
 
 
 def compiled():
-    """Return the kernel, with its tiles and its shared memory, and the other values of a launch."""
+    """Return the kernel, with its tiles, its shared memory, and the other values of a launch."""
     return cuda_tma.compile(SOURCE, "gemm", constants={"cluster": "CLUSTER", "threads": "(CONSUMERS + 1) * 128"})
 
 
@@ -125,7 +127,7 @@ def prepare(device, kernel, a, b, c):
     (m, k), (n, _) = a.shape, b.shape
     down, across, deep = -(-m // (tile_m * cluster)), -(-n // (share_n * cluster)), -(-k // tile_k)
     rounds = -(-down * across // (device.properties.multiprocessor_count // cluster))
-    clusters = -(-down * across // rounds)  # a multiprocessor that waits for others would draw power
+    clusters = -(-down * across // rounds)  # A multiprocessor that waits for other multiprocessors would draw power.
     config = LaunchConfig(grid=clusters * cluster, block=threads)
     return partial(cuda_tma.prepare(kernel, config, a, b, c, down, across, deep), device.default_stream)
 
@@ -135,7 +137,8 @@ def check(c, a, b, units=1):
     expected = a.float() @ b.float().T
     error = (c.float() - expected).abs()
     tolerance = units * (expected.abs() * 2**-8 + a.shape[1] ** 0.5 * 2**-15)
-    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # this also fails for NaN
+    # The assertion also fails for NaN.
+    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"
 
 
 def matmul(a, b, out):
@@ -147,7 +150,7 @@ RIVALS = {"torch.matmul": matmul}
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = compiled()
@@ -160,7 +163,7 @@ def cases(sizes):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b)
         for other in others:
-            check(other, a, b, units=4)  # cuBLAS may add parts that it has rounded
+            check(other, a, b, units=4)  # cuBLAS may add parts that it has rounded.
 
 
 if __name__ == "__main__":

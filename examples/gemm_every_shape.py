@@ -1,11 +1,11 @@
-"""C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
+"""Compute C = activation(A @ B.T + bias) of any size, in bfloat16 or float16, against torch.matmul (cuBLAS).
 
 C is (M, N) with contiguous rows. A (M, K) and B (N, K) have contiguous rows or columns. Contiguous extents are
-multiples of 8, because TMA requires 16 bytes; other extents are free. The bias is a row of N. Accumulators are float32.
+multiples of 8, because TMA requires 16 bytes. Other extents are free. The bias is a row of N. Accumulators are float32.
 
-The kernel is that of gemm.py, with variables instead of its constants. They are the size of a tile, the CTAs that share
-loads, the exchange of rows and columns of C, and the number of CTAs that divide K. _gemm_variants.py chooses the
-numbers for a size.
+The kernel is that of gemm.py, with variables in place of its constants. They are the size of a tile, the CTAs that
+share loads, the exchange of rows and columns of C, and the number of CTAs that divide K. The module _gemm_variants.py
+chooses the numbers for a size.
 """
 
 from functools import cache, partial
@@ -316,7 +316,7 @@ def compiled(variant, dtype, left_is_k_major, right_is_k_major, has_bias, activa
 
 
 def prepare(device, a, b, c, bias=None, activation=None, variant=None):
-    """Return a launch of c = activation(a @ b.T + bias), by the given variant or the best one."""
+    """Return a launch of c = activation(a @ b.T + bias), by the given variant or the best variant."""
     (m, k), (n, _) = a.shape, b.shape
     a_is_k_major, b_is_k_major = (operand.stride(1) == 1 for operand in (a, b))
     problem = Problem(m, n, k, a_is_k_major, b_is_k_major)
@@ -329,7 +329,8 @@ def prepare(device, a, b, c, bias=None, activation=None, variant=None):
     clusters = down * across
     if variant.splits == 1:
         at_once = clusters_at_once(device.properties.multiprocessor_count, variant.cluster)
-        clusters = -(-clusters // -(-clusters // at_once))  # a multiprocessor that waits for others would draw power
+        # A multiprocessor that waits for other multiprocessors would draw power.
+        clusters = -(-clusters // -(-clusters // at_once))
     config = LaunchConfig(grid=clusters * variant.cluster, block=cuda_tma.parameters_of(kernel).constants["threads"])
     left, right = (as_it_lies(x, y) for x, y in ((left, left_is_k_major), (right, right_is_k_major)))
     arguments = left, right, c, 0 if bias is None else bias, n, down, across, steps
@@ -346,14 +347,14 @@ def matmul(a, b, out):
     return partial(torch.matmul, a, b, out=out)
 
 
-RIVALS = {"torch.matmul": matmul}  # for products only
+RIVALS = {"torch.matmul": matmul}  # torch.matmul is a rival only for products without a bias or an activation.
 
 
 def check(c, a, b, bias, activation, units=1):
     """Compare every element with float32, within units of the last place and the error of K sums."""
     expected = a.float() @ b.float().T
     k = a.shape[1]
-    slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # tensor cores truncate the last bits in each of K / 16 additions
+    slack = max(k**0.5 * 2**-15, k**1.5 * 2**-28)  # Tensor cores truncate the last bits in each of K / 16 additions.
     if bias is not None:
         expected += bias.float()
     if activation is not None:
@@ -369,7 +370,7 @@ def operand(rows, k, is_k_major, dtype):
 
 
 def cases(problems):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     for (m, n, k, a_is_k_major, b_is_k_major), dtype, has_bias, activation in problems:
@@ -383,7 +384,7 @@ def cases(problems):
         yield f"{m} x {n} x {k} {short_name(dtype)}", run, rivals, 2 * m * n * k, 2 * (m * k + n * k + m * n)
         check(c, a, b, bias, activation)
         for other in others:
-            check(other, a, b, None, None, units=4)  # cuBLAS may add parts that it has rounded
+            check(other, a, b, None, None, units=4)  # cuBLAS may add parts that it has rounded.
 
 
 if __name__ == "__main__":

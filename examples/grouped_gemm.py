@@ -1,16 +1,17 @@
-"""Many uneven matrix products in one launch, for a mixture of experts, routed on the device.
+"""Compute many uneven matrix products in one launch, for a mixture of experts that is routed on the device.
 
-Each expert has (N, K) weights; the tokens of all experts are rows of one packed matrix, those of expert 0 first, and so
-are the outputs. For each expert: output[its rows] = tokens[its rows] @ weights[expert].T
+Each expert has (N, K) weights. The tokens of all experts are rows of one packed matrix, with those of expert 0 first,
+and the outputs have the same order. For each expert: output[its rows] = tokens[its rows] @ weights[expert].T
 
-Only device memory contains the number of tokens of each expert: the router has just written it there, and the host does
-not wait for it. The kernel makes the schedule: each CTA computes the row ends and the tiles of all experts.
+Only device memory contains the number of tokens of each expert. The router has just written the numbers, and the host
+does not wait for them. The kernel makes the schedule: each CTA computes the row ends and the tiles of all experts.
 
-Three maps are made once, for any routing. Loads may reach into the next expert's rows, without an effect. Stores
-must not: the map of the output contains each row 64 times, so that a store may end at any row (Rows).
+Three maps are made once, for any routing. Loads may reach into the rows of the next expert, without an effect. Stores
+must not reach these rows. The map of the output therefore contains each row 64 times, so that a store may end at any
+row (Rows).
 
-The kernel is that of gemm.py with exchanged operands: it multiplies weights by tokens, so that the tokens, 1 or 2000,
-are the side of the tile that has 16 widths. Some tiles in flight wait for memory, others for the tensor cores.
+The kernel is that of gemm.py with exchanged operands. It multiplies weights by tokens, so that the tokens, 1 or 2000,
+are the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other tiles for the tensor cores.
 """
 
 import itertools
@@ -23,23 +24,25 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # tokens of each expert, in the first of several steps
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # The numbers are the tokens of each expert in the first of several steps.
 
 
 def routed(experts, tokens, is_skewed):
-    """Return each expert's tokens in four steps: uniform numbers, or skewed ones, both small and large."""
+    """Return the tokens of each expert in four steps, as uniform numbers, or as skewed numbers that are small and
+    large.
+    """
     draw = random.Random(0)
     likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
     steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
     return tuple(tuple(step[expert] for expert in range(experts)) for step in steps)
 
 
-MODELS = {  # experts, N, K, and their total number of tokens
+MODELS = {  # Each model has its experts, N, K, and their total number of tokens.
     "Mixtral 8x7B": (8, 14336, 4096, 8192, 2, 32, 512),
     "Qwen3 235B": (128, 3072, 4096, 32768, 8, 128, 2048),
     "DeepSeek-V3, an eighth": (32, 4096, 7168, 16384, 64),
 }
-SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # name, steps, N, K
+SMALL = (("edges", (CHECKED, CHECKED[::-1], (0, 0, 1147, *6 * (0,))), 512, 200),)  # Each case is name, steps, N, K.
 LARGE = tuple(
     (f"{name}, {kind}", routed(experts, tokens, kind == "skewed"), rows, depth)
     for name, (experts, rows, depth, *all_tokens) in MODELS.items()
@@ -236,7 +239,8 @@ def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
-    output = memory.unfold(0, side, 1).transpose(1, 2)  # this has each row `side` times: (i, j, n) is row i + j
+    # The view has each row `side` times, so that (i, j, n) is row i + j.
+    output = memory.unfold(0, side, 1).transpose(1, 2)
     arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
@@ -250,7 +254,8 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs in turns, each with its own routing. `sizes` is the routing of the last run, and `left` its result."""
+    """Runs in turns, each of which has its own routing. `sizes` is the routing of the last run, and `left` its
+    result."""
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -268,7 +273,9 @@ def check(left, tokens, weights, sizes, units=1):
 
 
 def cases(problems):
-    """Yield cases as `_example` describes. Each run has its own routing: counts for the kernel, row ends for torch."""
+    """Yield cases as `_example` describes them. Each run has its own routing: counts for the kernel, and row ends for
+    torch.
+    """
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)

@@ -1,11 +1,11 @@
-"""Stage keys and values as attention kernels do: a pipeline loads swizzled tiles of a (seq, d) matrix.
+"""Stage keys and values as attention kernels do, by a pipeline that loads swizzled tiles of a (seq, d) matrix.
 
-A box with SWIZZLE_128B is at most 128 bytes wide, 64 elements of 16 bits. A tile of 128 elements therefore has two
-boxes, which are separate in shared memory. The tile's type computes their places, and `load` issues both. A tile of 96
-also has two boxes. The second extends 32 elements beyond the matrix, and contains zeros there.
+A box with SWIZZLE_128B is at most 128 bytes wide, which are 64 elements of 16 bits. A tile of 128 elements therefore
+has two boxes, which are separate in shared memory. The type of the tile computes their places, and `load` issues both
+loads. A tile of 96 also has two boxes. The second box extends 32 elements beyond the matrix, and contains zeros there.
 
-The small cases load boxes at every legal coordinate, including those around the matrix, and stream keys and values
-through the pipeline in every size, with 2 to 4 stages.
+The small cases load boxes at every legal coordinate, including coordinates around the matrix. They also stream keys and
+values through the pipeline in every size, with 2 to 4 stages.
 """
 
 import itertools
@@ -16,11 +16,12 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-HEAD_DIMS = (64, 96, 128)  # d
-# (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once)
+HEAD_DIMS = (64, 96, 128)  # The numbers are the values of d.
+# Each case is (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once).
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
-THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}  # read from the kernel
+# The values of these constants are read from the kernel.
+THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/pipeline.cuh>
@@ -118,7 +119,7 @@ def every_coordinate(device, dtype, d, rows, width):
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
-    expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # the box at each seq and d
+    expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # The view has the box at each seq and d.
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     threads = cuda_tma.parameters_of(kernel).constants["consumers"]
     config = LaunchConfig(grid=tuple(expected.shape[1::-1]), block=threads)
@@ -138,7 +139,8 @@ class Staging:
         rows, _ = parameters["k_map"].map_type.tile_dim
         at_once = kernel.occupancy.max_active_blocks_per_multiprocessor(threads, smem_bytes)
         ctas = ctas or at_once * device.properties.multiprocessor_count
-        shape = ctas * tiles * rows, d  # the rows of one head follow those of another, so a tile must not cross heads
+        # The rows of one head follow those of another head, so a tile must not cross heads.
+        shape = ctas * tiles * rows, d
         self.matrices = [torch.randn(shape, device="cuda", dtype=dtype) for _ in "kv"]
         self.staged, self.copies = ([torch.full_like(x, torch.nan) for x in self.matrices] for _ in range(2))
         config = LaunchConfig(grid=ctas, block=threads)
@@ -154,14 +156,14 @@ class Staging:
             copied.copy_(matrix)
 
     def check(self):
-        """Check the results of the last run, and clear them."""
+        """Check the results of the last run, and clear the results."""
         for staged, matrix in zip(self.staged, self.matrices, strict=True):
             assert torch.equal(staged, matrix)
             staged.fill_(torch.nan)
 
 
 def cases(sizes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     if sizes is SMALL:
@@ -173,7 +175,7 @@ def cases(sizes):
         staging = Staging(device, getattr(torch, dtype), d, rows, stages, tiles, ctas)
         for read_again, case in ((False, f"d {d}"), (True, f"d {d}, kept in L2")):
             run = partial(staging.run, read_again)
-            moved_bytes = 4 * staging.staged[0].nbytes  # K and V are read and written
+            moved_bytes = 4 * staging.staged[0].nbytes  # K and V are read and written.
             yield case, run, {"torch.Tensor.copy_": staging.copy}, 0, moved_bytes
             staging.check()
 

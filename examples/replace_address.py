@@ -1,7 +1,7 @@
-"""Use one descriptor for many tensors of the same form: replace_address, and the tensors that it refuses.
+"""Use one descriptor for many tensors of the same form, by replace_address, which refuses other tensors.
 
 Tensors that change, such as the batches of a loop, need a new address. Only the address changes, so the new tensor must
-equal the old one in everything else; otherwise the descriptor stays unchanged.
+equal the old tensor in everything else. Otherwise the descriptor stays unchanged.
 """
 
 from _example import start, torch
@@ -47,7 +47,7 @@ def main():
     totals = torch.zeros(len(batches), dtype=torch.int64, device="cuda")
     descriptor = device.create_tensor_map(batches[0], window.options)
     for index, batch in enumerate(batches):
-        descriptor.replace_address(batch)  # a launch copies the 128 bytes, so no wait is needed
+        descriptor.replace_address(batch)  # A launch copies the 128 bytes, so no wait is needed.
         config = LaunchConfig(grid=(256 // columns, 256 // rows), block=columns)
         cuda_tma.launch(device.default_stream, config, kernel, descriptor, totals[index:])
     assert totals.tolist() == [int(batch.sum()) for batch in batches]

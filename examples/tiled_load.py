@@ -1,7 +1,7 @@
-"""The smallest tiled load: one tile of a matrix through TMA into shared memory, and back to global memory.
+"""Load one tile of a matrix through TMA into shared memory, and store it back to global memory, in the smallest kernel.
 
-Only the kernel's types declare the tile: its parameter states the tile of a load, and `launch` makes the tensor map
-from it. The tile crosses the right edge of the matrix: TMA fills the part outside with zeros.
+Only the types in the kernel declare the tile. The parameter states the tile of a load, and `launch` makes the tensor
+map from it. The tile crosses the right edge of the matrix. TMA fills the part outside with zeros.
 """
 
 from _example import start, torch
@@ -36,7 +36,7 @@ extern "C" __global__ void load_tile(const __grid_constant__ TiledMap<Window> ma
 def main():
     device = cuda_tma.Device()
     device.set_current()
-    stream = device.default_stream  # torch uses this stream, too
+    stream = device.default_stream  # torch also uses this stream.
     kernel = cuda_tma.compile(SOURCE, "load_tile")
     window = cuda_tma.parameters_of(kernel)["map"].map_type
     rows, columns = window.tile_dim

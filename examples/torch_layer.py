@@ -1,6 +1,6 @@
-"""relu(x @ weight.T + bias) as an operator of torch, in a model that trains: the kernel of gemm.py, fused with both.
+"""Define relu(x @ weight.T + bias) as an operator of torch, in a model that trains, with the kernel of gemm.py.
 
-The operator has a gradient, works under torch.compile, and, given a simulated GPU, on CPU tensors.
+The operator has a gradient, and works under torch.compile. With a simulated GPU, it also accepts CPU tensors.
 """
 
 import gemm
@@ -26,7 +26,7 @@ EDITS = {
 
 
 def layer_source():
-    """Return the kernel of gemm.py with another epilogue."""
+    """Return the source of gemm.py's kernel with another epilogue."""
     source = gemm.SOURCE
     for before, after in EDITS.items():
         assert source.count(before) == 1, before
@@ -40,7 +40,7 @@ def compiled(compile):
 
 
 def tiles(launch, a_map, b_map):
-    """Return the clusters' tiles of the output (down, across), and steps of K."""
+    """Return the clusters' tiles of the output (down, across), and the steps of K."""
     parameters = launch.parameters_of(compiled)
     (tile_m, tile_k), (share_n, _) = (parameters[name].map_type.tile_dim for name in ("a_map", "b_map"))
     cluster = parameters.constants["cluster"]
@@ -57,20 +57,20 @@ def configuration(launch, a_map, b_map):
 
 
 def keep(ctx, inputs, output):
-    """Save the values for the gradient."""
+    """Save the values that the gradient needs."""
     x, weight, _ = inputs
     ctx.save_for_backward(x, weight, output)
 
 
 def gradients(ctx, grad):
-    """Return the gradients of x, weight and bias, by torch's own operators."""
+    """Return the gradients of x, weight and bias, which torch's own operators compute."""
     x, weight, output = ctx.saved_tensors
     grad = grad * (output > 0)
     return grad @ weight, grad.T @ x, grad.float().sum(0)
 
 
 def layer_operator(simulator=None):
-    """Make examples::linear_relu(x, weight, bias) for bfloat16, bfloat16 and float32."""
+    """Make the operator examples::linear_relu(x, weight, bias) for bfloat16, bfloat16 and float32."""
     from cuda_tma.torch import operator
 
     return operator(
@@ -91,7 +91,7 @@ def layer_operator(simulator=None):
 
 
 def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
-    """Train a model of two layers for several steps, and return its losses."""
+    """Train a model of two layers for several steps, and return the losses of the steps."""
     batch, width, hidden, classes = sizes
     torch.manual_seed(0)
     shapes = ((hidden, width), (hidden,), (classes, hidden), (classes,))
@@ -114,12 +114,12 @@ def train(linear_relu, device, backend, steps=2, sizes=(40, 64, 48, 16)):
 
 
 def reference(x, weight, bias):
-    """Compute the same in torch, with float32 accumulators."""
+    """Return the output of the same layer in torch, with float32 accumulators."""
     return torch.relu(x.float() @ weight.float().T + bias).to(x.dtype)
 
 
 def main():
-    """Train two steps on the GPU, and compare the losses with torch's."""
+    """Train two steps on the GPU, and compare the losses with those of torch."""
     cuda_tma.Device().set_current()
     ours = train(layer_operator(), "cuda", "aot_eager")
     theirs = train(reference, "cuda", "aot_eager")

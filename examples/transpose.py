@@ -1,13 +1,14 @@
 """Transpose a matrix through shared memory, without bank conflicts, against torch and a copy.
 
-TMA loads a tile, threads transpose it, and TMA stores it. Read copy_2d.py first: the threads between load and store
-need waits and fences that TMA alone did not. This kernel needs no ring and no counter: a tile has its own CTA. Several
-CTAs share a multiprocessor, so that some load while others store; the GPU starts them in order as others end.
+TMA loads a tile, threads transpose the tile, and TMA stores it. Read copy_2d.py first. Between load and store, the
+threads need waits and fences that TMA by itself did not need. This kernel needs no ring and no counter, because each
+tile has its own CTA. Several CTAs share a multiprocessor, so that some load while others store. The GPU starts CTAs in
+order as others end.
 
-The accesses have no bank conflicts: lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, the width of
-all 32 banks, so in a plain tile all lanes would use the same 4 banks. SWIZZLE_128B moves the 16 bytes to another place
-in each of 8 successive rows, and hardware serves 8 such lanes at a time. Then 32 lanes write consecutive words. `cases`
-asserts both.
+The accesses have no bank conflicts. Lane l of a warp reads 16 bytes of row l. Rows are 128 bytes apart, which is the
+width of all 32 banks. In a plain tile, all lanes would therefore use the same 4 banks. SWIZZLE_128B moves the 16 bytes
+to another place in each of 8 successive rows, and hardware serves 8 such lanes at a time. Then 32 lanes write
+consecutive words. The function `cases` asserts both properties.
 """
 
 from functools import partial
@@ -19,8 +20,8 @@ from cuda.core import LaunchConfig
 import cuda_tma
 from cuda_tma.smem import bank_conflicts
 
-SMALL = ((1004, 1500),)  # tiles cross the edges
-LARGE = ((16384, 16384), (32768, 32768))  # 1 GiB, 4 GiB
+SMALL = ((1004, 1500),)  # The tiles cross the edges of this matrix.
+LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""
 #include <cuda_tma/tile.cuh>
@@ -66,7 +67,7 @@ transpose(const __grid_constant__ TiledMap<In, OOB_FILL_NONE, L2_PROMOTION_256B>
 
 
 def cases(shapes):
-    """Yield cases as `_example` describes. The code after `yield` checks the results of the last runs."""
+    """Yield cases as `_example` describes them. The code after `yield` checks the results of the last runs."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "transpose", constants={"threads": "THREADS"})
@@ -82,7 +83,7 @@ def cases(shapes):
         config = LaunchConfig(grid=(-(-rows // size), -(-columns // size)), block=threads)
 
         transpose = partial(cuda_tma.prepare(kernel, config, source, target), device.default_stream)
-        rivals = {  # torch's function is a weak rival: a copy of the same size is the upper bound
+        rivals = {  # torch's function is a weak rival. A copy of the same size is the upper bound.
             "torch.Tensor.contiguous": source.t().contiguous,
             "cuMemcpyDtoD": partial(driver.cuMemcpyDtoDAsync, other.data_ptr(), source.data_ptr(), source.nbytes, 0),
         }

@@ -1,5 +1,6 @@
-"""Draw the pictures of ``docs/images/``, which ``docs/pictures.md`` shows. The script needs matplotlib, rich and
-NVRTC."""
+"""Draw the pictures of ``docs/images/``, which the page ``docs/pictures.md`` shows. The script needs matplotlib, rich
+and NVRTC.
+"""
 
 import io
 import re
@@ -50,7 +51,7 @@ SLICE = params_of(TensorSpec((9, 48, 64), "float32"), box_dim=(2, 12, 16))
 
 
 def pictures() -> dict[str, Figure]:
-    """Return every figure by its name."""
+    """Return every figure of matplotlib by its name."""
     return {
         "tile": plot.tile(BFLOAT16, (64, 54)),
         "box": plot.box(STRIDED, (56, 4)),
@@ -83,7 +84,7 @@ def finding() -> str:
         (found,) = gpu.launch(simulate.Config(1, 256), gpu.compile(source, "twice"), *arrays).errors
         console.print(Text.assemble(*described(found, Sources(source))), end="")
     drawn = console.export_svg(title="cuda-tma sanitize -- python twice.py", unique_id="finding")
-    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # fonts from the network
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # The pattern removes fonts from the network.
 
 
 def _compared(written: str, read: str) -> layouts.Comparison:
@@ -99,7 +100,7 @@ def _load(more: int) -> simulate.Timeline:
 
 
 def gemm() -> simulate.Timeline:
-    """Trace examples/gemm.py on a cluster of two CTAs, each with a tile, in eight steps of K."""
+    """Trace examples/gemm.py on a cluster of two CTAs with one tile each, in eight steps of K."""
     gpu = simulate.Device(multiprocessor_count=2)
     kernel = gpu.compile(example("gemm").SOURCE, "gemm")
     tensors = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((256, 512), (256, 512), (256, 256)))

@@ -1,4 +1,7 @@
-"""The pages for the driver's errors 700 to 720, from the table of errors. Their titles match searches."""
+"""The pages for the driver's errors 700 to 720, which are made from the table of errors.
+
+Their titles match searches.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ FIRST, LAST = 700, 720
 
 
 def error_pages() -> dict[str, str]:
-    """Return every page by its name, and their index."""
+    """Return every page by its name, and the index of the pages."""
     errors = [error for number, error in sorted(CUDA_ERRORS.items()) if FIRST <= number <= LAST]
     rows = "".join(f"| [{e.number}]({e.number}.md) | `{e.name}` | {e.text} |\n" for e in errors)
     names = "\n".join(str(error.number) for error in errors)
@@ -28,7 +31,7 @@ def _head(error: CudaError) -> str:
 
 
 def _recorded(error: CudaError) -> str:
-    """List the recorded misuses that ended in this error."""
+    """Return a list of the recorded misuses that ended in this error."""
     if not RECORDED.exists():
         return ""
     device, *rows = read(RECORDED)

@@ -1,7 +1,7 @@
-"""A minimal kernel for each kind of finding, for ``docs/sanitizer.md``.
+"""A minimal kernel for each kind of finding, for the page ``docs/sanitizer.md``.
 
-The first column of a line is ``-`` if only the wrong kernel has it, ``+`` if only the fixed kernel has it, and blank if
-both have it.
+The first column of a line is ``-`` if only the wrong kernel has the line, ``+`` if only the fixed kernel has it, and
+blank if both kernels have it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ LAUNCHES = {
     "barrier-divergence": {"block": 64},
     "wgmma-order": {"block": 128},
 }
-CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}  # the compute capability, if not 9.0
+# The table has the compute capability of a kernel if it is not 9.0.
+CAPABILITIES = {"tensor-memory": "10.0", "tcgen05-order": "10.0"}
 _HEAD = """ #include <cuda_tma/tma.cuh>
  using namespace cuda_tma;
  extern "C" __global__ void {name}(const __grid_constant__ TensorMap map, int* values) {{

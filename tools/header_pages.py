@@ -1,4 +1,4 @@
-"""The pages for the headers of ``cuda_tma/include/cuda_tma``, generated from their comments."""
+"""The pages for the headers of ``cuda_tma/include/cuda_tma``, which are generated from the headers' comments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-# Internal headers, which contain text of other headers and macros around it.
+# These headers are internal. They contain text of other headers, and macros around that text.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"
 TOKEN = re.compile(
@@ -23,7 +23,7 @@ KIND = re.compile(r"^(?:template <.*?> )?(struct|enum(?: class)?|namespace) (?:a
 
 @dataclass
 class Entry:
-    """The declarations of one comment in order, with the members of a struct."""
+    """The declarations after one comment, in order, with the members of a struct."""
 
     comment: str = ""
     declarations: list[str] = field(default_factory=list)
@@ -32,12 +32,12 @@ class Entry:
 
     @property
     def names(self) -> list[str]:
-        """Return the declared names, each once."""
+        """Return the declared names, each of them once."""
         return list(dict.fromkeys(filter(None, map(name_of, self.declarations))))
 
 
 def header_pages() -> dict[str, str]:
-    """Return every page by its name, and their index."""
+    """Return every page by its name, and the index of the pages."""
     headers = [path for path in sorted((Path(include_path()) / "cuda_tma").glob("*.cuh")) if path.name not in INTERNAL]
     pages = {f"{path.stem}.md": header_page(path.name, path.read_text()) for path in headers}
     rows = "".join(f"| [`{path.name}`]({path.stem}.md) | {_first_sentence(path.read_text())} |\n" for path in headers)
@@ -92,7 +92,7 @@ def _synopsis(entry: Entry) -> Iterator[str]:
 
 
 def markdown(comment: str) -> str:
-    """Return a comment as Markdown. Text that is indented by four blanks is code."""
+    """Return a comment as Markdown. Text that is indented by four blanks becomes code."""
     lines = [line if line.startswith("    ") else _escaped(line) for line in comment.splitlines()]
     text = re.sub(r"((?:^    .*\n|^\n(?=    ))+)", _code, "\n".join(lines) + "\n", flags=re.MULTILINE)
     return text
@@ -141,7 +141,8 @@ def _entries(text: str) -> list[Entry]:
         if kind == "section":
             section, comment, apart = found[0].strip(" -/\n"), "", True
         elif kind == "comment" and entries and not apart and text[:at].rpartition("\n")[2].strip():
-            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]  # a comment that continues on the same line
+            # The comment continues on the line of the declaration.
+            entries[-1].declarations[-1] += "  " + found[0].splitlines()[0]
             at = text.index("\n", at)
             continue
         elif kind == "comment":
@@ -166,7 +167,7 @@ def _uncommented(text: str) -> str:
 
 
 def _declaration(text: str, at: int) -> tuple[str, str, int]:
-    """Return a declaration without its body, the content of a struct, and the position after it."""
+    """Return a declaration without its body, the content of a struct, and the position after the declaration."""
     depth, begin = 0, at
     if macro := re.compile(r"CUDA_TMA_[A-Z_]+\([^;{]*?\)(?=\n)").match(text, at):
         return macro[0], "", macro.end()
@@ -186,7 +187,7 @@ def _with_body(text: str, begin: int, brace: int) -> tuple[str, str, int]:
         return f"{head} {{{_dedented(body).rstrip()}\n}};" if "\n" in body else f"{head} {{{body}}};", "", end
     if kind and kind[1] == "struct":
         return f"{head};", body, end
-    if re.search(r"\bconstexpr\b[^(]*$", head):  # an array or value in braces
+    if re.search(r"\bconstexpr\b[^(]*$", head):  # The declaration is an array or a value in braces.
         return _dedented(text[begin:end]), "", end
     return re.sub(r"\s*=$", "", head) + ";", "", end
 
@@ -203,7 +204,7 @@ def _closing(text: str, at: int) -> int:
 
 
 def _dedented(text: str) -> str:
-    """Remove the common indentation."""
+    """Return the lines without their common indentation."""
     first, *rest = text.splitlines() or [""]
     blank = min((len(line) - len(line.lstrip()) for line in rest if line.strip()), default=0)
     indent = min(blank, 4) if rest and not rest[0].startswith(" " * 8) else 0

@@ -1,7 +1,8 @@
-"""The executable pages of ``docs/``: their blocks, the output of each block, and its comparison with the page.
+"""The executable pages of ``docs/``, with their blocks, the output of each block, and the comparison of the output with
+the page.
 
-A page is also Markdown for GitHub. Its blocks run in order, in one namespace and in a folder of their own. The words
-after a fence determine the treatment of a block:
+A page is also Markdown for GitHub. The blocks of a page run in order, in one namespace and in a separate folder. The
+words after a fence determine the treatment of a block:
 
 - ``python`` runs; ``python gpu`` runs only on a GPU (tests/gpu), and is compiled elsewhere.
 - ``sh`` runs in bash; ``cuda-tma`` is the command of this package, and ``python`` is this Python. ``sh not-run`` does
@@ -11,7 +12,7 @@ after a fence determine the treatment of a block:
 - ``text`` directly after a block that ran is its output; ``...`` matches any text.
 
 The folder contains the repository's ``tests``, with the recordings. Names of files in the folder, and of headers,
-appear without their folder. ``tools/run_pages.py --write`` renews the header lines.
+appear without their folder. The command ``tools/run_pages.py --write`` updates the header lines.
 """
 
 from __future__ import annotations
@@ -46,15 +47,16 @@ class Block:
     Attributes
     ----------
     language, word : str
-        The words after the fence.
+        The words after the fence of the block.
     text : str
-        The block.
+        The text of the block.
     line : int
-        The number of its first line in the page, counted from 1.
+        The number of the block's first line in the page, counted from 1.
     shown : str or None
-        The output that the page shows: the block of text directly after it.
+        The output that the page shows, which is the block of text directly after this block.
     span : tuple of int
-        The begin and end of that block in characters. Both are the place for it if the page has no such block.
+        The begin and the end of the shown block in characters. Both are the place for that block if the page has no
+        such block.
     """
 
     language: str
@@ -100,7 +102,9 @@ def _is_output(fence: re.Match[str], behind: re.Match[str], text: str) -> bool:
 
 
 def run(text: str, folder: Path, name: str = "page", *, gpu: bool = False) -> Iterator[Ran]:
-    """Run the blocks of a page in a folder, and yield each with its output. Tracebacks contain the page's ``name``."""
+    """Run the blocks of a page in a folder, and yield each block with its output. Tracebacks contain the page's
+    ``name``.
+    """
     names: dict[str, Any] = {"__name__": "__main__"}
     if not (folder / "tests").exists():
         (folder / "tests").symlink_to(DOCS.parent / "tests")
@@ -121,7 +125,7 @@ def _without_paths(ran: Ran, folder: Path) -> Ran:
 
 
 def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: bool) -> Ran:
-    """Run a Python block with the line numbers of the page, so that a traceback contains them."""
+    """Run a Python block with the line numbers of the page, so that a traceback contains these numbers."""
     code = compile("\n" * (block.line - 1) + block.text, name, "exec")
     if block.word == "gpu" and not gpu:
         return Ran(block, block.shown or "")
@@ -137,7 +141,7 @@ def _python(block: Block, names: dict[str, Any], folder: Path, name: str, gpu: b
 
 @contextlib.contextmanager
 def inside(folder: Path) -> Iterator[None]:
-    """Set the working directory to a folder."""
+    """Set the working directory to a folder during the block."""
     before = Path.cwd()
     os.chdir(folder)
     try:

@@ -1,6 +1,6 @@
-"""Print the public modules and objects of the package; ``--count`` prints their numbers.
+"""Print the public modules and objects of the package. With ``--count``, print the numbers of modules and objects.
 
-A name is public if no part of its dotted path has an underscore in front. An object in several modules counts once.
+A name is public if no part of its dotted path begins with an underscore. An object in several modules counts once.
 Names of cuda.core, which ``cuda_tma.__getattr__`` returns, do not count.
 """
 
@@ -29,13 +29,14 @@ def public_modules() -> list[str]:
 
 
 def defined(module: str) -> set[str]:
-    """Return the names without an underscore that a module's source defines. For a package, include those that it
-    imports from itself."""
+    """Return the names without an underscore that the source of a module defines. For a package, include the names that
+    it imports from itself.
+    """
     is_package = PACKAGE.parent.joinpath(*module.split(".")).is_dir()
     found: set[str] = set()
     for node in _source(module).body:
         found |= _names(node, is_package)
-    return {name for name in found if not name.startswith(("_", "pytest_"))}  # pytest finds its hooks by their names
+    return {name for name in found if not name.startswith(("_", "pytest_"))}  # The hooks of pytest have these names.
 
 
 def _source(module: str) -> ast.Module:
@@ -57,7 +58,7 @@ def _names(node: ast.stmt, is_package: bool) -> set[str]:
 
 
 def declared(module: str) -> list[str]:
-    """Return ``__all__`` of the source. Without it, return the names that the source defines."""
+    """Return the names in ``__all__`` of the source. Without ``__all__``, return the names that the source defines."""
     for node in _source(module).body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
             return list(ast.literal_eval(node.value))
@@ -65,7 +66,7 @@ def declared(module: str) -> list[str]:
 
 
 def objects() -> dict[str, object]:
-    """Return each public object by its first dotted name. Names in outer modules come first."""
+    """Return each public object by its first dotted name, with names in outer modules first."""
     found: dict[str, object] = {}
     seen: set[tuple[str, int]] = set()
     for module in sorted(public_modules(), key=lambda name: (name.count("."), name)):
@@ -78,7 +79,7 @@ def objects() -> dict[str, object]:
 
 
 def _value(module: str, name: str) -> object:
-    """Return the object, or its dotted name if its module needs a library that is not installed."""
+    """Return the object of a name, or the dotted name if its module needs a library that is not installed."""
     try:
         return getattr(importlib.import_module(module), name)
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
 """Run every block of the tutorial, in order, on a machine without a GPU, and compare the output with the pages.
 
-``--all`` also takes the how-to and explanation pages, ``--gpu`` also runs the blocks that need a GPU, and ``--write``
-writes the output and the drawn pictures into the pages.
+The option ``--all`` includes the how-to and explanation pages, ``--gpu`` also runs the blocks that need a GPU, and
+``--write`` writes the output and the drawn pictures into the pages.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pages import DOCS, PAGES, blocks_of, compare, run, with_outputs
 
 
 def main() -> int:
-    """Return the exit status: 1 if a page differs from the output of its blocks."""
+    """Return the exit status, which is 1 if a page differs from the output of its blocks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="*", type=Path, help="pages; without, the whole tutorial")
     parser.add_argument("--all", action="store_true")

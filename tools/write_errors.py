@@ -1,4 +1,4 @@
-"""The text of ``docs/errors.md``: the table of errors, and the recorded outcome of each misuse of TMA."""
+"""The text of ``docs/errors.md``, which has the table of errors, and the recorded outcome of each misuse of TMA."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDED = ROOT / "tests" / "data" / "faults_sm90.jsonl.gz"
 
 
 def number_of(row: dict) -> int:
-    """Return the error of a case, immediate or at a later call, or 0 without an error."""
+    """Return the error of a case, which is immediate or at a later call, or 0 without an error."""
     if row["found"] == "hang":
         return 0
     at_once = row["launch"] or row["found"]
@@ -49,7 +49,7 @@ _READABLE = {
 
 
 def outcome(row: dict) -> str:
-    """Describe the outcome of a case."""
+    """Return a description of a case's outcome."""
     if row["found"] == "hang":
         return "hangs"
     if number := number_of(row):
@@ -60,7 +60,7 @@ def outcome(row: dict) -> str:
 
 
 def errors_page() -> str:
-    """Return the table of errors and the table of recorded outcomes."""
+    """Return the page with the table of errors and the table of recorded outcomes."""
     return _PAGE.format(table="".join(map(_row, CUDA_ERRORS.values())), sticky=_sticky_meaning(), recorded=_recorded())
 
 

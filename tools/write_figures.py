@@ -1,6 +1,6 @@
-"""Write the figures of docs/speed.md from recordings of `make bench`, copied to docs/benchmarks/*.md.
+"""Write the figures of docs/speed.md from recordings of `make bench`, which are copied to docs/benchmarks/*.md.
 
-The script writes each block between `<!-- figures: NAME -->` and `<!-- end -->`, so that no figure is typed.
+The script writes each block between `<!-- figures: NAME -->` and `<!-- end -->`, so that no person types a figure.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-KERNELS = {  # (example, case, or all cases if empty): its description in docs/speed.md
+# The key is (example, case), with an empty text for all cases. The value is the description in docs/speed.md.
+KERNELS = {
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
     ("gather_rows", "1 GiB of rows of 1024 bytes"): "an embedding; 1 GiB",
@@ -23,11 +24,11 @@ KERNELS = {  # (example, case, or all cases if empty): its description in docs/s
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # weak rivals
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # These rivals are weak.
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """Return the rows of all tables of a page, by their headings; `table` is the heading above the table, and "" the
+    """Return the rows of all tables in a page, by their headings. `table` is the heading above the table, and "" is the
     column without a heading.
 
     >>> rows_of("## Times\\n\\n|  | ms |\\n| --- | ---: |\\n| f | 3 |\\n")
@@ -48,7 +49,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def beside(page: str) -> Iterator[str]:
-    """Compare with cuda.core, from gpu.md."""
+    """Yield the comparison with cuda.core, from gpu.md."""
     rows = {(row["table"], row[""]): row for row in rows_of(page) if "median, ns" in row}
     torch, view = "Create from a torch tensor, float32", "Create from a view, rank 2"
 
@@ -80,7 +81,7 @@ def beside(page: str) -> Iterator[str]:
 
 
 def threads(page: str) -> Iterator[str]:
-    """Return launches by several threads at once, from gpu.md."""
+    """Yield the launches by several threads at once, from gpu.md."""
     found: dict[str, dict[int, float]] = {}
     for row in rows_of(page):
         if row["table"] == "Launch: threads":
@@ -96,7 +97,7 @@ def threads(page: str) -> Iterator[str]:
 
 
 def nvrtc(page: str) -> Iterator[str]:
-    """Return the compile times, from nvrtc.md."""
+    """Yield the compile times, from nvrtc.md."""
     *_, compiler, cccl = page.splitlines()[0].split("; ")
     yield f"| {compiler}, {cccl} | median | middle half |"
     yield "|---|---:|---:|"
@@ -105,7 +106,9 @@ def nvrtc(page: str) -> Iterator[str]:
 
 
 def kernels(page: str) -> Iterator[str]:
-    """Compare the kernels with their rivals, from kernels.md. A rival and a regime have one row for all cases."""
+    """Yield the comparison of the kernels with their rivals, from kernels.md. A rival and a regime have one row for all
+    cases.
+    """
     yield "| | ours | rival's | ours / rival's | least to greatest | rival |"
     yield "|---|---:|---:|---:|---:|---|"
     rows = [row for row in rows_of(page) if "kernel" in row]
@@ -145,13 +148,13 @@ def _of_cases(page: str, rows: Sequence[dict[str, str]]) -> Iterator[str]:
 
 
 def conditions(page: str) -> str:
-    """Return the GPU and driver from the page's first line."""
+    """Return the names of the GPU and the driver from the first line of a page."""
     gpu, driver, *_ = page.splitlines()[0].split("; ")
     core, torch = (re.search(rf"{name} [\d.]+\d", page.splitlines()[0]) for name in ("cuda-core", "torch"))
     return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
 
 
-# The function that writes each block, and its record.
+# The table has the function that writes each block, and the record that the function reads.
 BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "gpu": (beside, "gpu"),
     "threads": (threads, "gpu"),

@@ -1,6 +1,7 @@
-"""Write ``docs/sanitizer.md``: for each kind of finding a kernel with it, the report of the simulator, and the fix.
+"""Write ``docs/sanitizer.md``, which shows for each kind of finding a kernel with it, the report of the simulator, and
+the fix.
 
-``sanitizer_page.md`` contains the rest of the page.
+The file ``sanitizer_page.md`` contains the rest of the page.
 """
 
 from __future__ import annotations
@@ -17,24 +18,26 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-_MOST_STEPS = 10_000  # these kernels end before that limit, or never
+_MOST_STEPS = 10_000  # These kernels end before this limit, or never.
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the whole text of the page."""
     parts = {"{kinds}": "\n".join(map(_section, KERNELS)), "{shown}": _shown("missing-proxy-fence")}
     text = Path(__file__).with_name("sanitizer_page.md").read_text()
     return re.sub("|".join(map(re.escape, parts)), lambda found: parts[found[0]], text)
 
 
 def lines_of(kind: str, side: str) -> str:
-    """Return a kernel's source: the wrong one if `side` is ``"-"``, the fixed one if `side` is ``"+"``."""
+    """Return the source of a kernel, which is the wrong one if `side` is ``"-"``, and the fixed one if `side` is
+    ``"+"``.
+    """
     return "".join(line[1:] for line in KERNELS[kind].splitlines(keepends=True) if line[0] in (" ", side))
 
 
 @cache
 def reported(kind: str, side: str) -> simulate.Report:
-    """Return the report of its launch."""
+    """Return the report of the launch of a kernel."""
     return launched(kind, lines_of(kind, side), simulate.Device(CAPABILITIES.get(kind, "9.0")))
 
 
@@ -54,7 +57,7 @@ def _section(kind: str) -> str:
 
 
 def _shown(kind: str) -> str:
-    """Return the output of ``cuda-tma sanitize`` for a kernel, with lines of its source."""
+    """Return the output of ``cuda-tma sanitize`` for a kernel, with lines of the kernel's source."""
     with TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cu")
         path.write_text(lines_of(kind, "-"))
@@ -63,8 +66,9 @@ def _shown(kind: str) -> str:
 
 
 def _without_folders(text: str) -> str:
-    """Replace paths by names, and remove line numbers of headers, so that the page is independent of the folder and the
-    headers' length."""
+    """Replace paths by names, and remove line numbers of headers. The page is then independent of the folder and of the
+    length of the headers.
+    """
     return re.sub(r"(\.cuh):\d+", r"\1", re.sub(r"\S*/(\w+\.cuh?:)", r"\1", text))
 
 

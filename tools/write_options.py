@@ -13,7 +13,7 @@ _HEAD = "The tool tools/write_options.py writes this file from cuda_tma/_option_
 
 
 def fields_module() -> str:
-    """Return ``_option_fields.py``: the classes that hold the fields, and the keywords of functions."""
+    """Return ``_option_fields.py``, which has the classes that hold the fields, and the keywords of functions."""
     enums = sorted({option.type.__name__ for kind in KINDS.values() for option in kind if option.is_enum})
     classes = "\n\n".join(_class(name.replace("TensorMap", "") + "Fields", options) for name, options in KINDS.items())
     keywords = "".join(f"    {option.name}: {_optional(_written_as(option))}\n" for option in _TILED)
@@ -28,13 +28,13 @@ def _class(name: str, options: Iterable[Option]) -> str:
 
 
 def _held_as(option: Option) -> str:
-    """Return the type of the field."""
+    """Return the type that the class has for the field."""
     held = "tuple[int, ...]" if option.type is SIZES else option.type.__name__
     return f"{held} | None" if option.default is None else held
 
 
 def _written_as(option: Option) -> str:
-    """Return the type that users write."""
+    """Return the type that users write for an option."""
     if option.name == "data_type":
         return "Any"
     return "Choice" if option.is_enum else "Integers" if option.type is SIZES else "SupportsIndex"
@@ -61,7 +61,7 @@ def _value(option: Option) -> str:
 
 
 def doors() -> str:
-    """Return ``_make/doors.pxi``: the functions that take the options of tiled maps as keywords."""
+    """Return ``_make/doors.pxi``, which has the functions that take the options of tiled maps as keywords."""
     return _DOORS.format(
         head=_HEAD,
         count=len(_NAMES),
@@ -75,7 +75,7 @@ def doors() -> str:
 
 
 def stub() -> str:
-    """Return ``_make/create.pyi``: the types of the same functions."""
+    """Return ``_make/create.pyi``, which has the types of the same functions."""
     keywords = [f"{option.name}: {_keyword(option)} = None," for option in _TILED]
     lines = {indent: f"\n{indent}".join(keywords) for indent in (" " * 4, " " * 8)}
     others = f"\n{' ' * 4}".join(keywords[1:])
@@ -87,7 +87,7 @@ def _keyword(option: Option) -> str:
 
 
 def options_page() -> str:
-    """Return ``docs/options.md``: a row for every option."""
+    """Return ``docs/options.md``, which has a row for every option."""
     options: dict[str, list[tuple[str, Option]]] = {}
     for kind, rows in KINDS.items():
         for option in rows:

@@ -1,10 +1,11 @@
-"""Write ``wgmma_macros.cuh`` and ``wgmma_macros_end.cuh``: the text of wgmma for each possible number of accumulators.
+"""Write ``wgmma_macros.cuh`` and ``wgmma_macros_end.cuh``, which have the text of wgmma for each number of
+accumulators.
 
     python tools/write_wgmma.py        # without dependencies
 
-An instruction's text can depend on a template argument only through a number (constraint "n"), and names every
-accumulator, so each count of accumulators has its own statement. The lists are flat, because nested macros that build
-them took twice as long to compile.
+The text of an instruction can depend on a template argument only through a number (constraint "n"), and contains every
+accumulator. Each count of accumulators therefore has its own statement. The lists are flat, because nested macros that
+build the lists took twice as long to compile.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-# The accumulators of a thread by their type: PTX ISA, "Matrix Shape". N is 2 * count for f32 and s32, 4 * count for
-# f16.
+# The numbers are the accumulators of a thread by their type (PTX ISA, "Matrix Shape"). N is 2 * count for f32 and s32,
+# and 4 * count for f16.
 COUNTS = {
     "f32": [n // 2 for n in range(8, 257, 8)],
     "f16": [n // 4 for n in range(8, 257, 8)],
     "s32": [n // 2 for n in (8, 16, 24, *range(32, 257, 16))],
 }
-BEHIND = 13  # the operands that may follow the accumulators
+BEHIND = 13  # This number of operands may follow the accumulators.
 
 _HEAD = """// SPDX-License-Identifier: Apache-2.0
 //

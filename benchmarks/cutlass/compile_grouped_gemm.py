@@ -26,7 +26,8 @@ def main() -> None:
     folders = [given.curand, *(given.cutlass / each for each in INCLUDES)]
     command = ["nvcc", *OPTIONS, *(f"-I{folder}" for folder in folders), str(given.cutlass / EXAMPLE)]
     ptx = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx)  # names without this machine's folders
+    # The names of files in the PTX lose the folders of this machine.
+    ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", ptx)
     Path(__file__).with_name("grouped_gemm.ptx.xz").write_bytes(lzma.compress(ptx.encode(), preset=9))
 
 

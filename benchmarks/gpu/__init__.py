@@ -1,7 +1,8 @@
-"""Benchmarks on a GPU: tensor maps are created, changed and launched, in comparison with C and every installed library.
+"""Benchmarks on a GPU, in which tensor maps are created, changed and launched, in comparison with C and every installed
+library.
 
-``floor.c`` is the C baseline, ``scene`` contains the common objects of all rows, ``create``, ``launch``,
-``launch_tensors``, ``many``, ``graph`` and ``threads`` contain the rows, and ``chart`` draws the picture.
+The file ``floor.c`` is the C baseline, and ``scene`` contains the objects that all rows share. The modules ``create``,
+``launch``, ``launch_tensors``, ``many``, ``graph`` and ``threads`` contain the rows, and ``chart`` draws the picture.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def unavailable() -> str:
 
 
 def machine() -> str:
-    """Return the GPU, its driver, the host and the versions of all measured packages."""
+    """Return the names of the GPU, its driver and the host, with the versions of all measured packages."""
     found = info.facts()
     names = ", ".join(device["name"] for device in found["devices"][:1]) or "no GPU"
     versions = [f"{name} {version}" for name in _PEERS if (version := _version(name))]

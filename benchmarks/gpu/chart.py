@@ -1,4 +1,5 @@
-"""The comparisons as one picture, in which each has a panel with a bar for each row and a mark at the goal."""
+"""The comparisons as one picture, in which each comparison has a panel with a bar for each row and a mark at
+the goal."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from ..drawing import CEILING as FLOOR
 from ..drawing import OURS, PEER, begin, svg
 
 GOAL = "#d1242f"
-OUR_OTHER = "#c3e08a"  # another form of the same call, without a goal
+OUR_OTHER = "#c3e08a"  # This color marks another form of the same call, which has no goal.
 ROW_INCHES = 0.26
 PANEL_INCHES = 0.75
 COLUMNS = 2
 
 
 def draw(comparisons: Sequence[Comparison], path: Path) -> None:
-    """Write an SVG, if there is a measurement."""
+    """Write an SVG of the tables, if there is a measurement."""
     shown = [comparison for comparison in comparisons if _measured(comparison)]
     if not shown:
         return
@@ -42,7 +43,7 @@ def _draw_panel(panel: Any, comparison: Comparison) -> None:
     panel.set_yticks(range(len(rows)), [row.name.replace("`", "") for row in rows])
     panel.invert_yaxis()
     panel.set_xlim(0, 1.15 * max(max(row.median_ns, comparison.limit_ns(row) or 0) for row in rows))
-    panel.locator_params(axis="x", nbins=5)  # this leaves space for numbers of six digits
+    panel.locator_params(axis="x", nbins=5)  # The setting leaves space for numbers of six digits.
     panel.set_xlabel("nanoseconds")
     for at, row in enumerate(rows):
         panel.barh(at, row.median_ns, color=_color(comparison, row), height=0.7)

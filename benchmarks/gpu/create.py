@@ -1,4 +1,6 @@
-"""The rows of single descriptors: created from views, torch tensors and CuPy arrays, views, and replaced addresses."""
+"""The rows of single descriptors, which are created from views, torch tensors and CuPy arrays, and the rows of views
+and of replaced addresses.
+"""
 
 from __future__ import annotations
 
@@ -200,7 +202,8 @@ def replacements(scene: Scene) -> list[Work]:
 
 
 def encode_floor(scene: Scene, rank: int) -> Timer:
-    """Return a timer of C's encode of our map. Raise an error unless both give the same bytes."""
+    """Return a timer of the encode of this package's map in C. Raise an error unless both encodes give the same
+    bytes."""
     descriptor, memory = scene.descriptor(rank), map_memory()
     timer = scene.floor.encode(descriptor.params, memory)
     timer(1)
@@ -230,7 +233,7 @@ def bindings_encode(params: TiledParams) -> Timer:
 
 
 def bindings_map(descriptor: cuda_tma.TensorMapDescriptor) -> driver.CUtensorMap:
-    """Return a CUtensorMap of cuda.bindings with the bytes of our map."""
+    """Return a CUtensorMap of cuda.bindings with the bytes of this package's map."""
     found = driver.CUtensorMap()
     ctypes.memmove(found.getPtr(), bytes(descriptor), MAP_BYTES)
     return found
@@ -264,7 +267,7 @@ def cupy_array() -> object:
 
 
 def cupy_export(array: object) -> Timer:
-    """Time the call that this package also makes. CuPy before DLPack 1.0 has no max_version."""
+    """Time the call that this package also makes. CuPy before DLPack 1.0 does not accept max_version."""
     for statement in ("x.__dlpack__(max_version=version, stream=-1)", "x.__dlpack__(stream=-1)"):
         timer = python(statement, x=array, version=_dlpack.DLPACK_VERSION)
         try:

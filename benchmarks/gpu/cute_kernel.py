@@ -1,5 +1,6 @@
-"""An empty kernel of CuTe DSL with three tensor maps, which it encodes at every launch. Only its timing imports this
-module."""
+"""An empty kernel of CuTe DSL with three tensor maps, which CuTe DSL encodes at every launch. Only the timing of CuTe
+DSL imports this module.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,5 +42,5 @@ def launch(
 
 
 def compiled(tensors: Sequence[Any], box: tuple[int, int], count: int, stream: Any) -> Callable[..., Any]:
-    """Return the compiled launch of tensors of these shapes."""
+    """Return the compiled launch for tensors of these shapes."""
     return cute.compile(launch, *map(view, tensors), count, stream, *box)

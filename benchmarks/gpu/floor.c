@@ -1,8 +1,8 @@
-/* The floor: the time of the driver and of torch's DLPack export when C calls only these functions.
-
-Each function makes `count` calls and returns the nanoseconds of one call, or the negative error of a failed call.
-The file compiles without CUDA and Python: it opens libcuda at run time, and contains the few prototypes
-(cuda.h, CUDA 13.5; dlpack.h, DLPack 1.3; Python's C API). Load it with ctypes.PyDLL, which holds the GIL. */
+/* The floor of the benchmarks, which is the time of the driver and of torch's DLPack export when C calls only these
+   functions. Each function makes `count` calls, and returns the nanoseconds of one call, or the negative error of a
+   failed call. The file compiles without CUDA and Python, because it opens libcuda at run time, and contains the few
+   prototypes (cuda.h, CUDA 13.5; dlpack.h, DLPack 1.3; Python's C API). Load it with ctypes.PyDLL, which holds the GIL.
+   */
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ typedef struct {
     void *function;
     uint32_t grid_dim[3], block_dim[3], shared_mem_bytes;
     void **arguments, **extra, *kernel, *context;
-} NodeParams; /* CUDA_KERNEL_NODE_PARAMS_v2 */
+} NodeParams; /* The driver's name of the structure is CUDA_KERNEL_NODE_PARAMS_v2. */
 
 typedef struct {
     uint32_t data_type, rank;
@@ -36,13 +36,13 @@ typedef struct Managed {
     uint32_t major, minor;
     void *manager_ctx;
     void (*deleter)(struct Managed *);
-} Managed; /* the remaining fields are not read */
+} Managed; /* The floor does not read the remaining fields. */
 
 typedef struct {
     uint32_t major, minor;
     void *previous, *managed_tensor_allocator;
     int (*managed_tensor_from_py_object_no_sync)(void *, Managed **);
-} ExchangeAPI; /* the remaining functions are not called */
+} ExchangeAPI; /* The floor does not call the remaining functions. */
 
 static CUresult (*encode_tiled)(void *, uint32_t, uint32_t, void *, const uint64_t *, const uint64_t *,
                                 const uint32_t *, const uint32_t *, uint32_t, uint32_t, uint32_t, uint32_t);
@@ -53,7 +53,7 @@ static CUresult (*launch_kernel)(void *, uint32_t, uint32_t, uint32_t, uint32_t,
 static CUresult (*launch_kernel_ex)(const LaunchConfig *, void *, void **, void **);
 static CUresult (*set_node_params)(void *, void *, const NodeParams *);
 
-/* Find the driver. Return NULL, or the error as text. */
+/* Find the driver. Return NULL, or the text of an error. */
 const char *open_driver(const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
@@ -108,8 +108,8 @@ double current_context_ns(int64_t count) {
     return (now_ns() - begin) / count;
 }
 
-/* Launch one block of 32 threads without attributes. The function does not wait, so `count` must be well below the
-   queue's 1024. */
+/* Launch one block of 32 threads without attributes. The function does not wait, so `count` must be well below 1024,
+   the length of the queue. */
 double launch_ns(int64_t count, void *function, void *stream, void **arguments) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
@@ -131,7 +131,7 @@ double launch_ex_ns(int64_t count, void *function, void *stream, void **argument
     return (now_ns() - begin) / count;
 }
 
-/* Set a kernel node of an executable graph: one block of 32 threads of a CUkernel, in a context. */
+/* Set a kernel node of an executable graph to one block of 32 threads of a CUkernel, in a context. */
 double set_node_ns(int64_t count, void *graph, void *node, void *kernel, void *context, void **arguments) {
     NodeParams params = {NULL, {1, 1, 1}, {32, 1, 1}, 0, arguments, NULL, kernel, context};
     double begin = now_ns();
@@ -145,7 +145,7 @@ double set_node_ns(int64_t count, void *graph, void *node, void *kernel, void *c
     return (now_ns() - begin) / count;
 }
 
-/* Export a tensor with ownership of its memory, and release it. */
+/* Export a tensor with ownership of its memory, and release the export. */
 double exchange_ns(int64_t count, const ExchangeAPI *api, void *tensor) {
     double begin = now_ns();
     for (int64_t i = 0; i < count; i++) {
@@ -173,7 +173,7 @@ double method_ns(int64_t count, void *object, void *name) {
 }
 
 /* Execute the steps of a C program for one launch with tensors. Export each tensor, call its storage method, and encode
-   its map at the place from which the launch reads it. Launch as launch_ns does, and then release everything. */
+   its map at the place from which the launch reads it. Launch as launch_ns does, and then release all objects. */
 double launch_tensors_ns(int64_t count, const ExchangeAPI *api, void *const *tensors, int64_t tensor_count, void *name,
                          const Tiled *p, void *function, void *stream, void **arguments) {
     double begin = now_ns();

@@ -1,4 +1,4 @@
-"""The compilation and load of ``floor.c`` on demand, and timers of the cost in C."""
+"""The compilation and the load of ``floor.c`` on demand, with timers of the cost of calls in C."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Tiled(ctypes.Structure):
 
 
 class Floor:
-    """The compiled library. Each method returns a timer.
+    """The compiled library ``floor.c``, each of whose methods returns a timer.
 
     Parameters
     ----------
     driver : str
-        The name of the CUDA driver's library, for ``dlopen``.
+        The name of the CUDA driver's library, which is passed to ``dlopen``.
 
     Raises
     ------
@@ -74,22 +74,24 @@ class Floor:
             raise RuntimeError(error.decode())
 
     def encode(self, params: TiledParams, map: ctypes.Array[ctypes.c_char]) -> Timer:
-        """Time ``cuTensorMapEncodeTiled`` of `params` into `map`."""
+        """Return a timer of ``cuTensorMapEncodeTiled`` of `params` into `map`."""
         arguments = Tiled.of(params)
         return self._timer("encode_ns", "cuTensorMapEncodeTiled", map, ctypes.byref(arguments))
 
     def replace_address(self, map: ctypes.Array[ctypes.c_char], address: int) -> Timer:
-        """Time ``cuTensorMapReplaceAddress``."""
+        """Return a timer of ``cuTensorMapReplaceAddress``."""
         return self._timer("replace_address_ns", "cuTensorMapReplaceAddress", map, ctypes.c_void_p(address))
 
     def current_context(self) -> Timer:
-        """Time ``cuCtxGetCurrent``."""
+        """Return a timer of ``cuCtxGetCurrent``."""
         return self._timer("current_context_ns", "cuCtxGetCurrent")
 
     def launch(
         self, function: int, stream: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData], by: str
     ) -> Timer:
-        """Time ``cuLaunchKernel`` or ``cuLaunchKernelEx`` with arguments in memory, without a wait for the GPU."""
+        """Return a timer of ``cuLaunchKernel`` or ``cuLaunchKernelEx`` with arguments in memory, without a wait for the
+        GPU.
+        """
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         # The timer keeps the objects to which the pointers point.
         pointers.arguments = arguments  # type: ignore[attr-defined]
@@ -99,24 +101,28 @@ class Floor:
     def set_node(
         self, graph: int, node: int, kernel: int, context: int, arguments: Sequence[ctypes.Array | ctypes._SimpleCData]
     ) -> Timer:
-        """Time ``cuGraphExecKernelNodeSetParams`` of a CUkernel with arguments in memory."""
+        """Return a timer of ``cuGraphExecKernelNodeSetParams`` of a CUkernel with arguments in memory."""
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         pointers.arguments = arguments  # type: ignore[attr-defined]
         handles = map(ctypes.c_void_p, (graph, node, kernel, context))
         return self._timer("set_node_ns", "cuGraphExecKernelNodeSetParams", *handles, pointers)
 
     def exchange(self, tensor: object) -> Timer:
-        """Time the owning export through the DLPack C exchange API of the tensor's type, and its deleter."""
+        """Return a timer of the owning export through the DLPack C exchange API of the tensor's type, and of its
+        deleter.
+        """
         return self._timer("exchange_ns", "the DLPack exchange", _exchange_api(tensor), ctypes.py_object(tensor))
 
     def method(self, instance: object, name: str) -> Timer:
-        """Time a call of a method without arguments, from C."""
+        """Return a timer of a call from C of a method without arguments."""
         return self._timer("method_ns", name, ctypes.py_object(instance), ctypes.py_object(name))
 
     def launch_tensors(
         self, function: int, stream: int, tensors: Sequence[object], params: TiledParams, last: ctypes._SimpleCData
     ) -> Timer:
-        """Time the exports, storages and maps of tensors, and then the launch with these and one more argument."""
+        """Return a timer of the exports, storages and maps of tensors, and of the launch with these maps and one more
+        argument.
+        """
         arguments = [*[map_memory() for _ in tensors], last]
         pointers = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         objects = (ctypes.py_object * len(tensors))(*map(ctypes.py_object, tensors))
@@ -148,7 +154,7 @@ def _exchange_api(tensor: object) -> ctypes.c_void_p:
 
 @functools.cache
 def compiled() -> Path:
-    """Return the shared library, which the C compiler in ``CC`` (default: gcc) makes."""
+    """Return the shared library, which the C compiler in the variable ``CC`` (default: gcc) makes."""
     compiler = os.environ.get("CC", "gcc")
     if shutil.which(compiler) is None:
         raise RuntimeError(f"no C compiler {compiler!r} for the floor: install gcc, or name another one in CC")

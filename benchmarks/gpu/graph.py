@@ -1,5 +1,7 @@
-"""The rows of kernel nodes of an executable graph: a change of one map of a node, in pairs with the driver's call from
-C."""
+"""The rows of kernel nodes of an executable graph.
+
+A row changes one map of a node, in pairs with the driver's call from C.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Graph:
-    """An instantiated graph of one node. Each row has its own graph."""
+    """An instantiated graph of one node, of which each row has its own."""
 
     bench: Bench
     prepared: cuda_tma.PreparedLaunch

@@ -1,5 +1,6 @@
 """The rows of launches of empty kernels, with a map and a pointer, four maps, or eight scalars, in pairs with the
-baseline."""
+baseline.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +68,8 @@ GOAL_NOTE = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The common objects of the launches: the kernels, which are compiled at their first use, and one configuration."""
+    """The objects that the launches share: the kernels, which are compiled at their first use, and one
+    configuration."""
 
     scene: Scene
 
@@ -84,12 +86,13 @@ class Bench:
         return self.cubin.get_kernel(name)
 
     def handle(self, name: str) -> int:
-        """Return the kernel's CUkernel."""
+        """Return the CUkernel of a kernel."""
         return int(self.kernel(name).handle)
 
     def function(self, name: str) -> int:
-        """Return the kernel in the current context, a CUfunction as in C programs. Its launch is faster than that of a
-        CUkernel."""
+        """Return the kernel in the current context, which is a CUfunction as in C programs. A launch of a CUfunction is
+        faster than a launch of a CUkernel.
+        """
         error, function = driver.cuKernelGetFunction(driver.CUkernel(self.handle(name)))
         require_success((error,))
         return int(function)
@@ -122,7 +125,7 @@ def four_maps(bench: Bench) -> list[Work]:
 
 
 def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:
-    """Return launches with `count` maps of different memory, and a pointer as an int."""
+    """Return launches with `count` maps of different memory, and with a pointer as an int."""
     scene, address = bench.scene, bench.scene.address
 
     def ours() -> tuple:
@@ -136,7 +139,8 @@ def with_maps(bench: Bench, name: str, count: int, goal: Goal) -> list[Work]:
 
     def bindings() -> tuple[tuple, tuple]:
         maps = [bindings_map(scene.descriptor(2, memory)) for memory in range(count)]
-        return (*maps, address), (*[None] * count, ctypes.c_void_p)  # None stands for a struct of cuda.bindings
+        # The value None stands for a struct of cuda.bindings.
+        return (*maps, address), (*[None] * count, ctypes.c_void_p)
 
     def cupys() -> tuple:
         return (*[struct_scalar(bytes(scene.descriptor(2, memory))) for memory in range(count)], address)
@@ -158,8 +162,9 @@ def eight_scalars(bench: Bench) -> list[Work]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """The same arguments for each library. Each is a function, so that the failure of a library affects only its own
-    row."""
+    """The same arguments for each library. Each field is a function, so that the failure of a library affects only its
+    own row.
+    """
 
     ours: Callable[[], tuple]
     in_memory: Callable[[], list]
@@ -190,7 +195,7 @@ def c_launch(bench: Bench, function: int, arguments: Sequence[Any], by: str) -> 
 
 
 def named(arguments: Sequence[object]) -> tuple[str, Mapping[str, object]]:
-    """Return the text of the arguments in a statement, and their values."""
+    """Return the text of the arguments in a statement, and the values of the arguments."""
     names = {f"a{index}": value for index, value in enumerate(arguments)}
     return ", ".join(names), MappingProxyType(names)
 
@@ -263,7 +268,7 @@ def foreign_stream(bench: Bench) -> Timer:
 
 
 class ForeignStream:
-    """A stream in the form of other libraries."""
+    """A stream in the form that other libraries accept."""
 
     def __init__(self, handle: int):
         self._shown = 0, handle

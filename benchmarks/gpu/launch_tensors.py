@@ -23,7 +23,7 @@ FLOOR = "C: 3 owning exchanges, 3 storages, 3 encodes, cuLaunchKernel"
 SEQUENCE = "C: the same, in the order of a launch"
 LAUNCH = "cuda_tma.launch, three tensors"
 GOAL = Goal(1.15, paired=True)
-COUNT = 7  # the kernel's other argument
+COUNT = 7  # The value is the other argument of the kernel.
 
 SOURCE = """
 #include <cuda_tma/tile.cuh>
@@ -42,7 +42,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Bench:
-    """The common objects of the rows, which are made at their first use."""
+    """The objects that the rows share, which are made at their first use."""
 
     scene: Scene
 
@@ -111,7 +111,9 @@ def floor(bench: Bench) -> Timer:
 
 
 def sequence(bench: Bench) -> Timer:
-    """Time the same calls in the order of a C program, in which the launch evicts data that the next encode needs."""
+    """Return a timer of the same calls in the order of a C program, where the launch evicts data that the next encode
+    needs.
+    """
     scene, kernel = bench.scene, function(bench.kernel)
     params = scene.descriptor(2).params
     count = ctypes.c_int32(COUNT)
@@ -120,19 +122,19 @@ def sequence(bench: Bench) -> Timer:
 
 
 def together(timers: Sequence[Timer]) -> Timer:
-    """Return a timer of several parts, each with its own timer."""
+    """Return a timer of several parts, each of which has its own timer."""
     return lambda calls: sum(timer(calls) for timer in timers)
 
 
 def function(kernel: Any) -> int:
-    """Return the kernel in the current context, a CUfunction as in C programs."""
+    """Return the kernel in the current context, which is a CUfunction as in C programs."""
     error, found = driver.cuKernelGetFunction(driver.CUkernel(int(kernel.handle)))
     require_success((error,))
     return int(found)
 
 
 def cuda_core(bench: Bench) -> Timer:
-    """Time cuda.core in the form of its documentation: a view of each tensor, and a map of each view."""
+    """Return a timer of cuda.core in the form of its documentation: a view of each tensor, and a map of each view."""
     made = ", ".join(f"View.from_any_interface({x}, stream_ptr=-1).as_tensor_map(options=o)" for x in "abc")
     names = {"launch": core.launch, "View": CoreView, "o": bench.scene.core_options(), "k": np.int32(COUNT)}
     return bench.timer(f"launch(s, config, kernel, {made}, k)", **names)

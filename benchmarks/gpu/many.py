@@ -1,4 +1,4 @@
-"""The rows of ten thousand descriptors that are created at once, with one geometry."""
+"""The rows of ten thousand descriptors of one geometry that are created at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
-COMPARED = 100  # the maps whose bytes are compared with individual encodes
+COMPARED = 100  # The bytes of this number of maps are compared with individual encodes.
 
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:
@@ -47,7 +47,7 @@ def works(scene: Scene) -> list[Work]:
 
 
 def addresses(scene: Scene) -> np.ndarray:
-    """Return legal addresses, most of them different. No load reads through these maps."""
+    """Return legal addresses, most of which are different. No load reads through the maps with these addresses."""
     step = NBYTES // COUNT // 16 * 16
     return scene.address + np.arange(COUNT, dtype=np.uint64) * np.uint64(step)
 
@@ -72,7 +72,7 @@ def replacing(scene: Scene) -> Timer:
 
 
 def tensors(scene: Scene) -> list[Any]:
-    """Return tensors with separate memory."""
+    """Return tensors that have separate memory."""
     return [scene.torch.zeros(BOXES[2], device="cuda:0") for _ in range(COUNT)]
 
 

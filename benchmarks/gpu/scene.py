@@ -1,5 +1,5 @@
-"""The common objects of the rows: a device, a stream, tensors, views, descriptors and the C baseline. Each is made at
-its first use, so that a missing library affects only the rows that use it.
+"""The objects that the rows share: a device, a stream, tensors, views, descriptors and the C baseline. Each object is
+made at its first use, so that a missing library affects only the rows that use the library.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import cuda_tma
 
 from .floor import Floor, map_copy
 
-SHAPES = {2: (1024, 1024), 5: (4, 4, 4, 128, 128)}  # from a rank to a shape of float32 elements
+SHAPES = {2: (1024, 1024), 5: (4, 4, 4, 128, 128)}  # The table maps a rank to the shape of a float32 tensor.
 BOXES = {2: (64, 64), 5: (1, 1, 1, 64, 64)}
 NBYTES = 4 << 20
 
 
 class Scene:
-    """The objects on device 0, in its primary context, which torch, CuPy and Triton also use."""
+    """The objects on device 0 in its primary context, which torch, CuPy and Triton also use."""
 
     def __init__(self) -> None:
         self.device = cuda_tma.Device(0)
@@ -48,7 +48,7 @@ class Scene:
 
     @cached_property
     def bfloat16_tensors(self) -> list[Any]:
-        """Return the same tensors with a data type for which no negative view exists."""
+        """Return the same tensors with a data type that has no negative views."""
         return [tensor.bfloat16() for tensor in self.tensors]
 
     def options(self, rank: int = 2) -> cuda_tma.TensorMapOptions:
@@ -71,5 +71,5 @@ class Scene:
         return self.core_view(2, memory).as_tensor_map(options=self.core_options())
 
     def raw_map(self, memory: int = 0) -> Any:
-        """Return the 128 bytes of a descriptor at an aligned address for C."""
+        """Return the 128 bytes of a descriptor at an aligned address, for C."""
         return map_copy(bytes(self.descriptor(2, memory)))

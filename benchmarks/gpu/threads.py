@@ -1,4 +1,5 @@
-"""The rows of launches by several threads at once, each on its own stream, which show the cost of contention."""
+"""The rows of launches by several threads at the same time, each on its own stream, which show the cost of
+contention."""
 
 from __future__ import annotations
 

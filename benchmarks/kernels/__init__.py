@@ -1,8 +1,8 @@
-"""The kernels of ``examples/``, compared with their rivals, in several processes.
+"""The kernels of ``examples/``, which are compared with their rivals in several processes.
 
-A timed example has a generator ``cases(sizes)``, described in ``examples/_example.py``. When the caller requests the
-next case, the generator checks every element of the results of the timed launches. ``regimes`` contains the ways of
-timing, ``families`` the kernels, ``processes`` the runs, ``figures`` the results, and ``chart`` the picture.
+A timed example has a generator ``cases(sizes)``, which ``examples/_example.py`` describes. When the caller requests the
+next case, the generator checks every element of the results of the timed launches. The module ``regimes`` contains the
+ways of timing, ``families`` the kernels, ``processes`` the runs, ``figures`` the results, and ``chart`` the picture.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def by_triton(tokens: Any, weights: Any, ends: Any) -> regimes.Run:
     return triton_experts.of_experts(tokens, weights, ends)
 
 
-BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # rivals that need more than a call: see `_example.py`
+BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # These rivals need more than a call; see `_example.py`.
     "gemm": CUBLASLT,
     "gemm_every_shape": CUBLASLT,
     "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},
@@ -55,12 +55,14 @@ def unavailable() -> str:
 
 
 def tables(repeats: int, runs: int, families: Sequence[str] = tuple(FAMILIES)) -> list[Figures]:
-    """Measure the examples of these families in `runs` processes. `regimes` defines the repetitions in each process."""
+    """Measure the examples of these families in `runs` processes. The module `regimes` defines the repetitions in each
+    process.
+    """
     return [_table(family, runs) for family in map(FAMILIES.__getitem__, families)]
 
 
 def beside_recorded(tables: Sequence[Figures], path: Path) -> list[Figures]:
-    """Return these tables, and those of other families in a file of figures, in the order of families."""
+    """Return these tables, together with those of other families in a file of figures, in the order of families."""
     recorded = json.loads(path.read_text())["tables"] if path.exists() else []
     before = [Figures(**{**table, "figures": [Figure.of(values) for values in table["figures"]]}) for table in recorded]
     by_title = {table.title: table for table in (*before, *tables)}
@@ -74,8 +76,9 @@ def _table(family: Family, runs: int) -> Figures:
 
 
 def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Figure]:
-    """Yield an example's figures, each after its check, or the reason if the example cannot run or computes a wrong
-    element.
+    """Yield the figures of an example, each after its check.
+
+    If the example cannot run, or computes a wrong element, yield the reason.
 
     `load` returns the module with the cases of a name. The default is :func:`example`, with the rivals of `BESIDE`.
     """
@@ -83,7 +86,7 @@ def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Fi
         module = (load or _beside_more)(name)
         timed: list[Figure] = []
         for case in module.cases(module.LARGE):
-            yield from timed  # the example has continued, so its results are checked
+            yield from timed  # The example has continued, so it has checked its results.
             timed = timings(name, *case)
         yield from timed
     except Exception as error:
@@ -95,7 +98,7 @@ def measured(name: str, load: Callable[[str], Any] | None = None) -> Iterator[Fi
 def timings(
     name: str, case: str, ours: regimes.Run, rivals: dict[str, regimes.Run], flops: int, moved_bytes: int
 ) -> list[Figure]:
-    """Return a figure for each regime and rival."""
+    """Return a figure for each regime and each rival."""
     runs = [ours, *rivals.values()]
     found = []
     for regime in (regimes.sustained, regimes.burst) if flops else (regimes.in_turns,):
@@ -111,8 +114,9 @@ def timings(
 
 
 def example(name: str) -> ModuleType:
-    """Return the module of this name in ``examples/``. The folder is not a package, so its modules import `_example` by
-    name."""
+    """Return the module with this name in ``examples/``. The folder is not a package, so its modules import `_example`
+    by name.
+    """
     if str(EXAMPLES) not in sys.path:
         sys.path.append(str(EXAMPLES))
     spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")

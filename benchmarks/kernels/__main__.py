@@ -1,5 +1,8 @@
-"""``python -m benchmarks.kernels [--against VARIANT] EXAMPLE ...``: time the examples once, in this process, against
-their rivals or a variant of themselves (`against`), and print one figure per line, as JSON."""
+"""The command ``python -m benchmarks.kernels [--against VARIANT] EXAMPLE ...``.
+
+It times the examples once, in this process, against their rivals or a variant of themselves (`against`), and prints one
+figure in each line, as JSON.
+"""
 
 import argparse
 import json

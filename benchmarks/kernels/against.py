@@ -1,5 +1,5 @@
-"""``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``: compare the time of each example's kernel with that
-of a variant.
+"""The command ``python -m benchmarks.kernels.against VARIANT [EXAMPLE ...]``, which compares the time of each example's
+kernel with that of a variant.
 
 VARIANT is one of
 
@@ -33,23 +33,24 @@ from .processes import in_processes
 from .regimes import After, Run
 
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
-EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # the other examples are PRODUCTS
+EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # The other examples are PRODUCTS.
 WATCHDOG_MS = 10_000
-TIMES, ELEMENTS = 8, 1 << 21  # the number of float32 elements: 8 MB in each of three tensors
+TIMES, ELEMENTS = 8, 1 << 21  # Each of three tensors has this number of float32 elements, which are 8 MB.
 _INCLUDE = re.compile(r"^#include <(cuda_tma/\w+\.cuh)>$", re.MULTILINE)
 _ONCE = "#pragma once\n"
 
 
 class Pair:
-    """An example whose only rival is the kernel of its variant. `follow` makes a run that is timed after each of
-    both."""
+    """An example whose only rival is the kernel of its variant. `follow` makes a run that is timed after each of both
+    kernels.
+    """
 
     def __init__(self, ours: Any, variant: Any, rival: str, follow: Callable[[], Run] | None = None) -> None:
         self.ours, self.variant, self.rival, self.follow = ours, variant, rival, follow
         self.LARGE = ours.LARGE
 
     def cases(self, sizes: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        """Yield the cases of an example. Other rivals run once, because the example checks their results, too."""
+        """Yield the cases of an example. The other rivals run once, because the example also checks their results."""
         following = self.follow() if self.follow else None
         pairs = zip(self.ours.cases(sizes), self.variant.cases(self.variant.LARGE), strict=True)
         for (case, ours, rivals, *work), (_, variant, its_rivals, *_) in pairs:
@@ -62,7 +63,7 @@ class Pair:
 
 
 def pair_of(variant: str, name: str) -> Pair:
-    """Return an example and its variant."""
+    """Return an example and the variant of the example."""
     if variant == "unwatched":
         return _unwatched(name)
     return _evicted(name) if variant == "evicted" else Pair(example(name), _earlier(name, Path(variant)), "earlier")

@@ -14,11 +14,11 @@ from .figures import Figure, Figures
 
 COPY = "cuMemcpyDtoD"
 LINE_INCHES, HEAD_INCHES = 0.2, 0.8
-MARKERS = ("s", "^", "D", "v")  # the markers of rivals
+MARKERS = ("s", "^", "D", "v")  # These markers stand for rivals.
 
 
 def draw(tables: Sequence[Figures], path: Path) -> None:
-    """Write an SVG."""
+    """Write an SVG of the figures."""
     shown = [table for table in tables if table.measured]
     heights = [HEAD_INCHES + LINE_INCHES * len(_lines(table)) for table in shown]
     with svg(path, max(1.0, sum(heights))) as canvas:
@@ -29,12 +29,12 @@ def draw(tables: Sequence[Figures], path: Path) -> None:
 
 
 def best(figures: Sequence[Figure], rival: str) -> float:
-    """Return the highest speed of this rival, or 0 if it was not measured."""
+    """Return the highest speed of this rival, or 0 if the rival was not measured."""
     return max((figure.rival_speed for figure in figures if figure.rival == rival), default=0.0)
 
 
 def _lines(table: Figures) -> list[str]:
-    """Return one figure for each case in order."""
+    """Return one figure for each case, in order."""
     return [*dict.fromkeys(f"{figure.kernel}: {figure.case}" for figure in table.measured)]
 
 

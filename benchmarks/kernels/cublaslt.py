@@ -1,8 +1,8 @@
 """The fastest product ``out = a @ b`` among the algorithms that cuBLASLt proposes, as a `Run`.
 
-``torch.matmul`` takes the first algorithm of a heuristic. Here each of the first 16 is timed, and the fastest is the
-rival. The library is torch's. Its numbers are those of ``cublasLt.h``, ``cublas_api.h`` and ``library_types.h`` of CUDA
-12 and 13. The objects of a problem are not freed until the process ends.
+``torch.matmul`` takes the first algorithm of a heuristic. This module times each of the first 16 algorithms, and the
+fastest is the rival. The library is that of torch. The numbers are those of ``cublasLt.h``, ``cublas_api.h`` and
+``library_types.h`` of CUDA 12 and 13. The objects of a problem are not freed until the process ends.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from . import regimes
 
 COUNT, TURNS = 16, 8
 WORKSPACE_BYTES = 32 << 20
-FLOAT, TYPES = 0, {"float32": 0, "float16": 2, "bfloat16": 14}  # cudaDataType
-COMPUTE_32F = 68  # cublasComputeType_t
-TRANSA, TRANSB = 3, 4  # cublasLtMatmulDescAttributes_t
-MAX_WORKSPACE_BYTES = 1  # cublasLtMatmulPreferenceAttributes_t
+FLOAT, TYPES = 0, {"float32": 0, "float16": 2, "bfloat16": 14}  # The numbers are values of cudaDataType.
+COMPUTE_32F = 68  # The number is a value of cublasComputeType_t.
+TRANSA, TRANSB = 3, 4  # The numbers are values of cublasLtMatmulDescAttributes_t.
+MAX_WORKSPACE_BYTES = 1  # The number is a value of cublasLtMatmulPreferenceAttributes_t.
 
 
 class Algorithm(ctypes.Structure):
@@ -39,8 +39,8 @@ def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
     Parameters
     ----------
     a, b, out : torch.Tensor
-        Matrices of shapes (M, K), (K, N), (M, N); `a` and `b` have contiguous rows or columns, `out` has contiguous
-        rows.
+        Matrices of shapes (M, K), (K, N) and (M, N). `a` and `b` have contiguous rows or columns, and `out` has
+        contiguous rows.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
 
 
 class Product:
-    """A problem in cuBLASLt's form. Its matrices are column-major, so it computes out.T = b.T @ a.T."""
+    """A problem in the form of cuBLASLt. Its matrices are column-major, so cuBLASLt computes out.T = b.T @ a.T."""
 
     def __init__(self, a: Any, b: Any, out: Any) -> None:
         if out.stride(1) != 1:
@@ -62,7 +62,7 @@ class Product:
         self.tensors = b, a, out
         self.operation = _made("cublasLtMatmulDescCreate", COMPUTE_32F, FLOAT)
         for attribute, tensor in ((TRANSA, b), (TRANSB, a)):
-            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)  # cublasOperation_t: 0 is N, and 1 is T
+            is_turned = ctypes.c_int(_by_rows(tensor) is not tensor)  # In cublasOperation_t, 0 is N, and 1 is T.
             _call("cublasLtMatmulDescSetAttribute", self.operation, attribute, ctypes.byref(is_turned), _size(4))
         self.layouts = [_layout(tensor) for tensor in self.tensors]
 
@@ -71,7 +71,8 @@ class Product:
         most = ctypes.byref(_size(WORKSPACE_BYTES))
         _call("cublasLtMatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, most, _size(8))
         results = (Algorithm * count)()
-        layouts = [*self.layouts, self.layouts[-1]]  # the layouts of C, which is not read, and of D
+        # The layouts of C, which cuBLASLt does not read, and of D are equal.
+        layouts = [*self.layouts, self.layouts[-1]]
         request = self.operation, *layouts, preference, count, results, ctypes.byref(found)
         _call("cublasLtMatmulAlgoGetHeuristic", _handle(), *request)
         usable = [result for result in results[: found.value] if result.state == 0]
@@ -88,7 +89,7 @@ class Product:
         workspace = ctypes.c_void_p(_workspace().data_ptr()), _size(WORKSPACE_BYTES)
         stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
         operands = one, b, of_b, a, of_a, zero, out, of_out, out, of_out
-        algo = ctypes.byref(algorithm)  # the algorithm is the first field
+        algo = ctypes.byref(algorithm)  # The algorithm is the first field of the structure.
         _call("cublasLtMatmul", _handle(), self.operation, *operands, algo, *workspace, stream)
 
 
@@ -96,7 +97,7 @@ _size = ctypes.c_size_t
 
 
 def _by_rows(tensor: Any) -> Any:
-    """Return the same memory as a matrix with contiguous rows: the tensor itself, or its transpose."""
+    """Return the same memory as a matrix with contiguous rows, which is the tensor itself or its transpose."""
     if 1 not in tensor.stride():
         raise ValueError(f"strides {tensor.stride()}: neither rows nor columns are contiguous")
     return tensor if tensor.stride(1) == 1 else tensor.T

@@ -1,4 +1,7 @@
-"""The timed kernels by their purpose: each family has a table, a chart, and a definition of its figures."""
+"""The timed kernels by their purpose.
+
+Each family has a table, a chart, and a definition of its figures.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ TWO_REGIMES = (
 
 @dataclass(frozen=True)
 class Family:
-    """Examples with a common table.
+    """The examples that share a table.
 
     Attributes
     ----------
@@ -21,7 +24,8 @@ class Family:
     counts : str
         The necessary work from which speeds are computed, and notes on the figures.
     warm : str
-        The content of L2 when a timed launch begins. Nothing is flushed, so the preceding run determines it.
+        The content of L2 when a timed launch begins. The benchmark does not flush L2, so the preceding run determines
+        the content.
     """
 
     title: str

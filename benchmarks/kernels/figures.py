@@ -1,4 +1,4 @@
-"""Measurements of kernels, and their tables."""
+"""The measurements of kernels, and the tables of the measurements."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class Figure:
     Attributes
     ----------
     kernel : str
-        The example's name.
+        The name of the example.
     case : str
         The problem that the kernel computes.
     rival : str
     ours_ms, rival_ms : tuple of float
-        Medians by the GPU's own clock, one for each process.
+        The median times by the GPU's own clock, one for each process.
     regime : str
-        The way of timing: a function of :mod:`.regimes`.
+        The way of timing, which is a function of :mod:`.regimes`.
     flops : int
         The number of floating-point operations of the problem, or 0 if the kernel only moves data.
     moved_bytes : int
-        The smallest number of bytes to move: every input is read once, and every output written once.
+        The smallest number of bytes to move, which counts every input and every output once.
     clock_mhz, power_w, temperature_c : tuple of float
         The state of the GPU during the run, or 0 if it was not observed.
     error : str
-        The reason for missing figures. All other fields are then empty.
+        The reason why the figures are missing. All other fields are then empty.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Figure:
 
     @property
     def unit(self) -> str:
-        """Return the unit of both speeds."""
+        """Return the unit of both speeds in the figure."""
         return "TFLOP/s" if self.flops else "TB/s"
 
     @property
@@ -75,7 +75,7 @@ class Figure:
 
     @property
     def ratios(self) -> list[float]:
-        """Return the example's speed divided by the rival's, in each process."""
+        """Return the speed of the example divided by that of the rival, in each process."""
         return [rival / ours for ours, rival in zip(self.ours_ms, self.rival_ms, strict=True)]
 
     @property
@@ -97,8 +97,8 @@ _BY_PROCESS = ("ours_ms", "rival_ms", "clock_mhz", "power_w", "temperature_c")
 
 
 def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
-    """Merge the figures of several processes into one list, in the order of the first; a failure in any process appears
-    once.
+    """Merge the figures of several processes into one list, in the order of the first process. A failure in any process
+    appears once.
 
     >>> one, other = (Figure("gemm", "small", "cuBLAS", (ms,), (2.0,), "burst", 8, 8) for ms in (1.0, 4.0))
     >>> together([[one], [other]])[0].ratios
@@ -121,7 +121,7 @@ def together(processes: Sequence[Sequence[Figure]]) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of a table."""
+    """The figures that one table contains."""
 
     title: str
     figures: Sequence[Figure]

@@ -1,6 +1,6 @@
-"""Processes that each measure some examples: in sequence on each GPU, and at the same time on all GPUs.
+"""Processes that each measure some examples, in sequence on each GPU, and at the same time on all GPUs.
 
-A GPU has its own clock and power, so that other GPUs do not affect a time by its own clock.
+Each GPU has its own clock and power. Other GPUs therefore do not affect a time that a GPU's own clock measures.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def in_processes(names: Sequence[str], runs: int, options: Sequence[str] = ()) -
 def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "") -> list[Figure]:
     """Return the figures of one process, and the reason for each example without figures.
 
-    The process sees the GPU that ``CUDA_VISIBLE_DEVICES`` names, or those of this process.
+    The process sees the GPU in ``CUDA_VISIBLE_DEVICES``, or the GPUs of this process.
     """
     command = [sys.executable, "-m", "benchmarks.kernels", *options, *names]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": gpu} if gpu else None
@@ -46,7 +46,10 @@ def in_a_process(names: Sequence[str], options: Sequence[str] = (), gpu: str = "
 
 
 def visible_gpus() -> list[str]:
-    """Return the names of the GPUs in ``CUDA_VISIBLE_DEVICES``, or none without torch, which counts them."""
+    """Return the names of the GPUs in ``CUDA_VISIBLE_DEVICES``.
+
+    Without torch, which counts the GPUs, return an empty list.
+    """
     if (named := os.environ.get("CUDA_VISIBLE_DEVICES")) is not None:
         return [name for name in named.split(",") if name]
     try:

@@ -1,4 +1,4 @@
-"""The regimes in which kernels are timed against each other by the GPU's own clock, and the GPU's state in each.
+"""The regimes in which kernels are timed against each other by the GPU's own clock, and the GPU's state in each regime.
 
 Kernels that only move data are timed in turns. For kernels that keep the tensor cores busy, the GPU reduces its clock
 after a short time to stay within its power limit. These kernels have two figures:
@@ -6,7 +6,7 @@ after a short time to stay within its power limit. These kernels have two figure
 - burst: 8 launches after a pause of a quarter of a second, each kernel by itself;
 - sustained: in turns, after half a second of the same work in turns.
 
-Before short kernels, the GPU waits while Python queues the launches. Otherwise the time would be Python's.
+Before short kernels, the GPU waits while Python queues the launches. Otherwise the time would be that of Python.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class After:
 
 
 TURNS, WARM_UP_TURNS = 40, 5
-SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 8_000_000  # four milliseconds, in which Python queues 16 turns or a burst
+# The GPU waits four milliseconds, in which Python queues 16 turns or a burst.
+SHORT_MS, BATCH, HOLD_UP_CYCLES = 0.1, 16, 8_000_000
 PAUSE_S, BURST_LAUNCHES, BURSTS = 0.25, 8, 2
 WARM_UP_MS, SUSTAINED_MS, LEAST_TURNS, MOST_TURNS = 500, 700, 20, 2000
 
@@ -46,7 +47,7 @@ def in_turns(runs: Sequence[Run], turns: int = TURNS) -> list[float]:
 
 
 def sustained(runs: Sequence[Run]) -> list[float]:
-    """Time as `in_turns` does, for 0.7 s of work, after half a second of work that is not timed."""
+    """Return the times of :func:`in_turns` for 0.7 s of work, after half a second of work that is not timed."""
     once = [statistics.median(times) for times in _queued(runs, 4, 1, is_short=True)]
     warm_up, turns = (min(MOST_TURNS, max(LEAST_TURNS, round(ms / sum(once)))) for ms in (WARM_UP_MS, SUSTAINED_MS))
     times = _queued(runs, warm_up + turns, warm_up, is_short=min(once) < SHORT_MS)
@@ -68,7 +69,8 @@ def burst(runs: Sequence[Run]) -> list[float]:
 
 def _queued(runs: Sequence[Run], turns: int, warm_up: int, is_short: bool) -> list[list[float]]:
     """Return the milliseconds of each run in each turn except the first turns. The launches are queued, so that the GPU
-    does not wait for Python."""
+    does not wait for Python.
+    """
     import torch
 
     events = [[[torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(turns)] for _ in runs]
@@ -91,7 +93,7 @@ def _nothing() -> None:
 
 @dataclass
 class Watch:
-    """A reader of the GPU's clock, power and temperature during a block, through NVML. Without NVML it reads
+    """A reader of the GPU's clock, power and temperature during a block, through NVML. Without NVML, it reads
     nothing."""
 
     period_s: float = 0.02
@@ -118,19 +120,19 @@ class Watch:
 
     @property
     def power_w(self) -> float:
-        """Return the highest power. NVML's value is itself a mean over some time."""
+        """Return the highest power during the block. The value of NVML is itself a mean over some time."""
         return max(self.powers_w or [0.0])
 
     @property
     def temperature_c(self) -> float:
-        """Return the highest temperature."""
+        """Return the highest temperature during the block."""
         return max(self.temperatures_c or [0])
 
     def _sample(self) -> None:
         nvml, device = _nvml()
         if nvml is None:
             return
-        for_reading = (  # NVML_CLOCK_SM is 1, NVML_TEMPERATURE_GPU 0
+        for_reading = (  # NVML_CLOCK_SM is 1, and NVML_TEMPERATURE_GPU is 0.
             (nvml.nvmlDeviceGetClockInfo, (1,), lambda mhz: self.clocks_mhz.append(mhz)),
             (nvml.nvmlDeviceGetPowerUsage, (), lambda mw: self.powers_w.append(mw / 1000)),
             (nvml.nvmlDeviceGetTemperature, (0,), lambda degrees: self.temperatures_c.append(degrees)),
@@ -143,7 +145,7 @@ class Watch:
 
 
 def _nvml() -> tuple[ctypes.CDLL | None, ctypes.c_void_p]:
-    """Return the library and its handle of the first visible GPU."""
+    """Return the library NVML and its handle of the first visible GPU."""
     from cuda.core import Device
 
     device = ctypes.c_void_p()

@@ -1,9 +1,9 @@
-"""The matrix products of experts in Triton. The row ends are in device memory, and each program processes tiles of all
-experts.
+"""The matrix products of experts in Triton. Device memory contains the row ends, and each program processes tiles of
+all experts.
 
-Loads use tensor descriptors and stores use pointers, because a tile may end where the next expert's rows begin.
-Autotuning chooses the tiles for each problem. Triton needs kernels in a file, which only the measurement of Triton
-imports.
+Loads use tensor descriptors, and stores use pointers, because a tile may end where the rows of the next expert begin.
+Autotuning chooses the tiles for each problem. Triton needs kernels in a file, so only the measurement of Triton imports
+this file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 def boxes(arguments):
-    """Return the boxes of the descriptors for the tile that is being tried."""
+    """Return the boxes of the descriptors for the tile that autotuning is trying."""
     m, n, k = (arguments[name] for name in ("BLOCK_M", "BLOCK_N", "BLOCK_K"))
     arguments["tokens"].block_shape, arguments["weights"].block_shape = [m, k], [n, k]
 

@@ -1,7 +1,7 @@
 """Compile a Triton GEMM for sm_90 to ``benchmarks/triton/gemm.ptx.gz`` without a GPU.
 
-Run it with Triton 3.9 installed: ``python benchmarks/triton/compile_gemm.py``. The benchmark of the simulator launches
-the result, because the PTX of this compiler differs from NVRTC's.
+Run the script with Triton 3.9 installed: ``python benchmarks/triton/compile_gemm.py``. The benchmark of the simulator
+launches the result, because the PTX of this compiler differs from NVRTC's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ def main() -> None:
     source = ASTSource(gemm, signature, constexprs=TILE)
     compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=OPTIONS)
     folder = Path(__file__).parent
-    ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", compiled.asm["ptx"])  # names without this machine's folders
+    # The names of files in the PTX lose the folders of this machine.
+    ptx = re.sub(r'(\.file\s+\d+ ")[^"]*/', r"\1", compiled.asm["ptx"])
     (folder / "gemm.ptx.gz").write_bytes(gzip.compress(ptx.encode(), 9, mtime=0))
     metadata = compiled.metadata
     print(metadata.shared, metadata.num_warps, json.dumps(metadata.tensordesc_meta, default=str))

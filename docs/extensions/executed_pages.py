@@ -20,7 +20,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _read(app: Sphinx, page: str, source: list[str]) -> None:
-    """Run the page, and put the name of each file above its block."""
+    """Run the page, and write the name of each file above the file's block."""
     if page.split("/")[0] not in FOLDERS:
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,7 @@
-"""Pages that are generated when the site is built: a page for each header, and for each error of the driver."""
+"""Pages that are generated when the site is built.
+
+There is a page for each header, and for each error of the driver.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def _write(app: Sphinx) -> None:
-    """Write the page. A page without a change is not written, so that Sphinx does not read it again."""
+    """Write the page if it has changed, so that Sphinx does not read an unchanged page again."""
     for folder, pages in PAGES.items():
         made, place = pages(), Path(app.srcdir) / folder
         place.mkdir(exist_ok=True)

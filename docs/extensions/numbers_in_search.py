@@ -1,5 +1,6 @@
-"""An index and a search that include numbers such as "715". Sphinx omits words of digits from the index and from
-queries."""
+"""An index and a search that include numbers such as "715". Sphinx itself omits words of digits from the index and from
+queries.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-_DROPS = r" || queryTerm.match(/^\d+$/)"  # a function of searchtools.js that selects the words of a query
+_DROPS = r" || queryTerm.match(/^\d+$/)"  # This part of a function in searchtools.js selects the words of a query.
 
 
 class _SearchNumbers(SearchEnglish):

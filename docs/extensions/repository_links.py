@@ -1,5 +1,6 @@
-"""Links from a page to a file of the repository that is not a page. The site has each such file with highlighted
-code."""
+"""Links from a page to a file of the repository that is not a page. The site contains each such file with highlighted
+code.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +20,15 @@ _LEXERS = {".cuh": "cuda", ".cu": "cuda", ".pyx": "cython"}
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension with Sphinx."""
-    app.connect("doctree-read", _to_sources, priority=100)  # this runs before Sphinx copies the file as a download
+    # The function runs before Sphinx copies the file as a download.
+    app.connect("doctree-read", _to_sources, priority=100)
     app.connect("html-collect-pages", _source_pages)
     app.connect("env-merge-info", lambda app, env, pages, other: _linked(env).update(_linked(other)))
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _linked(env: object) -> set[str]:
-    """Return the files to which pages link, by their path in the repository."""
+    """Return the files to which pages link, by their paths in the repository."""
     if not hasattr(env, "linked_sources"):
         env.linked_sources = set()  # type: ignore[attr-defined]
     return env.linked_sources  # type: ignore[attr-defined]
@@ -36,7 +38,7 @@ def _to_sources(app: Sphinx, tree: nodes.document) -> None:
     folder = (Path(app.srcdir) / app.env.docname).parent
     for found in [*tree.findall(download_reference), *tree.findall(pending_xref)]:
         path = folder.joinpath(found["reftarget"]).resolve()
-        if isinstance(found, pending_xref):  # MyST takes files of Markdown for pages
+        if isinstance(found, pending_xref):  # MyST treats Markdown files as pages.
             path = path.with_suffix(".md")
         if path.is_file() and path.is_relative_to(ROOT) and path.suffix not in (".svg", ".png", ".html"):
             if isinstance(found, pending_xref) and path.is_relative_to(app.srcdir):

@@ -1,5 +1,6 @@
-"""Short names in docstrings and signatures: a public name has no module, as in ``TensorMapDescriptor``, and links to
-``cuda_tma.TensorMapDescriptor``, or to the name in its own module."""
+"""Short names in docstrings and signatures. A public name such as ``TensorMapDescriptor`` appears without its module.
+It links to ``cuda_tma.TensorMapDescriptor``, or to the name in its own module.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Self-contained pages in addition to the site's own: the swizzle explorer, and a timeline with a zoom."""
+"""Self-contained pages in addition to the pages of the site, which are the swizzle explorer and a timeline with
+a zoom."""
 
 from __future__ import annotations
 
