@@ -30,13 +30,11 @@ def lines(written: ElementLayout, read: ElementLayout, loaded: ElementLayout | N
 
 def _said(role: str, layout: ElementLayout) -> str:
     rows, columns = layout.shape
-    places = []
-    for row, column in _ELEMENTS:
-        at = range(rows)[row], range(columns)[column]
-        places.append(f"({at[0]}, {at[1]}) in {layout.said(*at)}")
+    elements = dict.fromkeys((row % rows, column % columns) for row, column in _ELEMENTS)
+    places = [f"({row}, {column}) in {layout.said(row, column)}" for row, column in elements]
     return (
-        f"{role}: {layout.name}, {rows} x {columns} elements of {layout.bits} bits in columns "
-        f"{_listed(_used(layout))}: element {'; '.join(places)}"
+        f"{role}: {layout.name}, {rows} x {columns} elements of {layout.bits} bits in {_named_columns(_used(layout))}: "
+        f"element {'; '.join(places)}"
     )
 
 
@@ -51,22 +49,35 @@ def _listed(columns: np.ndarray) -> str:
     return ", ".join(f"{first} to {last}" if first != last else str(first) for first, last in pairs)
 
 
+def _named_columns(columns: np.ndarray) -> str:
+    return f"column{'s' * (len(columns) > 1)} {_listed(columns)}"
+
+
+def _verb(columns: np.ndarray) -> str:
+    return "is" if len(columns) == 1 else "are"
+
+
 def _columns(written: ElementLayout, read: ElementLayout) -> Iterator[str]:
+    if shared := written.places[..., 0].size - len(
+        np.unique(written.places.reshape(-1, written.places.shape[-1]), axis=0)
+    ):
+        yield f"{shared:,} elements are written to the place of another element, so only the last one remains"
     missing = np.setdiff1d(_used(read), _used(written))
     if len(missing):
         yield (
-            f"columns {_listed(missing)} are read and not written: the instruction multiplies what was there before, "
-            "perhaps NaN"
+            f"{_named_columns(missing)} {_verb(missing)} read and not written: the instruction multiplies what was "
+            "there before, perhaps NaN"
         )
     unread = np.setdiff1d(_used(written), _used(read))
     if len(unread):
-        yield f"columns {_listed(unread)} are written and not read"
+        yield f"{_named_columns(unread)} {_verb(unread)} written and not read"
 
 
 def _shared_columns(written: ElementLayout, loaded: ElementLayout) -> Iterator[str]:
     both = np.intersect1d(_used(written), _used(loaded))
     if len(both):
-        yield f"columns {_listed(both)} are loaded, too: each warp must complete its loads before it writes there"
+        what = f"{_named_columns(both)} {_verb(both)} loaded, too"
+        yield f"{what}: each warp must complete its loads before it writes there"
 
 
 def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator[str]:
@@ -75,13 +86,19 @@ def _registers(written: ElementLayout, loaded: ElementLayout | None) -> Iterator
     Each thread of ``32x32b`` has a lane, and a register for each column.
     """
     stored, each = len(_used(written)), 32 // written.bits
-    store = f"stores {stored} registers (tcgen05.st.32x32b.x{stored})"
+    store = f"stores {_counted_registers(stored, 'st')}"
     packed = f", with {each} elements in each" if each > 1 else ""
     if loaded is None:
         yield f"each thread has a lane, and {store}{packed}"
         return
     count = len(_used(loaded))
-    yield f"each thread has a lane: it loads {count} registers (tcgen05.ld.32x32b.x{count}), and {store}{packed}"
+    yield f"each thread has a lane: it loads {_counted_registers(count, 'ld')}, and {store}{packed}"
+
+
+def _counted_registers(count: int, verb: str) -> str:
+    """Return a number of registers as text, with the instruction that moves all of them if there is one."""
+    registers = f"{count} register{'s' * (count > 1)}"
+    return f"{registers} (tcgen05.{verb}.32x32b.x{count})" if count & count - 1 == 0 and count <= 128 else registers
 
 
 def _rule(read: ElementLayout) -> Iterator[str]:

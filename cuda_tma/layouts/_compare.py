@@ -214,6 +214,11 @@ def compare(
     packed = tuple((old.name, new) for old, new in zip(given, (written, read), strict=True) if old is not new)
     before = None if loaded is None else _layout("loaded", loaded, None)
     in_tensor_memory = written.space == read.space == "tensor memory" and written.shape[0] == read.shape[0]
+    if before is not None and not before.space == written.space == read.space == "tensor memory":
+        raise ValueError(
+            f"the loaded layout {before.name} is in {before.space}, the written one in {written.space}, and the read "
+            f"one in {read.space}: pass a loaded layout only if all three are in tensor memory"
+        )
     if written.shape != read.shape and not in_tensor_memory:
         raise ValueError(
             f"{written.name} is {written.shape[0]} x {written.shape[1]}, and {read.name} {read.shape[0]} x "

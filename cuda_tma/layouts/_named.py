@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from .._given import shown
 from .._swizzle_pattern import SPAN_BYTES
 from ..enums import TensorMapDataType as T
 from ..enums import TensorMapSwizzle
@@ -169,9 +170,9 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
     found = _NAME.fullmatch(name)
     kind = re.sub(r"^(wgmma|mma|tmem)\.c$", r"\1.d", found["kind"]) if found else ""
     kind = re.sub(r"^tcgen05\.st\b", "tcgen05.ld", kind)  # The two kinds have the same registers.
-    if not found or kind not in NAMES:
+    if not found or kind not in (*_KINDS, "tile"):
         raise ValueError(
-            f"{name} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"
+            f"{shown(name)} is not the name of a layout; use one of {', '.join(NAMES)}, such as wgmma.a:e4m3:64x32"
         )
     default = (
         "f32"

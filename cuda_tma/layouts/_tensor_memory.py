@@ -38,10 +38,10 @@ A_RULE = (
 )
 _BITS = {"f32": 32, "tf32": 32, "s32": 32, "b32": 32, "f16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8}
 _PRINTED_TYPES = {"f8e4m3fn": "e4m3", "f8e5m2": "e5m2", "i32": "s32", "i8": "s8", "si8": "s8", "ui8": "u8"}
-_NAME = re.compile(r"(?P<role>tmem(\.[da])?):(?P<type>[a-z]\w*?)(x(?P<packed>[248]))?:(?P<layout>.*[(:].*)")
+_NAME = re.compile(r"(?P<role>tmem(\.[da])?):(?P<type>[A-Za-z]\w*?)([xX](?P<packed>[248]))?:(?P<layout>.*[(:].*)")
 _PRINTED = re.compile(
-    r"(?P<role>tmem(\.[da])?):\D*?<(ptr<)?(?P<type>\w+), *tmem.*?[>\"] *(o )?\"?(?P<layout>[(\d][^>\"]*)[>\"]+"
-    r"(?P<rest>.*)"
+    r"((?P<role>tmem(\.[da])?):)?(tensor|\D*?memref)<(ptr<)?(?P<type>\w+), *tmem.*?[>\"] *(o )?\"?"
+    r"(?P<layout>[(\d][^>\"]*)[>\"]+(?P<rest>.*)"
 )
 
 
@@ -75,6 +75,8 @@ class Fragment(NamedTuple):
 
     def elements(self) -> ElementLayout:
         """Return the lane, the column and the part of each element."""
+        if not size(self.layout.shape):
+            raise ValueError(f"{self.name} has no elements; pass extents of 1 or more")
         check_size(self.name, size(self.layout.shape) * self.packed)
         rows, columns = self._modes()
         row, column = np.meshgrid(rows, columns, indexing="ij")
@@ -174,7 +176,7 @@ def fragment(name: str) -> Fragment | None:
     layout = parse(parts["layout"] + parts.get("rest", "") if "rest" in parts else parts["layout"])
     if len(layout.shape) < 2:
         raise ValueError(f"{shown(name)} has one mode; pass rows and columns, such as (128,64):(65536,1)")
-    return Fragment(parts["role"], type_, _BITS[type_], packed, layout)
+    return Fragment(parts["role"] or "tmem", type_, _BITS[type_], packed, layout)
 
 
 def packed(name: str, other: str) -> Fragment | None:

@@ -202,7 +202,7 @@ def test_elements_in_two_spaces_cannot_be_equal():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("wgmma.x", "wgmma.x is not the name of a layout; use one of wgmma.d, wgmma.a"),
+        ("wgmma.x", "'wgmma.x' is not the name of a layout; use one of wgmma.d, wgmma.a"),
         ("wgmma.a:f64", "wgmma.a:f64: f64 is not one of f32, tf32"),
         ("wgmma.d:e4m3", "wgmma.d:e4m3: wgmma.d has elements of 32 or 16 bits, not 8"),
         ("wgmma.a:e4m3:64x16", "64 x 16; wgmma.a of e4m3 consists of pieces of 64 x 32"),

@@ -202,6 +202,8 @@ def test_elements_of_two_widths_are_not_compared():
         ("tmem.a:bf16:((64,16),1,4):((64,1),0,16)", "has 64 rows, but an A operand in tensor memory has 128"),
         ("tmem:f32:(999999999,999999999):(1,1)", "more than"),
         ("tmem:f32:128:65536", "has one mode"),
+        ("tmem:f32:(0,64):(65536,1)", "has no elements; pass extents of 1 or more"),
+        *((name, f"'{name}' is not the name of a layout") for name in ("", "tmem", "tmem:f32", "tmem.a:bf16", "atom")),
     ],
 )
 def test_refusals(name, message):
@@ -218,6 +220,39 @@ def test_the_help_has_the_forms_of_tensor_memory(capsys):
     for form in ("tmem:f32:(128,64):(65536,1)+32", "tmem:bf16x2:", "tmem.d:f32:", FACTOR, "(128,?{div=16})", "?=64"):
         assert form in printed
     assert "exit status: 0 if the layouts are equal, 1 if they differ" in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("tensor<ptr<f32, tmem, align<16>> o (128,64):(65536,1)>+32", "tmem:f32:(128,64):(65536,1)+32"),
+        ('!cute.memref<f32, tmem, align<1024>, "(128,64):(65536,1)">', "tmem:f32:(128,64):(65536,1)"),
+        ("tmem:BF16X2:(128,64):(65536,1)", "tmem:bf16x2:(128,64):(65536,1)"),
+    ],
+)
+def test_a_printed_tensor_needs_no_role(text, name):
+    assert layouts.layout(text).name == name
+
+
+def test_elements_in_one_place_are_named():
+    words = str(layouts.compare("tmem:f32:(128,4):(65536,0)", "tmem:f32:(128,4):(65536,1)"))
+    assert "384 elements are written to the place of another element" in words
+    assert "columns 1 to 3 are read and not written" in words
+    assert "in column 0: element (0, 0)" in words
+    assert "stores 1 register (tcgen05.st.32x32b.x1)" in words
+
+
+@pytest.mark.parametrize("shape", ["(1,1)", "(1,96)", "(128,1)"])
+def test_a_row_a_column_or_an_element_may_be_the_only_one(shape):
+    name = f"tmem:f32:{shape}:(65536,1)"
+    words = str(layouts.compare(name, name))
+    assert "are equal" in words and "x96" not in words
+
+
+@pytest.mark.parametrize(("pair", "loaded"), [((STORE, FACTOR), "wgmma.d:f32:64x32"), (("wgmma.d", "wgmma.a"), SUMS)])
+def test_a_loaded_layout_of_another_space_is_refused(pair, loaded):
+    with pytest.raises(ValueError, match="pass a loaded layout only if all three are in tensor memory"):
+        layouts.compare(*pair, loaded=loaded)
 
 
 def test_one_command_answers(capsys, tmp_path):

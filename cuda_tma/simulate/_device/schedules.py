@@ -140,25 +140,21 @@ def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
     """Return the first finding of each cause; an error replaces advice with the same cause.
 
-    An unordered read is one event: under some schedules it precedes the first write, and reads unwritten bytes. Then
-    the advice about the unwritten bytes is left out.
+    An early load from tensor memory is one event: under some schedules it precedes the first write, and reads unwritten
+    columns. Then the advice about these columns is left out.
     """
     known: dict[object, Finding] = {}
     for finding in chain.from_iterable(found):
         held = known.setdefault(_cause(finding), finding)
         if held.severity == "advice" and finding.severity == "error":
             known[_cause(finding)] = finding
-    unordered = {each for one in known.values() if one.severity == "error" for each in _unordered(one)}
+    named = [one for one in known.values() if (one.kind, one.severity) == ("tcgen05-order", "error")]
+    unordered = frozenset[object]().union(*map(_statements, named))
     return tuple(one for one in known.values() if not (_is_unwritten(one) and _statements(one) & unordered))
 
 
 def _is_unwritten(finding: Finding) -> bool:
-    return finding.severity == "advice" and finding.kind in ("tensor-memory", "uninitialized-read")
-
-
-def _unordered(finding: Finding) -> frozenset[object]:
-    """Return the two statements of an unordered pair of accesses; nothing for a finding of another kind."""
-    return _statements(finding) if finding.kind in ("tcgen05-order", "race") else frozenset()
+    return (finding.kind, finding.severity) == ("tensor-memory", "advice")
 
 
 def _cause(finding: Finding) -> object:

@@ -23,7 +23,7 @@ from .allocator import COLUMNS, Allocation, Allocator
 from .pairs import Pairs
 from .pipe import Pipes
 
-__all__ = ["CELLS_OF_WARP", "LANES", "TensorMemory", "split"]
+__all__ = ["CELLS_OF_WARP", "LANES", "TensorMemory", "named_columns", "split"]
 
 LANES = 128
 CELLS_OF_WARP = 32
@@ -37,6 +37,15 @@ def split(address: int) -> tuple[int, int]:
     (32, 16)
     """
     return address >> _LANE_SHIFT & 0xFFFF, address & _COLUMN_MASK
+
+
+def named_columns(first: int, count: int) -> str:
+    """Return a range of columns as text.
+
+    >>> named_columns(8, 1), named_columns(8, 4)
+    ('column 8', 'columns 8 to 11')
+    """
+    return f"column {first}" if count == 1 else f"columns {first} to {first + count - 1}"
 
 
 class TensorMemory:
@@ -55,6 +64,7 @@ class TensorMemory:
         self._geometry, self._alive, self._faults = geometry, alive, faults
         self.allocator = Allocator(geometry, scheduler)
         self.pipes, self.pairs = Pipes(), Pairs(scheduler)
+        self._first: Instruction | None = None  # the first instruction with .cta_group
 
     @cached_property
     def cells(self) -> np.ndarray:
@@ -80,13 +90,30 @@ class TensorMemory:
         yield from self.allocator.waiting()
         yield from self.pairs.waiting()
 
+    def check_group(self, by: Instruction, lanes: Lanes) -> None:
+        """Raise a fault if an earlier instruction of the kernel has another ``.cta_group``, which ptxas refuses."""
+        if self._first is None:
+            self._first = by
+        first = self._first
+        group, other = (next(word for word in each.opcode if word.startswith("cta_group")) for each in (by, first))
+        if group != other:
+            raise Fault(
+                "tensor-memory",
+                f"tcgen05.{by.opcode[1]} has .{group}, but tcgen05.{first.opcode[1]} has .{other} (PTX ISA 9.2, "
+                '"tcgen05.alloc": all tcgen05 instructions of a kernel have one .cta_group). Remedy: use one of the '
+                "two in all instructions",
+                lanes,
+                by,
+                [("the other .cta_group", first)],
+            )
+
     def check(self, cta: int, column: int, count: int, by: Instruction, lanes: Lanes) -> None:
         """Raise a fault unless a CTA has allocated `count` columns from `column` on."""
         if column + count > COLUMNS:
             raise Fault(
                 "tensor-memory",
-                f"{by.opcode[0]}.{by.opcode[1]} accesses columns {column} to {column + count - 1} of tensor memory, "
-                f'which has {COLUMNS} (PTX ISA, "Tensor Memory"): check the address and the shape',
+                f"{by.opcode[0]}.{by.opcode[1]} accesses {named_columns(column, count)} of tensor memory, which has "
+                f'{COLUMNS} (PTX ISA, "Tensor Memory"). Remedy: check the address and the shape',
                 lanes,
                 by,
             )
@@ -95,14 +122,14 @@ class TensorMemory:
 
     def _not_allocated(self, cta: int, column: int, count: int, by: Instruction, lanes: Lanes) -> Fault:
         former = self.allocator.former(cta, column)
-        where = f"columns {column} to {column + count - 1} of tensor memory"
+        where, section = f"{named_columns(column, count)} of tensor memory", "Tensor Memory Allocation"
         what = "after tcgen05.dealloc of them" if former is not None else "that the CTA has not allocated"
         remedy = "free them after their last use" if former is not None else "use the address that tcgen05.alloc wrote"
         related = [] if former is None else [("freed", former)]
         related += [("allocated", each.by) for each in self.allocator.of(cta)[:1] if former is None]
         return Fault(
             "tensor-memory",
-            f'{by.opcode[0]}.{by.opcode[1]} uses {where} {what} (PTX ISA, "Tensor Memory Allocation"): {remedy}',
+            f'{by.opcode[0]}.{by.opcode[1]} uses {where} {what} (PTX ISA, "{section}"). Remedy: {remedy}',
             lanes,
             by,
             related,

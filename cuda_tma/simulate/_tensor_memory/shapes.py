@@ -8,6 +8,7 @@ of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -52,20 +53,21 @@ class Shape:
         """Return the number of registers of each thread."""
         return len(self.lanes)
 
-    @property
-    def column_count(self) -> int:
-        """Return the number of columns up to the last accessed column."""
-        return int(self.columns.max()) + 1 + self.halves
+    @cached_property
+    def spans(self) -> tuple[tuple[int, int], ...]:
+        """Return the first column and the number of columns of each range; the halves of 16x32bx2 may be apart."""
+        used = np.unique([self.columns, self.columns + self.halves])
+        return tuple((int(each[0]), len(each)) for each in np.split(used, np.flatnonzero(np.diff(used) > 1) + 1))
 
     @property
     def is_plain(self) -> bool:
         """Return whether register i of thread t is the cell in column i of lane t."""
         return self.name == "32x32b" and not self.halves
 
-    def touch(self, cta: int, column: int, lane: int, writes: bool) -> Touch:
-        """Return the cells of a CTA that the instruction accesses, as a value for an observer."""
-        groups = range(lane // GROUP_LANES, (lane + self.lane_count) // GROUP_LANES)
-        return Touch(cta, column, self.column_count, tuple(groups), not writes, writes)
+    def touches(self, cta: int, column: int, lane: int, writes: bool) -> tuple[Touch, ...]:
+        """Return the cells of a CTA that the instruction accesses, as values for an observer."""
+        groups = tuple(range(lane // GROUP_LANES, (lane + self.lane_count) // GROUP_LANES))
+        return tuple(Touch(cta, column + at, size, groups, not writes, writes) for at, size in self.spans)
 
     def read(self, cells: np.ndarray, column: int, lane: int) -> np.ndarray:
         """Return registers, uint32 [registers, 32], from the cells of a CTA, uint32 [column, lane]."""

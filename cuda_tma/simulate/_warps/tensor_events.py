@@ -90,13 +90,15 @@ class LanesMoved(TensorEvent):
 
     Attributes
     ----------
+    touches : tuple of Touch
+        The accessed cells, one value for each range of columns.
     is_used : bool
         Whether an instruction uses a register of the load before the warp signals other threads.
     """
 
     lanes: np.ndarray
     instruction: Instruction
-    touch: Touch
+    touches: tuple[Touch, ...]
     is_used: bool
 
 

@@ -102,7 +102,7 @@ WRONG = {
     ),
     "out of columns": (
         "if (warp == 0) { ALLOC(base, 512);\nST(512, x); // HERE\nDEALLOC(base[0], 512); }",
-        "accesses columns 512 to 512 of tensor memory, which has 512",
+        "accesses column 512 of tensor memory, which has 512",
         "if (warp == 0) { ALLOC(base, 512); ST(511, x); WAIT_ST(); DEALLOC(base[0], 512); }",
     ),
     "wrong quarter": (

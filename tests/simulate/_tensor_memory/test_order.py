@@ -19,6 +19,10 @@ SOURCE = """
 #define RELAXED(bar) asm volatile("mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%0];" :: "r"(at(bar)) : "memory")
 #define COPY() asm volatile( \\
     "tcgen05.cp.cta_group::1.128x256b [%0], %1;" :: "r"(d), "l"(matrix(left, 128)) : "memory")
+#define LD_HALVES(x, y, t, apart) asm volatile("tcgen05.ld.sync.aligned.16x32bx2.x2.b32 {%0, %1}, [%2], " #apart ";" \\
+    : "=r"(x), "=r"(y) : "r"(t) : "memory")
+#define ST_HALVES(t, apart) asm volatile("tcgen05.st.sync.aligned.16x32bx2.x2.b32 [%0], " #apart ", {%1, %1};" \\
+    :: "r"(t), "r"(1) : "memory")
 extern "C" __global__ void k(u32* out) {
     __shared__ alignas(128) unsigned short left[128 * 16], right[8 * 16];
     __shared__ alignas(8) u64 bar[3];
@@ -99,6 +103,20 @@ WRONG = {
         "nothing orders the two",
         f"{FILL} WAIT_ST(); __syncthreads(); {ONE} {{ PRODUCT_LEFT(false); COMMIT(bar); }} WAIT(bar, 0);",
     ),
+    "a load whose halves are apart, in columns of a product": (
+        "u32 y; ST_HALVES(d + quarter() + 8, 22); WAIT_ST(); __syncthreads(); "
+        f'{ONE} {{ MMA("f16", d + 24, matrix(left, 128), matrix(right, 8), FORM, false); COMMIT(bar); }}\n'
+        "LD_HALVES(x, y, d + quarter() + 8, 22); // HERE\nWAIT_LD(); WAIT(bar, 0);",
+        "reads columns 30 to 31 of tensor memory, which tcgen05.mma",
+        "u32 y; ST_HALVES(d + quarter() + 8, 22); WAIT_ST(); __syncthreads(); "
+        f'{ONE} {{ MMA("f16", d + 16, matrix(left, 128), matrix(right, 8), FORM, false); COMMIT(bar); }}\n'
+        "LD_HALVES(x, y, d + quarter() + 8, 22); WAIT_LD(); WAIT(bar, 0);",
+    ),
+    "a product of each lane": (
+        "if (warp == 0) {\nPRODUCT(false); // HERE\n} if (warp == 0 && first()) COMMIT(bar); WAIT(bar, 0);",
+        "nothing orders the two, which two threads of one warp issue",
+        SUMS + "WAIT(bar, 0);",
+    ),
     "an operand overwritten in flight": (
         SUMS + "left[t] = 0; // HERE\nWAIT(bar, 0);",
         "write 256 bytes at `left`",
@@ -176,6 +194,11 @@ def test_a_load_that_is_early_under_any_schedule_is_one_finding():
     assert [(each.kind, each.severity, each.source[-1].line) for each in found] == [
         ("tcgen05-order", "error", line_of(source, "HERE"))
     ]
+
+
+@pytest.mark.parametrize("name", ["no wait", "A without wait::st"])
+def test_the_end_of_the_columns_does_not_repeat_a_finding(name):
+    assert len(report(WRONG[name][0]).errors) == 1
 
 
 def test_products_of_one_thread_follow_each_other():

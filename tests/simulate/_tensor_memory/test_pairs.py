@@ -118,3 +118,18 @@ def test_a_cluster_of_an_odd_number_has_no_pairs(cluster):
     source = PRELUDE + ALONE.replace("(2, 1, 1)", "(3, 1, 1)")
     finding = device().launch(simulate.Config(1, 32, cluster=cluster), device().compile(source, "k")).errors[0]
     assert "in a cluster of 3 CTAs" in finding.message
+
+
+def test_one_kernel_has_one_group():
+    """Report an instruction with another .cta_group at its line; ptxas 13.0 refuses such a kernel."""
+    pair = "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64"
+    source = f"{PRELUDE}#define M 256\n#define N 32\n#define MASK 0u\n{SOURCE}"
+    assert pair in source
+    kernel = device().compile(source.replace(pair, pair.replace("cta_group::2", "cta_group::1")), "k")
+    (a, b, _), out = matrices(256, 32), np.zeros((2, 128, 32), np.uint32)
+    halves = [np.concatenate([*map(core_matrices, np.split(each, 2))]) for each in (a, b)]
+    report = device().launch(simulate.Config(1, 128, cluster=2), kernel, *halves, out, form(256, 32, 1, 0, 0))
+    finding = next(each for each in report.errors if each.kind == "tensor-memory")
+    line = next(number for number, text in enumerate(source.splitlines(), 1) if pair in text)
+    assert finding.source[-1].line == line
+    assert "tcgen05.commit has .cta_group::1, but tcgen05.alloc has .cta_group::2" in finding.message

@@ -40,7 +40,7 @@ def test_the_cell_of_each_register(name, count, packs):
     more = ".pack::16b" if packs else ""
     found = shape(f"tcgen05.ld.sync.aligned.{name}.x{count}{more}.b32", f"{listed(registers * count)}, [%r0]")
     assert found.registers == registers * count
-    assert found.column_count == columns * count * (1 + packs)
+    assert found.spans == ((0, columns * count * (1 + packs)),)
     lane, column = place(*np.ogrid[: registers * count, :32])
     assert (found.lanes == lane).all()
     assert (found.columns == column * (1 + packs)).all()
@@ -51,7 +51,7 @@ def test_the_second_half_of_a_warp_has_other_columns_of_16_lanes():
     thread, register = np.arange(32), np.arange(2)[:, None]
     assert (found.lanes == thread % 16).all()
     assert (found.columns == register + 64 * (thread // 16)).all()
-    assert found.column_count == 66
+    assert found.spans == ((0, 2), (64, 2))
 
 
 @pytest.mark.parametrize("name", [*PLACES])
@@ -67,7 +67,7 @@ def test_a_load_reads_the_data_of_a_store(name, packs):
     assert np.array_equal(store.read(cells, 40, 32), values)
     written = np.argwhere(cells)
     assert written[:, 0].min() >= 40
-    assert written[:, 0].max() < 40 + store.column_count
+    assert written[:, 0].max() < 40 + store.spans[0][1]
     assert {*np.unique(written[:, 1])} <= {*range(32, 32 + store.lane_count)}
     assert not packs or cells.max() < 1 << 16
 

@@ -95,6 +95,7 @@ def begin(
     In orders other than ``early``, the operation may complete before a commit.
     """
     parts = issue.parts
+    parts.tensor_memory.check_group(issue.instruction, issue.lanes)
     for touch in touches:
         parts.tensor_memory.check(touch.cta, touch.column, touch.columns, issue.instruction, issue.lanes)
     if parts.events.observer is not None:

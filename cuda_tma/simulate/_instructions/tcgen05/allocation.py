@@ -47,6 +47,7 @@ def _by_warps(binder: Binder, act: Act) -> Step:
         return [other.lanes, warp]
 
     def step(group: Group, lanes: Lanes) -> Outcome:
+        group.parts.tensor_memory.check_group(by, lanes)
         sync = group.parts.warp_sync
         ready = sync.gathered(group, sync.take(group, lanes, pc), pc, WHOLE)
         if ready is None:

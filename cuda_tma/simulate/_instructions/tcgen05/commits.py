@@ -64,6 +64,7 @@ def _barriers(issue: Issue, address: int, mask: int | None) -> list[int]:
 def _begin(issue: Issue, positions: list[int]) -> None:
     """Add the arrival to the pipe, so that arrivals of one thread have the order of their commits."""
     parts, event = issue.parts, OperationCommitted(issue.lanes, issue.instruction, positions)
+    parts.tensor_memory.check_group(issue.instruction, issue.lanes)
     parts.events.tell(event)
     pipes, cta = parts.tensor_memory.pipes, int(parts.geometry.cta_of_lane[issue.lane])
     arrive: Callable[[], None] = partial(_arrive, issue, event)

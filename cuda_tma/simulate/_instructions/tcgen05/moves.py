@@ -77,10 +77,11 @@ def _moving(
         for warp, given in zip(here.reshape(-1, WARP), addresses, strict=True):
             first, cta = int(warp[0]), int(parts.geometry.cta_of_lane[warp[0]])
             lane, column = _cell(group, warp, given, shape, by)
-            parts.tensor_memory.check(cta, column, shape.column_count, by, warp)
+            for at, size in shape.spans:
+                parts.tensor_memory.check(cta, column + at, size, by, warp)
             cells = parts.tensor_memory.cells[cta]
             if parts.events.observer is not None:
-                parts.events.tell(LanesMoved(warp, by, shape.touch(cta, column, lane, writes), is_used))
+                parts.events.tell(LanesMoved(warp, by, shape.touches(cta, column, lane, writes), is_used))
             if writes:
                 shape.write(cells, column, lane, views[rows, first : first + WARP])
             else:

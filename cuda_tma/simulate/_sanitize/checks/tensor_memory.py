@@ -84,6 +84,8 @@ class TensorMemoryUses:
         self._issued: defaultdict[int, int] = defaultdict(int)
         # The dictionary contains the number of accesses that precede the last wait of each warp.
         self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)
+        # The set contains the records of accesses of which an error was reported.
+        self._unordered: set[int] = set()
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
     def forget(self, ctas: range) -> None:
@@ -135,7 +137,8 @@ class TensorMemoryUses:
         clock, lane = self._known(event.lanes), int(event.lanes[0])
         for place in (WRITTEN, READ_BY_OPERATION, READ_BY_WARP):
             for past in self._shadow.past(event.freed, place, clock):
-                self._report(past, event.freed, event.instruction, lane, "frees", is_in_order=False)
+                if past.note not in self._unordered:  # else the missing wait has been reported
+                    self._report(past, event.freed, event.instruction, lane, "frees", is_in_order=False)
         self._shadow.clear(event.freed)
 
     # ---- warps ----
@@ -146,30 +149,30 @@ class TensorMemoryUses:
 
     def _moved(self, event: LanesMoved) -> None:
         """Check and record a ``tcgen05.ld`` or ``tcgen05.st``."""
-        touch, by, lanes = event.touch, event.instruction, event.lanes
-        lane, verb = int(lanes[0]), "writes" if touch.writes else "reads"
-        clock = self._known(lanes)
-        if touch.reads and self._shadow.is_unwritten(touch):
-            self._unwritten(touch, by, lane)
-        places = (WRITTEN, READ_BY_OPERATION, READ_BY_WARP) if touch.writes else (WRITTEN,)
-        for place in places:
-            for past in self._shadow.past(touch, place, clock):
-                self._report(past, touch, by, lane, verb, is_in_order=False)
-        stamp = self._stamp_of_move(event, lane)
-        if touch.writes:
-            self._shadow.write(touch, stamp)
-        else:
-            self._shadow.read(touch, READ_BY_WARP, stamp)
+        by, lane, clock = event.instruction, int(event.lanes[0]), self._known(event.lanes)
+        first, writes = event.touches[0], event.touches[0].writes
+        if not writes and all(self._shadow.is_unwritten(touch) for touch in event.touches):
+            self._unwritten(first, by, lane)
+        for touch in event.touches:
+            for place in (WRITTEN, READ_BY_OPERATION, READ_BY_WARP) if writes else (WRITTEN,):
+                for past in self._shadow.past(touch, place, clock):
+                    self._report(past, touch, by, lane, "writes" if writes else "reads", is_in_order=False)
+        stamp = self._stamp_of_move(event, lane, writes)
+        for touch in event.touches:
+            if writes:
+                self._shadow.write(touch, stamp)
+            else:
+                self._shadow.read(touch, READ_BY_WARP, stamp)
 
-    def _stamp_of_move(self, event: LanesMoved, lane: int) -> Stamp:
+    def _stamp_of_move(self, event: LanesMoved, lane: int, writes: bool) -> Stamp:
         clocks, warp = self._clocks, lane // WARP
-        slot, what = clocks.slot_of(lane), "st" if event.touch.writes else "ld"
+        slot, what = clocks.slot_of(lane), "st" if writes else "ld"
         self._issued[warp] += 1
         order = clocks.column(slot, ("tcgen05.warp", warp, "order")), self._issued[warp]
         clocks.complete(event.lanes, *order)
         end = clocks.column(slot, ("tcgen05.warp", warp, what)), self._waited[warp, what] + 1
-        kind = "store" if event.touch.writes else "used load" if event.is_used else "load"
-        return Stamp(order, end, self._note(event.instruction, lane, kind, event.touch.writes))
+        kind = "store" if writes else "used load" if event.is_used else "load"
+        return Stamp(order, end, self._note(event.instruction, lane, kind, writes))
 
     def _wait(self, event: TensorWait) -> None:
         what = event.instruction.opcode[1].rpartition(":")[2]
@@ -265,13 +268,18 @@ class TensorMemoryUses:
         if is_mine and record.kind in _LOADS:
             return  # A true dependency through a register usually orders the two accesses.
         missing = record.kind if past.is_ordered or is_mine or record.kind == "operation" else "order"
+        if record.kind == "operation" and is_in_order:
+            missing = "order of lanes" if is_mine else "order"
+        is_disputed = missing == "used load" or (is_mine and record.kind == "store" and by.opcode[1] == "st")
+        if not is_disputed:
+            self._unordered.add(past.note)
         self._collector.report(
             TensorUnordered(
                 now=by,
                 lane=lane,
                 other=record.by,
                 related=self._history.before(lane),
-                is_disputed=missing == "used load" or (is_mine and record.kind == "store" and by.opcode[1] == "st"),
+                is_disputed=is_disputed,
                 verb=verb,
                 before="write" if record.writes else "read",
                 missing=missing,

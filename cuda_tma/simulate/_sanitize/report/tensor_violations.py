@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ..._copies.parts import Parts
 from ..._ptx import Instruction
+from ..._tensor_memory.memory import named_columns
 from .shared_violations import SharedRace
 from .statements import name_of, place_of
 from .violation import Violation
@@ -21,7 +22,8 @@ _WAIT_ST = (
 )
 _WAIT_LD = "execute tcgen05.wait::ld after the load, before the warp signals that the stage is free"
 _ORDER = "signal a barrier or an mbarrier after the earlier access, and wait for it before this access"
-_REMEDIES = {"operation": _COMMIT, "store": _WAIT_ST, "load": _WAIT_LD, "order": _ORDER}
+_LANES = "issue the operations in one thread of the warp, which elect.sync selects"
+_REMEDIES = {"operation": _COMMIT, "store": _WAIT_ST, "load": _WAIT_LD, "order": _ORDER, "lanes": _LANES}
 _MISSING = {
     "operation": "between the two there is no wait for an mbarrier of a tcgen05.commit that covers it",
     "store": "between the two there is no tcgen05.wait::st",
@@ -32,11 +34,8 @@ _MISSING = {
         "its registers are used before the stage is released, but between the two there is no tcgen05.wait::ld"
     ),
     "order": "nothing orders the two",
+    "order of lanes": "nothing orders the two, which two threads of one warp issue",
 }
-
-
-def _columns(first: int, count: int) -> str:
-    return f"column {first}" if count == 1 else f"columns {first} to {first + count - 1}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -56,7 +55,7 @@ class TensorUnordered(Violation):
         return _REMEDIES.get(self.missing.rpartition(" ")[2], _ORDER)
 
     def sentence(self, parts: Parts) -> str:
-        what = f"{_columns(self.column, self.columns)} of tensor memory"
+        what = f"{named_columns(self.column, self.columns)} of tensor memory"
         place = place_of(self.other.places, self.other.line)
         return (
             f"{name_of(self.now)} of {self.thread(parts)} {self.verb} {what}, which {name_of(self.other)} at {place} "
@@ -84,5 +83,5 @@ class UnwrittenTensorMemory(Violation):
     columns: int
 
     def sentence(self, parts: Parts) -> str:
-        what = f"{_columns(self.column, self.columns)} of tensor memory"
+        what = f"{named_columns(self.column, self.columns)} of tensor memory"
         return f"{name_of(self.now)} of {self.thread(parts)} reads {what}, to which nothing has been written"
