@@ -123,7 +123,7 @@ def watch(
     names = vars(cuda_tma)
     own = {name: names[name] for name in ("launch", "prepare")}
     observer = partial(Sanitizer, strict) if sanitize else lambda: None
-    watcher = _Watcher(own["launch"], ptx, launches_of_each, most_bytes, Settings(**settings), observer)
+    watcher = _Watcher(own["launch"], ptx, launches_of_each, most_bytes, Settings(**settings, strict=strict), observer)
     names.update(launch=watcher.launch, prepare=watcher.prepare)
     try:
         yield watcher.found

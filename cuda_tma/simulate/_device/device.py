@@ -319,7 +319,7 @@ class Device:
             block = self._block(kernel, arguments, address)
 
             def under(schedule: Schedule) -> Report:
-                settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
+                settings = self._settings(schedule, max_steps, deadline)
                 replay = Replay(kernel, config, block, self._memory, settings)
                 observer = Sanitizer(self.strict, replay=replay) if self.sanitize else None
                 if trace and schedule == schedules[0]:
@@ -328,6 +328,9 @@ class Device:
 
             (report,) = self._finished(explored(lambda schedule: (under(schedule),), self._memory, schedules))
         return report
+
+    def _settings(self, schedule: Schedule, max_steps: int, deadline: Deadline) -> Settings:
+        return Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline, strict=self.strict)
 
     def _block(self, kernel: Kernel, arguments: Sequence[Any], address: Callable[[Any], int]) -> np.ndarray:
         check_kernel(kernel)
@@ -381,7 +384,7 @@ class Device:
             blocks = [self._block(kernel, arguments, address) for _, kernel, *arguments in row]
 
             def under(schedule: Schedule) -> tuple[Report, ...]:
-                settings = Settings(self.multiprocessor_count, *schedule, max_steps, deadline=deadline)
+                settings = self._settings(schedule, max_steps, deadline)
                 given = zip(row, blocks, begin_early(len(row), schedule), strict=True)
                 running = (self._running(each[0], each[1], block, settings, early) for each, block, early in given)
                 return tuple(until_error(run_overlapping(running)))

@@ -65,6 +65,8 @@ class Settings:
         The undefined values of a replay.
     deadline : Deadline, optional
         The time limit of the launch.
+    strict : bool
+        Whether disputed faults are errors.
     """
 
     multiprocessor_count: int = 8
@@ -74,6 +76,7 @@ class Settings:
     altered: AlteredReads | None = None
     undefined: Undefined | None = None
     deadline: Deadline = NEVER
+    strict: bool = False
 
 
 class Machine:
@@ -97,7 +100,7 @@ class Machine:
         observer: Observer | None = None,
     ):
         self.parts = parts = _parts(program, plan, memory, settings, observer)
-        self.observer, self.deadline = observer, settings.deadline
+        self.observer, self.deadline, self.strict = observer, settings.deadline, settings.strict
         self._stalled: list[Waiting] = []
         self._stalls = 0
         self._repetition = Repetition(parts.alive, parts.runtime, parts.scheduler, parts.memory, parts.frames)

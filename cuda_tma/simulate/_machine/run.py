@@ -213,12 +213,14 @@ def _finding(fault: Fault, machine: Machine, waiting: list[Waiting]) -> Finding:
     blocks, threads = machine.parts.geometry.blocks_and_threads(as_array(lanes)) if lanes is not None else ((), ())
     instructions = at.context.code.function.instructions if at else ()
     instruction = fault.instruction or (instructions[at.pc] if at and at.pc < len(instructions) else None)
-    explained = _explained(fault, as_array(lanes) if lanes is not None else None, machine, waiting)
+    is_advice = fault.is_disputed and not machine.strict
+    explained = () if is_advice else _explained(fault, as_array(lanes) if lanes is not None else None, machine, waiting)
     source, line = (instruction.places, instruction.line) if instruction else ((), 0)
     calls = at.context.calls if at and fault.instruction is None else ()
     beside = (*((CALLED, by) for by in calls), *fault.related, *explained)
     related = tuple({(what, each.places): None for what, each in beside if each is not None and each.places})
-    return Finding(fault.kind, "error", fault.message, source, blocks, threads, line, related=related)
+    severity = "advice" if is_advice else "error"
+    return Finding(fault.kind, severity, fault.message, source, blocks, threads, line, related=related)
 
 
 def _place(instruction: Instruction) -> str:

@@ -145,6 +145,7 @@ class CtaBarriers:
         if by is not None:
             barrier.by[id(by)] = by
         self._events.tell(BarrierArrive(lanes, (cta, number)))
+        self._detours.synchronized(lanes)
         if expected is not None and barrier.arrived > expected:
             raise Fault(
                 "barrier-divergence",

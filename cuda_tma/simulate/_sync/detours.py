@@ -2,8 +2,13 @@
 
 The lanes of a mask execute ``shfl.sync`` together, and all lanes of a warp execute ``bar.sync`` together. On hardware
 and on the simulator, a thread does not wait for a thread that has ended. A kernel therefore ends even if a lane takes a
-path around the instruction, executes later instructions and ends. A path around the instruction is an error. A lane
-that returns early is not an error, because it executes no instruction after the bypassed instruction.
+path around the instruction, executes later instructions and ends. Such a path is forbidden. A lane that returns early
+is right, because it executes no instruction after the bypassed instruction.
+
+A bypass of ``bar.warp.sync`` is advice if the lane executes no other synchronization until its end, as in Numba's
+``cuda.reduce``. Hardware completes the wait at that time, and no value depends on the lane. The result of ``shfl.sync``
+and other instructions with a membermask is undefined (CUDA C++ Programming Guide: all threads of the mask that have not
+exited must execute the instruction), so their bypass is an error.
 """
 
 from __future__ import annotations
@@ -94,6 +99,7 @@ class Detours:
     def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
         self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
+        self._synchronized = np.zeros(geometry.lanes, bool)  # since other lanes began to wait for them
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
         """Return the places of absent lanes, without the lanes that wait at another instruction.
@@ -107,10 +113,15 @@ class Detours:
         """
         wanted = np.zeros(self._geometry.lanes, bool)
         wanted[absent] = True
+        self._synchronized[absent] = False
         found = self._scheduler.standing_among(wanted)
         here = group.array()
         found += [Standing(group.context, pc + 1, here[wanted[here]])] if wanted[here].any() else []
         return found
+
+    def synchronized(self, lanes: np.ndarray) -> None:
+        """Record that lanes synchronize with other lanes."""
+        self._synchronized[lanes] = True
 
     def check(self, parked: Parked, ended: np.ndarray) -> None:
         """Report a fault if ended lanes have bypassed the instruction at which the rest of their warp waits."""
@@ -120,7 +131,8 @@ class Detours:
         for standing in parked.absent:
             gone = np.intersect1d(standing.lanes, ended)
             if len(gone) and self._has_passed(parked, standing):
-                self._faults.keep(_fault(parked, instruction, gone, standing))
+                ends_only = not self._synchronized[gone].any()
+                self._faults.keep(_fault(parked, instruction, gone, standing, ends_only))
                 return
 
     def _has_passed(self, parked: Parked, standing: Standing) -> bool:
@@ -148,21 +160,30 @@ def _frames(context: Context, pc: int) -> dict[Context, tuple[int, int]]:
     return found
 
 
-def _fault(parked: Parked, instruction: Instruction, gone: np.ndarray, standing: Standing) -> Fault:
-    name = ".".join(instruction.opcode)
-    if instruction.opcode[0] == "wgmma":
-        what, lane = "threads of a warpgroup", f"thread {int(gone[0]) % WARPGROUP} of the warpgroup"
-    else:
-        what, lane = "threads of a warp", f"lane {int(gone[0]) % WARP} of the warp"
-    is_barrier = instruction.opcode[0] in ("bar", "barrier", "wgmma") and instruction.opcode[1] != "warp"
-    rule = "all threads of a warp execute it together" if is_barrier else "all lanes of membermask execute it"
-    remedy = "" if is_barrier else ", or name in the mask the lanes that come, by __ballot_sync() before the branch"
+def _fault(parked: Parked, instruction: Instruction, gone: np.ndarray, standing: Standing, ends_only: bool) -> Fault:
     stood = standing.context.code.instruction(standing.pc)
+    is_disputed = ends_only and instruction.opcode[:2] == ("bar", "warp")
     return Fault(
         "barrier-divergence",
-        f"{what} wait at {name}, and {lane} continues after it without executing it, up to its end: {rule} (PTX ISA, "
-        f'"{".".join(instruction.opcode[:2])}"). Remedy: put it outside of the branch{remedy}',
+        _message(instruction, int(gone[0]), is_disputed),
         parked.lanes,
         instruction,
         [("the other lanes continued", stood)] if stood is not None else [],
+        is_disputed,
+    )
+
+
+def _message(instruction: Instruction, gone: int, is_disputed: bool) -> str:
+    name = ".".join(instruction.opcode)
+    if instruction.opcode[0] == "wgmma":
+        what, lane = "threads of a warpgroup", f"thread {gone % WARPGROUP} of the warpgroup"
+    else:
+        what, lane = "threads of a warp", f"lane {gone % WARP} of the warp"
+    is_barrier = instruction.opcode[0] in ("bar", "barrier", "wgmma") and instruction.opcode[1] != "warp"
+    rule = "all threads of a warp execute it together" if is_barrier else "all lanes of membermask execute it"
+    remedy = "" if is_barrier else ", or name in the mask the lanes that come, by __ballot_sync() before the branch"
+    effect = ". From compute capability 7.0 on, the wait completes when that lane ends" if is_disputed else ""
+    return (
+        f"{what} wait at {name}, and {lane} continues after it without executing it, up to its end: {rule} (PTX ISA, "
+        f'"{".".join(instruction.opcode[:2])}"){effect}. Remedy: put it outside of the branch{remedy}'
     )

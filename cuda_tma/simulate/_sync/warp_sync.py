@@ -58,6 +58,7 @@ class WarpSync:
         if width == WARP:
             missing = missing & _bits(masks)
         waits = np.isin(here // width, here[missing.any(axis=1)] // width)
+        self._detours.synchronized(here[~waits])
         if not waits.any():
             return lanes
         standing = self._detours.standing(group, pc, _lanes_of(here[waits], missing[waits], width))
@@ -84,6 +85,7 @@ class WarpSync:
         if any(goes.any() for goes in done):
             free = np.concatenate([each.lanes[goes] for each, goes in zip(parked, done, strict=True)])
             self._events.tell(WarpBarrier(free, self._masks[free]))
+            self._detours.synchronized(free)
         for each, goes in zip(parked, done, strict=True):
             if goes.any():
                 self._arrived[each.lanes[goes]] = False

@@ -20,10 +20,10 @@ class FaultLog:
         self._kept: dict[tuple[str, Instruction | None], Kept] = {}
 
     def keep(self, fault: Fault) -> None:
-        """Add a fault, which contains its lanes and its instruction."""
+        """Add a fault, which contains its lanes and its instruction; an error replaces advice."""
         known = self._kept.get((fault.kind, fault.instruction))
-        if known is not None:
-            known.count += 1
+        if known is not None and (fault.is_disputed or not known.fault.is_disputed):
+            known.count += fault.is_disputed == known.fault.is_disputed
             return
         calls = self._scheduler.where.context.calls if self._scheduler.where else ()
         fault.related = (*((CALLED, by) for by in calls), *fault.related)

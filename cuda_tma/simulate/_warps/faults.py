@@ -28,6 +28,8 @@ class Fault(Exception):
         The instruction that caused the fault; None for the instruction that executes now.
     related : iterable of (str, Instruction)
         Instructions that explain the fault, each with a label.
+    is_disputed : bool
+        Whether hardware continues with the intended effect, although a rule forbids it; the fault is then advice.
     """
 
     def __init__(
@@ -37,11 +39,12 @@ class Fault(Exception):
         lanes: Lanes | np.ndarray | None = None,
         instruction: Instruction | None = None,
         related: Iterable[tuple[str, Instruction]] = (),
+        is_disputed: bool = False,
     ):
         super().__init__(message)
         self.kind, self.message = kind, message
         self.lanes, self.instruction = lanes, instruction
-        self.related = tuple(related)
+        self.related, self.is_disputed = tuple(related), is_disputed
 
 
 @dataclass(slots=True)
