@@ -19,7 +19,7 @@ static __thread struct context *stack[DEPTH];
 static __thread int depth;
 
 static int is_context(const struct context *context) {
-    return context != NULL && context->magic == CONTEXT;
+    return (context == &primary ? primary.magic : kind_of(context)) == CONTEXT;
 }
 
 static void begin(struct context *context, uint32_t flags) {
@@ -179,7 +179,7 @@ CUresult cuCtxPopCurrent_v2(void **context) {
 CUresult cuCtxCreate_v2(void **context, unsigned flags, CUdevice device) {
     CHECK(given_device(device));
     REQUIRE(context != NULL, INVALID_VALUE);
-    struct context *made = calloc(1, sizeof *made);
+    struct context *made = make_handle(sizeof *made);
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     begin(made, flags);
     *context = made;

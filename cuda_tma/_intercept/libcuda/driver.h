@@ -143,6 +143,12 @@ CUresult ready_in_context(void);
 CUresult ask_server(uint32_t kind, const void *data, size_t size, struct bytes *reply);
 int arena_file(void); /* The result is -1 if no server shares the memory. */
 
+/* The file handles.c defines these functions: zeroed memory of an object, which begins with the kind of the object in 4
+   bytes, and the kind of any value, which is 0 if the value is not an object. */
+void *make_handle(size_t size);
+void end_handle(void *handle, size_t size);
+uint32_t kind_of(const void *handle);
+
 /* The file names.c defines this function. */
 void *entry_named(const char *name, int version, int *is_known);
 

@@ -53,7 +53,7 @@ static void take_function(struct reader *reader, struct module *module, uint32_t
 
 static struct module *read_module(const struct bytes *reply) {
     struct reader reader = {reply->data, reply->data + reply->size, 0};
-    struct module *module = calloc(1, sizeof *module);
+    struct module *module = make_handle(sizeof *module);
     if (module == NULL)
         return NULL;
     module->magic = MODULE;
@@ -62,7 +62,7 @@ static struct module *read_module(const struct bytes *reply) {
     take(&reader, &module->variables_count, sizeof module->variables_count);
     if (reader.is_short || module->functions_count > reply->size || module->variables_count > reply->size)
         return NULL;
-    module->functions = calloc(module->functions_count + 1, sizeof(struct function));
+    module->functions = make_handle((module->functions_count + 1) * sizeof(struct function));
     module->variables = calloc(module->variables_count + 1, sizeof(struct variable));
     if (module->functions == NULL || module->variables == NULL)
         return NULL;
@@ -111,12 +111,12 @@ static CUresult load(void **handle, struct bytes *image, const void *context) {
 
 static CUresult given_module(const struct module *module) {
     CHECK(ready());
-    return module != NULL && module->magic == MODULE ? SUCCESS : INVALID_HANDLE;
+    return kind_of(module) == MODULE ? SUCCESS : INVALID_HANDLE;
 }
 
 struct function *function_of(void *handle) {
     struct function *function = handle;
-    return function != NULL && function->magic == FUNCTION ? function : NULL;
+    return kind_of(function) == FUNCTION ? function : NULL;
 }
 
 static CUresult load_data(void **module, const void *image, const void *context) {

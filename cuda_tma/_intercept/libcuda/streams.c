@@ -26,11 +26,11 @@ static uint64_t streams = 2;
 
 /* The values 0, 1 and 2 are the default streams. */
 static int is_stream(const struct stream *stream) {
-    return (uintptr_t)stream <= 2 || stream->magic == STREAM;
+    return (uintptr_t)stream <= 2 || kind_of(stream) == STREAM;
 }
 
 static int is_event(const struct event *event) {
-    return event != NULL && event->magic == EVENT;
+    return kind_of(event) == EVENT;
 }
 
 struct frontier *frontier_of(void *stream) {
@@ -45,7 +45,7 @@ static CUresult given_stream(const void *stream) {
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
     CHECK(ready_in_context());
     REQUIRE(stream != NULL && flags <= 1, INVALID_VALUE);
-    struct stream *made = calloc(1, sizeof *made);
+    struct stream *made = make_handle(sizeof *made);
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     priority = priority > 0 ? 0 : priority < -5 ? -5 : priority;
     *made = (struct stream){STREAM, flags, priority, __atomic_add_fetch(&streams, 1, __ATOMIC_RELAXED),
@@ -159,7 +159,7 @@ CUresult cuStreamAttachMemAsync(void *stream, CUdeviceptr address, size_t size, 
 CUresult cuEventCreate(void **event, unsigned flags) {
     CHECK(ready_in_context());
     REQUIRE(event != NULL, INVALID_VALUE);
-    struct event *made = calloc(1, sizeof *made);
+    struct event *made = make_handle(sizeof *made);
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     made->magic = EVENT;
     made->flags = flags;

@@ -11,14 +11,14 @@ enum { LINK = 0x11417E00, DEAD = 0xDEAD0000 };
 static const size_t MOST_LINKED_BYTES = 1u << 30;
 
 struct link *new_link(void) {
-    struct link *link = calloc(1, sizeof *link);
+    struct link *link = make_handle(sizeof *link);
     if (link != NULL)
         link->magic = LINK;
     return link;
 }
 
 int is_link(const struct link *link) {
-    return link != NULL && link->magic == LINK;
+    return kind_of(link) == LINK;
 }
 
 CUresult add_input(struct link *link, const void *data, size_t size) {

@@ -11,12 +11,12 @@ static unsigned ids;
 
 struct graph *given_graph(void *handle, uint32_t magic) {
     struct graph *graph = handle;
-    return graph != NULL && graph->magic == magic ? graph : NULL;
+    return kind_of(graph) == magic ? graph : NULL;
 }
 
 struct node *given_node(void *handle) {
     struct node *node = handle;
-    return node != NULL && node->magic == NODE ? node : NULL;
+    return kind_of(node) == NODE ? node : NULL;
 }
 
 struct objects *objects_of(void *graph) {
@@ -24,7 +24,7 @@ struct objects *objects_of(void *graph) {
 }
 
 struct graph *make_graph(uint32_t magic) {
-    struct graph *graph = calloc(1, sizeof *graph);
+    struct graph *graph = make_handle(sizeof *graph);
     if (graph != NULL) {
         graph->magic = magic;
         graph->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
@@ -33,10 +33,10 @@ struct graph *make_graph(uint32_t magic) {
 }
 
 struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size) {
-    struct node *node = calloc(1, sizeof *node), **end = &graph->first;
+    struct node *node = make_handle(sizeof *node), **end = &graph->first;
     unsigned char *copy = node != NULL ? malloc(size + 1) : NULL;
     if (copy == NULL) {
-        free(node);
+        end_handle(node, sizeof *node);
         return NULL;
     }
     memcpy(copy, data, size);
@@ -95,7 +95,7 @@ static void end_one(struct node *node) {
     free(node->before);
     node->magic = DEAD;
     if (node->graph->magic == EXECUTABLE) /* Programs have no handles of the nodes in these graphs. */
-        free(node);
+        end_handle(node, sizeof *node);
 }
 
 void end_graph(struct graph *graph) {

@@ -43,14 +43,14 @@ void end_objects(struct objects *objects) {
 
 static CUresult given_object(const struct object *object) {
     CHECK(ready());
-    return object != NULL && object->magic == OBJECT ? SUCCESS : INVALID_VALUE;
+    return kind_of(object) == OBJECT ? SUCCESS : INVALID_VALUE;
 }
 
 CUresult cuUserObjectCreate(void **object, void *pointer, void (*destroy)(void *), unsigned count, unsigned flags) {
     (void)flags;
     CHECK(ready());
     REQUIRE(object != NULL && destroy != NULL && count > 0, INVALID_VALUE);
-    struct object *made = calloc(1, sizeof *made);
+    struct object *made = make_handle(sizeof *made);
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     *made = (struct object){OBJECT, count, pointer, destroy};
     *object = made;

@@ -27,7 +27,7 @@ struct array {
 
 static const struct array *given_array(const void *handle) {
     const struct array *array = handle;
-    return array != NULL && array->magic == ARRAY ? array : NULL;
+    return kind_of(array) == ARRAY ? array : NULL;
 }
 
 static size_t most(size_t a) {
@@ -60,10 +60,10 @@ CUresult cuArray3DCreate_v2(void **handle, const struct descriptor *given) {
     REQUIRE(!__builtin_mul_overflow(given->width, bytes, &total) && !__builtin_mul_overflow(total, height, &total) &&
                 !__builtin_mul_overflow(total, depth, &total) && total <= the_device()->total_bytes,
             OUT_OF_MEMORY);
-    struct array *made = calloc(1, sizeof *made);
+    struct array *made = make_handle(sizeof *made);
     unsigned char *memory = made != NULL ? calloc(1, total) : NULL;
     if (memory == NULL) {
-        free(made);
+        end_handle(made, sizeof *made);
         return OUT_OF_MEMORY;
     }
     *made = (struct array){ARRAY, *given, given->width * bytes, height, depth, memory};

@@ -15,7 +15,7 @@ static struct pool standard = {POOL, {0}};
 static struct pool *current = &standard;
 
 static int is_pool(const struct pool *pool) {
-    return pool != NULL && pool->magic == POOL;
+    return pool == &standard || kind_of(pool) == POOL;
 }
 
 static CUresult given_pool(const void *pool) {
@@ -47,7 +47,7 @@ CUresult cuDeviceSetMemPool(CUdevice device, void *pool) {
 CUresult cuMemPoolCreate(void **pool, const void *properties) {
     CHECK(ready());
     REQUIRE(pool != NULL && properties != NULL, INVALID_VALUE);
-    struct pool *made = calloc(1, sizeof *made);
+    struct pool *made = make_handle(sizeof *made);
     REQUIRE(made != NULL, OUT_OF_MEMORY);
     made->magic = POOL;
     *pool = made;

@@ -39,7 +39,7 @@ static struct mapping *mappings; /* The mappings are sorted by address. */
 static struct range *ranges;
 
 static int is_physical(const struct physical *physical) {
-    return physical != NULL && physical->magic == PHYSICAL;
+    return kind_of(physical) == PHYSICAL;
 }
 
 static CUresult given_properties(const int *properties) {
@@ -112,11 +112,11 @@ CUresult cuMemCreate(void **handle, size_t size, const void *properties, uint64_
     CHECK(given_properties(properties));
     REQUIRE(handle != NULL && flags == 0 && size > 0 && size % GRANULE == 0, INVALID_VALUE);
     CHECK(use_bytes(size));
-    struct physical *made = calloc(1, sizeof *made);
+    struct physical *made = make_handle(sizeof *made);
     int file = arena_file() >= 0 ? -1 : memfd_create("cuda-tma-physical", MFD_CLOEXEC);
     if (made == NULL || (arena_file() < 0 && (file < 0 || ftruncate(file, size) != 0))) {
         unuse_bytes(size);
-        free(made);
+        end_handle(made, sizeof *made);
         return OUT_OF_MEMORY;
     }
     *made = (struct physical){.magic = PHYSICAL, .references = 1, .file = file, .size = size};
