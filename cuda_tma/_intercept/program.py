@@ -123,7 +123,7 @@ def run_program(argv: Sequence[str], folder: Path, *, on_gpu: bool = False, **st
         started.append(process)
         status = process.wait()
         _wait_for_others(folder)
-    journals = _with_leaks(_with_causes(read_journals(folder), folder, on_gpu), folder)
+    journals = _with_leaks(_with_causes(read_journals(folder), folder, on_gpu, status), folder)
     return Ended(journals, status if status >= 0 else 128 - status, read_tables(folder))
 
 
@@ -189,9 +189,19 @@ def _with_leaks(journals: Journals, folder: Path) -> Journals:
     return replace(journals, launches=(*journals.launches, *leaks))
 
 
-def _with_causes(journals: Journals, folder: Path, on_gpu: bool) -> Journals:
-    """Add notes on Python processes that could not load the adapters."""
+def _signal(number: int) -> str:
+    """Return the name and the description of a signal, as in "SIGSEGV (segmentation fault)"."""
+    try:
+        return f"{signal.Signals(number).name} ({(signal.strsignal(number) or '').lower()})"
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _with_causes(journals: Journals, folder: Path, on_gpu: bool, status: int) -> Journals:
+    """Add notes on a signal that ended the program, and on Python processes that could not load the adapters."""
     notes = dict.fromkeys(journals.notes)
+    if status < 0:
+        notes[f"{_signal(-status)} ended the program"] = None
     if not (folder / ALIVE).stat().st_size:
         notes[_NO_DRIVER if on_gpu else _NO_PYTHON] = None
     if (folder / UNREADY).exists():

@@ -62,6 +62,17 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
     assert cli.main(["sanitize", str(tmp_path / "launches")]) == 1
 
 
+@pytest.mark.parametrize(
+    ("number", "name"),
+    [(signal.SIGSEGV, "SIGSEGV (segmentation fault)"), (signal.SIGABRT, "SIGABRT (aborted)"), (40, "signal 40")],
+)
+def test_a_note_names_the_signal_that_ended_the_program(tmp_path, number, name):
+    found = sanitize(tmp_path, f"os.kill(os.getpid(), {int(number)})")
+    assert (found.status, found.answer["program_status"]) == (3, 128 + number)
+    assert f"cuda-tma: note: {name} ended the program\n" in found.err
+    assert f"{name} ended the program" in found.answer["notes"]
+
+
 # ---- processes and threads ----
 
 

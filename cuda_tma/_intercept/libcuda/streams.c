@@ -25,7 +25,7 @@ struct event {
 static uint64_t streams = 2;
 
 /* The values 0, 1 and 2 are the default streams. */
-static int is_stream(const struct stream *stream) {
+int is_stream(const void *stream) {
     return (uintptr_t)stream <= 2 || kind_of(stream) == STREAM;
 }
 

@@ -90,6 +90,7 @@ static CUresult put(void *stream, struct graph *graph, int type, operation run, 
 }
 
 CUresult now_or_later(void *stream, enum node_type type, operation run, const void *data, size_t size) {
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     struct graph *graph = captured(stream);
     return graph == NULL ? run(data, size) : put(stream, graph, type, run, data, size, NULL);
 }
@@ -101,6 +102,7 @@ CUresult run_nothing(const void *data, size_t size) {
 
 /* Run a graph. In a stream that is being captured, a copy of the graph becomes a node. */
 CUresult child_or_now(void *stream, struct graph *graph) {
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     struct graph *target = captured(stream), *child;
     if (target == NULL)
         return run_graph(graph);
@@ -110,11 +112,16 @@ CUresult child_or_now(void *stream, struct graph *graph) {
 
 /* ---- nodes that a program adds ---- */
 
+static CUresult given_nodes(void *graph, void *const *nodes, size_t count) {
+    REQUIRE(given_graph(graph, GRAPH) != NULL && (count == 0 || nodes != NULL), INVALID_VALUE);
+    for (size_t i = 0; i < count; ++i)
+        REQUIRE(given_node(nodes[i]) != NULL && given_node(nodes[i])->graph == graph, INVALID_VALUE);
+    return SUCCESS;
+}
+
 CUresult begin_node(void *graph, void *const *before, size_t count) {
     CHECK(ready_in_context());
-    REQUIRE(given_graph(graph, GRAPH) != NULL && (count == 0 || before != NULL), INVALID_VALUE);
-    for (size_t i = 0; i < count; ++i)
-        REQUIRE(given_node(before[i]) != NULL && given_node(before[i])->graph == graph, INVALID_VALUE);
+    CHECK(given_nodes(graph, before, count));
     CHECK(set(&building.before, 0, (struct node *const *)before, count));
     building.graph = graph;
     building.made = NULL;
@@ -149,7 +156,7 @@ CUresult end_change(CUresult result) {
     if (result == SUCCESS)
         take_data(changed, made);
     end_graph(scratch);
-    free(scratch);
+    end_handle(scratch, sizeof *scratch);
     return result;
 }
 
@@ -160,9 +167,10 @@ CUresult cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *bef
     struct frontier *frontier = frontier_of(stream);
     (void)edges, (void)mode;
     CHECK(ready_in_context());
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     REQUIRE(frontier != NULL, CAPTURE_UNSUPPORTED); /* The stream is a default stream. */
     REQUIRE(!is_capturing(stream), CAPTURE_UNMATCHED);
-    REQUIRE(given_graph(graph, GRAPH) != NULL && (count == 0 || before != NULL), INVALID_VALUE);
+    CHECK(given_nodes(graph, before, count));
     uint64_t number = 0;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < MOST_CAPTURES && number == 0; ++i)
@@ -191,6 +199,7 @@ CUresult cuStreamBeginCapture(void *stream, int mode) {
 
 CUresult cuStreamEndCapture(void *stream, void **graph) {
     CHECK(ready_in_context());
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     REQUIRE(graph != NULL, INVALID_VALUE);
     struct graph *made = captured(stream);
     REQUIRE(made != NULL, CAPTURE_UNMATCHED);
@@ -206,6 +215,7 @@ CUresult cuStreamEndCapture(void *stream, void **graph) {
 
 CUresult cuStreamIsCapturing(void *stream, int *status) {
     CHECK(ready_in_context());
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     REQUIRE(status != NULL, INVALID_VALUE);
     *status = is_capturing(stream);
     return SUCCESS;
@@ -249,7 +259,7 @@ CUresult cuStreamUpdateCaptureDependencies_v2(void *stream, void *const *nodes, 
     (void)edges;
     CHECK(ready_in_context());
     REQUIRE(frontier != NULL && graph_of(frontier->capture) != NULL, CAPTURE_UNMATCHED);
-    REQUIRE(count == 0 || nodes != NULL, INVALID_VALUE);
+    CHECK(given_nodes(graph_of(frontier->capture), nodes, count));
     return flags & REPLACE ? set(frontier, frontier->capture, (struct node *const *)nodes, count)
                            : add(frontier, (struct node *const *)nodes, count);
 }

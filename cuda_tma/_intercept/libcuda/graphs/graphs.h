@@ -119,7 +119,8 @@ struct frontier {
     size_t count;
     struct node **nodes;
 };
-/* The file streams.c defines the function. It returns NULL for the default streams, which cannot be captured. */
+/* The file streams.c defines these functions. The second returns NULL for default streams, which cannot be captured. */
+int is_stream(const void *stream);
 struct frontier *frontier_of(void *stream);
 CUresult join(struct frontier *target, const struct frontier *source);
 

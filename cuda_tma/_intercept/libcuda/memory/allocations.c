@@ -44,6 +44,7 @@ CUresult cuMemFreeHost(void *address) {
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     return is_capturing(stream) ? free_later(address, stream) : cuMemFree_v2(address);
 }
 

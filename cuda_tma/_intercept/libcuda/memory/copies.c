@@ -73,6 +73,7 @@ static CUresult row_later(unsigned to, CUdeviceptr target, unsigned from, CUdevi
 enum { HOST = 1, DEVICE = 2, ANY = 4 };
 
 #define NOW_OR_ROW(call, to, target, from, source)                                                                  \
+    REQUIRE(is_stream(stream), INVALID_HANDLE);                                                                     \
     return is_capturing(stream) ? row_later(to, (CUdeviceptr)target, from, (CUdeviceptr)source, size, stream) : call
 
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr target, const void *source, size_t size, void *stream) {

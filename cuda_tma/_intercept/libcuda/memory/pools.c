@@ -99,6 +99,7 @@ CUresult cuMemPoolGetAccess(unsigned *flags, void *pool, const void *location) {
 }
 
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) {
+    REQUIRE(is_stream(stream), INVALID_HANDLE);
     return is_capturing(stream) ? allocation_later(address, size, stream) : allocate(address, size, POOL_MEMORY);
 }
 
