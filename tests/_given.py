@@ -1,4 +1,4 @@
-"""Names that the tests of ``given`` and related tests share."""
+"""The functions and values that the tests of ``given`` and related tests share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
 
 
 def refuses(message, call, *arguments):
-    """Assert that a call raises a TensorMapError with this beginning. Its length is limited for arguments of any
-    size."""
+    """Assert that a call raises a TensorMapError with this beginning. The error has a limited length for arguments of
+    any size.
+    """
     with pytest.raises(TensorMapError, match=f"^{message}") as refusal:
         call(*arguments)
     assert len(str(refusal.value)) < 400

@@ -1,4 +1,4 @@
-"""Definitions of graphs and executable graphs for the fake driver, in the form of cuda.core."""
+"""The definitions of graphs and executable graphs for the fake driver, in the form of cuda.core."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Thing:
 
 
 def dropped():
-    """Return whether pending calls of this thread have run. They run between bytecodes."""
+    """Return whether the pending calls of this thread have run. Python runs pending calls between bytecodes."""
     for _ in range(100):
         pass
     gc.collect()

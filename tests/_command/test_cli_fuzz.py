@@ -1,4 +1,4 @@
-"""Random command lines: each ends with a result and without a traceback, and prints JSON if the command requests it."""
+"""Tests of random command lines: each command returns a result without a traceback, and prints JSON on request."""
 
 import contextlib
 import io
@@ -64,7 +64,7 @@ MAPS = st.sampled_from(
 
 @st.composite
 def values(draw, flag, legal=None):
-    """Draw values. Most are legal, because the command refuses illegal values early."""
+    """Draw values for an option. Most values are legal, because the command refuses illegal values early."""
     if draw(st.integers(0, 9)):
         return legal or LEGAL_VALUES[flag]
     sizes = SIZES.map(lambda found: "x".join(map(str, found)))

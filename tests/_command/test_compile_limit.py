@@ -1,4 +1,4 @@
-"""A compilation ends in time and in bounded memory."""
+"""Tests of the limits on the time and the memory of a compilation."""
 
 from __future__ import annotations
 

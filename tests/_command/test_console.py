@@ -1,4 +1,6 @@
-"""Tests of tables on wide and narrow terminals, and in plain columns. No column is cut, because users copy its text."""
+"""Tests of tables on wide and narrow terminals, and in plain columns. No column is truncated, because users copy its
+text.
+"""
 
 import sys
 
@@ -19,7 +21,8 @@ PLAIN = (
 def terminal(monkeypatch):
     pytest.importorskip("rich")
 
-    def is_wide(columns):  # The test does this, because pytest's capture replaces the stream for each phase.
+    # Each test calls this function, because pytest's capture replaces the stream for each phase.
+    def is_wide(columns):
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         monkeypatch.setenv("COLUMNS", str(columns))
         monkeypatch.setenv("TERM", "xterm")
@@ -40,14 +43,14 @@ def test_a_table_has_the_room_it_needs_or_is_plain(capsys, terminal):
     console.print_table("[b]title", HEAD, ROWS)
     out = capsys.readouterr().out
     assert "[b]title" in out and "│ [red]a[0] │ 1     │ some words that go on for a while │" in out
-    assert ":smile:" in out and len(out.splitlines()[-1]) == 57  # the lines of the table
+    assert ":smile:" in out and len(out.splitlines()[-1]) == 57
     terminal(56)
     console.print_table("", HEAD, ROWS)
     assert capsys.readouterr().out == PLAIN
 
 
 def test_prose_is_wrapped_between_words(capsys, terminal):
-    """The text has 9 + 5 + 25 characters: the last number is the length of the path."""
+    """The text has 9 + 5 + 25 characters. The last number is the length of the path."""
     terminal(49)
     console.print_table("", HEAD, ROWS, prose=True)
     out = capsys.readouterr().out
@@ -72,7 +75,8 @@ def test_json_is_indented(capsys):
 
 def test_a_stream_without_a_file_can_be_silenced(monkeypatch):
     console.silence(None)
-    console.silence(sys.stdin)  # pytest's stream has no file, so the call has no effect and raises nothing
+    # The stream of pytest has no file, so the call has no effect and raises no exception.
+    console.silence(sys.stdin)
     monkeypatch.setattr(sys, "stdout", None)
     console.escape_unprintable()
     console.print_table("", HEAD, ROWS)

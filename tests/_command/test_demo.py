@@ -104,8 +104,10 @@ def test_png_round_trip(tmp_path):
 def test_side_by_side_keeps_the_pixels_and_the_scale():
     before = np.array([[[10, 20], [30, 50]]], np.float32)
     both = demo.side_by_side(before, before - 20)
-    assert both[:, :2, 0].tolist() == [[0, 64], [128, 255]]  # 10 is black, 50 white
-    assert both[:, -2:, 0].tolist() == [[0, 0], [0, 128]]  # values below black become black
+    # The value 10 becomes black, and the value 50 becomes white.
+    assert both[:, :2, 0].tolist() == [[0, 64], [128, 255]]
+    # Values below the black level become black.
+    assert both[:, -2:, 0].tolist() == [[0, 0], [0, 128]]
 
 
 @pytest.mark.parametrize(
@@ -189,7 +191,7 @@ def test_an_output_that_cannot_be_written(tmp_path, capsys, picture, monkeypatch
 
 @pytest.mark.parametrize("largest", [3e38, -3e38, 0.0])
 def test_any_finite_numbers_are_blurred(tmp_path, capsys, largest):
-    """Python runs with -W error, so the test fails if an intermediate result overflows."""
+    """Python runs with ``-W error``, so the test fails if an intermediate result overflows."""
     pixels = np.zeros((20, 20), np.float32)
     pixels[3, 4], pixels[5, 6] = largest, -largest
     np.save(tmp_path / "in.npy", pixels)

@@ -1,5 +1,4 @@
-"""Tests of dumps of 128 bytes: every format in which tools print them gives these bytes, and ambiguous text is
-refused."""
+"""Tests of dumps of 128 bytes: each printed format of a tool gives the same bytes, and ambiguous text is refused."""
 
 import io
 import re
@@ -68,7 +67,8 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @given(bits=st.binary(min_size=127, max_size=127))
 def test_every_form_is_read_as_its_bytes(form, bits):
-    raw = bits + b"\xff"  # the last number has all its digits
+    # The last number of the dump has all its digits.
+    raw = bits + b"\xff"
     assert parse_dump(FORMS[form](raw)) == raw
 
 
@@ -128,7 +128,7 @@ def test_invalid_dump_is_refused_with_the_ways_to_write_one(case):
 
 @pytest.mark.parametrize(("count", "most"), [(16, 16), (32, 8), (64, 4), (128, 2)])
 def test_the_longest_word_shows_that_no_digits_are_missing(count, most):
-    """Numbers of half this length could come from half of a dump."""
+    """Numbers of half this length are refused, because they could be from half of a dump."""
     size = 128 // count
     for digits in range(most // 2 + 1, most + 1):
         text = "0x1 " * (count - 1) + "0x" + "f" * digits
@@ -206,7 +206,8 @@ def test_a_file_that_has_the_name_of_digits_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ("0" * 128)).write_bytes(RAW)
     assert read_map("0" * 128) == RAW
-    assert read_map(DIGITS) == RAW  # too long for a name
+    # This text is too long for the name of a file.
+    assert read_map(DIGITS) == RAW
 
 
 def test_64_digits_are_an_unfinished_dump_not_a_missing_file():

@@ -21,8 +21,9 @@ from cuda_tma.codec import encode
 from cuda_tma.rules import RULES, WARNINGS
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-POSTED = Path(__file__).parents[1] / "data" / "posted"  # each name contains the repository and the issue
-# For each post: its errors, and for each map the error at its creation and the rules that it breaks.
+# The name of each file contains the repository and the issue.
+POSTED = Path(__file__).parents[1] / "data" / "posted"
+# This table contains the errors of each post. For each map, it contains the error at its creation and the broken rules.
 EXPECTED = {
     "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),
     "NVIDIA_Fuser_4970": ([716], []),
@@ -366,7 +367,7 @@ def test_unfinished_digits_are_not_a_map():
 
 @pytest.mark.filterwarnings("error")
 def test_a_literal_with_an_invalid_escape_prints_no_warning():
-    """Python 3.12 warns of such escapes when it evaluates a literal."""
+    """Python 3.12 warns of these escape sequences when it evaluates a literal."""
     assert read_posted(r"the map is b'\9\x00'").maps == ()
     (found,) = read_posted("b'" + "".join(f"\\x{byte:02x}" for byte in encode(LEGAL)) + "'").maps
     assert found.params == LEGAL

@@ -1,4 +1,6 @@
-"""Tests of arguments that name devices, pipes, folders, large files or missing libraries: each ends in one sentence."""
+"""Tests of arguments that name devices, pipes, folders, large files or missing libraries: each ends with an error of
+one sentence.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,7 @@ def test_a_picture_in_a_pipe_without_a_reader(folder, command):
 
 
 def test_a_launch_beyond_the_memory_of_its_process(folder):
-    """Local memory of 256 KiB in each of 2,048 threads needs 512 MiB."""
+    """The kernel needs 512 MiB, because each of its 2,048 threads has local memory of 256 KiB."""
     local = PTX.replace("ret;", ".local .b8 x[200000];\nst.local.u8 [x], 1;\nret;").replace(".param .b64 p", "")
     (folder / "local.ptx").write_text(local)
     done = limited("sanitize", "local.ptx", "--kernel", "f", "--grid", "2", "--block", "1024")

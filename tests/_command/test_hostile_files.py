@@ -22,7 +22,8 @@ def _note(event, arguments):
         _opened.append(os.path.realpath(os.fsdecode(arguments[0])))
 
 
-sys.addaudithook(_note)  # the test cannot remove it
+# Python has no function that removes an audit hook.
+sys.addaudithook(_note)
 
 
 PTX = """.version 8.0

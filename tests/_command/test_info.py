@@ -1,4 +1,4 @@
-"""Tests of ``cuda-tma info``: versions of the software, and the driver and devices of a machine that has them."""
+"""Tests of ``cuda-tma info``, which prints the versions of the software, the driver and the devices."""
 
 import platform
 from pathlib import Path
@@ -16,7 +16,7 @@ ANSWERS = {
 
 
 def answer(name, *arguments):
-    """Return the driver's answers for two devices of compute capability 8.6 and 10.0."""
+    """Return the driver's results for two devices, of compute capability 8.6 and 10.0."""
     if name == "cuDeviceGet":
         return arguments[0]
     if name == "cuDeviceGetAttribute":
@@ -71,7 +71,7 @@ class _Code:
 
 @pytest.fixture
 def bindings(monkeypatch):
-    """Replace the functions of cuda.bindings.driver by functions that return the answers of a test."""
+    """Replace the functions of cuda.bindings.driver by functions that return the values of a test."""
     driver = pytest.importorskip("cuda.bindings.driver")
     return lambda name, function: monkeypatch.setattr(driver, name, function)
 

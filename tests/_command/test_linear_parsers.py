@@ -1,4 +1,4 @@
-"""Tests of the time of the parsers of pasted texts: it is linear in the length of the text."""
+"""Tests that the parsers of pasted texts need time that is linear in the length of the text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from tests.support.descriptors import LEGAL
 from tests.support.forked import run_forked
 
 LENGTH = 32_000
-MOST_SECONDS = 1  # a parser of quadratic time needs 15 seconds or more
+# A parser of quadratic time needs 15 seconds or more.
+MOST_SECONDS = 1
 HEX_LIST, NUMBER_LIST = "[" + ",".join(["0x1"] * 16), "[" + ",".join(["1"] * 16)
 
 
@@ -181,8 +182,9 @@ GROWING = {
 
 
 def grows_too_fast(name: str) -> bool:
-    """Return whether the time grows faster than linearly. Four times the text may take eight times the time; a
-    quadratic parser takes sixteen times the time."""
+    """Return whether the time grows faster than linearly. For four times the text, a parser may take eight times the
+    time. A quadratic parser takes sixteen times the time.
+    """
     seconds = []
     for number in (3000, 12_000):
         text = GROWING[name](number)
@@ -194,7 +196,7 @@ def grows_too_fast(name: str) -> bool:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_ptx(name):
-    """One measurement on a busy machine can be wrong, so a parser fails only if three measurements are too long."""
+    """The test fails only if three measurements are too long, because one measurement can be wrong on a busy machine."""
     assert not all(grows_too_fast(name) for _ in range(3))
 
 

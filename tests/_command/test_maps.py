@@ -52,7 +52,8 @@ def test_rules_are_counted(capsys):
 def test_diff_of_bytes_that_are_not_a_map_compares_stored_values(capsys):
     raw = encode(LEGAL)
     broken = bytearray(raw)
-    broken[8] |= 0x70  # rank 8
+    # The rank in these bytes is 8.
+    broken[8] |= 0x70
     broken[127] = 0xFF
     status, out, err = run(capsys, "diff", raw.hex(), broken.hex())
     assert status == 1 and err.startswith("cuda-tma: rank 8 cannot be encoded in a tensor map")

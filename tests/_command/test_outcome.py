@@ -1,4 +1,4 @@
-"""Tests of the end of a command after a refusal, a usage error, or output that no process reads."""
+"""Tests of the exit of a command after a refusal, a usage error, or output that no process reads."""
 
 import json
 import os
@@ -231,7 +231,7 @@ def test_only_legal_maps_have_bytes_and_pictures(capsys, tmp_path, options, rule
 
 
 def outcome(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, close=(), **environment):
-    """Return (status, standard error) of a separate process."""
+    """Return the exit status and the standard error of a separate process."""
     redirections = " ".join(f"{number}>&-" if number else "<&-" for number in close)
     command = ["sh", "-c", f'exec "$@" {redirections}', "sh", sys.executable, "-m", "cuda_tma", *arguments]
     found = subprocess.run(command, stdout=stdout, stderr=stderr, env=os.environ | environment)
@@ -255,7 +255,7 @@ def test_closed_streams():
 
 
 def test_complaints_do_not_appear_on_standard_output(capfd, monkeypatch):
-    """If standard error is closed, print() writes to standard output."""
+    """The test closes standard error, so that ``print()`` would write the message to standard output."""
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main(["decode", "zz"]) == 2
     assert capfd.readouterr().out == ""
@@ -281,8 +281,9 @@ def test_characters_absent_from_the_terminal_are_escaped(tmp_path):
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_without_a_reader_ends_quietly(unbuffered):
-    """The pipe breaks as in ``cuda-tma decode ... | head -3``. The error occurs when the command prints a line, or when
-    it flushes all lines."""
+    """The pipe breaks as in ``cuda-tma decode ... | head -3``. The error occurs when the command prints or flushes a
+    line.
+    """
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:

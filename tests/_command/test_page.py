@@ -1,4 +1,4 @@
-"""Tests of the page of ``--html``: it is one complete file, and hostile text in it is harmless."""
+"""Tests of the page of ``--html``: the page is one complete file, and hostile text in the page is harmless."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def written(*arguments):
-    """Write the page of one launch of the kernel, and return it with the exit status."""
+    """Write the page of one launch of the kernel, and return the page with the exit status."""
     status = cli.main(["sanitize", *LAUNCH, *arguments, "--html", "page.html"])
     return status, Path("page.html").read_text("utf-8")
 
@@ -84,7 +84,8 @@ def test_a_page_has_findings_lines_and_timelines(folder, capsys):
     hits = [each for each in reader.named("span") if each.get("class") == "hit"]
     assert len(hits) == 2
     assert len(reader.named("details")) == 2 and "Timeline around the finding" in text
-    assert any(each.get("stroke") == "#d43c7c" for each in reader.named("rect"))  # the element of the finding
+    # The timeline marks the finding with this color.
+    assert any(each.get("stroke") == "#d43c7c" for each in reader.named("rect"))
     references = [each.get(name) for _, each in reader.elements for name in ("src", "href", "srcset") if each.get(name)]
     assert references == [] and "@import" not in page and "url(h" not in page
 
@@ -107,7 +108,8 @@ def test_a_program_has_its_launches_and_notes_in_the_page(tmp_path):
     reader = Reader(page)
     assert found.status == 1 and "<i>" in "".join(reader.text) and "a note with <b>" in "".join(reader.text)
     assert "launched by script.py:2; 2 launches have this finding" in "".join(reader.text)
-    assert len(reader.named("tr")) == 4  # the headings, and three kinds of launches
+    # The table has a row of headings, and one row for each of three kinds of launches.
+    assert len(reader.named("tr")) == 4
     assert "Timeline around the finding" in page
 
 

@@ -1,4 +1,4 @@
-"""Tests of ``cuda-tma sanitize -- COMMAND``: it checks every launch of a program, however the program ends."""
+"""Tests of ``cuda-tma sanitize -- COMMAND``, which checks every launch of a program, even if the program fails."""
 
 from __future__ import annotations
 

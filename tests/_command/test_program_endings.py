@@ -52,7 +52,8 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
     while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     if number == signal.SIGINT:
-        os.killpg(process.pid, number)  # a terminal sends the signal to the process group
+        # A terminal sends the signal to the whole process group.
+        os.killpg(process.pid, number)
     else:
         process.send_signal(number)
     out, _ = process.communicate(timeout=60)
@@ -140,7 +141,7 @@ def test_many_launches(tmp_path):
     found = sanitize(tmp_path, "x = np.zeros(64, np.int32)\nfor _ in range(2000): right(array=x)\nassert x[0] == 2000")
     assert (found.status, len(found.answer["launches"]), found.kinds) == (0, 2000, [[]] * 2000)
     assert "2000 launches judged under 2 schedules, no errors; " in found.out
-    assert time.monotonic() - begun < 60  # This takes 4 s on 2 cores that other processes also use.
+    assert time.monotonic() - begun < 60  # The test takes 4 s on 2 cores that other processes also use.
 
 
 # ---- a full disk ----

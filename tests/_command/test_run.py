@@ -1,4 +1,4 @@
-"""Tests of ``cuda-tma run``: it runs a kernel of a file on the simulator."""
+"""Tests of ``cuda-tma run``, which runs a kernel of a file on the simulator."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __global__ void kernel(const __grid_constant__ TensorMap source, int* out, bool 
 }
 }
 """
-READ, LOAD = 16, 12  # lines
+READ, LOAD = 16, 12
 ARGUMENTS = ["--grid", "1", "--block", "256", "--arg", "int32[256]@256", "--arg", "int32[256]", "--arg"]
 WRONG, RIGHT = [*ARGUMENTS, "0"], [*ARGUMENTS, "1"]
 
@@ -123,7 +123,8 @@ def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
 def test_colors_are_for_terminals(sanitize, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(console.sys, "stdout", None)
-        console.print_styled([("", "bold")])  # no process reads the output, and the command raises no error
+        # No process reads the output, and the command raises no error.
+        console.print_styled([("", "bold")])
     _, plain, _ = sanitize(*WRONG)
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True, raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -297,7 +298,8 @@ def test_a_suppression_is_read_in_linear_time(begin, part):
     begun = time.process_time()
     with contextlib.suppress(ValueError):
         simulate.Suppression.parse(begin + part * 30_000)
-    assert time.process_time() - begun < 1  # 3,000 blanks once took 17 seconds
+    # An earlier parser needed 17 seconds for 3,000 blanks.
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("place", [r"C:\a\f.cu:41", "C:/a/f.cu:41", r"a\f.cu:4?", "f.cu:41"])

@@ -1,4 +1,4 @@
-"""Tests of compile(): its inputs, the cases in which it loads a stored kernel, and the resulting kernel."""
+"""Tests of compile(): its inputs, the conditions under which it loads a stored kernel, and the resulting kernel."""
 
 import gc
 import io
@@ -147,7 +147,8 @@ def test_another_nvrtc_compiles_again(folder, compilations, monkeypatch):
     library.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        kept_kernel(folder), kept_kernel(folder)  # an unknown file is not stored
+        # The cache does not store the kernel of an unknown file.
+        kept_kernel(folder), kept_kernel(folder)
     assert len(compilations) == 5
 
 
@@ -161,7 +162,8 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
     with monkeypatch.context() as other:
         other.setenv("LD_LIBRARY_PATH", "/elsewhere")
         assert nvrtc_file.noted_nvrtc(disk) is None
-    with monkeypatch.context() as other:  # another package was installed
+    # The user has installed another package in the meantime.
+    with monkeypatch.context() as other:
         other.setattr(sys, "path", [*sys.path, str(folder / "site-packages")])
         assert nvrtc_file.noted_nvrtc(disk) is None
     assert nvrtc_file.noted_nvrtc(disk) == noted
@@ -172,7 +174,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
 
 
 def test_kernels_of_two_nvrtc_versions_are_both_kept(folder, compilations, monkeypatch):
-    """The test acts as if another library has loaded its own NVRTC before."""
+    """The test simulates another library that has already loaded its own NVRTC."""
     usual = kept_kernel(folder)
     library = folder / "libnvrtc.so"
     library.write_bytes(b"another")
@@ -265,8 +267,9 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
-    """The kernel keeps its source for the report. Each kernel is compiled again, because each has a module of its
-    own."""
+    """The kernel keeps its source for the report. Each kernel is compiled again, because each kernel has a separate
+    module.
+    """
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'
@@ -278,7 +281,8 @@ def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilati
 
 def test_remarks_of_the_compiler_are_written_on_request(device, folder, compilations):
     source = 'extern "C" __global__ void k() { int unused; }'
-    for _ in range(2):  # the first kernel is compiled, the second is loaded from disk
+    # The first kernel is compiled, and the second kernel is loaded from disk.
+    for _ in range(2):
         logs = io.StringIO()
         cuda_tma.compile(source, "k", logs=logs)
         assert 'k.cu(1): warning #177-D: variable "unused" was declared but never referenced' in logs.getvalue()

@@ -13,8 +13,9 @@ class Kernel:
 
 @pytest.fixture
 def held(monkeypatch):
-    """Return a list of whether the lock was held at each access to the kept compilations. A thread accesses them in
-    several steps."""
+    """Return a list that shows for each access to the kept compilations whether the lock was held. A thread accesses
+    the compilations in several steps.
+    """
     found = []
 
     class Guarded(WeakKeyDictionary):

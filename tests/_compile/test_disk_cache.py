@@ -1,5 +1,6 @@
-"""Tests of kernels on disk: each file is complete or absent, also with many processes, and a limit bounds their
-size."""
+"""Tests of kernels on disk: each file is complete or absent, also with many processes, and their total size has a
+limit.
+"""
 
 import hashlib
 import json
@@ -60,7 +61,8 @@ def test_the_least_recently_used_entry_goes_first(tmp_path):
     for age, key in enumerate(KEYS[:3]):
         disk.put(key, KERNEL)
         os.utime(tmp_path / f"{key}.kernel", (time.time() - 100 + age,) * 2)
-    assert disk.get(KEYS[0]) == KERNEL  # this entry was used last
+    # The test used this entry last.
+    assert disk.get(KEYS[0]) == KERNEL
     disk.put(KEYS[3], KERNEL)
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
 
@@ -189,7 +191,8 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert str(cache_folder()) == "/cache/cuda_tma"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
     assert cache_folder() == tmp_path.cwd() / "own"
-    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")  # the shell does not expand the path
+    # The shell does not expand the path in this variable.
+    monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")
     assert cache_folder() == tmp_path / "own"
 
 
@@ -202,7 +205,8 @@ def test_files_that_another_process_removes_meanwhile(tmp_path, monkeypatch):
 
     def removed_twice(path):
         remove(path)
-        remove(path)  # the other process stores its entry first
+        # The other process stores its entry first.
+        remove(path)
 
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*names(folder), folder / f"{KEYS[8]}.kernel"]))
     monkeypatch.setattr(Path, "unlink", removed_twice)
@@ -219,7 +223,7 @@ def test_another_version_of_the_package_has_another_key(monkeypatch):
 
 
 def test_eight_threads_and_two_processes_share_a_folder(tmp_path):
-    """Each read returns a whole entry or none; a limit of two entries removes others at the same time."""
+    """Each read returns a whole entry or no entry, while a limit of two entries removes other entries."""
     size = len(packed(KERNEL, KEYS[0]))
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
         others = [pool.submit(_used, tmp_path, 2 * size, first) for first in (3, 5)]
@@ -231,7 +235,7 @@ def test_eight_threads_and_two_processes_share_a_folder(tmp_path):
 
 
 def _used(folder, most_bytes, first):
-    """Store and read entries; return whether each read found the entry, or nothing."""
+    """Store and read entries. Return whether each read returned the whole entry or no entry."""
     disk, found = DiskCache(folder, most_bytes), []
     for turn in range(20):
         key = KEYS[(first + turn) % len(KEYS)]

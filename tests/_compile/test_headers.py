@@ -1,4 +1,4 @@
-"""Tests of the headers that a source may include: the list contains at least all that NVRTC would read."""
+"""Tests of the headers that a source may include: the list contains at least all headers that NVRTC would read."""
 
 import os
 import time
@@ -90,7 +90,9 @@ SPELLINGS = {
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_includes_are_found_however_they_are_spelled(folder, spelling):
-    """NVRTC reads every one of these forms, so a parser that misses a form uses an outdated kernel."""
+    """NVRTC accepts each of these forms of #include. If the parser missed a form, the cache would return an outdated
+    kernel.
+    """
     there = folder(**{spelling.replace(" ", "_"): "#define VALUE 3\n"})
     (header,) = there.iterdir()
     source = SPELLINGS[spelling].format(header.name) + "\n__global__ void k(int* out) { *out = VALUE; }"
@@ -100,7 +102,7 @@ def test_includes_are_found_however_they_are_spelled(folder, spelling):
 
 @pytest.mark.parametrize("name", ["a\\\n b.cuh", "a \\\nb.cuh", "a\\\r\n b.cuh", "a\\\n\\\n b.cuh"])
 def test_a_name_may_continue_in_the_next_line(tmp_path, name):
-    """A blank follows the backslash at the end of the line."""
+    """A blank follows the backslash at the end of a continued line."""
     header = tmp_path / "a b.cuh"
     header.write_text("#define VALUE 3\n")
     source = f'#include "{name}"\n__global__ void k(int* out) {{ *out = VALUE; }}'
@@ -115,8 +117,9 @@ def test_questions_are_found_however_they_are_spelled(folder):
 
 
 def test_includes_that_are_not_headers(folder):
-    """The names are those of a device without an end, a pipe that no process writes to, a folder, and a name with a
-    null character."""
+    """The names refer to an endless device, a pipe without a writer and a folder. The last name contains a null
+    character.
+    """
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")
     kernel = str(there / "kernel.cu")

@@ -1,4 +1,4 @@
-"""Tests of mangled names that expand exponentially: the parser needs time that the length of the name bounds."""
+"""Tests of mangled names that expand exponentially: the length of the name bounds the time of the parser."""
 
 from __future__ import annotations
 
@@ -33,19 +33,22 @@ def test_a_growing_name_is_refused(bomb):
         name,
         "a",
         "a" + "::b" * 14,
-    )  # the text before the part that grows exponentially
+        # This text precedes the part that grows exponentially.
+    )
     assert types_of_name(name) is None
     assert time.process_time() - begun < 4
 
 
 def test_the_limit_is_one_of_characters():
-    """Each `1bIT_T_E` doubles the length of a type. The parser reads a name with a few of them, and bounds the length
-    of a type."""
+    """Each `1bIT_T_E` doubles the length of a type. The parser accepts a few doublings, and limits the length of a
+    type.
+    """
     for count in range(1, 60):
         name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
         found = demangled(name)
         assert found is None or len(found) <= DEMANGLED_CHARACTERS
-    assert demangled("_Z1kfS_") is None  # there is no earlier type for the reference
+    # The name contains no earlier type for the reference.
+    assert demangled("_Z1kfS_") is None
     assert demangled("_Z1k" + "Pf" * 100) is not None
     assert demangled("_Z1k" + "Pf" * MANGLED_CHARACTERS) is None
 
@@ -83,7 +86,7 @@ def test_a_signature_of_two_arguments_is_invalid():
 
 
 def test_a_box_of_types_is_not_a_map():
-    """The nested types share their parts. The full text of this type has 2**60 names."""
+    """The nested types share their parts, so that the full text of the type would contain 2**60 names."""
     shared = "1aIii" + "E" + "".join(f"1aIS{'' if n == 0 else '0123456789'[n - 1]}_S_E" for n in range(3))
     name = f"_Z1kN8cuda_tma8TiledMapINS_4TileILi3EJNS_3BoxIJ{shared}EEEELi0EEELi0ELi0EEE"
     assert types_of_name(name) in (None, (None,))

@@ -52,7 +52,9 @@ def test_one_compilation_gives_both():
 
 
 def test_bytes_that_python_shares_are_not_written_to():
-    """The log of a compilation without warnings is one byte, and Python shares all bytes objects of length one."""
+    """The log of a compilation without warnings is one byte. Python shares all bytes objects of length one, so NVRTC
+    must not write into the object.
+    """
     compile_source('extern "C" __global__ void k() {}', "k", target="compute_90")
     assert [ord(bytes([code])) for code in (0, 32)] == [0, 32]
 
@@ -88,7 +90,7 @@ def test_dynamic_shared_memory_is_the_kernels_own():
 
 
 def test_assembly_may_have_lines_that_end_a_block():
-    """After such lines, an earlier parser added the memory of another kernel."""
+    """An earlier parser added the memory of another kernel after these lines of the log."""
     source = DYNAMIC.replace("if (out[0])", 'asm volatile("{\\n.reg .pred p;\\n}\\n");\n    if (out[0])')
     compiled = compile_source(source, "small", target="compute_90a", defines={"COUNT": 200})
     assert "\n}\n" in compiled.ptx.partition(".entry large(")[2] and compiled.dynamic_shared_bytes == 1024
@@ -304,11 +306,12 @@ extern "C" __global__ void k(int a) { inlined(a); }
 
 
 def test_the_line_is_shown_where_nvrtc_shows_none():
-    """CUDA 12.0 reports the error without this line."""
+    """CUDA 12.0 reports this error without the source line."""
     log = 'k.cu(2): error: identifier "foo" is undefined\n\n1 error detected in the compilation of "k.cu".'
     for file, shown in (("k.cu", "is undefined\n\n    foo();\n\n"), ("other.cu", "is undefined\n\n")):
         assert f"{shown}{log}" in str(diagnose(log, "void k() {\n  foo();\n}", file, "k", "sm_90a"))
-    assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))  # a directive such as #line
+    # The source has no line 2, so the log refers to a line of a #line directive.
+    assert "line" not in str(diagnose(log, "one line", "k.cu", "k", "sm_90a"))
 
 
 def test_reasons_of_a_refused_copy():
@@ -330,7 +333,8 @@ def test_an_error_without_a_compilers_remedy_gets_one():
         compile_source(KERNEL, "k", target="sm_777a")
     with pytest.raises(CompileError, match=r'source file "absent.h"; name its folder by options=\["-I/folder"\]; CUDA'):
         compile_source("#include <absent.h>\n", "k", target="sm_90a")
-    log = "ptxas error   : Entry function 'k' uses too much shared data (0x19010 bytes, 0xc000 max)"  # of CUDA 12
+    # CUDA 12 prints this form.
+    log = "ptxas error   : Entry function 'k' uses too much shared data (0x19010 bytes, 0xc000 max)"
     assert (
         "k' uses too much shared data (0x19010 bytes, 0xc000 max); use cuda_tma::dynamic_shared<T>() of "
         "dynamic_shared.cuh for more than 48 KB" in str(diagnose(log, KERNEL, "k.cu", "k", "sm_90a"))

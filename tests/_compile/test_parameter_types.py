@@ -19,7 +19,7 @@ from cuda_tma._map_type import MapPointer, MapType
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
 
-# Declarations, and the argument of each parameter. The host's compiler, which mangles as NVRTC does, compiles them.
+# The table contains declarations, and the type of each parameter. The host's compiler mangles names as NVRTC does.
 DECLARATIONS = [
     ("void k()", ()),
     ("void k(int a, float b, double c, bool d)", ("integer", "float", "float", "bool")),
@@ -114,7 +114,7 @@ def test_kinds_of_mangled_types(declaration, kinds, tmp_path):
     assert types_of_name(name) == kinds
 
 
-# The output of gcc, nvcc 13.0 and of NVRTC 12.4 and 13.5, for machines without a compiler.
+# These names are from gcc, nvcc 13.0, and NVRTC 12.4 and 13.5, for machines without a compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -171,7 +171,8 @@ def test_kinds_of_mangled_names(name, kinds):
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
         "_Z1kIfEvT0_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f",
-        "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",  # libstdc++ 12 does not return
+        # The demangler of libstdc++ 12 does not return for this name.
+        "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",
         "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
 )  # fmt: skip
@@ -181,7 +182,7 @@ def test_unreadable_text_is_not_guessed(name):
 
 @given(st.sampled_from([name for name, _ in MANGLED]), st.data())
 def test_the_parser_accepts_damaged_names(name, data):
-    """For names that are cut short, or in which one letter differs, the parser returns kinds or None."""
+    """The parser returns kinds or None for a truncated name, or for a name with one different letter."""
     at = data.draw(st.integers(2, len(name)))
     letter = data.draw(st.sampled_from(["", *"ITSJXELNDpvoPKA_1"]))
     found = types_of_name(name[:at] + letter + name[at + 1 :])
@@ -227,7 +228,9 @@ def random_map(draw):
 
 
 def random_parameter(draw, maps):
-    """Draw a parameter's C++ type and its expected value. Maps repeat, so that mangled names contain substitutions."""
+    """Draw a parameter's C++ type and its expected value. The same map can occur twice, so that mangled names contain
+    substitutions.
+    """
     if draw.random() < 0.5:
         return draw.choice(OTHERS)
     if not maps or draw.random() < 0.5:
@@ -264,7 +267,8 @@ def reported(kernels, source):
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
     options = [b"--std=c++17", b"--gpu-architecture=compute_90", f"--pre-include={SIGNATURE_HEADER}".encode()]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
+    # NVRTC writes into this buffer, and Python shares the object ``b" "``.
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     content = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)
@@ -276,8 +280,9 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """Compare the compiler's table with each mangled name, for a hundred kernels in one compilation. Half of them are
-    in a namespace."""
+    """Compare the compiler's table with each mangled name, for a hundred kernels in one compilation. Half of the
+    kernels are in a namespace.
+    """
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
@@ -311,7 +316,7 @@ extern "C" __global__ void none() {}"""
 
 
 def test_each_kernel_of_a_source_has_its_own_types():
-    """A cast selects an overload. The name of an extern "C" kernel contains no types."""
+    """A cast selects an overload of a kernel. The name of an extern "C" kernel contains no types."""
     source = """
 __global__ void scale(float a) {}
 __global__ void scale(int a, float* b) {}
@@ -395,6 +400,6 @@ def test_the_parser_accepts_damaged_tables(content):
 
 
 def test_a_kernel_has_its_name_though_a_parameter_cannot_be_read():
-    """The parameter T1_ refers to a third template argument, and the name has two."""
+    """The parameter T1_ refers to a third template argument, but the name has only two template arguments."""
     name = "_Z4gemmIiN2ns1AIfEEEvT_T0_T1_"
     assert types_of_name(name) is None and plain_name(name) == "gemm<...>"

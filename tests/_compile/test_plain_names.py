@@ -1,4 +1,4 @@
-"""Tests of demangled names: the bound on their length decides which names are not demangled."""
+"""Tests of demangled names: the package does not demangle a name above a maximal length."""
 
 import pytest
 

@@ -11,7 +11,8 @@ from cuda_tma._cuda import core as _core
 
 CoreDescriptor = pytest.importorskip("cuda.core").TensorMapDescriptor
 OPTIONS = cuda_tma.TensorMapOptions((16, 32), swizzle="128B")
-DEVICE_OFFSET = 256  # This is the place of the ordinal in cuda.core 1.2's structure; -1 stands for no context.
+# The structure of cuda.core 1.2 contains the device's ordinal at this offset. The value -1 stands for no context.
+DEVICE_OFFSET = 256
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ def test_another_context_is_refused(driver, device_tensor, views):
 
 
 def test_a_copy_is_not_written_to(driver, device_tensor, views, monkeypatch):
-    """A cuda.core that writes to its copy would give a launch bytes that its descriptor does not have."""
+    """If cuda.core could write to its copy, a launch would receive other bytes than the bytes of the descriptor."""
     ours = cuda_tma.create_tensor_map(device_tensor((64, 128)), OPTIONS)
     elsewhere = ctypes.c_void_p(ctypes.addressof(ctypes.create_string_buffer(128)))
     holder = type("Holder", (), {"__init__": lambda self, values: None, "ptr": ctypes.addressof(elsewhere)})

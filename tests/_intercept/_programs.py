@@ -1,4 +1,4 @@
-"""Programs that the command runs, shared by the tests of the driver library, of the runtime and of scripts."""
+"""The functions that run programs under the command, for the tests of the driver library, the runtime and scripts."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ class Ran(NamedTuple):
     ----------
     status : int
     launches : list of dict
-        The launches, and the wrong calls of the program without its leaks: few of these programs free their memory.
+        The launches, and the wrong calls of the program. Leaks are separate, because few of these programs free their
+        memory.
     leaks : list of dict
         The findings.
     notes : list of str
     out, err : str
-        All that the program and the command printed.
+        The output of the program and of the command.
     """
 
     status: int
@@ -43,7 +44,7 @@ class Ran(NamedTuple):
 
     @property
     def printed(self) -> str:
-        """Return the output of a program whose last line has no end."""
+        """Return the output of a program whose last line has no newline."""
         return re.split(r"cuda-tma:|(?:error|advice)\[", self.out)[0]
 
     @property
@@ -82,7 +83,7 @@ def run_below(folder: Path, *command: str, schedules: int = 2) -> Ran:
 
 
 def run_program(folder: Path, text: str, library: str, *arguments: str) -> Ran:
-    """Compile a C program, link it with the named library, and run it below the command."""
+    """Compile a C program, link it with the named library, and run it under the command."""
     (folder / "program.c").write_text(text, "utf-8")
     (folder / f"lib{library}.so").symlink_to(LIBRARY)
     subprocess.run(["cc", "program.c", "-L.", f"-l{library}", "-o", "program"], cwd=folder, check=True)

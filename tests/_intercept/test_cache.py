@@ -1,5 +1,6 @@
-"""Tests of Triton's cache: it stores equal kernels of two files separately, so that a finding names the file that
-runs."""
+"""Tests of Triton's cache: it stores equal kernels of two files separately, so that a finding contains the file of the
+running program.
+"""
 
 from __future__ import annotations
 

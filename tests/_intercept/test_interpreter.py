@@ -1,4 +1,4 @@
-"""A test of Triton's interpreter: it launches no kernel, and a note of the session states this."""
+"""A test of Triton's interpreter: a note of the session states that the interpreter launches no kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the source lines in Triton's PTX; the function works without Triton."""
+"""Tests of the parser of source lines in Triton's PTX. The parser does not need Triton."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ pytest.importorskip("triton")
 @pytest.mark.parametrize("shape", [(16, 16, 32), (130, 520, 96), (512, 512, 64)])
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_a_product_of_fp8_may_have_any_shape(shape, beta):
-    """The factors are small integers, so that every data type holds their sums. A product needs more than one
-    instruction."""
+    """The factors are small integers, so that every data type represents their sums exactly. A product needs more than
+    one instruction.
+    """
     from cuda_tma._intercept.triton.products import CublasLt
 
     m, n, k = shape
@@ -25,7 +26,7 @@ def test_a_product_of_fp8_may_have_any_shape(shape, beta):
 
 
 def test_sums_of_fp8_have_the_bits_of_the_device():
-    """One part in 2**14 of a sum is lost on compute capability 9.0, and is not on 10.0."""
+    """A part of 2**-14 of a sum is lost on compute capability 9.0, but not on compute capability 10.0."""
     from cuda_tma._intercept.triton.products import CublasLt, WideCublasLt
 
     a = torch.zeros(1, 32)

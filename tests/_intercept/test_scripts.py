@@ -12,7 +12,9 @@ from tests.support.adapted import Ran, ran
 
 SCRIPTS = Path(__file__).parents[1] / "scripts"
 RUNTIMES = [folder.name for folder in sorted(SCRIPTS.iterdir())]
-NEEDS = {"ours": ["numpy"]}  # the modules that each runtime needs; others need torch and themselves
+# The table contains the modules that each runtime needs. A runtime that is not in the table needs torch and its own
+# module.
+NEEDS = {"ours": ["numpy"]}
 MARK = re.compile("(#|//) wrong")
 
 
@@ -48,5 +50,6 @@ def test_wrong(name, tmp_path):
     places = {(Path(file).name, line) for found in errors for file, line in found["places"]}
     if lines:
         assert {(script.name, line) for line in lines} & places, errors
-    else:  # lines of generated C++
+    else:
+        # A script without a mark has its error in generated C++.
         assert any(file.endswith(".cu") for file, _ in places), errors

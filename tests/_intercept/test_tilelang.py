@@ -1,4 +1,6 @@
-"""Tests of TileLang: a finding names the program's line and not the generated Python, also at the first compilation."""
+"""Tests of TileLang: a finding contains the program's line, not a line of generated Python, also at the first
+compilation.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ import pytest
 from cuda_tma._intercept.driver import compression
 from cuda_tma._intercept.driver.compression import lz4_block, zstd_frame
 
-HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one uncompressed block
+# The frame has one uncompressed block.
+HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"
 
 
 @pytest.mark.parametrize(
@@ -15,7 +16,8 @@ HELLO = bytes.fromhex("28b52ffd2005290000") + b"hello"  # one uncompressed block
     [
         (b"\x50hello", b"hello"),
         (b"\x00", b""),
-        (b"\x10a\x01\x00\x00", b"aaaaa"),  # a copy that contains bytes which the copy itself wrote
+        # The copy reads bytes that the same copy has written.
+        (b"\x10a\x01\x00\x00", b"aaaaa"),
         (b"\x30abc\x03\x00\x20de", b"abcabcade"),
         (b"\xf0\x05" + b"x" * 20, b"x" * 20),
         (b"\x1fa\x01\x00\xff\x02\x10b", b"a" * (1 + 4 + 15 + 257) + b"b"),

@@ -1,4 +1,4 @@
-"""Tests of fat binaries of nvcc: the entry that a device loads, and binaries that are damaged at any place."""
+"""Tests of fat binaries of nvcc: the entry that a device loads, and binaries with a damaged byte at any place."""
 
 from __future__ import annotations
 

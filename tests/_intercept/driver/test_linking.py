@@ -1,4 +1,4 @@
-"""Tests of links of several inputs: the result is one text of PTX that defines each function once."""
+"""Tests of the linker of several inputs, whose result is one PTX text that defines each function once."""
 
 from __future__ import annotations
 

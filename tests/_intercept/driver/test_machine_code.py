@@ -1,4 +1,4 @@
-"""Tests of machine code: an adapter has kept its PTX, or the error contains the names of its kernels."""
+"""Tests of machine code: if no adapter has kept its PTX, the error contains the names of its kernels."""
 
 from __future__ import annotations
 

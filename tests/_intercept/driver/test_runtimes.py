@@ -1,7 +1,8 @@
 """Tests of other runtimes on the driver library: right scripts have no error, wrong scripts have one at the marked
 line.
 
-The tests skip a runtime that is not installed; ``make test-environments`` installs each, and runs nvcc's programs.
+The tests skip a runtime that is not installed. ``make test-environments`` installs each runtime, and runs the
+programs of nvcc.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ import pytest
 from tests._intercept._programs import Ran, run_below
 
 SCRIPTS = Path(__file__).with_name("scripts")
+# The table contains the modules that the scripts of each folder need.
 MODULES = {
     "numba": "numba_cuda",
     "cupy": "cupy",
     "cute": "cutlass",
     "core": "cuda.core",
     "bindings": "cuda.bindings",
-}  # the modules that the scripts of each folder need
+}
 
 
 def names(pattern: str) -> list[object]:
@@ -30,7 +32,7 @@ def names(pattern: str) -> list[object]:
 
 
 def judged(name: str, folder: Path) -> Ran:
-    """Run a script, or a program of nvcc, below the command."""
+    """Run a script, or a program of nvcc, under the command."""
     runtime, _, file = name.partition("/")
     if runtime == "cpp":
         shutil.copy(SCRIPTS / name, folder)
@@ -40,7 +42,7 @@ def judged(name: str, folder: Path) -> Ran:
 
 
 def built(file: str, folder: Path) -> str:
-    """Build a program as its users do; return its path."""
+    """Build a program with nvcc's usual options, and return its path."""
     if shutil.which("nvcc") is None:
         pytest.skip("there is no nvcc")
     options = ("-std=c++17", "-arch=sm_90a", "-lineinfo", "-cudart", "shared", "-w")

@@ -41,7 +41,7 @@ EXACT, APPROXIMATE = "mul.rn.f32 %f2, %f1, 0f40000000;", "ex2.approx.f32 %f2, %f
 
 
 def launch_with(operation: str, change=lambda values: values, **outcome):
-    """Return a launch as a GPU would have run it. Its results are those of the simulator after a change."""
+    """Return a recorded launch of a fake GPU, whose results are the simulator's results after a change."""
     gpu = simulate.Device()
     values = np.linspace(0.5, 4, 64, dtype=np.float32)
     kernel, config = gpu.load(SCALE.replace("OPERATION", operation), "scale"), simulate.Config(1, 64)
@@ -53,7 +53,7 @@ def launch_with(operation: str, change=lambda values: values, **outcome):
 
 
 def one_more(values: np.ndarray, at: int = 3, bits: int = 1) -> np.ndarray:
-    """Return values of which one has different low bits."""
+    """Return a copy of the values in which one value has different low bits."""
     changed = values.copy()
     changed.view(np.uint32)[at] += bits
     return changed

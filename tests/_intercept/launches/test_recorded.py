@@ -142,7 +142,8 @@ def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
         (tmp_path / "file").write_bytes(reader.read())
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
     assert len(read_recording(tmp_path / "file")) == 1
-    with pytest.raises(OSError, match="No such device or address"):  # no process reads the pipe
+    # No process reads the pipe.
+    with pytest.raises(OSError, match="No such device or address"):
         write_recording(tmp_path / "pipe", [value], {})
 
 
@@ -162,7 +163,7 @@ def written(launched, tmp_path_factory):
 
 
 def refusal(path, data):
-    """Return the sentence with which a file is refused, or an empty string if the file is read."""
+    """Return the error with which the reader refuses a file, or an empty string if the file is accepted."""
     path.write_bytes(data)
     try:
         recording = read_recording(path)
@@ -205,7 +206,7 @@ def test_a_flip_below_the_digest_ends_in_a_sentence_or_in_a_launch(written, tmp_
 
 
 def changed(written, change):
-    """Return the file with other values in its list of launches."""
+    """Return a copy of the file with other values in its list of launches."""
     with zipfile.ZipFile(io.BytesIO(written)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     document = json.loads(members["launches.json"])
@@ -243,7 +244,7 @@ def test_wrong_values_are_refused(written, tmp_path, change, text):
 
 
 def test_a_bomb_takes_no_memory(tmp_path):
-    """The members are one that declares 2^60 bytes, one with 1 GiB of zeros, and a list of 300 MiB."""
+    """One member declares 2^60 bytes, one member contains 1 GiB of zeros, and one member is a list of 300 MiB."""
     begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("launches.json", "w") as member:
@@ -258,7 +259,8 @@ def test_a_bomb_takes_no_memory(tmp_path):
     stated = data[: at + 24] + struct.pack("<I", 0xFFFFFFF0) + data[at + 28 :]
     assert "has more than 268435456 bytes" in refusal(tmp_path / "stated", sealed(stated))
     assert time.process_time() - begun < 20
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10  # KiB
+    # The unit of ru_maxrss is KiB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
 
 
 def test_deep_json_is_refused(tmp_path):

@@ -35,7 +35,8 @@ def test_leaks_of_a_loop_are_one_finding(run):
     "text",
     [
         "require(cuda.cuMemFree_v2(array(np.zeros(4))))",
-        "out(u64, 'cuMemHostAlloc', size(64), 0)",  # memcheck does not report memory of the host
+        # NVIDIA's memcheck does not report memory of the host.
+        "out(u64, 'cuMemHostAlloc', size(64), 0)",
         "module, function = loaded()",
         "import atexit\naddress = array(np.zeros(4))\natexit.register(lambda: require(cuda.cuMemFree_v2(address)))",
     ],

@@ -73,7 +73,7 @@ def test_a_graph_of_cuda_core_runs_at_each_launch(run):
 
 
 def test_a_pool_of_host_memory_is_memory_of_the_process(run):
-    """cuda.core asks for attribute 144, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, before it makes the pool."""
+    """cuda.core reads attribute 144, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED, before it creates the pool."""
     ran = run(
         """
 begin()

@@ -1,4 +1,4 @@
-"""Tests of our driver library in eight threads of a program, and in a child of a program."""
+"""Tests of the command's driver library in eight threads of a program, and in a child process of a program."""
 
 from __future__ import annotations
 
@@ -49,4 +49,5 @@ thread.start()
 thread.join()
 assert found == [None], found
 """)
-    assert "Traceback" not in ran.err and ran.status == 3  # no launch
+    # The program launches no kernel.
+    assert "Traceback" not in ran.err and ran.status == 3

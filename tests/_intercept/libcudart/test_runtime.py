@@ -1,5 +1,6 @@
-"""Tests of the CUDA runtime with programs as nvcc builds them: they register kernels before main, and call the
-runtime."""
+"""Tests of the CUDA runtime with programs like those of nvcc, which register their kernels before main and call the
+runtime.
+"""
 
 from __future__ import annotations
 
@@ -189,7 +190,8 @@ def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
 
 def test_a_damaged_binary_ends_with_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    image[26] = image[27] = 0xFF  # the size of the first entry is wrong
+    # The size of the first entry is wrong.
+    image[26] = image[27] = 0xFF
     ran = run(launch(status=218), bytes(image))
     assert ran.status == 3 and ran.printed == "1 2 3 4 5 6 7 8 ", ran
     assert ("add_one", "the module of add_one contains PTX that cannot be read") in ran.skipped
@@ -198,7 +200,8 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
 
 def test_an_image_that_is_not_a_fat_binary_gives_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    image[12:16] = b"\xff" * 4  # the size of all entries is wrong
+    # The total size of the entries is wrong.
+    image[12:16] = b"\xff" * 4
     ran = run(
         launch(status=200).replace("EXPECT", "EXPECT(cudaMemcpyToSymbol(&variable, values, 4, 0, 1), 200); EXPECT", 1),
         bytes(image),
@@ -266,7 +269,8 @@ def test_wrong_calls_end_with_an_error(run):
 """
     )
     assert ran.printed.startswith("all\n"), ran
-    assert [found["kind"] for each in ran.launches for found in each["findings"]] == ["fault"]  # cudaFree(values)
+    # The fault is the call of cudaFree(values).
+    assert [found["kind"] for each in ran.launches for found in each["findings"]] == ["fault"]
 
 
 def test_a_captured_graph_runs_when_it_is_launched(run):

@@ -1,5 +1,6 @@
-"""Tests of files of captured launches: the reader accepts the library's files, and refuses any other with a
-sentence."""
+"""Tests of files of captured launches: the reader accepts files of the library, and refuses other files with an
+error.
+"""
 
 from __future__ import annotations
 

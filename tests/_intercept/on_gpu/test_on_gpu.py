@@ -70,7 +70,7 @@ launch(function, 64, third)
 
 
 def run_on_gpu(folder: Path, text: str, *options: str) -> dict:
-    """Run a script on the replacement of a GPU, and return the document."""
+    """Run a script on the stand-in for a GPU, and return the document."""
     (folder / "script.py").write_text(BEGINNING + text, "utf-8")
     command = [sys.executable, "-m", "cuda_tma", "sanitize"]
     gpu = [*command, "--schedules", "1", "--", "python", "script.py"]

@@ -1,4 +1,4 @@
-"""The process that serves a program on a GPU: requests of any bytes, launches that do not end, and Ctrl-C."""
+"""Tests of the server process for a program on a GPU: requests of any bytes, launches that do not end, and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def write_before(folder, launch: int) -> None:
 
 
 def begun(folder) -> Server:
-    """Return a server that has the kernel as number 1."""
+    """Return a server in which the kernel has the number 1."""
     server = Server(folder, PROCESS)
     assert server.answer(Request.HELLO, HELLO) == struct.pack("<QII", 256 << 20, 0, 16)
     server.answer(Request.IMAGE, struct.pack("<Q", 5) + PTX)
@@ -66,7 +66,7 @@ def begun(folder) -> Server:
 
 
 def end(server: Server) -> None:
-    """Let the program end: its connection is closed."""
+    """Close the connection, as at the end of the program."""
     ours, theirs = socket.socketpair()
     ours.close()
     server.serve(theirs)

@@ -27,7 +27,8 @@ PTX = """.version 8.0
     ret;
 }}
 """
-RACE, WORD = Config(1, 64), Config(1, 1)  # all threads store to one word; one thread does
+# With RACE, all threads store to one word. With WORD, only one thread stores.
+RACE, WORD = Config(1, 64), Config(1, 1)
 
 
 class Ended(list[Launched]):

@@ -1,4 +1,4 @@
-// A sum by shared memory, shuffles and an atomic: cooperative groups, managed memory, events.
+// A sum by shared memory, shuffles and an atomic, with cooperative groups, managed memory and events.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cstdio>

@@ -16,7 +16,8 @@ void my_add(const float* x1, const float* x2, float* y) {
 x1 = cp.arange(25, dtype=cp.float32).reshape(5, 5)
 x2 = cp.arange(25, dtype=cp.float32).reshape(5, 5)
 y = cp.zeros((5, 5), dtype=cp.float32)
-add_kernel((5,), (5,), (x1, x2, y))  # grid, block and arguments
+# The arguments of the call are the grid, the block and the kernel's arguments.
+add_kernel((5,), (5,), (x1, x2, y))
 assert (cp.asnumpy(y) == 2 * np.arange(25).reshape(5, 5)).all()
 
 complex_kernel = cp.RawKernel(
@@ -34,7 +35,8 @@ void my_func(const complex<float>* x1, const complex<float>* x2,
 x1 = cp.arange(25, dtype=cp.complex64).reshape(5, 5)
 x2 = 1j * cp.arange(25, dtype=cp.complex64).reshape(5, 5)
 y = cp.zeros((5, 5), dtype=cp.complex64)
-complex_kernel((5,), (5,), (x1, x2, y, cp.float32(2.0)))  # grid, block and arguments
+# The arguments of the call are the grid, the block and the kernel's arguments.
+complex_kernel((5,), (5,), (x1, x2, y, cp.float32(2.0)))
 assert (cp.asnumpy(y) == np.arange(25).reshape(5, 5) * (1 + 2j)).all()
 
 loaded_from_source = r"""
@@ -68,9 +70,11 @@ N = 10
 x1 = cp.arange(N**2, dtype=cp.float32).reshape(N, N)
 x2 = cp.ones((N, N), dtype=cp.float32)
 y = cp.zeros((N, N), dtype=cp.float32)
-ker_sum((N,), (N,), (x1, x2, y, N**2))  # y = x1 + x2
+# This kernel computes y = x1 + x2.
+ker_sum((N,), (N,), (x1, x2, y, N**2))
 assert cp.allclose(y, x1 + x2)
-ker_times((N,), (N,), (x1, x2, y, N**2))  # y = x1 * x2
+# This kernel computes y = x1 * x2.
+ker_times((N,), (N,), (x1, x2, y, N**2))
 assert cp.allclose(y, x1 * x2)
 
 code = r"""
@@ -84,7 +88,8 @@ __global__ void fx3(T* arr, int N) {
 """
 name_exp = ["fx3<float>", "fx3<double>"]
 mod = cp.RawModule(code=code, options=("-std=c++11",), name_expressions=name_exp)
-ker_float = mod.get_function(name_exp[0])  # compilation happens here
+# CuPy compiles the kernel in this call.
+ker_float = mod.get_function(name_exp[0])
 N = 10
 a = cp.arange(N, dtype=cp.float32)
 ker_float((1,), (N,), (a, N))

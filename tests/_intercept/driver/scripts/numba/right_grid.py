@@ -1,4 +1,4 @@
-"""The barrier of a grid, which numba-cuda links from the device runtime, and a C++ function in the same link."""
+"""A program with a barrier of a grid, which numba-cuda links from the device runtime, and a linked C++ function."""
 
 import numpy as np
 from numba import cuda, int32

@@ -1,4 +1,6 @@
-"""__syncwarp() in branches: the mask contains the lanes that arrive, or each branch has a barrier for all lanes."""
+"""Calls of __syncwarp() in branches: the mask contains the lanes that arrive, or each branch has a barrier for all
+lanes.
+"""
 
 import numpy as np
 from numba import cuda

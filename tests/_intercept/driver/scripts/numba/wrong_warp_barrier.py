@@ -1,7 +1,7 @@
-"""__syncwarp() with a full mask in only two lanes, as in cuda.reduce of numba-cuda 0.30.4.
+"""A call of __syncwarp() with a full mask in only two lanes, as in cuda.reduce of numba-cuda 0.30.4.
 
 PTX lets each lane of bar.warp.sync wait until all lanes of its mask have executed it. Hardware ignores lanes that have
-exited, but no document promises that.
+exited, but no document guarantees this.
 """
 
 import numpy as np
