@@ -196,7 +196,7 @@ def grows_too_fast(name: str) -> bool:
 
 @pytest.mark.parametrize("name", GROWING)
 def test_ptx(name):
-    """The test fails only if three measurements are too long, because one measurement can be wrong on a busy machine."""
+    """The test fails only if three measurements are too long, because one of them can be wrong on a busy machine."""
     assert not all(grows_too_fast(name) for _ in range(3))
 
 
