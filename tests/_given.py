@@ -13,8 +13,7 @@ LARGE_SHOWN = r"a numpy.ndarray of shape \(100, 700\) and dtype int64"
 
 def refuses(message, call, *arguments):
     """Assert that a call raises a TensorMapError with this beginning. The error has a limited length for arguments of
-    any size.
-    """
+    any size."""
     with pytest.raises(TensorMapError, match=f"^{message}") as refusal:
         call(*arguments)
     assert len(str(refusal.value)) < 400

@@ -1,6 +1,5 @@
 """Tests of tables on wide and narrow terminals, and in plain columns. No column is truncated, because users copy its
-text.
-"""
+text."""
 
 import sys
 

@@ -1,6 +1,5 @@
 """Tests of arguments that name devices, pipes, folders, large files or missing libraries: each ends with an error of
-one sentence.
-"""
+one sentence."""
 
 from __future__ import annotations
 

@@ -183,8 +183,7 @@ GROWING = {
 
 def grows_too_fast(name: str) -> bool:
     """Return whether the time grows faster than linearly. For four times the text, a parser may take eight times the
-    time. A quadratic parser takes sixteen times the time.
-    """
+    time. A quadratic parser takes sixteen times the time."""
     seconds = []
     for number in (3000, 12_000):
         text = GROWING[name](number)

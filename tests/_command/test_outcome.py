@@ -282,8 +282,7 @@ def test_characters_absent_from_the_terminal_are_escaped(tmp_path):
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_output_without_a_reader_ends_quietly(unbuffered):
     """The pipe breaks as in ``cuda-tma decode ... | head -3``. The error occurs when the command prints or flushes a
-    line.
-    """
+    line."""
     command = [sys.executable, "-m", "cuda_tma", "decode", HEX]
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as process:

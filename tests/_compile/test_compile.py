@@ -268,8 +268,7 @@ def test_the_kernel_is_kept(device, folder, compilations):
 
 def test_a_deadline_is_a_macro_and_the_kernel_is_armed(device, folder, compilations, monkeypatch):
     """The kernel keeps its source for the report. Each kernel is compiled again, because each kernel has a separate
-    module.
-    """
+    module."""
     armed = []
     monkeypatch.setattr(door, "arm", lambda *given: armed.append(given))
     source = 'extern "C" __global__ void k() { static_assert(CUDA_TMA_WATCHDOG_MS == 500 && N == 3, ""); }'

@@ -14,8 +14,7 @@ class Kernel:
 @pytest.fixture
 def held(monkeypatch):
     """Return a list that shows for each access to the kept compilations whether the lock was held. A thread accesses
-    the compilations in several steps.
-    """
+    the compilations in several steps."""
     found = []
 
     class Guarded(WeakKeyDictionary):

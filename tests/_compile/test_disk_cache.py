@@ -1,6 +1,5 @@
 """Tests of kernels on disk: each file is complete or absent, also with many processes, and their total size has a
-limit.
-"""
+limit."""
 
 import hashlib
 import json

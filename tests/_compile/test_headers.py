@@ -91,8 +91,7 @@ SPELLINGS = {
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_includes_are_found_however_they_are_spelled(folder, spelling):
     """NVRTC accepts each of these forms of #include. If the parser missed a form, the cache would return an outdated
-    kernel.
-    """
+    kernel."""
     there = folder(**{spelling.replace(" ", "_"): "#define VALUE 3\n"})
     (header,) = there.iterdir()
     source = SPELLINGS[spelling].format(header.name) + "\n__global__ void k(int* out) { *out = VALUE; }"
@@ -118,8 +117,7 @@ def test_questions_are_found_however_they_are_spelled(folder):
 
 def test_includes_that_are_not_headers(folder):
     """The names refer to an endless device, a pipe without a writer and a folder. The last name contains a null
-    character.
-    """
+    character."""
     there = folder(a="1")
     os.mkfifo(there / "pipe.cuh")
     kernel = str(there / "kernel.cu")

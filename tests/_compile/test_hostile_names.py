@@ -41,8 +41,7 @@ def test_a_growing_name_is_refused(bomb):
 
 def test_the_limit_is_one_of_characters():
     """Each `1bIT_T_E` doubles the length of a type. The parser accepts a few doublings, and limits the length of a
-    type.
-    """
+    type."""
     for count in range(1, 60):
         name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
         found = demangled(name)

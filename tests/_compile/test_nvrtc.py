@@ -53,8 +53,7 @@ def test_one_compilation_gives_both():
 
 def test_bytes_that_python_shares_are_not_written_to():
     """The log of a compilation without warnings is one byte. Python shares all bytes objects of length one, so NVRTC
-    must not write into the object.
-    """
+    must not write into the object."""
     compile_source('extern "C" __global__ void k() {}', "k", target="compute_90")
     assert [ord(bytes([code])) for code in (0, 32)] == [0, 32]
 

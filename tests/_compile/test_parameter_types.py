@@ -228,9 +228,7 @@ def random_map(draw):
 
 
 def random_parameter(draw, maps):
-    """Draw a parameter's C++ type and its expected value. The same map can occur twice, so that mangled names contain
-    substitutions.
-    """
+    """Draw a parameter's C++ type and value. The same map can occur twice, so that mangled names contain substitutions."""
     if draw.random() < 0.5:
         return draw.choice(OTHERS)
     if not maps or draw.random() < 0.5:
@@ -267,8 +265,7 @@ def reported(kernels, source):
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
     options = [b"--std=c++17", b"--gpu-architecture=compute_90", f"--pre-include={SIGNATURE_HEADER}".encode()]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    # NVRTC writes into this buffer, and Python shares the object ``b" "``.
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into this object.
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     content = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)
@@ -280,9 +277,7 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """Compare the compiler's table with each mangled name, for a hundred kernels in one compilation. Half of the
-    kernels are in a namespace.
-    """
+    """Compare the compiler's table with each mangled name of a hundred kernels. Half of the kernels are in a namespace."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]

@@ -24,8 +24,7 @@ def test_the_structure_and_the_names_have_one_order():
 
 def test_the_fake_takes_as_many_arguments():
     """If the stand-in declared more arguments than the driver's function, ctypes would read beyond the passed
-    arguments.
-    """
+    arguments."""
     structure = (PACKAGE / "driver.pxd").read_text().partition("cdef struct Driver:")[2]
     assert {name: len(types.split(",")) for name, types in CALL.findall(structure)} == {
         name: len(types) for name, types in SIGNATURES.items()

@@ -1,6 +1,5 @@
 """Tests of Triton's cache: it stores equal kernels of two files separately, so that a finding contains the file of the
-running program.
-"""
+running program."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ pytest.importorskip("triton")
 @pytest.mark.parametrize("beta", [0.0, 0.5])
 def test_a_product_of_fp8_may_have_any_shape(shape, beta):
     """The factors are small integers, so that every data type represents their sums exactly. A product needs more than
-    one instruction.
-    """
+    one instruction."""
     from cuda_tma._intercept.triton.products import CublasLt
 
     m, n, k = shape

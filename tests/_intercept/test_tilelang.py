@@ -1,6 +1,5 @@
 """Tests of TileLang: a finding contains the program's line, not a line of generated Python, also at the first
-compilation.
-"""
+compilation."""
 
 from __future__ import annotations
 

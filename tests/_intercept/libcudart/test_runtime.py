@@ -1,6 +1,5 @@
 """Tests of the CUDA runtime with programs like those of nvcc, which register their kernels before main and call the
-runtime.
-"""
+runtime."""
 
 from __future__ import annotations
 

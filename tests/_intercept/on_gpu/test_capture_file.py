@@ -1,6 +1,5 @@
 """Tests of files of captured launches: the reader accepts files of the library, and refuses other files with an
-error.
-"""
+error."""
 
 from __future__ import annotations
 
