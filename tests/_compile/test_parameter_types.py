@@ -228,7 +228,7 @@ def random_map(draw):
 
 
 def random_parameter(draw, maps):
-    """Draw a parameter's C++ type and value. The same map can occur twice, so that mangled names contain substitutions."""
+    """Draw a parameter's C++ type and value. The same map can occur twice, so that names contain substitutions."""
     if draw.random() < 0.5:
         return draw.choice(OTHERS)
     if not maps or draw.random() < 0.5:
@@ -277,7 +277,7 @@ def reported(kernels, source):
 
 
 def test_types_of_random_kernels():
-    """Compare the compiler's table with each mangled name of a hundred kernels. Half of the kernels are in a namespace."""
+    """Compare the compiler's table with each mangled name of a hundred kernels. Half are in a namespace."""
     draw = random.Random(13)
     kernels = [random_kernel(draw, f"k{index}") for index in range(100)]
     own, inner = kernels[:50], kernels[50:]
