@@ -1,8 +1,7 @@
 """Compute C = A @ B.T in bfloat16, against torch.matmul (cuBLAS), with TMA loads, tensor cores and TMA stores at once.
 
-A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because TMA requires rows of
-a multiple of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are
-float32.
+A is (M, K), B is (N, K) and C is (M, N), with contiguous rows. K and N are multiples of 8, because rows have multiples
+of 16 bytes. M is free. Beyond the edges, loads read zeros, and stores write nothing. Accumulators are float32.
 
 One CTA runs on each multiprocessor, and computes several tiles of C in sequence:
 
@@ -21,8 +20,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 SMALL = ((128, 256, 64), (1, 8, 8), (1000, 520, 200), (777, 2048, 72), (2000, 4104, 1000))  # Each case is m, n, k.
-# With 3072, the last round of tiles is half empty.
-LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))
+LARGE = ((3072, 3072, 3072), (4096, 4096, 4096), (8192, 8192, 8192))  # With 3072, the last round is half empty.
 TARGETS = ("sm_90a",)
 SOURCE = r"""
 #include <cuda_tma/epilogue.cuh>
@@ -137,8 +135,7 @@ def check(c, a, b, units=1):
     expected = a.float() @ b.float().T
     error = (c.float() - expected).abs()
     tolerance = units * (expected.abs() * 2**-8 + a.shape[1] ** 0.5 * 2**-15)
-    # The assertion also fails for NaN.
-    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"
+    assert (error <= tolerance).all(), f"{tuple(c.shape)}: off by up to {error.max()}"  # A NaN also fails.
 
 
 def matmul(a, b, out):

@@ -6,9 +6,8 @@ and the outputs have the same order. For each expert: output[its rows] = tokens[
 Only device memory contains the number of tokens of each expert. The router has just written the numbers, and the host
 does not wait for them. The kernel makes the schedule: each CTA computes the row ends and the tiles of all experts.
 
-Three maps are made once, for any routing. Loads may reach into the rows of the next expert, without an effect. Stores
-must not reach these rows. The map of the output therefore contains each row 64 times, so that a store may end at any
-row (Rows).
+Three maps are made once, for any routing. Loads may reach into the next expert's rows, but stores must not. The map
+of the output therefore contains each row 64 times, so that a store may end at any row (Rows).
 
 The kernel is that of gemm.py with exchanged operands. It multiplies weights by tokens, so that the tokens, 1 or 2000,
 are the side of the tile that has 16 widths. Some tiles in flight wait for memory, and other tiles for the tensor cores.
@@ -28,9 +27,7 @@ CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # The numbers are the tokens of ea
 
 
 def routed(experts, tokens, is_skewed):
-    """Return the tokens of each expert in four steps, as uniform numbers, or as skewed numbers that are small and
-    large.
-    """
+    """Return the tokens of each expert in four steps, which are uniform, or skewed to small and large numbers."""
     draw = random.Random(0)
     likely = [2 ** draw.uniform(0, 11) if is_skewed else 1 for _ in range(experts)]
     steps = (Counter(draw.choices(range(experts), likely, k=tokens)) for _ in range(4))
@@ -239,8 +236,7 @@ def prepare(device, kernel, tokens, weights, memory, counts, drawn):
     experts, rows, depth = weights.shape
     assert experts <= most, f"{experts} experts: the kernel has room for {most}"
     config = LaunchConfig(grid=device.properties.multiprocessor_count // ctas * ctas, cluster=ctas, block=threads)
-    # The view has each row `side` times, so that (i, j, n) is row i + j.
-    output = memory.unfold(0, side, 1).transpose(1, 2)
+    output = memory.unfold(0, side, 1).transpose(1, 2)  # Each row occurs `side` times: (i, j, n) is row i + j.
     arguments = tokens, weights.flatten(0, 1), counts, output, drawn, experts, rows, -(-depth // side)
     return partial(cuda_tma.prepare(kernel, config, *arguments), device.default_stream)
 
@@ -254,8 +250,7 @@ RIVALS = {"torch._grouped_mm": grouped_mm}
 
 
 class Turns:
-    """Runs in turns, each of which has its own routing. `sizes` is the routing of the last run, and `left` its
-    result."""
+    """Runs in turns, each with its own routing. `sizes` is the routing of the last run, and `left` its result."""
 
     def __init__(self, runs, steps):
         self.runs, self.sizes, self.left = itertools.cycle(zip(runs, steps, strict=True)), steps[0], None
@@ -273,9 +268,7 @@ def check(left, tokens, weights, sizes, units=1):
 
 
 def cases(problems):
-    """Yield cases as `_example` describes them. Each run has its own routing: counts for the kernel, and row ends for
-    torch.
-    """
+    """Yield cases as `_example` describes them. Each run has its own routing, as counts or (for torch) row ends."""
     device = cuda_tma.Device()
     device.set_current()
     kernel = cuda_tma.compile(SOURCE, "grouped_gemm", constants=CONSTANTS)
