@@ -28,7 +28,7 @@ constexpr int THREADS_M = 4, THREADS_N = 32, THREADS = THREADS_M * THREADS_N;   
 constexpr int VALUES_M = 4;   // (VALUES_M,VALUES_N):(VALUES_N,1)
 
 template <DataType Type>
-struct Values {   // the values of a thread in one row
+struct alignas(16) Values {   // the values of a thread in one row
     using Element = typename ElementOf<Type>::Type;
     static constexpr int N = 16 / sizeof(Element);
     Element values[N];
@@ -51,31 +51,48 @@ __device__ int element_of(int thread, int row) {
 struct Coordinate { int row, column; };
 __device__ Coordinate identity(int element) { return {element % TILE_M, element / TILE_M}; }
 
-// WHOLE: rows are a multiple of 16 bytes, so that 16 bytes of a row are all inside the matrix, or all outside.
+// The part of a row of the matrix that a thread adds. `Whole`: rows are a multiple of 16 bytes, so that 16 bytes of a
+// row are all inside the matrix, or all outside.
+template <DataType Type, bool Whole>
+struct Part {
+    using Element = typename ElementOf<Type>::Type;
+    long long first;   // the index of its first element
+    int left;          // the number of elements from there to the end of the row; at most 0: all are outside
+
+    __device__ Part(int i, int rows, int columns) {
+        const Coordinate at = identity(element_of<Type>(threadIdx.x, i));   // the tile, sliced by the thread
+        const int row = blockIdx.y * TILE_M + at.row;   // the matrix, sliced by the CTA
+        const int column = blockIdx.x * TILE_N<Type> + at.column;
+        first = 1LL * row * columns + column;
+        left = row < rows ? columns - column : 0;
+    }
+    __device__ Values<Type> load(const Element* matrix) const {
+        Values<Type> found{};
+        if (Whole && left > 0) reinterpret_cast<uint4&>(found) = *reinterpret_cast<const uint4*>(matrix + first);
+        for (int n = 0; !Whole && n < found.N; ++n)
+            if (n < left) found.values[n] = matrix[first + n];
+        return found;
+    }
+    __device__ void store(Element* matrix, const Values<Type>& sums) const {
+        if (Whole && left > 0) *reinterpret_cast<uint4*>(matrix + first) = reinterpret_cast<const uint4&>(sums);
+        for (int n = 0; !Whole && n < sums.N; ++n)
+            if (n < left) matrix[first + n] = sums.values[n];
+    }
+};
+
 template <DataType Type, bool Whole>
 __global__ void __launch_bounds__(THREADS)
 add(const typename ElementOf<Type>::Type* a, const typename ElementOf<Type>::Type* b,
     typename ElementOf<Type>::Type* c, int rows, int columns) {
-    constexpr int N = Values<Type>::N;
-    alignas(16) Values<Type> x[VALUES_M], y[VALUES_M];
-    const auto each_row = [&](auto access) {
-        for (int i = 0; i < VALUES_M; ++i) {
-            const Coordinate at = identity(element_of<Type>(threadIdx.x, i));   // slice the tile by the thread
-            const int row = blockIdx.y * TILE_M + at.row, column = blockIdx.x * TILE_N<Type> + at.column;   // by CTA
-            if (row < rows) access(i, 1LL * row * columns + column, columns - column);
-        }
-    };
-    const auto load_row = [&](Values<Type>& values, const auto* matrix, long long first, int left) {
-        if (Whole && left > 0) reinterpret_cast<uint4&>(values) = *reinterpret_cast<const uint4*>(matrix + first);
-        for (int n = 0; !Whole && n < N; ++n) if (n < left) values.values[n] = matrix[first + n];
-    };
-    // All loads before the first sum, so that their latencies overlap.
-    each_row([&](int i, long long first, int left) { load_row(x[i], a, first, left), load_row(y[i], b, first, left); });
-    each_row([&](int i, long long first, int left) {
+    Values<Type> x[VALUES_M], y[VALUES_M];
+    for (int i = 0; i < VALUES_M; ++i) {   // all loads before the first sum, so that their latencies overlap
+        const Part<Type, Whole> part{i, rows, columns};
+        x[i] = part.load(a), y[i] = part.load(b);
+    }
+    for (int i = 0; i < VALUES_M; ++i) {
         x[i].add(y[i]);
-        if (Whole && left > 0) *reinterpret_cast<uint4*>(c + first) = reinterpret_cast<const uint4&>(x[i]);
-        for (int n = 0; !Whole && n < N; ++n) if (n < left) c[first + n] = x[i].values[n];
-    });
+        Part<Type, Whole>{i, rows, columns}.store(c, x[i]);
+    }
 }
 
 template <DataType Type>
