@@ -73,11 +73,19 @@ _KINDS: dict[str, _Kind] = {
     "tmem.scales": _Kind(
         _tensor_memory.scale_factors,
         "scale factors of tcgen05.mma, 4 for each row; again in each further 32 lanes",
+        32,
+        columns=4,
+        widths=(8,),
+        most_rows=256,
+        space="tensor memory",
+    ),
+    "scales": _Kind(
+        _tensor_memory.scales_in_tiles,
+        "scale factors in tiles of 512 bytes, from which tcgen05.cp.32x128b.warpx4 copies",
         128,
         columns=4,
         widths=(8,),
-        most_rows=128,
-        space="tensor memory",
+        space="shared memory",
     ),
     "tcgen05.ld.32x32b": _Kind(_places.loaded_32x32b, "a lane of tensor memory a thread", 32, columns=1, widths=(32,)),
     "tcgen05.ld.16x32bx2": _Kind(
@@ -178,7 +186,7 @@ def _parts(name: str) -> tuple[str, str, tuple[int, int] | None, str]:
         "f32"
         if kind.endswith(".d")
         else "ue8m0"
-        if kind == "tmem.scales"
+        if kind.endswith("scales")
         else "b32"
         if kind.startswith("tcgen05")
         else "b16"

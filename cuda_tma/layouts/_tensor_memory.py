@@ -18,7 +18,7 @@ from ._element_layout import ElementLayout, check_size
 from ._fragments import Grid
 from ._notation import CuteLayout, flat, parse, size
 
-__all__ = ["A_RULE", "FRAGMENTS", "Fragment", "fragment", "packed", "scale_factors"]
+__all__ = ["A_RULE", "FRAGMENTS", "Fragment", "fragment", "packed", "scale_factors", "scales_in_tiles"]
 
 LANES, COLUMNS = 128, 512
 _SOURCE = 'PTX ISA 9.0, "Tensor Memory", and CUTLASS 4.7; documented, not verified on hardware'
@@ -191,13 +191,20 @@ def packed(name: str, other: str) -> Fragment | None:
 
 
 def scale_factors(row: Grid, column: Grid, bits: int) -> tuple[Grid, Grid, Grid]:
-    """Return the scales of 128 rows.
-
-    Each of 32 lanes has 4 rows in 4 columns, and the bytes of a column are the scales of a row.
+    """Return the scales of some rows: each of 32 lanes has a row in each column, whose bytes are the scales of the row.
 
     Each further group of 32 lanes has the same scales, which ``tcgen05.cp.32x128b.warpx4`` writes.
     """
-    return row % 32, row // 32 + column // 4 * 4, column % 4
+    return row % 32, row // 32 + column // 4 * (len(row) // 32), column % 4
+
+
+def scales_in_tiles(row: Grid, column: Grid, bits: int) -> tuple[Grid]:
+    """Return the byte of each scale in memory, in tiles of 128 rows and 4 scales, which are 32 rows of 16 bytes.
+
+    The tiles of the same rows are adjacent. ``tcgen05.cp.32x128b.warpx4`` copies a tile to tensor memory.
+    """
+    tile = row // 128 * (column.shape[1] // 4) + column // 4
+    return (tile * 512 + row % 32 * 16 + row % 128 // 32 * 4 + column % 4,)
 
 
 def _printed(tree: object) -> str:

@@ -34,3 +34,31 @@ def test_sums_of_fp8_have_the_bits_of_the_device():
     for library, expected in ((CublasLt, 128.0), (WideCublasLt, 128.0 + 2.0**-7)):
         library(None).matmul(a.to(torch.float8_e4m3fn), one, d)
         assert d.item() == expected
+
+
+def in_blocks(scales):
+    """Return scales, [rows, columns], in the layout of cuBLAS, flat."""
+    rows, columns = scales.shape
+    return scales.reshape(rows // 128, 4, 32, columns // 4, 4).permute(0, 3, 2, 1, 4).flatten()
+
+
+def test_products_with_block_scales():
+    """The factors and the scales are small powers of two, whose products float16 contains."""
+    from cuda_tma._intercept.triton.products import WideCublasLt
+
+    random, library = torch.Generator().manual_seed(1), WideCublasLt(None)
+    a, b = (torch.randint(-2, 3, (rows, 256), generator=random).to(torch.float8_e4m3fn) for rows in (128, 256))
+    codes = [torch.randint(125, 130, (rows, 8), generator=random).to(torch.uint8) for rows in (128, 256)]
+    d = torch.empty(128, 256, dtype=torch.float32)
+    library.block_scaled_matmul_mxfp8(a, b, d, *map(in_blocks, codes))
+    left, right = (
+        each.double() * 2.0 ** (scale.double() - 127).repeat_interleave(32, 1)
+        for each, scale in zip((a, b), codes, strict=True)
+    )
+    assert torch.equal(d.double(), left @ right.T)
+
+    packed = [torch.full((rows, 32), 0x42, dtype=torch.uint8) for rows in (128, 256)]  # 1 and 2
+    scales = [torch.rand(rows, 4, generator=random).to(torch.float8_e4m3fn) for rows in (128, 256)]
+    library.block_scaled_matmul_nvfp4(*packed, d, *map(in_blocks, scales))
+    left, right = (each.float().double() for each in scales)
+    assert torch.allclose(d.double(), left @ right.T * 40, rtol=1e-6)

@@ -95,6 +95,14 @@ def test_scale_factors():
     rows, columns = np.indices((128, 4))
     byte = rows % 32 * 16 + rows // 32 * 4 + columns
     assert np.array_equal(found, np.stack([byte // 16, byte % 16 // 4, byte % 4], axis=-1))
+    assert np.array_equal(places("scales:ue8m0:128x4")[..., 0], byte)
+
+
+def test_scale_factors_of_256_rows():
+    """Each 4 scales have 8 columns of tensor memory, and each 128 rows have their tiles in memory."""
+    in_tensor_memory, in_tiles = places("tmem.scales:ue8m0:256x8"), places("scales:ue4m3:256x8")
+    assert in_tensor_memory[200, 5].tolist() == [8, 8 + 6, 1]
+    assert in_tiles[200, 5].tolist() == [3 * 512 + 8 * 16 + 2 * 4 + 1]
 
 
 @pytest.mark.parametrize(

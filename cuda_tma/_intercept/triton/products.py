@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ...simulate._matrix.adder import multiply_add
 from ..errors import NotSimulated
 from ..patches import Patches
+from .scaled_products import multiply_mxfp8, multiply_nvfp4
 
 __all__ = ["install"]
 
@@ -50,6 +51,8 @@ class WideCublasLt(CublasLt):
     """The products of cuBLAS for compute capability 10.x."""
 
     adds_narrow = False
+    block_scaled_matmul_mxfp8 = staticmethod(multiply_mxfp8)
+    block_scaled_matmul_nvfp4 = staticmethod(multiply_nvfp4)
 
 
 def _product(a: Any, b: Any, adds_narrow: bool) -> Any:

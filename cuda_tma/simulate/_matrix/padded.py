@@ -1,18 +1,22 @@
-"""Elements of 4 and 6 bits in pieces of 16 bytes, each with 16 packed elements followed by padding.
+"""Elements of 4 and 6 bits: in pieces of 16 bytes, in bytes of their own, and two in a byte.
 
-Source: PTX ISA, "Packing formats of elements in Tensor and Shared memory".
+A piece of 16 bytes contains 16 packed elements followed by padding. In tensor memory, a byte contains an element of 6
+bits in its lower bits, and one of 4 bits in bits 2 to 5, where both have their sign in bit 5. PTX ISA, "Packing formats
+of elements in Tensor and Shared memory"; the bits within a byte are those of ``mma`` with ``.kind::f8f6f4``, and for
+tensor memory they are not verified on hardware.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["PADDED", "decoded_padded"]
+__all__ = ["PACKED", "PADDED", "bytes_of_padded", "decoded_bytes", "decoded_packed", "decoded_padded"]
 
 _BITS = {"e2m1": 4, "e2m3": 6, "e3m2": 6}
 # The table contains the number of fraction bits and the exponent bias of each type.
 _FRACTION = {"e2m1": (1, 1), "e2m3": (3, 1), "e3m2": (2, 3)}
 PADDED = frozenset(_BITS)
+PACKED = "e2m1x2"  # The name stands for two elements of e2m1 in a byte.
 _PIECE = 16
 
 
@@ -29,10 +33,39 @@ def _values(type_: str) -> np.ndarray:
 _TABLES = {type_: _values(type_) for type_ in _BITS}
 
 
-def decoded_padded(pieces: np.ndarray, type_: str) -> np.ndarray:
-    """Return the values in pieces of 16 bytes, uint8 [..., pieces * 16], as float64 [..., elements]."""
-    bits = _BITS[type_]
+def _codes(pieces: np.ndarray, bits: int) -> np.ndarray:
+    """Return the codes, uint8 [..., elements], of bytes, [..., pieces * 16]."""
     apart = np.ascontiguousarray(pieces).reshape(*pieces.shape[:-1], -1, _PIECE)[..., : 2 * bits]
     digits = np.unpackbits(apart, axis=-1, bitorder="little").reshape(*apart.shape[:-1], _PIECE, bits)
-    codes = digits @ (1 << np.arange(bits))
-    return _TABLES[type_][codes].reshape(*pieces.shape[:-1], -1)
+    codes = digits @ (1 << np.arange(bits)).astype(np.uint8)
+    return codes.reshape(*pieces.shape[:-1], -1)
+
+
+def decoded_padded(pieces: np.ndarray, type_: str) -> np.ndarray:
+    """Return the values, float64 [..., elements], of bytes, [..., pieces * 16]."""
+    return _TABLES[type_][_codes(pieces, _BITS[type_])]
+
+
+def bytes_of_padded(pieces: np.ndarray, bits: int) -> np.ndarray:
+    """Return a byte for each element of 4 or 6 bits, uint8 [..., elements], of bytes, [..., pieces * 16]."""
+    return _codes(pieces, bits) << _shift(bits)
+
+
+def decoded_bytes(data: np.ndarray, type_: str) -> np.ndarray:
+    """Return the values, float64, of bytes that contain an element each."""
+    bits = _BITS[type_]
+    return _TABLES[type_][data >> _shift(bits) & (1 << bits) - 1]
+
+
+def decoded_packed(data: np.ndarray) -> np.ndarray:
+    """Return the values, float64 [..., 2 * bytes], of two elements of e2m1 in each byte, the first in its lower half.
+
+    >>> decoded_packed(np.array([0x31], np.uint8)).tolist()
+    [0.5, 1.5]
+    """
+    return _TABLES["e2m1"][np.stack([data & 15, data >> 4], axis=-1).reshape(*data.shape[:-1], -1)]
+
+
+def _shift(bits: int) -> int:
+    """Return the lowest bit of an element in its byte."""
+    return 6 - bits

@@ -28,7 +28,7 @@ enum {
     SPECIAL = 128,  /* Infinities and NaNs have this exponent. */
     NEAR = 48,      /* If the exponents of two factors are at most this number, a float can represent their product. */
     LEAST_UNIT = -125,
-    MOST_K = 32,
+    MOST_K = 64,
     MOST_ROWS = 64,
     MOST_COLUMNS = 256,
     WARP = 32,

@@ -1,8 +1,9 @@
 """The cells of tensor memory that ``tcgen05.cp`` and ``tcgen05.shift`` access (PTX ISA, "tcgen05.cp", "tcgen05.shift").
 
 The cells are those of CUTLASS 4 (``cute/atom/copy_traits_sm100.hpp``). A shift moves each lane of a quarter to the
-preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. The cells of a
-copy and of a shift are not verified on hardware.
+preceding lane, and does not change the last lane. A copy of 4 lanes can then replace the last lanes. With ``.b8x16``,
+each piece of 16 bytes contains 16 packed elements and padding, and each element becomes a byte. The cells of a copy and
+of a shift are not verified on hardware.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._errors import UnsupportedInstruction
+from .._matrix.padded import bytes_of_padded
 from .._ptx import Instruction
 
 __all__ = ["COLUMNS_OF_SHIFT", "CopyShape", "copy_shape_of", "shifted"]
@@ -29,6 +31,8 @@ _LANES: dict[str, list[range] | list[list[int]]] = {
     "64x128b.warpx2::01_23": [[*range(32), *range(64, 96)], [*range(32, 64), *range(96, 128)]],
     "32x128b.warpx4": [range(first, first + 32) for first in range(0, 128, 32)],
 }
+# With these qualifiers, the copy extends elements of this number of bits to bytes.
+_ELEMENT_BITS = {"b4x16_p64": 4, "b6x16_p32": 6}
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,14 @@ class CopyShape:
         The number of rows in shared memory, and the number of 16-byte pieces in each row.
     lanes : numpy.ndarray of intp, [copies, rows]
         The lanes of each row, relative to the lane of the address.
+    element_bits : int
+        4 or 6 if the copy extends each element to a byte, otherwise 8.
     """
 
     rows: int
     pieces: int
     lanes: np.ndarray
+    element_bits: int = 8
 
     @property
     def columns(self) -> int:
@@ -54,6 +61,7 @@ class CopyShape:
 
     def write(self, cells: np.ndarray, column: int, lane: int, data: np.ndarray) -> None:
         """Write rows, uint8 [rows, bytes], to the cells of a CTA, uint32 [column, lane]."""
+        data = data if self.element_bits == 8 else bytes_of_padded(data, self.element_bits)
         values = np.ascontiguousarray(data).view(np.uint32).T
         for lanes in self.lanes:
             cells[column : column + self.columns, lanes + lane] = values
@@ -65,15 +73,16 @@ def copy_shape_of(instruction: Instruction) -> CopyShape:
     Raises
     ------
     UnsupportedInstruction
-        If the form of the instruction is unsupported, or it converts the format of its elements.
+        If the instruction has another form.
     """
     words = instruction.opcode
     shape = next((word for word in words if word in _SHAPES), "")
     multicast = next((word for word in words if word.startswith("warpx")), "")
     name = f"{shape}.{multicast}" if multicast else shape
-    if name not in _LANES or any(word.startswith("b8x16") for word in words):
+    if name not in _LANES:
         raise UnsupportedInstruction(".".join(words), instruction.line)
-    return CopyShape(*_SHAPES[shape], np.array([[*lanes] for lanes in _LANES[name]], np.intp))
+    bits = next((_ELEMENT_BITS[word] for word in words if word in _ELEMENT_BITS), 8)
+    return CopyShape(*_SHAPES[shape], np.array([[*lanes] for lanes in _LANES[name]], np.intp), bits)
 
 
 def shifted(cells: np.ndarray) -> np.ndarray:

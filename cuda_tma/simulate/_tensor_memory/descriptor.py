@@ -30,7 +30,7 @@ class SharedDescriptor:
     start, leading_bytes, stride_bytes : int
         The start address and the two distances, which are multiples of 16 with 18 bits.
     base_offset : int
-        The offset of a matrix that does not start at the start of the swizzle's pattern.
+        The offset for matrices that do not start at the start of the swizzle's pattern, ignored without a swizzle.
     swizzle : int
         The value of bits 61 to 63.
     """
@@ -50,7 +50,7 @@ class SharedDescriptor:
         ValueError
             If the descriptor is not valid.
         NotImplementedError
-            If the descriptor has a base offset, or its leading dimension is an absolute address.
+            If the descriptor has a swizzle and a base offset, or its leading dimension is an absolute address.
         """
         version, swizzle = bits >> 46 & 7, bits >> 61 & 7
         if version != _VERSION:
@@ -62,10 +62,10 @@ class SharedDescriptor:
             )
         if bits >> 52 & 1:
             raise NotImplementedError("a matrix descriptor with an absolute leading dimension")
-        if base := bits >> 49 & 7:
+        if swizzle and (base := bits >> 49 & 7):
             raise NotImplementedError(f"a matrix descriptor with base offset {base}")
         start, leading, stride = (bits >> place & 0x3FFF for place in (0, 16, 32))
-        return cls(start << 4, leading << 4, stride << 4, base, swizzle)
+        return cls(start << 4, leading << 4, stride << 4, bits >> 49 & 7, swizzle)
 
     @property
     def span_bytes(self) -> int:

@@ -9,7 +9,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Form", "form_of"]
+from .._matrix.padded import PACKED
+
+__all__ = ["Form", "Scales", "form_of", "named"]
 
 _SUMS = {"f16": ("f16", "f32"), "tf32": (None, "f32"), "f8f6f4": ("f16", "f32"), "i8": (None, None, "s32")}
 _TYPES = {
@@ -22,13 +24,33 @@ _BYTES = {"f16": 2, "tf32": 4, "f8f6f4": 1, "i8": 1}
 
 
 @dataclass(frozen=True, slots=True)
+class Scales:
+    """The scales of a product: each is a factor of adjacent elements along K of one row of A or one column of B.
+
+    Attributes
+    ----------
+    type : str
+        ``"ue8m0"`` or ``"ue4m3"``.
+    count : int
+        The number of scales along the K of one instruction: 1, 2 or 4.
+    a_byte, b_byte : int
+        The first scale of A and of B in each cell of 4 bytes.
+    """
+
+    type: str
+    count: int
+    a_byte: int
+    b_byte: int
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
     """The shape of a product, and the types of its elements.
 
     Attributes
     ----------
     kind : str
-        ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``.
+        ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``; with scales ``"mxf8f6f4"``, ``"mxf4"`` or ``"mxf4nvf4"``.
     m, n : int
         The numbers of rows and columns of D in all CTAs of the product.
     a_type, b_type, sums : str
@@ -40,6 +62,8 @@ class Form:
         The number of CTAs of the product: 1, or 2 with ``.cta_group::2``.
     is_stationary : bool
         Whether the instruction is ``tcgen05.mma.ws``.
+    scales : Scales or None
+        The scales of ``.block_scale``.
     """
 
     kind: str
@@ -55,16 +79,21 @@ class Form:
     b_mn_major: bool
     ctas: int
     is_stationary: bool
+    scales: Scales | None = None
 
     @property
     def element_bytes(self) -> int:
-        """Return the size in bytes of an element of A or B in shared memory; a narrower element is padded to 1 byte."""
-        return _BYTES[self.kind]
+        """Return the bytes of an element of A or B in shared memory.
+
+        A narrower element is padded to 1 byte, except in the kinds ``mxf4`` and ``mxf4nvf4``, whose matrices are
+        K-major: two elements are in each byte.
+        """
+        return _BYTES.get(self.kind, 1)
 
     @property
     def k(self) -> int:
-        """Return the number of elements along K, which have 32 bytes."""
-        return 32 // self.element_bytes
+        """Return the number of elements along K, which is that of 32 bytes."""
+        return (64 if self.a_type == PACKED else 32) // self.element_bytes
 
 
 @lru_cache(maxsize=256)
@@ -84,9 +113,9 @@ def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
         kind,
         (bits >> 24 & 31) << 4,
         (bits >> 17 & 63) << 3,
-        _named(_TYPES[kind], bits >> 7 & 7, "A", kind),
-        _named(_TYPES[kind], bits >> 10 & 7, "B", kind),
-        _named(_SUMS[kind], bits >> 4 & 3, "D", kind),
+        named(_TYPES[kind], bits >> 7 & 7, "A", kind),
+        named(_TYPES[kind], bits >> 10 & 7, "B", kind),
+        named(_SUMS[kind], bits >> 4 & 3, "D", kind),
         bool(bits >> 13 & 1),
         bool(bits >> 14 & 1),
         bool(bits >> 3 & 1),
@@ -99,7 +128,14 @@ def form_of(kind: str, bits: int, ctas: int, is_stationary: bool) -> Form:
     return form
 
 
-def _named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> str:
+def named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> str:
+    """Return the type of a code in an instruction descriptor.
+
+    Raises
+    ------
+    ValueError
+        If the kind does not have the type.
+    """
     found = names[code] if code < len(names) else None
     if found is None:
         raise ValueError(f"its code {code} for the type of {matrix} is not a type of .kind::{kind}")

@@ -11,7 +11,7 @@ import numpy as np
 from .._matrix.adder import multiply_add
 from .._matrix.elements import Sums, decoded
 from .._matrix.formats import FORMATS
-from .._matrix.padded import PADDED, decoded_padded
+from .._matrix.padded import PACKED, PADDED, decoded_bytes, decoded_packed, decoded_padded
 from .form import Form
 
 __all__ = ["cells_of", "matrix_in_lanes", "matrix_of", "multiply", "sums_in"]
@@ -23,17 +23,23 @@ _NARROW = ("e4m3", "e5m2", *PADDED)
 def matrix_of(pieces: np.ndarray, type_: str, mn_major: bool, negative: bool) -> np.ndarray:
     """Return a matrix, float64 [rows, K], from its pieces, uint8 [..., 16], in the order of `descriptor.pieces`."""
     data = pieces.reshape(len(pieces), -1)
-    found = decoded_padded(data, type_) if type_ in PADDED else decoded(data, type_)
+    found = decoded_padded(data, type_) if type_ in PADDED else _decoded(data, type_)
     found = found.T if mn_major else found
     return -found if negative else found
 
 
 def matrix_in_lanes(cells: np.ndarray, type_: str, negative: bool) -> np.ndarray:
-    """Return the matrix A, float64 [rows, K], from the packed elements in its cells, uint32 [8 columns, rows]."""
-    if type_ in PADDED:
-        raise NotImplementedError(f"A of {type_} in tensor memory")
-    found = decoded(np.ascontiguousarray(cells.T).view(np.uint8), type_)
+    """Return A, float64 [rows, K], from its cells, uint32 [8 columns, rows].
+
+    Elements of 6 bits, and of 4 bits in a kind with several types, have a byte each.
+    """
+    data = np.ascontiguousarray(cells.T).view(np.uint8)
+    found = decoded_bytes(data, type_) if type_ in PADDED else _decoded(data, type_)
     return -found if negative else found
+
+
+def _decoded(data: np.ndarray, type_: str) -> np.ndarray:
+    return decoded_packed(data) if type_ == PACKED else decoded(data, type_)
 
 
 def sums_in(cells: np.ndarray, form: Form) -> np.ndarray:

@@ -91,7 +91,7 @@ def test_shifted_cells():
     assert shifted(np.arange(32)[None])[0, -2:].tolist() == [31, 31]
 
 
-@pytest.mark.parametrize("qualifier", ["64x128b", "32x128b", "128x256b.b8x16.b6x16_p32"])
+@pytest.mark.parametrize("qualifier", ["64x128b", "32x128b", "128x256b.warpx4"])
 def test_another_copy_is_not_known(qualifier):
     text = ".version 8.7\n.target sm_100a\n.address_size 64\n.visible .entry k() { .reg .b32 %a; .reg .b64 %b;\n"
     with pytest.raises(simulate.UnsupportedInstruction):
