@@ -195,7 +195,7 @@ def _decoded(path: Path) -> np.ndarray:
 
 
 def side_by_side(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """Return two pictures side by side in 8-bit RGB, on the scale of the first picture."""
+    """Return two pictures side by side in 8-bit RGB, with the range of values of the first picture."""
     low, high = float(before.min()), float(before.max())
     gap = np.full((before.shape[0], before.shape[1], 8), high)  # A float32 may not represent high - low.
     both = (np.concatenate([before, gap, after], axis=2) - low) / ((high - low) or 1)

@@ -74,7 +74,7 @@ def parse_dump(text: str) -> bytes:
 def _prefixed_words(words: tuple[str, ...]) -> bytes:
     """Convert words with a prefix ``0x``, whose number determines their size.
 
-    Leading zeros may be missing, but not half of every word.
+    Leading zeros of a word may be missing, but at least one word must have more than half of its digits.
     """
     size = _WORD_BYTES.get(len(words), 0)
     longest = max(map(len, words))

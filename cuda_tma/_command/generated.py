@@ -21,7 +21,7 @@ _UNFIT = re.compile(r"[^\w.-]")
 
 
 def kept_beside(outcome: Outcome, report: str) -> tuple[Outcome, dict[Path, str]]:
-    """Return an outcome whose findings name the copies, and the text of each copy.
+    """Return an outcome with findings that name the copies, and return the text of each copy.
 
     Parameters
     ----------

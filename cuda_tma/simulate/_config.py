@@ -15,7 +15,7 @@ __all__ = ["Config"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config:
-    """The shape of a launch, which a ``LaunchConfig`` of `cuda.core` may replace in every call.
+    """The shape of a launch; every call also accepts a ``LaunchConfig`` of `cuda.core`.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ __all__ = ["Report", "SimulationError", "suppressed"]
 
 
 class SimulationError(RuntimeError):
-    """The exception for a launch on the simulator that has errors.
+    """The exception for a simulated launch that has errors.
 
     Attributes
     ----------

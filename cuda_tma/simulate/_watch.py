@@ -101,9 +101,9 @@ def watch(
 
     Notes
     -----
-    Watched launches are calls of ``cuda_tma.launch``, and of the result of ``cuda_tma.prepare``, by these names. The
-    simulator does not run kernels with unknown PTX, launches into a graph, and kernels with unsupported instructions.
-    The yielded list contains the launches that did not run, each with the reason.
+    The function watches only calls of ``cuda_tma.launch`` and of the results of ``cuda_tma.prepare``. The simulator
+    does not run kernels with unknown PTX, launches into a graph, and kernels with unsupported instructions. The yielded
+    list contains the launches that did not run, each with the reason.
 
     Examples
     --------

@@ -120,7 +120,7 @@ def _kind(error: TensorMapFault | TensorMapError) -> str:
 
 
 def submit(issue: Issue, *stages: Callable[[], None], kind: str | None = None) -> None:
-    """Begin an operation, whose groups for waits have the kind `kind`; None if no group contains the operation."""
+    """Begin an operation; `kind` is the kind of the groups by which a thread waits for the operation, or None."""
 
     def guarded(stage: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:

@@ -1,4 +1,4 @@
-"""The bytes of a tensor that a box contains, which an observer of a copy needs."""
+"""The bytes of a tensor that a box contains, computed for an observer of the copy."""
 
 from __future__ import annotations
 

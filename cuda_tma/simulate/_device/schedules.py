@@ -140,8 +140,8 @@ def _restore(memory: GlobalMemory, saved: dict[int, bytes]) -> None:
 def _merged(found: list[tuple[Finding, ...]]) -> tuple[Finding, ...]:
     """Return the first finding of each cause; an error replaces advice with the same cause.
 
-    An early load from tensor memory is one event: under some schedules it precedes the first write, and reads unwritten
-    columns. Then the advice about these columns is left out.
+    An early load from tensor memory may precede the first write under some schedules, and then reads unwritten columns.
+    The result contains only the race, without advice about the unwritten columns.
     """
     known: dict[object, Finding] = {}
     for finding in chain.from_iterable(found):

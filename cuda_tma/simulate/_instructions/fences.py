@@ -36,7 +36,7 @@ def fence(binder: Binder) -> Step:
 def _one_way(by: Instruction, group: Group, lanes: Lanes) -> None:
     """Report a ``fence.proxy.async::generic`` to the observer as two fences.
 
-    A release is a proxy fence and then a release; an acquire is an acquire and then a proxy fence.
+    For ``.release``, a proxy fence precedes the release. For ``.acquire``, a proxy fence follows the acquire.
     """
     memory, proxy = MemoryFence(lanes, by, _scope(by)), AsyncProxyFence(lanes, by, of_global=False, of_shared=True)
     for event in (memory, proxy) if "acquire" in by.opcode else (proxy, memory):

@@ -39,7 +39,7 @@ def _values(read: Read, group: Group, lanes: Lanes) -> list[int]:
 def _with_value(
     event: type[Init | ExpectBytes | CompleteBytes], act: Callable[[Group, int, int, Instruction, int], None]
 ) -> Callable[[Binder], Step]:
-    """Return the function that makes the step of ``mbarrier.op [address], value``."""
+    """Return a function that binds ``mbarrier.op [address], value`` to a step."""
 
     def bind(binder: Binder) -> Step:
         where, value = binder.instruction.operands

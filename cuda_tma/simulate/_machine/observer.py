@@ -34,7 +34,7 @@ class Observer(Listener, Protocol):
     def explained(
         self, fault: Fault, lanes: np.ndarray, waiting: list[np.ndarray]
     ) -> Sequence[tuple[str, Instruction | None]]:
-        """Return statements that explain a fault of `lanes` while the threads in `waiting` wait, each with a label."""
+        """Return labeled statements that explain a fault of `lanes` while the threads in `waiting` wait."""
 
 
 class Both:

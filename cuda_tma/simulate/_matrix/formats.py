@@ -60,7 +60,7 @@ class Format:
     nearest: Callable[[Array], Array] | None = None
 
     def round(self, value: Array, mode: str = "rn") -> Array:
-        """Return float64 values rounded to this format.
+        """Return float64 values rounded to the format.
 
         A value that is too large becomes infinite or the largest finite number.
         """

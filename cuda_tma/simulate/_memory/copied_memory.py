@@ -52,7 +52,7 @@ class CopiedMemory(GlobalMemory):
     Parameters
     ----------
     most_bytes : int
-        The largest number of bytes that are copied.
+        The largest number of bytes to copy from the GPU.
     """
 
     def __init__(self, most_bytes: int) -> None:

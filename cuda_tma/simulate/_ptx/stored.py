@@ -1,8 +1,8 @@
 """The conversion of a parsed module to JSON and back, so that a long PTX text is parsed only once.
 
 The JSON is a list of rows, one for each value. A row consists of a class and of fields, in which numbers refer to
-preceding rows. The JSON comes from a disk, so the reader checks each row: the types of its fields, that registers and
-labels exist, and the limits of the parser.
+preceding rows. The JSON comes from a disk, so the reader checks the types of all fields, the existence of registers and
+labels, and the limits of the parser.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions for which PTX permits an error, and the simulator returns the exact value rounded to nearest.
+"""Functions for which PTX permits an error; the simulator returns the exact value, rounded to nearest.
 
 Source: PTX ISA, "div", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2" and "tanh".
 """

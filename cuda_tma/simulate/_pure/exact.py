@@ -54,7 +54,7 @@ def directed(nearest: Array, lost: Array, mode: str) -> Array:
 
 
 def overflow(nearest: Array, lost: Array, *sources: Array) -> Array:
-    """Return the rounding error, which points toward zero if finite sources have an infinite result."""
+    """Return the rounding error; if finite sources have an infinite result, the error points toward zero."""
     finite = np.isfinite(sources[0])
     for source in sources[1:]:
         finite = finite & np.isfinite(source)

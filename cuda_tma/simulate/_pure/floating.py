@@ -281,7 +281,7 @@ def magnitudes(s: Spelling) -> Pure:
 def extremes(s: Spelling) -> Pure:
     """Return the instruction min or max; -0 is less than +0.
 
-    For a NaN and a number the result is the number, except with .NaN.
+    Without .NaN, the result for a NaN and a number is the number.
     """
     type_ = s.type(*FLOATS)
     if type_ == "f32" and len(s.layout) == 4:

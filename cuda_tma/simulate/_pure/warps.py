@@ -153,7 +153,7 @@ def reduce(s: Spelling) -> Pure:
 
 
 def _float_extreme(s: Spelling, operation: str) -> Pure:
-    """Return the redux of f32: the min or max, or with .abs that of magnitudes; a NaN has an effect only with .NaN."""
+    """Return the redux of f32, which is a min or max, or with .abs of magnitudes; only .NaN propagates a NaN."""
     s.type("f32")
     if operation not in ("min", "max"):
         s.unknown()

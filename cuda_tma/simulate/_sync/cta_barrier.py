@@ -99,7 +99,7 @@ class CtaBarriers:
         return YIELD
 
     def _parked(self, group: Group[Any], pc: int, lanes: np.ndarray) -> Parked:
-        """Return waiting lanes as parked; at an ``.aligned`` barrier, include the missing lanes of their warp."""
+        """Return a value for waiting lanes; at an ``.aligned`` barrier, include the missing lanes of their warp."""
         parked = Parked(group.context, pc, pc + 1, lanes)
         if len(lanes) % WARP or (lanes[::WARP] % WARP).any() or (lanes[WARP - 1 :: WARP] % WARP != WARP - 1).any():
             absent = self._alive.copy()

@@ -1,14 +1,14 @@
 """The search for threads that bypass an instruction at which the rest of their warp waits.
 
 The lanes of a mask execute ``shfl.sync`` together, and all lanes of a warp execute ``bar.sync`` together. On hardware
-and on the simulator, a thread does not wait for a thread that has ended. A kernel therefore ends even if a lane takes a
-path around the instruction, executes later instructions and ends. Such a path is forbidden. A lane that returns early
-is right, because it executes no instruction after the bypassed instruction.
+and on the simulator, a thread does not wait for a thread that has ended. A kernel therefore ends even if a lane
+bypasses the instruction, executes later instructions and ends. The bypass is not permitted. A lane that returns early
+is correct, because it executes no instruction after the bypassed instruction.
 
-A bypass of ``bar.warp.sync`` is advice if the lane executes no other synchronization until its end, as in Numba's
-``cuda.reduce``. Hardware completes the wait at that time, and no value depends on the lane. The result of ``shfl.sync``
-and other instructions with a membermask is undefined (CUDA C++ Programming Guide: all threads of the mask that have not
-exited must execute the instruction), so their bypass is an error.
+The bypass of a ``bar.warp.sync`` is advice if the lane executes no other synchronization until its end, as in the
+``cuda.reduce`` of Numba. Hardware completes the wait at the end of the lane, and no value depends on the lane. The
+bypass of ``shfl.sync`` and other instructions with a membermask is an error, because their result is undefined. Source:
+CUDA C++ Programming Guide: all threads of the mask that have not exited must execute the instruction.
 """
 
 from __future__ import annotations

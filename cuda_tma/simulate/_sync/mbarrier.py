@@ -63,7 +63,7 @@ class Mbarrier:
     made : Instruction or None
         The ``mbarrier.init`` that initialized the barrier.
     uses : dict of str to Instruction
-        The last expect_tx and the last arrival, by their names.
+        The last expect_tx and the last arrival; the keys are the names of these uses.
     """
 
     count: int
@@ -289,7 +289,7 @@ class Mbarriers:
     def parities_of(self, tokens: np.ndarray, positions: np.ndarray, lanes: Lanes, by: Instruction) -> np.ndarray:
         """Return the parities of the phases of tokens; report a fault for a token older than the preceding phase.
 
-        A token contains the low bits of the phase's number, which suffice for this check.
+        A token contains the low bits of the phase's number, which suffice to find an old token.
         """
         some = tokens >> np.uint64(_PHASE_SHIFT) & np.uint64((1 << _PHASE_BITS) - 1)
         phases = some.astype(np.int64) << 1 | parity_of(tokens).astype(np.int64)

@@ -145,8 +145,8 @@ def named(names: tuple[str | None, ...], code: int, matrix: str, kind: str) -> s
 def _columns(form: Form) -> tuple[Collection[int], str]:
     """Return the allowed values of N, as numbers and as text.
 
-    They do not depend on M (PTX ISA 9.2, "Matrix Shape", Table 39; CuTe DSL 4.8.1). Only CUTLASS 4.7 refuses N of 8,
-    24, 40, ... for M=128, if A is in tensor memory.
+    The values of N do not depend on M (PTX ISA 9.2, "Matrix Shape", Table 39; CuTe DSL 4.8.1). Only CUTLASS 4.7 refuses
+    an N of 8, 24, 40, ... for M=128 if A is in tensor memory.
     """
     if form.is_stationary:
         return (64, 128, 256), "64, 128 or 256"

@@ -1,8 +1,8 @@
 """The search for uses of the registers of a ``tcgen05.ld`` before its warp signals other threads.
 
 A load is complete once an instruction has used one of its registers, because hardware keeps true dependencies (PTX ISA,
-"tcgen05.wait"). The search follows the instructions of the function up to the next branch, and assumes that the branch
-is followed by a use.
+"tcgen05.wait"). The search follows the instructions of the function up to the next branch, and assumes a use of the
+registers after the branch.
 """
 
 from __future__ import annotations

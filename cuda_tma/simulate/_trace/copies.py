@@ -63,7 +63,7 @@ class Copy:
 
     @property
     def read_by(self) -> int:
-        """The step at which a store has read shared memory, which is half of the time to its end."""
+        """The step at which a store has read shared memory, halfway between the issue and the end of the store."""
         return self.begin + COPY_STEPS // 2
 
     @property

@@ -332,7 +332,7 @@ class SignaledElsewhere:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BoxIssued:
-    """The start of a copy of a box of a tensor, with the address of the tensor map."""
+    """The start of a tensor copy, with its box and the address of the tensor map."""
 
     lanes: slice
     box: object

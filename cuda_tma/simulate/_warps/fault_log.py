@@ -13,7 +13,7 @@ __all__ = ["FaultLog"]
 
 
 class FaultLog:
-    """The faults of a launch that do not end it, at most one of each kind for an instruction."""
+    """The faults that do not end a launch, at most one of each kind for an instruction."""
 
     def __init__(self, scheduler: Scheduler):
         self._scheduler = scheduler

@@ -18,7 +18,7 @@ CALLED = "called"  # The label "called" marks a call that leads to the function 
 
 
 class Standing(NamedTuple):
-    """Some lanes for which other lanes wait, with the place of these lanes at that time."""
+    """The context and the instruction of some lanes for which other lanes wait."""
 
     context: Context
     pc: int

@@ -28,7 +28,7 @@ def ctas_of_group(by: Instruction) -> int:
 
 
 def ctas_of(issue: Issue) -> tuple[int, ...]:
-    """Return the resident CTAs that an operation uses; the first CTA is the one whose pipe contains the operation."""
+    """Return the resident CTAs that an operation uses; the pipe of the first CTA contains the operation."""
     cta = int(issue.parts.geometry.cta_of_lane[issue.lane])
     if ctas_of_group(issue.instruction) == 1:
         return (cta,)

@@ -43,7 +43,7 @@ class _Barrier:
     ended : int
         The time of the end of the preceding phase.
     is_judged : bool
-        Whether the check applies to the mbarrier: no arrival follows copies, and no arrival has been reported.
+        Whether the check applies to the mbarrier: no arrival waits for copies, and no arrival has been reported.
     """
 
     now: list[_Arrived] = field(default_factory=list)

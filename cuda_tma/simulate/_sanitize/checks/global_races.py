@@ -25,7 +25,7 @@ __all__ = ["GlobalRaceChecker"]
 
 
 class GlobalRaceChecker:
-    """The checks of accesses to arrays by weak and strong accesses of threads, and by asynchronous operations.
+    """The checks of weak accesses, strong accesses and asynchronous operations on arrays in global memory.
 
     Parameters
     ----------

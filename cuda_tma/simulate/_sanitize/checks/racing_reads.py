@@ -1,4 +1,4 @@
-"""The list of all executions of a load that race with a write, for each load that races at least once."""
+"""The search for all executions of a load that race with a write, after the first race of the load."""
 
 from __future__ import annotations
 

@@ -267,8 +267,8 @@ cdef class Stamps:
         other_row : int
             The index of the second row; -1 if the first row suffices, which only timed cells allow.
         place : int
-            The place of the accesses. Accesses in the last place are writes, which must also follow the reads and then
-            remove the reads.
+            The place of the accesses. The last place is for writes. A write must also follow the reads, and removes
+            them.
         reads_written : bool
             Whether each unit that the operation reads must have been written.
         moment, started, threads : int

@@ -115,7 +115,7 @@ class Area:
         return Row.of(self.cells, place)
 
     def rows(self, kind: str) -> list[Row]:
-        """Return the weak accesses that conflict with a read or a write: for a read the writes, for a write all."""
+        """Return the weak accesses that conflict with an access: a read conflicts with writes, and a write with all."""
         return [self.row(place) for place in (range(READERS + 1) if kind != "read" else (READERS,))]
 
 

@@ -86,7 +86,7 @@ class Clocks:
     threads : int
         The number of threads of a cluster. The first columns belong to these threads, in the order of the cluster.
     slots : int
-        The number of slots for resident clusters, whose columns follow and contain times after earlier accesses.
+        The number of slots for resident clusters. The column of a slot contains a time that earlier accesses precede.
     each : numpy.ndarray, of the columns of the threads of a cluster
     now : int
         The present time, which is the number of events.
@@ -95,7 +95,7 @@ class Clocks:
     fences : Fences
         The clocks of threads at their last fences.
     releases : Releases
-        The accesses that releases to other clusters cover.
+        The accesses that happen before releases to other clusters.
     last_acquire : numpy.ndarray, [lane]
         The time of the last wait of each lane, or of its last read of shared data, which earlier events may affect.
     """
@@ -301,7 +301,7 @@ class Clocks:
         return by_scopes
 
     def notice_together(self, lanes: Lanes, noticed: list[np.ndarray | None]) -> None:
-        """Let each lane that meets other lanes at a barrier acquire their observations by its own next fence.
+        """At a barrier, pass the observations of each lane to the other lanes, which acquire them by a fence.
 
         Any two fence.sc, such as __threadfence(), are ordered. The fence of the releasing thread is the first, because
         another thread has observed a write after this fence (PTX ISA, "Fence-SC"). Some grid barriers contain no fence.

@@ -59,7 +59,7 @@ class Fences:
 
     @property
     def any(self) -> bool:
-        """The value is true if a lane has executed a fence."""
+        """Whether at least one lane has executed a fence."""
         return bool(self._clocks)
 
     def until(self, slot: int) -> int:

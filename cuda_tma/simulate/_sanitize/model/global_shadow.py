@@ -65,8 +65,8 @@ class GlobalShadow:
     def late_writes(self, area: Area, units: np.ndarray, who: np.ndarray) -> list[np.ndarray]:
         """Return, for each unit, the statement of the last write if the write does not precede a lane's access.
 
-        The statement is -1 if the last write precedes. The first array is for weak writes, the second array for strong
-        writes.
+        The number of the statement is -1 if the last write precedes the access. The first array is for weak writes, the
+        second array for strong writes.
         """
         known, found = self._clocks.known(self._clocks.visible), []
         for row in (area.row(READERS), *([] if area.strong is None else [area.strong.row(WRITES)])):

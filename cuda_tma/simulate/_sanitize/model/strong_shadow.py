@@ -161,7 +161,7 @@ class StrongShadow:
         return (units + area.start) % _OBSERVED
 
     def _is_observed(self, these: AreaCells, row: Row, known: list[Known], which: np.ndarray) -> np.ndarray:
-        """Return which strong writes the present cluster has observed, or a cluster whose release precedes.
+        """Return, for each strong write, whether the present cluster, or a cluster whose release precedes, observed it.
 
         The threads of the present cluster are not distinguished, so the check may miss a race.
         """

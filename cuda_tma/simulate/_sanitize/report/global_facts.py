@@ -18,7 +18,7 @@ _Pair = TypeVar("_Pair", bound=GlobalPair)
 
 
 class GlobalFacts:
-    """The source of the facts of violations by two accesses to global memory.
+    """The source of facts about violations by two accesses to global memory.
 
     Parameters
     ----------

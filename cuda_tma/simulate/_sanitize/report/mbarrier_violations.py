@@ -38,7 +38,7 @@ class MbarrierNotReady(Violation):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class MbarrierNotFenced(Violation):
-    """A signal through the async proxy to an mbarrier whose initialization no fence follows."""
+    """A signal through the async proxy to an mbarrier without a fence after the initialization of the mbarrier."""
 
     KIND, RULE = "missing-proxy-fence", "proxy"
     REMEDY = (

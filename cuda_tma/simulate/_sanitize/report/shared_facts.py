@@ -25,7 +25,7 @@ _Pair = TypeVar("_Pair", bound=SharedPair)
 
 
 class SharedFacts:
-    """The source of the facts of violations by two accesses to shared memory.
+    """The source of facts about violations by two accesses to shared memory.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class SharedFacts:
         self, found: Conflict, lane: int, mark: IssueRecord | None, access: str, now: Instruction, by: Instruction,
         is_disputed: bool,
     ) -> OnlyWarpTogether:  # fmt: skip
-        """Return the violation of two accesses that only the instruction `by` of a whole warp orders."""
+        """Return the violation of two accesses that are ordered only by the instruction `by` of a whole warp."""
         related = ("its warp executes together", by), *self.after(lane, mark)
         facts = {"by": by, "is_disputed": is_disputed, "related": related}
         return self.of(OnlyWarpTogether, found, lane, mark, access, now, **facts)
