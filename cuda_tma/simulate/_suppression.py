@@ -32,8 +32,8 @@ class Suppression:
         One of :data:`KINDS`.
     place : str
         ``file:line`` as in ``"gemm.cu:41"`` or ``"src/gemm.cu:41"``, or a function's name in C++ or PTX. ``*`` and
-        ``?`` match any text and any character. A finding matches if the pattern occurs in the chain of inlined calls of
-        one of its statements. If the PTX has no line information, ``"PTX line 41"`` is a place.
+        ``?`` match any text and any character. A finding matches if one of its statements, or an inlined call that
+        leads to it, matches the pattern. If the PTX has no line information, ``"PTX line 41"`` is a place.
     reason : str
         The reason why the finding is acceptable.
 

@@ -163,11 +163,11 @@ def _in_pair(destination: int, barrier: int) -> int:
 
 
 def landing(issue: Issue, space: str, address: int, barrier: int, size_bytes: int, alignment: int) -> tuple[int, int]:
-    """Return the positions of a copy's destination and of the mbarrier that the copy signals.
+    """Return two positions for a copy: its destination, and its signaled mbarrier.
 
-    The signaled mbarrier is in the CTA of the destination, at the offset of the mbarrier operand (measured on an H200,
-    for cp.async.bulk with an mbarrier in another CTA). With .cta_group::2, the mbarrier may be in the peer CTA of the
-    pair (PTX ISA, "cp.async.bulk.tensor").
+    The signaled mbarrier is in the destination's CTA, at the offset of the mbarrier operand. This was measured on an
+    H200 for cp.async.bulk with an mbarrier in another CTA. With .cta_group::2, the mbarrier may be in the peer CTA of
+    the pair (PTX ISA, "cp.async.bulk.tensor").
     """
     place, named = issue.position(space, address, size_bytes, alignment), issue.position(space, barrier, BYTES, BYTES)
     pitch = issue.parts.memory.shared_pitch
@@ -193,7 +193,7 @@ def _destinations(issue: Issue, address: int, mask: int | None) -> list[int]:
 
 
 def once_per_warp(lanes: Lanes, *operands: np.ndarray) -> dict[int, tuple[int, ...]]:
-    """Return the first lane of each set of lanes of a warp that execute a store with the same operands.
+    """Return one lane for each warp and each set of operands of a store.
 
     An H200 runs one UTMASTG for the lanes of a warp that execute a store with the same operands (recorded). For a load
     or a reduction, an H200 runs one instruction for each lane (recorded).

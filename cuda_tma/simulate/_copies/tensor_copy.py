@@ -250,7 +250,7 @@ def _check_end(issue: Issue, position: int, size: int) -> None:
 
 
 def _shifted(params: Params, position: int, tile: Tile) -> tuple[np.ndarray, np.ndarray]:
-    """Return the image of a box at a position that is not a multiple of the period of its swizzle.
+    """Return the image of a box whose position is not a multiple of the swizzle's period.
 
     Hardware computes the swizzle from the bits of the address.
     """

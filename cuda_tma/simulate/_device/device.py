@@ -61,9 +61,9 @@ class Device:
     strict : bool
         Whether disputed findings are errors instead of advice.
     schedules : int
-        The number of orders of asynchronous operations and of threads under which each launch runs: early, late, and
-        random orders with fixed seeds. The first order determines the memory after the launch. The report contains the
-        findings of all orders.
+        The number of orders of asynchronous operations and threads under which each launch runs. The orders are early,
+        late, and random orders with fixed seeds. The first order determines the memory after the launch. The report
+        contains the findings of all orders.
     suppressions : sequence of Suppression or str
         Suppressions of findings, with reasons; a suppression as text has the form ``kind:place:reason``.
     time_limit : float, optional
@@ -298,8 +298,8 @@ class Device:
         seed : int
             The seed of the random order; the same seed leads to the same run.
         max_steps : int
-            The largest number of steps of groups of threads. A kernel that reaches `max_steps` has a finding of kind
-            ``"no-progress"``. The simulator finds a loop that changes no state earlier.
+            The largest number of steps that the scheduler executes. A kernel that reaches `max_steps` has a finding of
+            kind ``"no-progress"``. The simulator finds a loop that changes no state earlier.
         trace : bool
             Whether the report contains a timeline of warps, copies and mbarriers. See :meth:`Report.timeline`.
 

@@ -1,8 +1,7 @@
 """A cache on disk of parsed PTX modules, for long texts that an earlier process of the user has parsed.
 
-The name of an entry consists of its key, the digest of the text, the kernel's name and the version of the parser. An
-entry begins with the digest of its own content. An entry that is cut short or changed counts as absent, and is written
-again.
+The name of an entry contains the digest of the text, the kernel's name and the version of the parser. An entry begins
+with the digest of its own content. An entry that is cut short or changed counts as absent, and is written again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of the settings of a Device, of the settings of a launch, and of a kernel before its launch."""
+"""Checks of the settings for a Device and a launch, and of a kernel before its launch."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _check_value(field: str, dimension: int | None, value: int) -> None:
 
 
 def _row(mode: type[Params], field: str, dimension: int | None) -> Field:
-    """Return the entry of a field in the table of fields of a mode, for a tensor map of the largest rank."""
+    """Return the table's entry for a field, for a tensor map of a given mode and the largest rank."""
     rows = {row.index: row for row in fields(mode, MAX_RANK) if row.name == _FIELDS[field]}
     if not rows:
         raise Fault(

@@ -1,8 +1,9 @@
 """The conversion of the instructions of a kernel to callables, which happens once for each kernel.
 
 An instruction becomes a closure with NumPy operations on whole rows of registers. On 2 cores of an EPYC, an addition
-takes 2.4 µs plus 0.3 ns for each lane (measured): 100 million instructions of threads per second with 256 lanes, and
-2000 million with 16384. Such a speed is enough for CI, so the simulator generates no code for basic blocks.
+takes 2.4 µs plus 0.3 ns for each lane (measured). The rate is 100 million thread instructions per second with 256
+lanes, and 2000 million with 16384 lanes. The rate is sufficient for CI, so the simulator generates no code for basic
+blocks.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def hide_progress() -> None:
 
 @contextmanager
 def progress_of_run(launch: str, begun: float) -> Iterator[None]:
-    """Show the name of a launch in the progress line of a run of several launches.
+    """Show the name of a launch in the progress line of a longer run.
 
     Parameters
     ----------

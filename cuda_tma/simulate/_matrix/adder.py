@@ -88,7 +88,7 @@ def multiply_add_as_f16(a: np.ndarray, b: np.ndarray, c: np.ndarray, sums: str) 
 
 
 def _precision(types: tuple[str, str], sums: str) -> tuple[tuple[int, ...], int, int]:
-    """Return the least exponents of the types of A, B and C, and the numbers of bits of a term and of a sum.
+    """Return the least exponents for A, B and C, and the numbers of bits of a term and a sum.
 
     The bits of a term are those below the largest exponent.
     """

@@ -19,7 +19,7 @@ _BITS = {"b8": 8, "b6x16_p32": 6, "b4x16_p64": 4}
 
 @dataclass(frozen=True)
 class ByteMove:
-    """A move of `count` registers, each of which consists of 8 rows of 16 bytes at the addresses of 8 lanes.
+    """A move of `count` registers; each register corresponds to 8 rows of 16 bytes, whose addresses are in 8 lanes.
 
     Attributes
     ----------

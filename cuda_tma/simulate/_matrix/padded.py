@@ -21,7 +21,7 @@ _PIECE = 16
 
 
 def _values(type_: str) -> np.ndarray:
-    """Return the value of each code of a type of elements."""
+    """Return the value of each code of an element type."""
     bits, (fraction_bits, bias) = _BITS[type_], _FRACTION[type_]
     codes = np.arange(1 << bits - 1)
     exponent, fraction = codes >> fraction_bits, codes & (1 << fraction_bits) - 1

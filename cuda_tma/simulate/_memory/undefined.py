@@ -21,9 +21,9 @@ class Undefined:
     byte : int
         The value of each byte of an undefined value.
     offsets : numpy.ndarray
-        The offsets of the bytes of shared memory that a thread reads before any write.
+        The offsets of bytes in shared memory that a thread reads before any write.
     local_offsets : numpy.ndarray
-        The offsets of the bytes of local memory that a thread reads before any write.
+        The offsets of bytes in local memory that a thread reads before any write.
     shuffles : frozenset of int
         The ``id`` of each instruction that reads registers of lanes which do not execute the instruction.
     has_columns : bool

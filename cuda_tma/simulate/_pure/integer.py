@@ -45,7 +45,7 @@ def _saturated(value: Array) -> Array:
 
 
 def halves(function: Callable[..., Array], dtype: np.dtype) -> Callable[..., Array]:
-    """Return a function that applies a function of a dtype to both halves of words of twice the size."""
+    """Return a function that applies the given function to both halves of a word."""
 
     def compute(*words: Array) -> Array:
         arrays = np.broadcast_arrays(*words)

@@ -36,7 +36,7 @@ Tell = Callable[[Context, np.ndarray, int, int], None]
 
 @dataclass(slots=True)
 class _Barrier:
-    """The state of one barrier of one CTA between two completions of the barrier."""
+    """The state of a CTA's barrier between two completions."""
 
     expected: int | None = None  # The barrier expects this number of threads; None means all running threads.
     arrived: int = 0

@@ -52,7 +52,7 @@ class Form:
     kind : str
         ``"f16"``, ``"tf32"``, ``"f8f6f4"`` or ``"i8"``; with scales ``"mxf8f6f4"``, ``"mxf4"`` or ``"mxf4nvf4"``.
     m, n : int
-        The numbers of rows and columns of D in all CTAs of the product.
+        The number of rows and columns that D has in all CTAs together.
     a_type, b_type, sums : str
         The types of A, B and the sums, such as ``"bf16"`` or ``"e4m3"``.
     a_negative, b_negative, saturate : bool

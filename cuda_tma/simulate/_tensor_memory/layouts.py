@@ -26,8 +26,8 @@ class Block:
     lanes : numpy.ndarray of intp
         The lane of each row, relative to the lane of the address of D.
     first_column, columns : int
-        The columns of D in the block. The first column of the block is at the column of the address of D plus
-        `first_column`.
+        The columns of D in the block. Tensor memory contains the block from column `first_column` on, counted from the
+        address of D.
     """
 
     lanes: np.ndarray

@@ -1,7 +1,7 @@
 """Tensor memory, which has 128 lanes x 512 columns of 32 bits in each CTA.
 
 An address contains a lane in its upper 16 bits and a column in its lower 16 bits. By ``tcgen05.ld`` and ``tcgen05.st``,
-a warp can access only one quarter of the lanes: the quarter whose number is the number of the warp modulo 4. Source:
+a warp can access only one quarter of the lanes. The number of the quarter is the number of the warp modulo 4. Source:
 PTX ISA, "Tensor Memory" and "Tensor Memory Addressing".
 """
 

@@ -14,7 +14,7 @@ __all__ = ["Pipes"]
 
 
 class Pipes:
-    """The pending operations of each CTA; the operations of a pair of CTAs belong to the first CTA of the pair."""
+    """The pending operations of each CTA; those of a pair of CTAs belong to the first CTA."""
 
     def __init__(self) -> None:
         self._pending: dict[int, deque[tuple[int, Callable[[], None]]]] = {}

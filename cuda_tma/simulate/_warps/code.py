@@ -83,7 +83,7 @@ class Code:
 
     @property
     def register_bytes(self) -> int:
-        """The number of bytes of the registers of one lane."""
+        """The size in bytes of one lane's registers."""
         return sum(max(1, size) * count for size, count in self.row_counts.items())
 
     @property

@@ -207,7 +207,7 @@ class ArriveAfterCopies(MbarrierEvent):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BytesCame(MbarrierEvent):
-    """A change of the tx-count of an mbarrier by bytes of a copy or of ``mbarrier.complete_tx``."""
+    """A change of an mbarrier's tx-count by a copy or by ``mbarrier.complete_tx``."""
 
     position: int
     size_bytes: int
@@ -310,7 +310,7 @@ class WaitGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IssuedTogether:
-    """The issue of one operation by several lanes of a warp, the first of which is the owner of the operation."""
+    """The issue of one operation by several lanes of a warp; the first lane owns the operation."""
 
     lanes: np.ndarray
     instruction: Instruction

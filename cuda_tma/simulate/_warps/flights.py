@@ -1,9 +1,9 @@
 """The registers of a ``wgmma`` in flight, and the effects of accesses to these registers before the wait.
 
 The simulator writes the sums to their registers at the issue, because compilers copy these registers before the wait.
-But an instruction that reads a sum before the wait receives the preceding value. If an instruction writes a register of
-a sum before the wait, the written value is lost, because the product writes its sums later. If a register of A is
-overwritten before the wait, all bits of the sums are 1, which is a NaN or -1.
+However, an instruction that reads a sum before the wait receives the preceding value. If an instruction writes a
+register of a sum before the wait, the written value is lost, because the product writes its sums later. If a register
+of A is overwritten before the wait, all bits of the sums are 1, which is a NaN or -1.
 
 A read before the group is committed, without a wait since the product, receives the sums. Triton adds partial sums by
 such reads (`max_num_imprecise_acc`), and ptxas 13.4 inserts the missing wait (message C7517 of ptxas).

@@ -108,7 +108,7 @@ class Geometry:
         return lanes
 
     def first_ctaid(self, cluster: int) -> Extents:
-        """Return ``blockIdx`` of the first CTA of a cluster of the grid."""
+        """Return ``blockIdx`` of the first CTA in a cluster."""
         x, y, z = (i * w for i, w in zip(_unravelled(cluster, self.grid_in_clusters), self.cluster, strict=True))
         return x, y, z
 

@@ -36,8 +36,8 @@ class Hazard:
     Attributes
     ----------
     reads, writes : tuple of int
-        The registers that the instruction reads while a product in flight may still write them, and the registers that
-        it writes while such a product may still access them.
+        The registers that the instruction reads although a product in flight may still write them. The registers that
+        it writes although a product in flight may still access them.
     writers : tuple of int
         For a product, the instructions that may have written its registers since the last ``wgmma.fence``.
     """

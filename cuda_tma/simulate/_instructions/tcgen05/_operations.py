@@ -46,7 +46,7 @@ def pieces_of(binder: Binder, descriptor: int, rows: int, element_bytes: int = 1
 
 
 class SharedMatrix:
-    """A source matrix of an operation, which consists of pieces of 16 bytes in the shared memory of each CTA.
+    """A source matrix of an operation, as pieces of 16 bytes in the shared memory of each CTA.
 
     Parameters
     ----------

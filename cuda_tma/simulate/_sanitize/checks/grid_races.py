@@ -119,7 +119,7 @@ class GridWaits:
 
 
 class GridRaceChecker:
-    """The comparison of the accesses of a grid with the accesses of the preceding and the following grid."""
+    """The comparison of a grid's accesses with those of the preceding and the following grid."""
 
     def __init__(self) -> None:
         self._touched, self._early = AccessLog(), AccessLog()

@@ -1,9 +1,9 @@
 """The check that no tensor map in global memory changes while an operation may still read the map.
 
-A load has read its map when the phase of its mbarrier is complete, or when a bulk group that its thread committed after
-the load is complete. A store has read its map when its bulk group is complete. Source: PTX ISA 9.0,
-"cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on bulk groups to protect maps
-(NVIDIA/cutlass#2912). The check ignores uses of a map by other clusters.
+A load has read its map when the phase of its mbarrier is complete. The completion of a later bulk group of the same
+thread also proves that the load has read its map. A store has read its map when its bulk group is complete. Source: PTX
+ISA 9.0, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "mbarrier". CUTLASS relies on bulk groups to protect
+maps (NVIDIA/cutlass#2912). The check ignores uses of a map by other clusters.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ Pair = tuple[Instruction, Instruction]  # A pair consists of a load, and of a st
 
 
 class RacingReads:
-    """A comparison of each execution of some loads with each execution of the writes that race with them.
+    """A comparison of each execution of a racing load with each execution of a racing write.
 
     Parameters
     ----------
@@ -34,8 +34,8 @@ class RacingReads:
     Attributes
     ----------
     found : dict
-        The racing executions of the load of each pair; the key contains the ``id`` of the load and the ``id`` of the
-        write. An execution is a lane, and the number of the execution among the executions of this lane.
+        The racing executions of each pair's load; the key contains the ``id`` of the load and of the write. An
+        execution is a lane, and the number of the execution among the executions of this lane.
     is_complete : bool
         Whether all executions were compared; False if the launch had too many reads.
     """

@@ -1,4 +1,4 @@
-"""The check that no thread uses the shared memory of another CTA of its cluster after the end of this CTA.
+"""The check that no thread uses distributed shared memory after the end of the memory's CTA.
 
 Source: PTX ISA 9.0, "Shared State Space"; CUDA C++ Programming Guide, "Distributed Shared Memory".
 """
@@ -27,7 +27,7 @@ class _Uses:
     epochs : numpy.ndarray of int32, [column]
         The epoch of the last use by each thread of the cluster; 0 for a thread without a use.
     arrivals : numpy.ndarray of int32, [column]
-        The number of arrivals of each thread at the barrier of the cluster before its last use.
+        The number of each thread's arrivals at the cluster's barrier before its last use.
     by : dict of int to Instruction
         The instruction of the last use by each lane.
     """
@@ -38,7 +38,7 @@ class _Uses:
 
 
 class LateUse(NamedTuple):
-    """A use of the shared memory of a CTA that is not ordered before the end of the CTA.
+    """A use of a CTA's shared memory that may follow the end of the CTA.
 
     Attributes
     ----------
@@ -58,7 +58,8 @@ class Remote:
     """The last accesses to the shared memory of each resident CTA by the threads of other CTAs.
 
     The check records loads separately from other accesses. A ``.relaxed`` arrival at the barrier of the cluster orders
-    no memory accesses. But a load is complete once an instruction uses its value, and this use may precede the arrival.
+    no memory accesses. However, a load is complete once an instruction uses its value, and this use may precede the
+    arrival.
     """
 
     def __init__(self, geometry: Geometry, pitch: int, alive: np.ndarray, clocks: Clocks):

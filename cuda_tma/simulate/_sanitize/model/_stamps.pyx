@@ -273,7 +273,8 @@ cdef class Stamps:
             Whether each unit that the operation reads must have been written.
         moment, started, threads : int
             For timed cells only: the moment of the operation, the time at which its cluster began, and the number of
-            columns of threads. These columns are ignored in `other_row`, because their fences are for shared memory.
+            columns of threads. The columns of threads are ignored in `other_row`, because their fences are for shared
+            memory.
         """
         cdef int at, last = self._last
         cdef Py_ssize_t i

@@ -96,7 +96,7 @@ class Barriers:
         self._sent_to: set[int] = set()  # The set contains the mbarriers that sends from other CTAs signal.
 
     def forget(self, slot: int, ctas: range) -> None:
-        """Remove the barriers of the preceding cluster in a slot and of the CTAs of this cluster."""
+        """Remove the barriers of the preceding cluster in a slot and of its CTAs."""
         self._of_clusters.pop(slot, None)
         for key in [key for key in self._of_ctas if key[0] in ctas]:
             del self._of_ctas[key]
@@ -142,7 +142,7 @@ class Barriers:
             self._clocks.meet(here[groups == group], WARP)
 
     def _arrive(self, event: BarrierArrive) -> None:
-        """Join the clocks of arriving lanes into the clock of the barrier of their CTA."""
+        """Join the clocks of arriving lanes into the clock of their CTA's barrier."""
         key, clock = event.barrier, self._clocks.released(event.lanes)
         known = self._of_ctas.get(key)
         self._of_ctas[key] = clock if known is None else np.maximum(self._clocks.fitting(known), clock)

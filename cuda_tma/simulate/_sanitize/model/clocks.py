@@ -6,7 +6,7 @@ access. The epoch of an asynchronous operation is the number of the phase or gro
 happens before a thread's next statement if and only if the thread's clock contains at least the epoch in that column.
 The check is therefore a single comparison, as in the common case of the FastTrack algorithm.
 
-Each clock has two rows. ``ORDERED`` contains the accesses that precede in base causality order. ``FENCED`` contains
+Each clock has two rows. ``ORDERED`` contains the accesses that precede by the base causality order. ``FENCED`` contains
 the accesses that precede along a path with a fence between the generic and the async proxy. If CTAs of a cluster
 synchronize by mbarriers, a third row contains the accesses that precede along a path of sufficient scopes: the scope of
 each release and acquire on the path includes both threads. ``ORDERED`` then ignores scopes. Source: PTX ISA 9.0,
@@ -187,7 +187,7 @@ class Clocks:
         return self.warps[:, int(lanes[0]) // WARP : int(lanes[-1]) // WARP + 1].copy()
 
     def _union(self, lanes: Lanes) -> np.ndarray:
-        """Return the union of the clocks of lanes of one cluster."""
+        """Return the union of the clocks of some lanes in one cluster."""
         if isinstance(lanes, slice) and lanes.step in (1, None):
             return self._union_side_by_side(lanes)
         lanes = as_array(lanes)
@@ -202,7 +202,7 @@ class Clocks:
         return found
 
     def _union_side_by_side(self, lanes: slice) -> np.ndarray:
-        """Return the union of the clocks of adjacent lanes in a fraction of the time of `_union`."""
+        """Return the union of adjacent lanes' clocks, in a fraction of the time of `_union`."""
         size = lanes.stop - lanes.start
         if size == 1:
             return np.maximum(self.rows[:, lanes.start], self.warps[:, lanes.start // WARP])
@@ -255,7 +255,7 @@ class Clocks:
         return self.nothing() if known is None else known
 
     def published_with_others(self, lane: int, scope: int) -> np.ndarray:
-        """Return the clock that a relaxed operation releases: that of all fences of a scope that happen before it."""
+        """Return the clock that a relaxed operation releases: the union of all fences of a scope that precede it."""
         known = self.known_to(slice(lane, lane + 1))[ORDERED, : self.threads]
         given = self.fences.met(lane, known, scope)
         return self.nothing() if given is None else self.fitting(given)

@@ -63,7 +63,7 @@ class Fences:
         return bool(self._clocks)
 
     def until(self, slot: int) -> int:
-        """Return the time of the last fence of scope .gpu by any thread of the cluster in a slot."""
+        """Return the time of the last fence of scope .gpu in the cluster of a slot."""
         return self._at[slot]
 
     def executed(self, lanes: Iterable[int]) -> list[int]:
@@ -71,7 +71,7 @@ class Fences:
         return [lane for lane in lanes if lane in self._clocks] if self._clocks else []
 
     def given(self, lanes: list[int], scope: int) -> np.ndarray | None:
-        """Return the union of the clocks of lanes at their last fences of a scope."""
+        """Return the union of the lanes' clocks at their last fences of a scope."""
         found = [clock for lane in self.executed(lanes) if (clock := self._clocks[lane][scope]) is not None]
         if not found:
             return None

@@ -28,8 +28,8 @@ class _Location:
         The start of the cluster, and the union of the released clocks, for each CTA or for the slot of each cluster.
         `of_clusters` contains only releases of scope ``.cluster`` or wider.
     known, at : numpy.ndarray, [row, slot]
-        The times of other clusters in releases of scope ``.gpu``, and the time of each cluster's last release of this
-        scope.
+        The times of other clusters that releases of scope ``.gpu`` contain, and the time of each cluster's last release
+        of this scope.
     """
 
     known: np.ndarray

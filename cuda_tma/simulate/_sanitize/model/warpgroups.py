@@ -16,7 +16,7 @@ __all__ = ["Warpgroups"]
 
 
 class Warpgroups:
-    """The minimum of the clocks of all threads of each warpgroup."""
+    """The minimum of all threads' clocks in each warpgroup."""
 
     def __init__(self, clocks: Clocks):
         self._clocks = clocks

@@ -1,4 +1,4 @@
-"""The violations of the rules of wgmma and of the registers that it reads and writes."""
+"""The violations of the rules for wgmma and for its registers."""
 
 from __future__ import annotations
 

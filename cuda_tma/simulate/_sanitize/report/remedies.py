@@ -184,8 +184,8 @@ def remedy_of(
     is_in_bulk_group : bool
         Whether ``cp.async.bulk.wait_group`` waits for the present operation.
     is_elsewhere : bool
-        Whether the earlier access belongs to another CTA. Either the mbarrier of the earlier operation is in another
-        CTA, so that the present CTA cannot wait for it, or the thread of the earlier access is in another CTA.
+        Whether the earlier access belongs to another CTA. This means that the earlier thread, or the mbarrier of the
+        earlier operation, is in another CTA. The present CTA cannot wait for such an mbarrier.
     """
     if completes_on:
         landed = _LANDED_ELSEWHERE if is_elsewhere else _LANDED

@@ -144,7 +144,7 @@ class SharedFacts:
         return bool(earlier[1] // self._parts.memory.shared_pitch != ctas[lane])
 
     def _extent(self, found: Conflict) -> tuple[int, int, int]:
-        """Return the first byte of a conflict, the number of bytes, and the number of threads of the later access.
+        """Return the first byte of a conflict, the number of bytes, and the number of threads that access them later.
 
         If the bytes belong to several CTAs, the result describes only the part in the first CTA.
         """
