@@ -28,7 +28,8 @@ __all__ = ["run"]
 def run(arguments: argparse.Namespace) -> int:
     """Check a program, recorded launches, or one kernel."""
     if arguments.file is None and arguments.program is None and arguments.json:
-        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT  # In --json FILE, the word FILE is the kernel.
+        # In --json FILE, argparse treats the kernel file as the value of --json.
+        arguments.file, arguments.json = arguments.json, STANDARD_OUTPUT
     if arguments.program is not None:
         from .program import judge_program as judge
     elif arguments.file in (None, STANDARD_OUTPUT):

@@ -81,7 +81,7 @@ def explored(
 
 
 def _processes(schedules: int, seconds: float) -> int:
-    """Return the number of processes for the schedules, if one takes `seconds` seconds; 0 means this process only."""
+    """Return the number of processes for schedules of `seconds` seconds each; 0 means this process only."""
     most = cores()
     if most == 1 or seconds < _WORTH_SECONDS:
         return 0

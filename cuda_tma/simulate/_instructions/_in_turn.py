@@ -10,7 +10,7 @@ __all__ = ["Combine", "in_turn"]
 
 Combine = Callable[..., np.ndarray]  # A Combine computes the new value in memory from the old value and the sources.
 # A Scan computes the value that each thread reads, and the final value in memory, from the initial value and the
-# sources. A Scan returns None if it cannot compute these values.
+# sources. A Scan returns None if it cannot compute a result.
 Scan = Callable[..., "tuple[np.ndarray, np.generic] | None"]
 
 

@@ -26,7 +26,7 @@
 enum {
     NONE = -10000,  /* The number zero has this exponent; the sum of two such exponents fits in int16. */
     SPECIAL = 128,  /* Infinities and NaNs have this exponent. */
-    NEAR = 48,      /* If the exponents of two factors are at most this number, a float can represent their product. */
+    NEAR = 48,      /* If two factors have exponents of at most 48, a float can represent their product. */
     LEAST_UNIT = -125,
     MOST_K = 64,
     MOST_ROWS = 64,
@@ -47,8 +47,8 @@ typedef union {
 typedef struct {
     float values[MOST_K * MOST_COLUMNS];  /* A zero replaces each infinity and each NaN. */
     int16_t exponents[MOST_K * MOST_COLUMNS];
-    int special;  /* The value is true if the matrix contains an infinity or a NaN. */
-    int far;      /* The value is true if the matrix contains an exponent beyond NEAR. */
+    int special;  /* The flag is true if the matrix contains an infinity or a NaN. */
+    int far;      /* The flag is true if the matrix contains an exponent beyond NEAR. */
 } Factor;
 
 typedef struct {

@@ -76,11 +76,12 @@ class Wgmma:
         Parameters
         ----------
         a : numpy.ndarray
-            Bytes, uint8 [warpgroups, *a_addresses.shape, 16], or registers, uint32 [4, warpgroups * 128].
+            The matrices A as bytes, uint8 [warpgroups, *a_addresses.shape, 16], or as registers, uint32 [4, warpgroups
+            * 128].
         b : numpy.ndarray
-            Bytes, uint8 [warpgroups, *b_addresses.shape, 16].
+            The matrices B as bytes, uint8 [warpgroups, *b_addresses.shape, 16].
         d : numpy.ndarray or None
-            Registers, [len(d), warpgroups * 128], of `sums.register_dtype`; None if scale_d is false.
+            The registers of D, [len(d), warpgroups * 128] of `sums.register_dtype`; None if scale_d is false.
 
         Returns
         -------

@@ -31,7 +31,7 @@ class _Yield:
 YIELD = _Yield()
 # A step continues at an index, ends its group, or continues at the next instruction (None).
 Outcome = int | _Yield | None
-Step = Callable[[Any, Lanes], Outcome]  # The first argument of a step is a Group.
+Step = Callable[[Any, Lanes], Outcome]  # A Step takes a Group and the lanes to execute.
 
 
 class CallSite(Protocol):

@@ -127,7 +127,8 @@ class SharedRaceChecker:
         for lane in np.unique(lanes[late]).tolist():
             clock = known.at(np.full(self._clocks.threads, lane), self._clocks.each)
             mine = found.only(late & (lanes == lane))
-            rest = found if lane == lanes[0] else mine  # The first finding contains the conflicts of all lanes.
+            # The finding of the first lane contains the conflicts of all lanes.
+            rest = found if lane == lanes[0] else mine
             if not self._race(mine, rest, clock, lane, None, kind, instruction):
                 return
         if not late.any():

@@ -86,7 +86,7 @@ class Groups:
         return self.committed - most
 
     def shared_until(self, done: int) -> list[IssueRecord]:
-        """Return, for each other lane, the last of its operations that this lane shares in its first `done` groups."""
+        """Return, for each owner of shared operations, the last operation in this lane's first `done` groups."""
         over = {mark.lane: (epoch, mark) for epoch, mark in self.shared if epoch <= done}
         self.shared = [*over.values(), *(each for each in self.shared if each[0] > done)]
         return [mark for _, mark in over.values()]
