@@ -20,7 +20,7 @@ _MOST_DRAWN = 4096
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Compare two layouts, divide one, or combine threads with values. Without layouts, list their names."""
+    """Compare two layouts, divide a layout, or combine threads with values; without layouts, list all names."""
     from ..layouts import NAMES
 
     given = [name for name in (arguments.written, arguments.read) if name is not None]

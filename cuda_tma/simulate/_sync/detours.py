@@ -7,8 +7,8 @@ is correct, because it executes no instruction after the bypassed instruction.
 
 The bypass of a ``bar.warp.sync`` is advice if the lane executes no other synchronization until its end, as in the
 ``cuda.reduce`` of Numba. Hardware completes the wait at the end of the lane, and no value depends on the lane. The
-bypass of ``shfl.sync`` and other instructions with a membermask is an error, because their result is undefined. Source:
-CUDA C++ Programming Guide: all threads of the mask that have not exited must execute the instruction.
+bypass of ``shfl.sync`` and other instructions with a membermask is an error, because their result is undefined. The
+CUDA C++ Programming Guide requires that all threads of the mask that have not exited execute such an instruction.
 """
 
 from __future__ import annotations
@@ -99,7 +99,8 @@ class Detours:
     def __init__(self, geometry: Geometry, scheduler: Scheduler, faults: FaultLog):
         self._geometry, self._scheduler, self._faults = geometry, scheduler, faults
         self._flows: dict[Code, _Flow] = {}
-        self._synchronized = np.zeros(geometry.lanes, bool)  # since other lanes began to wait for them
+        # The flag is true if a lane synchronized after other lanes began to wait for it.
+        self._synchronized = np.zeros(geometry.lanes, bool)
 
     def standing(self, group: Group[Any], pc: int, absent: np.ndarray) -> list[Standing]:
         """Return the places of absent lanes, without the lanes that wait at another instruction.

@@ -84,7 +84,7 @@ class TensorMemoryUses:
         self._issued: defaultdict[int, int] = defaultdict(int)
         # The dictionary contains the number of accesses that precede the last wait of each warp.
         self._waited: defaultdict[tuple[int, str], int] = defaultdict(int)
-        # The set contains the records of accesses of which an error was reported.
+        # The set contains the records of accesses for which an error was reported.
         self._unordered: set[int] = set()
         self._commits: dict[OperationCommitted, tuple[np.ndarray, int]] = {}
 
@@ -137,7 +137,7 @@ class TensorMemoryUses:
         clock, lane = self._known(event.lanes), int(event.lanes[0])
         for place in (WRITTEN, READ_BY_OPERATION, READ_BY_WARP):
             for past in self._shadow.past(event.freed, place, clock):
-                if past.note not in self._unordered:  # else the missing wait has been reported
+                if past.note not in self._unordered:  # Otherwise the check has already reported the missing wait.
                     self._report(past, event.freed, event.instruction, lane, "frees", is_in_order=False)
         self._shadow.clear(event.freed)
 
