@@ -46,6 +46,12 @@ def _cupy(session: Session) -> None:
     install(_CUPY)
 
 
+def _cupy_sorts(session: Session) -> None:
+    from .cupy import refuse_sorts
+
+    refuse_sorts(_THRUST)
+
+
 def _cute_environment(session: Session) -> None:
     from .cute import set_environment
 
@@ -64,7 +70,7 @@ def _ours(session: Session) -> None:
     install(session)
 
 
-_CUPY = "cupy_backends.cuda.api.runtime"
+_CUPY, _THRUST = "cupy_backends.cuda.api.runtime", "cupy.cuda.thrust"
 
 # Each function imports its adapter when it is called. The key is the module whose import calls the function.
 _ADAPTERS: dict[str, Callable[[Session], None]] = {
@@ -74,6 +80,7 @@ _ADAPTERS: dict[str, Callable[[Session], None]] = {
     "tilelang": _tilelang,
     "numba.cuda.dispatcher": _numba,
     _CUPY: _cupy,
+    _THRUST: _cupy_sorts,
     "cutlass._mlir._mlir_libs": _cute_environment,
     "cutlass.cute.runtime": _cute,
     "cuda_tma": _ours,

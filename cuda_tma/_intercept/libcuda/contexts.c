@@ -119,6 +119,25 @@ CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
     return SUCCESS;
 }
 
+/* A device cannot be its own peer, and there is no other device. */
+CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, CUdevice peer) {
+    (void)attribute;
+    CHECK(given_device(device));
+    CHECK(given_device(peer));
+    return value != NULL ? INVALID_DEVICE : INVALID_VALUE;
+}
+
+CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) {
+    CHECK(ready_in_context());
+    REQUIRE(flags == 0, INVALID_VALUE);
+    return is_context(peer) ? PEER_UNSUPPORTED : INVALID_CONTEXT;
+}
+
+CUresult cuCtxDisablePeerAccess(void *peer) {
+    CHECK(ready_in_context());
+    return is_context(peer) ? PEER_NOT_ENABLED : INVALID_CONTEXT;
+}
+
 /* ---- the primary context ---- */
 
 CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device) {

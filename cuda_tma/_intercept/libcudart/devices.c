@@ -63,6 +63,19 @@ cudaError cudaDeviceCanAccessPeer(int *can, int device, int peer) {
     RUN(put(can, 0));
 }
 
+cudaError cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    (void)peer;
+    RUN(flags == 0 ? INVALID_DEVICE : INVALID_VALUE);
+}
+
+cudaError cudaDeviceDisablePeerAccess(int peer) {
+    RUN(peer == 0 ? PEER_NOT_ENABLED : INVALID_DEVICE);
+}
+
+cudaError cudaDeviceGetP2PAttribute(int *value, int attribute, int device, int peer) {
+    RUN(cuDeviceGetP2PAttribute(value, attribute, device, peer));
+}
+
 /* ---- properties ---- */
 
 static void put_field(char *target, int size, uint64_t value) {

@@ -63,6 +63,7 @@ CUresult cuDriverGetVersion(int *version);
 CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device);
 CUresult cuDeviceGetCount(int *count);
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device);
+CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice device, CUdevice peer);
 CUresult cuDeviceGetPCIBusId(char *id, int size, CUdevice device);
 CUresult cuDeviceGetDefaultMemPool(void **pool, CUdevice device);
 CUresult cuDeviceGetMemPool(void **pool, CUdevice device);

@@ -21,6 +21,7 @@ RUNTIMES = (
     "tilelang",
     "numba.cuda.dispatcher",
     "cupy_backends.cuda.api.runtime",
+    "cupy.cuda.thrust",
     "cutlass._mlir._mlir_libs",
     "cutlass.cute.runtime",
     "cuda_tma",

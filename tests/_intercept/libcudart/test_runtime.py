@@ -50,6 +50,7 @@ int cudaGraphAddMemcpyNode1D(void **, void *, void *, size_t, void *, void *, si
 int cudaCreateTextureObject(void **, void *), cudaFreeAsync(void *, void *);
 int cudaStreamBeginCapture(void *, int), cudaStreamEndCapture(void *, void **);
 int cudaGraphInstantiate(void **, void *, uint64_t), cudaGraphExecDestroy(void *), cudaGraphDestroy(void *);
+int cudaDeviceEnablePeerAccess(int, unsigned), cudaDeviceDisablePeerAccess(int);
 int cudaStreamWaitEvent(void *, void *, unsigned), cudaStreamSynchronize(void *), cudaStreamIsCapturing(void *, int *);
 int cudaMemsetAsync(void *, int, size_t, void *), cudaMallocAsync(void **, size_t, void *);
 const char *cudaGetErrorString(int), *cudaGetErrorName(int);
@@ -110,6 +111,8 @@ QUESTIONS = r"""
     int status = -1, number;
     CHECK(cudaSetDevice(0));
     EXPECT(cudaSetDevice(1), 101);
+    EXPECT(cudaDeviceEnablePeerAccess(0, 0), 101);
+    EXPECT(cudaDeviceDisablePeerAccess(0), 705);
     CHECK(cudaGetDeviceProperties(properties, 0));
     memcpy(&number, properties + 360, 4);
     EXPECT(number, 9); /* major */
