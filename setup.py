@@ -42,7 +42,10 @@ DRIVER = Extension(
 # The library is between a program and the driver of a GPU, for cuda-tma sanitize --on-gpu.
 ON_GPU = Extension(
     "cuda_tma._intercept.on_gpu.library.libongpu",
-    [*sorted(map(str, INTERCEPT.glob("on_gpu/library/*.c"))), str(INTERCEPT / "libcuda" / "images.c")],
+    [
+        *sorted(map(str, INTERCEPT.glob("on_gpu/library/*.c"))),
+        *(str(INTERCEPT / "libcuda" / name) for name in ("images.c", "compilers/programs.c")),
+    ],
     depends=[
         *sorted(map(str, INTERCEPT.glob("on_gpu/library/*.h"))),
         *sorted(map(str, INTERCEPT.glob("libcuda/**/*.h"))),

@@ -4,25 +4,16 @@
    Python keeps the C++ of each PTX, so that a finding contains the line of the script. */
 #define _GNU_SOURCE
 #include "../driver.h"
+#include "programs.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The values are NVRTC_ERROR_INVALID_OPTION and NVRTC_ERROR_OUT_OF_MEMORY. */
 enum { NO_NVRTC = 5, OUT_OF_HOST_MEMORY = 1 };
 
-struct program {
-    void *handle;
-    char *source;
-    int gives_ptx; /* The program receives PTX in place of machine code. */
-    struct program *next;
-};
-
 static void *library;
-static struct program *programs;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Store the library of NVRTC from the result of dlopen. */
 void cuda_tma_nvrtc(void *handle) {
@@ -76,43 +67,18 @@ const char *nvrtcGetErrorString(int result) {
     return found == NO_NVRTC ? "NVRTC is not installed" : (const char *)found;
 }
 
-static struct program *find(const void *handle) {
-    pthread_mutex_lock(&lock);
-    struct program *program = programs;
-    while (program != NULL && program->handle != handle)
-        program = program->next;
-    pthread_mutex_unlock(&lock);
-    return program;
-}
-
 int nvrtcCreateProgram(void **handle, const char *source, const char *name, int count, const char *const *headers,
                        const char *const *names) {
     int result = call("nvrtcCreateProgram", (uintptr_t)handle, (uintptr_t)source, (uintptr_t)name, count,
                       (uintptr_t)headers, (uintptr_t)names);
-    struct program *program = result == 0 ? calloc(1, sizeof *program) : NULL;
-    if (program == NULL)
-        return result;
-    program->handle = *handle;
-    program->source = strdup(source);
-    pthread_mutex_lock(&lock);
-    program->next = programs;
-    programs = program;
-    pthread_mutex_unlock(&lock);
+    if (result == 0)
+        add_program(*handle, NULL, source);
     return result;
 }
 
 int nvrtcDestroyProgram(void **handle) {
-    const void *given = handle != NULL ? *handle : NULL;
-    pthread_mutex_lock(&lock);
-    for (struct program **at = &programs; *at != NULL; at = &(*at)->next)
-        if ((*at)->handle == given) {
-            struct program *program = *at;
-            *at = program->next;
-            free(program->source);
-            free(program);
-            break;
-        }
-    pthread_mutex_unlock(&lock);
+    if (handle != NULL)
+        remove_program(*handle);
     return call("nvrtcDestroyProgram", (uintptr_t)handle, 0, 0, 0, 0, 0);
 }
 
@@ -157,10 +123,9 @@ static int is_one_of(const char *option, const char *const *names, int count) {
 }
 
 int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
-    static const char *const lines[] = {"-lineinfo", "--generate-line-info", "-G", "--device-debug"};
     static const char *const targets[] = {"-arch", "--gpu-architecture"};
-    struct program *program = find(handle);
-    int has_lines = 0, total = count;
+    struct program *program = find_program(handle);
+    int total = count;
     if (program == NULL || count < 0 || (count > 0 && options == NULL))
         return call("nvrtcCompileProgram", (uintptr_t)handle, count, (uintptr_t)options, 0, 0, 0);
     const char **given = calloc(count + 1, sizeof *given);
@@ -171,9 +136,8 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
         changed[i] = with_virtual_target(options[i], i > 0 && is_one_of(options[i - 1], targets, 2));
         program->gives_ptx |= changed[i] != NULL;
         given[i] = changed[i] != NULL ? changed[i] : options[i];
-        has_lines |= is_one_of(options[i], lines, 4);
     }
-    if (!has_lines)
+    if (!has_line_option(count, options))
         given[total++] = "-lineinfo";
     int result = call("nvrtcCompileProgram", (uintptr_t)handle, total, (uintptr_t)given, 0, 0, 0);
     for (int i = 0; i < count; ++i)
@@ -186,13 +150,13 @@ int nvrtcCompileProgram(void *handle, int count, const char *const *options) {
 }
 
 int nvrtcGetCUBINSize(void *handle, size_t *size) {
-    const struct program *program = find(handle);
+    const struct program *program = find_program(handle);
     int gives_ptx = program != NULL && program->gives_ptx;
     return call(gives_ptx ? "nvrtcGetPTXSize" : "nvrtcGetCUBINSize", (uintptr_t)handle, (uintptr_t)size, 0, 0, 0, 0);
 }
 
 int nvrtcGetCUBIN(void *handle, char *code) {
-    const struct program *program = find(handle);
+    const struct program *program = find_program(handle);
     int gives_ptx = program != NULL && program->gives_ptx;
     return call(gives_ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN", (uintptr_t)handle, (uintptr_t)code, 0, 0, 0, 0);
 }
