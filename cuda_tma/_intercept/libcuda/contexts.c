@@ -323,6 +323,14 @@ CUresult cuCtxResetPersistingL2Cache(void) {
     return ready_in_context();
 }
 
+CUresult cuProfilerStart(void) {
+    return ready_in_context();
+}
+
+CUresult cuProfilerStop(void) {
+    return ready_in_context();
+}
+
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) {
     CHECK(ready_in_context());
     if (least != NULL)

@@ -84,6 +84,9 @@ def found(name, version, expected=0):
     return entry.value
 assert found(b"cuMemAlloc", 2000) == address("cuMemAlloc") != found(b"cuMemAlloc", 12000) == address("cuMemAlloc_v2")
 assert found(b"cuCtxCreate", 13000) == address("cuCtxCreate_v4")
+assert found(b"cuProfilerStart", 4000) == address("cuProfilerStart")
+begin()
+require(cuda.cuProfilerStart() or cuda.cuProfilerStop())
 assert found(b"cuLaunchKernelEx", 11000, 2) is None
 assert found(b"cuNothing", 13000, 1) is None
 """)
