@@ -6,7 +6,7 @@ unique within a function: if a scope declares a variable again, its name is ``na
 
 from __future__ import annotations
 
-from collections.abc import Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -160,11 +160,21 @@ class Instruction:
     line: int = 0
 
 
+# The performance directives that contain counts, with the largest number of counts.
+COUNTS = {
+    **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
+    **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),
+}
+_MOST_COUNT = (1 << 31) - 1
+MASKS = tuple(0xFF << shift for shift in range(0, 64, 8))
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """The bytes of a variable that contain an address: the address of `symbol` plus `addend`.
 
-    If `generic` is true, the address is a generic address. A `mask` selects eight bits of the address for one byte.
+    If `generic` is true, the address is a generic address. A `mask`, one of :data:`MASKS`, selects eight bits of the
+    address for one byte.
     """
 
     offset: int
@@ -255,3 +265,11 @@ class Module:
     address_size: int
     functions: Functions
     variables: Mapping[str, Variable]
+
+
+def are_counts(directive: str, values: Sequence[int | str]) -> bool:
+    """Return whether a directive of :data:`COUNTS` has valid counts; return True for other directives."""
+    if directive not in COUNTS:
+        return True
+    is_number = all(isinstance(each, int) and 1 <= each <= _MOST_COUNT for each in values)
+    return 1 <= len(values) <= COUNTS[directive] and is_number

@@ -12,7 +12,7 @@ from .bodies import BODY, tokens_outside, with_places_of_statements
 from .body import read_body
 from .constants import integer
 from .functions import Functions
-from .module import Function, Module, Symbol, Variable
+from .module import COUNTS, Function, Module, Symbol, Variable, are_counts
 from .operands import Meaning
 from .places import Names, Places
 from .tokens import Check, Cursor, Token, not_at_all, tokens
@@ -21,11 +21,6 @@ from .variables import LINKAGE, SPACES, parameters, variables
 _FUNCTIONS = ("entry", "func")
 # The table contains the largest value of each directive whose values are integers (PTX ISA 9.0, "Performance-Tuning
 # Directives").
-_COUNTS = {
-    **dict.fromkeys(("maxntid", "reqntid", "reqnctapercluster"), 3),
-    **dict.fromkeys(("maxnreg", "minnctapersm", "maxnctapersm", "maxclusterrank"), 1),
-}
-_MOST_COUNT = (1 << 31) - 1
 
 
 def parse(text: str, check: Check = not_at_all) -> Module:
@@ -204,8 +199,8 @@ class _Reader:
                     values.append(cursor.next().text[1:-1])
             if word == "pragma":
                 cursor.expect(";")
-            elif word in _COUNTS and not _are_counts(values, _COUNTS[word]):
-                most = "one to three integers" if _COUNTS[word] == 3 else "one integer"
+            elif not are_counts(word, values):
+                most = "one to three integers" if COUNTS[word] == 3 else "one integer"
                 raise ParseError(f".{word} has {shown(values)}; write {most}, each at least 1", cursor.line)
             found[word] = tuple(values)
         return found
@@ -220,7 +215,3 @@ class _Before:
     def get(self, name: str) -> Meaning | None:
         """Return the meaning of a name; None if no declaration precedes the function."""
         return Symbol(name) if self._known.get(name, self._names) < self._names else None
-
-
-def _are_counts(values: list[int | str], most: int) -> bool:
-    return 1 <= len(values) <= most and all(isinstance(each, int) and 1 <= each <= _MOST_COUNT for each in values)

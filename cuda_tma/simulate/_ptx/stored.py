@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ..._budget import MODULE_BYTES, PARAMETER_BYTES, REGISTERS, VARIABLES
 from .functions import Functions
 from .module import (
+    MASKS,
     TYPE_BYTES,
     Address,
     Function,
@@ -35,6 +36,7 @@ from .module import (
     Symbol,
     Variable,
     Vector,
+    are_counts,
 )
 from .tokens import Check, Token, not_at_all
 
@@ -228,8 +230,9 @@ def _check_variable(variable: Variable) -> None:
     size, initial = _count(variable.size_bytes), variable.initial or b""
     if size > MODULE_BYTES or len(initial) > size or variable.align < 1 or variable.offset < 0:
         raise ValueError("a variable of another size")
-    if any(not 0 <= each.offset < size for each in variable.references):
-        raise ValueError("a reference outside its variable")
+    for each in variable.references:
+        if not 0 <= each.offset <= size - (8 if each.mask is None else 1) or each.mask not in (None, *MASKS):
+            raise ValueError("a reference outside its variable, or with another mask")
 
 
 def _check_function(function: Function, register: int, label: int) -> None:
@@ -242,6 +245,8 @@ def _check_function(function: Function, register: int, label: int) -> None:
         raise ValueError("labels that do not exist")
     if not {each.type for each in function.registers} <= TYPE_BYTES.keys():
         raise ValueError("registers of an unknown type")
+    if not all(are_counts(word, values) for word, values in function.attributes.items()):
+        raise ValueError("a directive without counts")
     if any(each.offset + each.size_bytes > PARAMETER_BYTES for each in function.params):
         raise ValueError("too many parameters")
 
@@ -286,6 +291,10 @@ def unpacked(given: Any, read_again: Callable[[], Module], check: Check = not_at
     variables = {each.name: each for each in (values.get(number, (Variable,)) for number in _list(given["variables"]))}
     if len(variables) > VARIABLES or sum(each.size_bytes for each in variables.values()) > MODULE_BYTES:
         raise ValueError("too many variables")
+    named = {each.symbol for variable in variables.values() for each in variable.references}
+    addressed = {each.name for each in variables.values() if each.space in ("global", "const")}
+    if not named <= addressed | {head.name for head in functions.heads()}:
+        raise ValueError("a reference to a name without an address")
     major, minor = map(_count, _list(given["version"]))
     target = tuple(_STR.unpack(values, each) for each in _list(given["target"]))
     entry = _STR.unpack(values, given["entry"])

@@ -13,7 +13,7 @@ from ..._budget import ALIGNMENT_BYTES, MODULE_BYTES, PARAMETER_BYTES
 from ..._given import shown
 from .._errors import ParseError
 from .constants import STARTS, constant, integer, integers
-from .module import TYPE_BYTES, Immediate, Reference, Variable
+from .module import MASKS, TYPE_BYTES, Immediate, Reference, Variable
 from .tokens import Cursor
 
 SPACES = ("global", "const", "shared", "local", "param", "reg")
@@ -153,7 +153,9 @@ def _items(cursor: Cursor) -> _Item:
         return items
     # A number before a parenthesis is a mask, as in 0xFF00(symbol).
     if cursor.token.kind == "number" and cursor.peek().text == "(":
-        mask = integer(cursor)
+        text, mask = cursor.text, integer(cursor)
+        if mask not in MASKS:
+            raise ParseError(f"the mask {shown(text)} does not select one byte, as 0xFF00 does", cursor.line)
         cursor.expect("(")
         reference = _reference(cursor)
         cursor.expect(")")

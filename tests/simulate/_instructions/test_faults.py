@@ -9,14 +9,16 @@ HEAD = """.version 9.2
 .target sm_100a
 .address_size 64
 .extern .func free(.param .b64 given);
-.visible .entry k(.param .u64 out) {
+.visible .entry k(.param .u64 out, .param .align 64 .b8 map[128]) {
 .reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<40>; .reg .b64 %rd<8>; .reg .b128 %q<2>;
 .shared .align 1024 .b8 tile[16384];
 .shared .align 8 .b64 full;
 ld.param.u64 %rd1, [out];
 mov.u32 %r1, %tid.x;
 setp.ne.u32 %p1, %r1, THREAD;
-mov.b32 %r9, 0x40400;
+mov.u64 %rd7, map;
+cvta.param.u64 %rd7, %rd7;
+mov.u32 %r9, tile; mov.u32 %r3, 0;
 """
 LOAD = "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [tile], [{map}, {{%r0}}], [full]"
 ALLOCATED = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 32;
@@ -85,10 +87,64 @@ FAULTS = [
 def test_a_fault_names_its_statement(before, statement, kind, message, thread):
     gpu, out = simulate.Device("10.0", schedules=1), np.zeros(1024, np.uint8)
     text = f"{HEAD.replace('THREAD', str(thread))}{before}{statement};\nDONE: ret;\n}}\n"
-    errors = gpu.launch(simulate.Config(1, 32), gpu.load(text, "k"), out).errors
+    tensor_map = gpu.create_tensor_map(out.view(np.int32), box_dim=(4,))
+    errors = gpu.launch(simulate.Config(1, 32), gpu.load(text, "k"), out, tensor_map).errors
     (error,) = [error for error in errors if error.kind == kind and message in error.message] or pytest.fail(
         str(errors)
     )
     assert error.ptx_line == text[: text.index(statement)].count("\n") + 1
     if before.endswith(ONE) or ONE in before:
         assert error.threads == (thread,)
+
+
+CHOSEN = "selp.b32 %r2, {}, {}, %p1;\n"
+AT = "add.u32 %r2, %r9, %r2;\n"
+WIDE = "cvt.u64.u32 %rd2, %r2; add.u64 %rd2, %rd1, %rd2;\n"
+LATE = "mbarrier.init.shared.b64 [full], 100;\n"
+TO_SHARED = "shared::cta.global.mbarrier::complete_tx::bytes"
+# (statements before, the statement, the kind); only the operand of one thread is wrong
+OF_ONE_THREAD = [
+    (LATE + CHOSEN.format(0, 8) + AT, f"cp.async.bulk.{TO_SHARED} [%r2], [%rd1], 16, [full]", "misaligned"),
+    (CHOSEN.format(0, 8) + AT, "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 16", "misaligned"),
+    (CHOSEN.format(0, 8) + AT, "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [%r2], 16",
+     "misaligned"),
+    (CHOSEN.format(0, 8) + WIDE, "cp.async.bulk.prefetch.L2.global [%rd2], 16", "misaligned"),
+    (CHOSEN.format(0, 2) + AT, "cp.async.ca.shared.global [%r2], [%rd1], 4", "misaligned"),
+    (LATE + CHOSEN.format(0, 2) + AT, "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r2], %r1, [full]",
+     "misaligned"),
+    (LATE + CHOSEN.format(0, 8) + AT, "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes"
+     ".b128 [%r2], [full]", "misaligned"),
+    (CHOSEN.format(1, 9), "tensormap.replace.tile.rank.global.b1024.b32 [%rd1], %r2", "map-mismatch"),
+    (LATE + CHOSEN.format(0, 32) + "cvt.u64.u32 %rd2, %r2; add.u64 %rd2, %rd7, %rd2;\n",
+     f"cp.async.bulk.tensor.1d.{TO_SHARED} [tile], [%rd2, {{%r3}}], [full]", "misaligned"),
+    (LATE + CHOSEN.format(0, 8) + AT, f"cp.async.bulk.tensor.1d.{TO_SHARED} [%r2], [%rd7, {{%r3}}], [full]",
+     "misaligned"),
+    (CHOSEN.format(0, 8) + AT, "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%rd7, {%r3}], [%r2]",
+     "misaligned"),
+    (CHOSEN.format(0, 8) + AT, "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [%rd7, {%r3}], [%r2]",
+     "misaligned"),
+    (CHOSEN.format(0, 32) + "cvt.u64.u32 %rd2, %r2; add.u64 %rd2, %rd7, %rd2;\n",
+     "cp.async.bulk.prefetch.tensor.1d.L2.global [%rd2, {%r3}]", "misaligned"),
+    (ALLOCATED + CHOSEN.format(0, 0x10000) + "add.u32 %r8, %r8, %r2; mov.u64 %rd2, 0x4000400000010040;\n",
+     "tcgen05.cp.cta_group::1.128x256b [%r8], %rd2", "tensor-memory"),
+    (ALLOCATED + "selp.b64 %rd2, 0x4000400000010040, 0x4000004000010040, %p1;\n",
+     "tcgen05.cp.cta_group::1.128x256b [%r8], %rd2", "fault"),
+    (ALLOCATED + CHOSEN.format(0, 0x100000) + "add.u32 %r8, %r8, %r2;\n", "tcgen05.shift.cta_group::1.down [%r8]",
+     "tensor-memory"),
+    (LATE + "selp.b16 %h1, 1, 4, %p1;\n",
+     "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [full], %h1", "cluster"),
+    (ALLOCATED + CHOSEN.format(0x8080010, 0x10) + "mov.u64 %rd2, 0x4000400000010040;\n",
+     f"{MMA} [%r8], %rd2, %rd2, %r2, %p1", "fault"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("thread", [0, 5])
+@pytest.mark.parametrize(("before", "statement", "kind"), OF_ONE_THREAD, ids=[each[1][:60] for each in OF_ONE_THREAD])
+def test_a_fault_names_the_thread_with_the_wrong_operand(before, statement, kind, thread):
+    gpu, out = simulate.Device("10.0", schedules=1), np.zeros(1024, np.uint8)
+    text = f"{HEAD.replace('THREAD', str(thread))}{before}{statement};\nDONE: ret;\n}}\n"
+    tensor_map = gpu.create_tensor_map(out.view(np.int32), box_dim=(4,))
+    errors = gpu.launch(simulate.Config(1, 32), gpu.load(text, "k"), out, tensor_map).errors
+    (error,) = [error for error in errors if error.kind == kind] or pytest.fail(str(errors))
+    assert (error.threads, error.ptx_line) == ((thread,), text[: text.index(statement)].count("\n") + 1)
+    assert error.ends_launch

@@ -56,6 +56,8 @@ def test_a_name_or_a_number_that_does_not_fit(body, message):
         (".global .b32 a[2] = {1, 2, 3};", "it has more numbers than the variable has elements"),
         (".global .b32 a[2] = {{1}, {{2}}};", "its braces are nested more deeply than the variable's dimensions"),
         (".global .b32 a[0] = {};", "0 elements"),
+        (".global .b32 b; .global .b8 a[1] = {0(b)};", "the mask '0' does not select one byte, as 0xFF00 does"),
+        (".global .b32 b; .global .b8 a[1] = {0xFFF0(b)};", "the mask '0xFFF0' does not select one byte"),
         (".global .b32 b; .global .b32 a[1] = {b};", "an element that holds an address must have 8 bytes"),
     ],
 )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from cuda_tma.simulate._ptx import Label, Register, Sink, Variable, Vector, parse, read
+from cuda_tma.simulate._ptx import Function, Label, Reference, Register, Sink, Variable, Vector, parse, read
 from cuda_tma.simulate._ptx.stored import _CLASSES, packed, unpacked
 
 PTX = """
@@ -93,6 +93,27 @@ def _huge_variable(given):
     _rows_of(given, Variable)[0][5] = 1 << 60
 
 
+def _reference_to_a_missing_name(given):
+    _rows_of(given, Reference)[0][2] = "nothing"
+
+
+def _reference_to_shared_memory(given):
+    next(row for row in _rows_of(given, Variable) if row[1] == "table")[2] = "shared"
+    _rows_of(given, Reference)[0][2] = "table"
+
+
+def _reference_with_another_mask(given):
+    _rows_of(given, Reference)[0][5] = 0
+
+
+def _reference_beyond(given):
+    _rows_of(given, Reference)[0][1] = 9
+
+
+def _directive_of_zero(given):
+    _rows_of(given, Function)[-1][5]["maxntid"] = [0]
+
+
 def _another_type(given):
     _rows_of(given, Variable)[0][1] = 7
 
@@ -132,7 +153,8 @@ def _short_row(given):
 
 @pytest.mark.parametrize("change", [
     _register_beyond, _negative_register, _label_beyond, _huge_variable, _another_type, _later_row, _doubled,
-    _unknown_class, _negative_class, _no_entry, _no_rows, _short_row,
+    _unknown_class, _negative_class, _no_entry, _reference_to_a_missing_name, _reference_to_shared_memory,
+    _reference_with_another_mask, _reference_beyond, _directive_of_zero, _no_rows, _short_row,
 ])  # fmt: skip
 def test_other_json_is_refused(change):
     given = stored()
