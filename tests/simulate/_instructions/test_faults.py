@@ -25,6 +25,7 @@ ALLOCATED = """tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [tile], 3
 ld.shared.u32 %r8, [tile];
 """
 MMA = "tcgen05.mma.cta_group::1.kind::f16"
+LENGTH = "has length 2; it needs length 1"
 ONE = "@%p1 bra DONE;\n"
 # (statements before, the statement, the kind, a part of the message)
 FAULTS = [
@@ -45,6 +46,12 @@ FAULTS = [
      "the map can store only a multiple of 16, such as 16"),
     (ONE + "mov.u32 %r2, 1;\n", "tensormap.replace.tile.box_dim.global.b1024.b32 [%rd1], 7, %r2", "map-mismatch",
      "tensormap.replace of box_dim 7, but a tensor map has only box_dim 0 to 4"),
+    (ONE, LOAD.replace("1d", "2d").format(map="%rd7").replace("{%r0}", "{%r3, %r3}"), "map-mismatch",
+     LENGTH),
+    (ONE, "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd7, {%r3, %r3}], [tile]", "map-mismatch", LENGTH),
+    (ONE, "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [%rd7, {%r3, %r3}], [tile]",
+     "map-mismatch", LENGTH),
+    (ONE, "cp.async.bulk.prefetch.tensor.2d.L2.global [%rd7, {%r3, %r3}]", "map-mismatch", LENGTH),
     # shared memory
     (ONE, "st.bulk.weak.shared::cta [tile], 12, 0", "misaligned", "the size of st.bulk, 12 bytes, is not a multiple"),
     (ONE, "st.bulk.weak.shared::cta [tile+4], 8, 0", "misaligned", "must be a multiple of 8"),

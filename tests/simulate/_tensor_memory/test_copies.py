@@ -130,3 +130,14 @@ def test_a_load_that_reduces(words, expected):
     out = np.zeros(128, np.float32)
     assert launched(REDUCE.replace("WORDS", words), out).findings == ()
     assert np.array_equal(out, expected(np.arange(128, dtype=np.float32) - 3))
+
+
+@pytest.mark.parametrize(("lane", "readers", "is_found"), [(0, 0, True), (32, 0, False), (32, 1, True), (32, 3, True)])
+def test_a_shift_touches_the_lanes_from_its_address_on(lane, readers, is_found):
+    """Without a wait, a load by the warp of some lanes is wrong only if the shift moves these lanes."""
+    source = "#define ROWS 8\n" + SOURCE.replace("START", "9")
+    source = source.replace("OPERATION", SHIFT.replace('"r"(base)', f'"r"(base + ({lane} << 16))'))
+    source = source.replace("WAIT(&bar, 0);\n", f"if (t / 32 == {readers})\n")
+    assert source.count("if (t / 32 ==") == 1
+    kinds = {each.kind for each in launched(source, core_matrices(rows_of(8)), np.zeros((128, 16), np.uint32)).findings}
+    assert bool(kinds & {"race", "tcgen05-order"}) == is_found, kinds

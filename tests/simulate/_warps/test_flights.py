@@ -165,3 +165,13 @@ def test_right_kernels_have_right_sums():
     assert {*launched(RIGHT["accumulate"])[1][:1024:8].tolist()} == {49}
     assert {*launched(RIGHT["loop"])[1][4:1024:8].tolist()} == {48}
     assert {*launched(RIGHT["copies"])[1][1024:1152].tolist()} == {17}
+
+
+def test_a_product_of_the_earlier_cta_in_its_place():
+    """The registers of a CTA are free when the CTA ends, also if no thread has waited for its product."""
+    body = "if (blockIdx.x == 0) { PRODUCT(c); COMMIT(); return; }\nSET(read, c[0]);"
+    gpu, out = simulate.Device(schedules=1, multiprocessor_count=1), np.zeros(1300 + 128, np.float32)
+    config = simulate.Config(2, 128, shmem_size=200_000)
+    findings = gpu.launch(config, compiled(body), out, 3).findings
+    assert {each.blocks for each in findings} <= {((0, 0, 0),)}
+    assert (out[1024 : 1024 + 128] == 1).all()
