@@ -1,10 +1,11 @@
 """Run published programs of other runtimes below ``cuda-tma sanitize``, without a GPU and without a change.
 
 The file published_programs.json lists the clones and the programs, with the text that each program must print, and the
-reasons of listed errors. A folder contains the clones, each with the name of its repository. Programs of C++ need nvcc
-and curand's headers:
+classes and reasons of listed errors. A folder contains the clones, each with the name of its repository. Programs of
+C++ need nvcc and curand's headers. The figures of each program become a row of published_results.json, of which
+`write_evidence.py` makes a page:
 
-    python evaluation/run_published_programs.py FOLDER [--runtime cupy] [--include FOLDER_OF_CURAND]
+    python evaluation/run_published_programs.py FOLDER [--runtime cupy] [--only NAME] [--include FOLDER_OF_CURAND]
 
 Each Python program needs its runtime in the Python that runs this script.
 """
@@ -24,6 +25,8 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 LISTED = Path(__file__).with_name("published_programs.json")
+RESULTS = Path(__file__).with_name("published_results.json")
+RUNTIMES = ("triton", "tilelang", "cute", "cupy", "numba", "core", "bindings", "cpp")
 SECONDS = 1800
 LIBRARY = ROOT / "cuda_tma" / "_intercept" / "libcuda" / "libcuda.so"
 NVCC = ("nvcc", "-std=c++17", "-O2", "-arch=sm_90a", "-lineinfo", "-cudart", "shared", "-w", "--expt-relaxed-constexpr")
@@ -57,6 +60,24 @@ for name, value in list(vars(module).items()):
 found = unittest.TextTestRunner().run(unittest.defaultTestLoader.loadTestsFromModule(module))
 sys.exit(not found.wasSuccessful())
 """,
+    # A module of a program, and an expression in its names: a call with small sizes. Benchmarks of Triton do not run.
+    "call": """
+import importlib.util, os, sys
+path, text = sys.argv[1:3]
+sys.argv = [path]
+sys.path.insert(0, os.path.dirname(path))
+if "triton.testing" in open(path).read():
+    import triton.testing
+    class Omitted:
+        def run(self, *_, **__):
+            pass
+    triton.testing.perf_report = lambda *_, **__: lambda _: Omitted()
+name = os.path.basename(path).removesuffix(".py").replace("-", "_")
+spec = importlib.util.spec_from_file_location(name, path)
+module = sys.modules[name] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+eval(text, vars(module))
+""",
     "example": """
 import pathlib, runpy, sys
 import cuda.bindings
@@ -78,6 +99,12 @@ def build(words: list[str], clones: dict[str, str], folder: Path, include: list[
     subprocess.run([*NVCC, *options, *given, words[1], f"-L{folder}", "-lcuda", "-o", folder / "program"], check=True)
 
 
+def name_of(program: dict[str, Any]) -> str:
+    """Return the name of a program in tables: its command, without Python."""
+    words = program.get("build", "").split()[1:] + program["run"].split(" ", 1)[1:]
+    return " ".join(words).replace("{", "").replace("}", "")
+
+
 def command_of(words: list[str], folder: Path) -> list[str]:
     if words[0] == "program":
         return [str(folder / "program"), *words[1:]]
@@ -86,13 +113,31 @@ def command_of(words: list[str], folder: Path) -> list[str]:
     return [sys.executable, *words[1:]]
 
 
+def row_of(document: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """Return the figures of a program that ran."""
+    coverage = document["coverage"]
+    findings = [each for launch in document["launches"] for each in launch["findings"]]
+    errors = sorted({each["kind"] for each in findings if each["severity"] == "error"})
+    schedules = max((len(each["schedules"]) for each in document["launches"] if not each["skipped"]), default=0)
+    counts = {name: coverage[name] for name in ("judged", "skipped")}
+    return {**counts, "schedules": schedules, "errors": errors, "seconds": round(seconds)}
+
+
+def keep(name: str, row: dict[str, Any], path: Path = RESULTS) -> None:
+    """Replace the row of a program in the file of results."""
+    rows = {**(json.loads(path.read_text()) if path.exists() else {}), name: row}
+    lines = (f"  {json.dumps(each)}: {json.dumps(rows[each])}" for each in sorted(rows))
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
 def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, include: list[str]) -> str:
-    """Run a program. Return the difference from the program's entry in the list, or an empty text."""
+    """Run a program, and store its figures. Return the difference from its entry in the list, or an empty text."""
     if "build" in program:
         build(program["build"].format(**clones).split(), clones, folder, include)
     document = folder / "out.json"
-    command = command_of(program["run"].format(**clones).split(), folder)
+    command = command_of(shlex.split(program["run"].format(**clones)), folder)
     options = [f"--json={document}", *shlex.split(program.get("options", ""))]
+    begun = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "cuda_tma", "sanitize", *options, "--", *command],
         cwd=folder,
@@ -103,10 +148,10 @@ def complaint(program: dict[str, Any], clones: dict[str, str], folder: Path, inc
         timeout=SECONDS,
         check=False,
     )
-    findings = [each for launch in json.loads(document.read_text())["launches"] for each in launch["findings"]]
-    errors = sorted({each["kind"] for each in findings if each["severity"] == "error"})
-    found = (done.returncode, errors, program.get("prints", "") in done.stdout)
-    expected = (program.get("status", 0), program.get("errors", []), True)
+    row = row_of(json.loads(document.read_text()), time.monotonic() - begun)
+    keep(name_of(program), row)
+    found = (done.returncode, row["errors"], program.get("prints", "") in done.stdout)
+    expected = (program.get("status", 0), sorted(program.get("errors", {})), True)
     return "" if found == expected else f"{found}, not {expected}\n{(done.stdout + done.stderr)[-2000:]}"
 
 
@@ -114,19 +159,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of the clones")
     parser.add_argument("--runtime", action="append", help="only these runtimes (default: all)")
+    parser.add_argument("--only", default="", help="only programs whose name contains this")
     parser.add_argument("--include", action="append", default=[], help="folder of headers for the programs of C++")
     arguments = parser.parse_args()
     listed = json.loads(LISTED.read_text())
     clones = {name: str((arguments.folder / name).resolve()) for name in listed["clones"]}
     wrong = 0
     for program in listed["programs"]:
-        if arguments.runtime and program["runtime"] not in arguments.runtime:
+        if arguments.only not in name_of(program) or program["runtime"] not in (arguments.runtime or RUNTIMES):
             continue
         begun = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             told = complaint(program, clones, Path(folder), arguments.include)
         wrong += bool(told)
-        name = program.get("build", program["run"]).split()[1]
+        name = name_of(program)
         print(f"{'wrong' if told else 'right'}, {time.monotonic() - begun:.0f} s: {name} {told}", flush=True)
     return wrong
 

@@ -4,6 +4,7 @@ compilation."""
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,3 +25,17 @@ def test_a_first_compilation_names_the_line_of_the_program(tmp_path):
     named = {file for found in errors for file, _ in found["places"]}
     assert str(script) in named
     assert not any(name.startswith("/tmp/tmp") or name.endswith("kernel.py") for name in named)
+
+
+def test_an_older_release_chooses_its_backend_in_another_module(monkeypatch):
+    pytest.importorskip("torch")
+    pytest.importorskip("tilelang")
+    from cuda_tma._intercept.tilelang import compiler
+
+    assert compiler._owner_of_backends().__name__ == "BackendModule"
+    monkeypatch.setitem(sys.modules, "tilelang.backend.module", None)
+    assert compiler._owner_of_backends().__name__ == "tilelang.backend.execution_backend"
+    for name in compiler._BACKENDS:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ModuleNotFoundError, match=r"install 0\.1\.11 or later"):
+        compiler._owner_of_backends()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,6 @@ from types import ModuleType
 from typing import Any
 
 from cuda.pathfinder import find_nvidia_header_directory
-from tilelang.backend.module import BackendModule
 from tilelang.jit.adapter.nvrtc import adapter, libgen, wrapper
 
 from ..errors import NotSimulated
@@ -19,6 +20,8 @@ from . import host
 __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
+# These modules choose the backend: since TileLang 0.1.14, in 0.1.12 and 0.1.13, in 0.1.11.
+_BACKENDS = ("tilelang.backend.module", "tilelang.backend.execution_backend", "tilelang.jit.execution_backend")
 _DRIVER = "cuda.bindings.driver"
 _TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make this link.
 # TileLang writes std::numeric_limits<half_t>. CUTLASS specializes this template only for nvcc, and its own template for
@@ -31,7 +34,8 @@ namespace std { template <class T> struct numeric_limits : cutlass::platform::nu
 
 def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
     """Select the NVRTC backend for every kernel. Replace the backend's compiler, loader and driver."""
-    patches.replace(BackendModule, "resolve_execution_backend", _chosen(BackendModule.resolve_execution_backend))
+    owner = _owner_of_backends()
+    patches.replace(owner, "resolve_execution_backend", _chosen(owner.resolve_execution_backend))
     patches.replace(libgen, "compile_cuda", _compiled(libgen.compile_cuda, compute_capability))
     patches.replace(libgen, "cuda", host)
     patches.replace(adapter, "cuda", host)
@@ -45,15 +49,25 @@ def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
     patches.replace(adapter.NVRTCKernelAdapter, "_forward_from_prebuild_lib", _marked(forward))
 
 
+def _owner_of_backends() -> Any:
+    """Return the class or the module that chooses the backend of a kernel."""
+    for name in _BACKENDS:
+        with contextlib.suppress(ModuleNotFoundError):
+            module = importlib.import_module(name)
+            return getattr(module, "BackendModule", module)
+    raise ModuleNotFoundError(f"TileLang has none of the modules {', '.join(_BACKENDS)}: install 0.1.11 or later")
+
+
 def _chosen(own: Callable[..., Any]) -> Callable[..., Any]:
-    def resolve(module: Any, requested: str | None, target: Any) -> Any:
+    def resolve(*arguments: Any) -> Any:  # a method of a module, or a function
+        *module, requested, target = arguments
         if target.kind.name != "cuda":
-            return own(module, requested, target)
+            return own(*arguments)
         if str(requested).lower() == "cutedsl":
             raise NotSimulated(
                 "execution_backend='cutedsl'", ("it does not generate CUDA C++"), "use execution_backend='auto'"
             )
-        return own(module, "nvrtc", target)
+        return own(*module, "nvrtc", target)
 
     return resolve
 
