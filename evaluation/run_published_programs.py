@@ -164,6 +164,7 @@ def main() -> int:
     arguments = parser.parse_args()
     listed = json.loads(LISTED.read_text())
     clones = {name: str((arguments.folder / name).resolve()) for name in listed["clones"]}
+    clones["here"] = str(LISTED.parent)
     wrong = 0
     for program in listed["programs"]:
         if arguments.only not in name_of(program) or program["runtime"] not in (arguments.runtime or RUNTIMES):

@@ -1,7 +1,8 @@
 """Recorded launches again, by CuPy: kernels of runtimes that are not installed on the machine with the GPU.
 
 ``cuda-tma sanitize --record FILE`` writes the files, on any machine. Memory has other addresses here, so pointers and
-tensor maps are changed; a launch with pointers in memory is skipped. Run this script below ``sanitize --on-gpu``:
+tensor maps are changed. Pointers in memory are not, so a kernel that follows them cannot run. Run this script below
+``sanitize --on-gpu``:
 
     python evaluation/on_gpu/recorded_kernels.py FILE...
 """
@@ -11,12 +12,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 
 import cupy
 import numpy as np
 
-import cuda_tma
 from cuda_tma._intercept.launches import RecordedLaunch, read_recording
 
 
@@ -35,31 +34,19 @@ class Memory:
                 return int(array.data.ptr) + address - segment.address
         return None
 
-    def has_pointers(self) -> bool:
-        """Report whether a segment contains an address of another."""
-        words = (np.frombuffer(each.data[: len(each.data) // 8 * 8], np.uint64) for each in self.segments)
-        low = min((each.address for each in self.segments), default=0)
-        high = max((each.address + len(each.data) for each in self.segments), default=0)
-        return any(self.moved(int(each)) is not None for all_ in words for each in all_[(all_ >= low) & (all_ < high)])
-
 
 def arguments_of(launch: RecordedLaunch, memory: Memory) -> Iterator[np.ndarray]:
     """Yield the bytes of each parameter, with present addresses."""
-    for number, raw in enumerate(launch.arguments):
-        if number in launch.tensor_maps:
-            params = cuda_tma.decode(raw)
-            address = memory.moved(params.global_address)
-            raw = cuda_tma.encode(replace(params, global_address=address or params.global_address))
-        elif len(raw) == 8 and (address := memory.moved(int.from_bytes(raw, "little"))):
-            raw = address.to_bytes(8, "little")
+    for raw in launch.arguments:
+        # A pointer, or a tensor map, whose first 8 bytes are its address. CuTe DSL encodes maps in its own way.
+        if len(raw) in (8, 128) and (address := memory.moved(int.from_bytes(raw[:8], "little"))):
+            raw = address.to_bytes(8, "little") + raw[8:]
         yield np.frombuffer(raw, f"V{len(raw)}")[0]
 
 
-def run(launch: RecordedLaunch) -> str:
-    """Run a launch, and return the reason if that is impossible."""
+def run(launch: RecordedLaunch) -> None:
+    """Run a launch."""
     memory = Memory(launch)
-    if memory.has_pointers():
-        return "its memory contains pointers"
     ptx, grid = launch.ptx, launch.config.grid
     if cluster := launch.config.cluster:
         grid = tuple(by * extent for by, extent in zip(grid, cluster, strict=True))
@@ -73,14 +60,13 @@ def run(launch: RecordedLaunch) -> str:
         cupy.cuda.driver.funcSetAttribute(function.ptr, 8, launch.config.shmem_size)
     function(grid, launch.config.block, tuple(arguments_of(launch, memory)), launch.config.shmem_size)
     cupy.cuda.Device().synchronize()
-    return ""
 
 
 def main() -> None:
     for path in sys.argv[1:]:
         for number, launch in enumerate(read_recording(path)):
-            reason = run(launch)
-            print(path, number, launch.runtime, launch.kernel, reason or "run", flush=True)
+            run(launch)
+            print(path, number, launch.runtime, launch.kernel, flush=True)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ from types import ModuleType
 
 import torch
 
-package = sys.modules["flashinfer"] = ModuleType("flashinfer")
-package.__path__ = [f"{sys.argv[1]}/flashinfer"]
+for name in ("flashinfer", "flashinfer.triton"):
+    package = sys.modules[name] = ModuleType(name)
+    package.__path__ = [f"{sys.argv[1]}/{name.replace('.', '/')}"]
 
 
 def norm() -> None:
