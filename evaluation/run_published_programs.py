@@ -118,7 +118,7 @@ def row_of(document: dict[str, Any], seconds: float) -> dict[str, Any]:
     coverage = document["coverage"]
     findings = [each for launch in document["launches"] for each in launch["findings"]]
     errors = sorted({each["kind"] for each in findings if each["severity"] == "error"})
-    schedules = max((len(each["schedules"]) for each in document["launches"] if not each["skipped"]), default=0)
+    schedules = max((len(each["schedules"]) for each in document["launches"] if not each["skipped"]), default=0) or 1
     counts = {name: coverage[name] for name in ("judged", "skipped")}
     return {**counts, "schedules": schedules, "errors": errors, "seconds": round(seconds)}
 

@@ -41,8 +41,7 @@ def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> list[str]:
 
 def project_of(name: str, clones: dict[str, str]) -> str:
     """Return the clone of a program; those of numba-cuda are in its wheel."""
-    word = name.partition("/")[0].rpartition(" ")[2]
-    return word if word in clones else "numba-cuda"
+    return next((word for word in name.replace("/", " ").split() if word in clones), "numba-cuda")
 
 
 def published(name_of: Any) -> list[str]:
@@ -57,7 +56,7 @@ def published(name_of: Any) -> list[str]:
         errors = ", ".join(f"{kind} ({classes[kind]})" for kind in row["errors"]) or "none"
         errors += f": {program['reason']}" if row["errors"] else ""
         project = project_of(name, listed["clones"])
-        short = name.replace(f"{project}/", "").replace("|", "\\|")
+        short = name.replace(f"{project}/", "").replace("here/", "evaluation/").replace("|", "\\|")
         figures = (row["judged"], row["skipped"], row["schedules"], errors, row["seconds"])
         rows[project].append((f"`{short}`", *figures))
     lines = ["## Programs", "", *totals(rows)]

@@ -217,7 +217,7 @@ def case_2927() -> None:
 
     @T.prim_func
     def main(A: T.Tensor((256, 64), "float16"), B: T.Tensor((256, 128), "float16")):
-        with T.Kernel(2, 1, threads=128, cluster_dims=(2, 1, 1)) as (bx, _):
+        with T.ClusterKernel(2, 1, threads=128, cluster_dims=(2, 1, 1)) as (bx, _):
             tile = T.alloc_shared((4, 64, 64), "float16")
             bars = T.alloc_barrier([1, 1, 1, 1])
             for s in T.serial(4):
