@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,6 @@ from . import host
 __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
-# These modules choose the backend: since TileLang 0.1.14, in 0.1.12 and 0.1.13, in 0.1.11.
-_BACKENDS = ("tilelang.backend.module", "tilelang.backend.execution_backend", "tilelang.jit.execution_backend")
 _DRIVER = "cuda.bindings.driver"
 _TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make this link.
 # TileLang writes std::numeric_limits<half_t>. CUTLASS specializes this template only for nvcc, and its own template for
@@ -51,11 +48,17 @@ def install(patches: Patches, compute_capability: tuple[int, int]) -> None:
 
 def _owner_of_backends() -> Any:
     """Return the class or the module that chooses the backend of a kernel."""
-    for name in _BACKENDS:
-        with contextlib.suppress(ModuleNotFoundError):
-            module = importlib.import_module(name)
-            return getattr(module, "BackendModule", module)
-    raise ModuleNotFoundError(f"TileLang has none of the modules {', '.join(_BACKENDS)}: install 0.1.11 or later")
+    with contextlib.suppress(ImportError):  # since TileLang 0.1.14
+        from tilelang.backend.module import BackendModule
+
+        return BackendModule
+    with contextlib.suppress(ImportError):  # 0.1.12 and 0.1.13
+        from tilelang.backend import execution_backend
+
+        return execution_backend
+    from tilelang.jit import execution_backend as earlier
+
+    return earlier
 
 
 def _chosen(own: Callable[..., Any]) -> Callable[..., Any]:
