@@ -38,16 +38,18 @@ class Memory:
 def arguments_of(launch: RecordedLaunch, memory: Memory) -> Iterator[np.ndarray]:
     """Yield the bytes of each parameter, with present addresses."""
     for raw in launch.arguments:
-        # A pointer, or a tensor map, whose first 8 bytes are its address. CuTe DSL encodes maps in its own way.
-        if len(raw) in (8, 128) and (address := memory.moved(int.from_bytes(raw[:8], "little"))):
-            raw = address.to_bytes(8, "little") + raw[8:]
+        # A pointer, a structure with pointers, or a tensor map, whose first 8 bytes are its address.
+        size = 8 if len(raw) == 128 else len(raw) // 8 * 8
+        words = [int.from_bytes(raw[at : at + 8], "little") for at in range(0, size, 8)]
+        raw = b"".join((memory.moved(each) or each).to_bytes(8, "little") for each in words) + raw[size:]
         yield np.frombuffer(raw, f"V{len(raw)}")[0]
 
 
 def run(launch: RecordedLaunch) -> None:
     """Run a launch."""
     memory = Memory(launch)
-    ptx, grid = launch.ptx, launch.config.grid
+    # Drivers of CUDA 13.0 accept no later version. Few kernels need one.
+    ptx, grid = re.sub(r"^\.version 9\.\d+", ".version 9.0", launch.ptx, flags=re.MULTILINE), launch.config.grid
     if cluster := launch.config.cluster:
         grid = tuple(by * extent for by, extent in zip(grid, cluster, strict=True))
         directive = f".reqnctapercluster {', '.join(map(str, cluster))}\n"
