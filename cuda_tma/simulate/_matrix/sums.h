@@ -24,8 +24,8 @@
 #define INLINE static inline __attribute__((always_inline))
 
 enum {
-    NONE = -10000,  /* The number zero has this exponent; the sum of two such exponents fits in int16. */
-    SPECIAL = 128,  /* Infinities and NaNs have this exponent. */
+    NONE = -10000,  /* The number zero has the exponent -10000; the sum of two such exponents fits in int16. */
+    SPECIAL = 128,  /* Infinities and NaNs have the exponent 128. */
     NEAR = 48,      /* If two factors have exponents of at most 48, a float can represent their product. */
     LEAST_UNIT = -125,
     MOST_K = 64,
@@ -52,7 +52,7 @@ typedef struct {
 } Factor;
 
 typedef struct {
-    int least_a, least_b, least_sum;  /* These are the exponents of the smallest normal numbers. */
+    int least_a, least_b, least_sum;  /* The three numbers are the exponents of the smallest normal numbers of A, B and C. */
     int fraction_bits;                /* A term has this number of bits below the largest exponent. */
     uint64_t kept;                    /* The mask selects the bits of a rounded sum, as a double. */
     ptrdiff_t k;                      /* The number is a multiple of eight, because zeros extend each row of A. */
@@ -245,7 +245,7 @@ FOR_EACH_PROCESSOR static void add_rows(
 
 /* ---- registers ---- */
 
-/* Copy one register of a warp to `c`, from column `place` on. Each of eight rows has four adjacent lanes. */
+/* Copy one register of a warp to `c`, from column `place` on. Four adjacent lanes hold each of eight rows. */
 INLINE void load_eight(Sums *s, const float *lanes, ptrdiff_t place) {
     for (int row = 0; row < 8; ++row) memcpy(&s->c[row][place], lanes + 4 * row, 4 * sizeof(float));
 }

@@ -38,7 +38,7 @@ Tell = Callable[[Context, np.ndarray, int, int], None]
 class _Barrier:
     """The state of a CTA's barrier between two completions."""
 
-    expected: int | None = None  # The barrier expects this number of threads; None means all running threads.
+    expected: int | None = None  # The barrier expects `expected` threads; None means all running threads.
     arrived: int = 0
     parked: list[Parked] = field(default_factory=list)
     true: int = 0  # The instruction barrier.red counts the true predicates.

@@ -1,7 +1,7 @@
 """The clocks of threads at their last fences, which a later relaxed operation releases.
 
-A thread also releases the clocks at the fences of other threads after a barrier of all these threads. An example is
-``__threadfence(); __syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence
+After a barrier, a thread also releases the clocks that other threads had at their fences before the barrier. An example
+is ``__threadfence(); __syncthreads(); if (threadIdx.x == 0) atomicAdd(...)`` (CUDA C++ Programming Guide, "Memory Fence
 Functions").
 """
 

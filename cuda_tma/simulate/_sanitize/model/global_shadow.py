@@ -209,7 +209,7 @@ class GlobalShadow:
         return covered
 
     def described(self, area: Area, row: Row, unit: int, at: int, slot: int, ordered: bool) -> PriorAccess:
-        """Return the access that a row contains for a unit, which conflicts with the present access `at`."""
+        """Return the earlier access in a row that conflicts with the present access `at`."""
         stamp, when = int(row.stamps[unit]), int(row.moments[unit])
         whose = when & SLOT_MASK
         lives = bool(when >> SLOT_BITS >= self._clocks.started[whose])
