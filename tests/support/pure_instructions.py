@@ -24,8 +24,12 @@ def instruction(text: str):
     return found
 
 
+def lookup_of(text: str) -> Pure | None:
+    return lookup(instruction(text))
+
+
 def entry_of(text: str) -> Pure:
-    found = lookup(instruction(text))
+    found = lookup_of(text)
     assert found is not None, f"{text} is not in the table"
     return found
 

@@ -15,6 +15,7 @@ from .._matrix.adder import NARROW, multiply_add, multiply_add_as_f16
 from .._matrix.elements import Sums, decoded, element_bits
 from .._matrix.fragments import rows_of_8, rows_of_16, rows_to_sums, sums_to_rows
 from .._matrix.moves import MatrixMove
+from .narrow_products import multiply_narrow
 from .table import Pure, Spelling, entry, pure
 
 Array = Any
@@ -32,6 +33,8 @@ def multiply(s: Spelling) -> Pure:
 
     A has 16 rows of 16 or 32 bytes, or 8 rows of 16 bytes for integers. A of f64 has 8 or 16 rows of 4 to 16 elements.
     """
+    if any(word.startswith("kind::") for word in s.words):
+        return multiply_narrow(s)
     d_type, a_type, b_type, rows, k, saturate, bitwise = _product(s)
     if d_type == "f64":
         return _of_f64(s, rows, k)

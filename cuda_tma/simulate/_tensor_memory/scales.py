@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._matrix.formats import FORMATS
+from .._matrix.scaled import scale_numbers
 from .form import Scales
 from .layouts import Block, groups_of
 
 __all__ = ["columns_of", "groups_of_scales", "quarters_of", "rows_of_scales", "scale_numbers"]
 
 ROWS_OF_CELLS = 32  # A column of tensor memory contains the scales of this number of rows of A or columns of B.
-_NAN = 0xFF
 
 
 def columns_of(rows: int) -> int:
@@ -32,17 +31,6 @@ def groups_of_scales(block_lanes: np.ndarray, rows: int) -> tuple[int, ...]:
     """Return the groups of 16 lanes that contain the scales of some rows, for sums in some lanes."""
     quarters = np.unique(block_lanes // ROWS_OF_CELLS) * ROWS_OF_CELLS
     return groups_of(np.add.outer(quarters, np.arange(min(rows, ROWS_OF_CELLS))).ravel())
-
-
-def scale_numbers(codes: np.ndarray, type_: str) -> np.ndarray:
-    """Return the numbers of scales, float64, from their bytes.
-
-    >>> scale_numbers(np.array([127, 130], np.uint8), "ue8m0").tolist(), scale_numbers(np.uint8(0x38), "ue4m3").tolist()
-    ([1.0, 8.0], 1.0)
-    """
-    if type_ == "ue4m3":
-        return FORMATS["e4m3"].decode(codes & 0x7F)
-    return np.where(codes == _NAN, np.nan, np.ldexp(1.0, codes.astype(np.int64) - 127))
 
 
 def rows_of_scales(

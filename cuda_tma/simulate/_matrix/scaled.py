@@ -1,0 +1,66 @@
+"""Products of scaled factors, of ``mma`` and ``tcgen05.mma`` (PTX ISA, "Block Scaling").
+
+A scaled factor is an element times its scale. The order and the rounding in which hardware adds the products are not
+documented. Here they are those of the kinds without scales, which is not verified on hardware.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .adder import multiply_add
+from .formats import FORMATS
+
+__all__ = ["multiply_add_scaled", "scale_numbers"]
+
+_WIDE = ("f32", "f32")  # The adder keeps 25 bits of a product of these types.
+_LEAST, _LARGEST = 2.0**-120, 2.0**120  # The adder can contain factors in this range.
+_NAN = 0xFF
+
+
+def scale_numbers(codes: np.ndarray, type_: str) -> np.ndarray:
+    """Return the numbers of scales, float64, from their bytes.
+
+    >>> scale_numbers(np.array([127, 130], np.uint8), "ue8m0").tolist(), scale_numbers(np.uint8(0x38), "ue4m3").tolist()
+    ([1.0, 8.0], 1.0)
+    """
+    if type_ == "ue4m3":
+        return FORMATS["e4m3"].decode(codes & 0x7F)
+    return np.where(codes == _NAN, np.nan, np.ldexp(1.0, codes.astype(np.int64) - 127))
+
+
+def multiply_add_scaled(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, a_scales: np.ndarray, b_scales: np.ndarray
+) -> np.ndarray:
+    """Return A * B + C with sums of f32, float64 [groups, m, n].
+
+    Parameters
+    ----------
+    a, b : numpy.ndarray
+        float64 [groups, m, k] and [groups, n, k], or [1, n, k] for one B of all groups.
+    c : numpy.ndarray or None
+        float64 [groups, m, n]; None is zero.
+    a_scales, b_scales : numpy.ndarray
+        float64, as `a` and `b`, with one number for each block of K.
+    """
+    left, right = _scaled(a, a_scales), _scaled(b, b_scales)
+    add = multiply_add if _fits(left) and _fits(right) else _multiply_add_exactly
+    return add(left, right, c, _WIDE, "f32")
+
+
+def _scaled(factor: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    return factor * np.repeat(scales, factor.shape[-1] // scales.shape[-1], axis=-1)
+
+
+def _fits(factor: np.ndarray) -> bool:
+    """Return whether the adder computes with these factors without overflow, except infinities and NaNs."""
+    sizes = np.abs(factor[np.isfinite(factor) & (factor != 0)])
+    return not sizes.size or bool(sizes.min() >= _LEAST and sizes.max() <= _LARGEST)
+
+
+def _multiply_add_exactly(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray | None, types: tuple[str, str], sums: str
+) -> np.ndarray:
+    """Return A * B + C with sums of float64, which contains the products of the largest and the smallest scales."""
+    found = a @ b.swapaxes(-1, -2)
+    return FORMATS[sums].round(found if c is None else found + c, "rz").astype(np.float64)
