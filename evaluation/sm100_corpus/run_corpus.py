@@ -1,4 +1,4 @@
-"""Run kernels of Triton, TileLang and CuTe DSL for sm_100 on the simulator, and compare their results with NumPy.
+"""Run kernels of Triton, TileLang and CuTe DSL for sm_100 or sm_120 on the simulator, and compare with NumPy.
 
 The versions are triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1 and torch 2.13.0+cpu. CuTe DSL's kernels are
 examples of CUTLASS, which themselves compare with torch. They need a checkout of
@@ -6,6 +6,7 @@ examples of CUTLASS, which themselves compare with torch. They need a checkout o
 without a difference and without an error.
 
     python evaluation/sm100_corpus/run_corpus.py --cutlass ../cutlass --schedules 1 4
+    python evaluation/sm100_corpus/run_corpus.py --target sm_120 --cutlass ../cutlass --schedules 1 4
 """
 
 from __future__ import annotations
@@ -68,6 +69,30 @@ CUTE = {
     "ext-2-ctas": "cute_ext/blackwell/dense_gemm_2sm.py",
 }
 
+_GEFORCE = "cute/blackwell_geforce/kernel"
+_SCALED = f"{_GEFORCE}/blockscaled_gemm/dense_blockscaled_gemm_persistent"
+_E8M0 = "--sf_dtype Float8E8M0FNU --sf_vec_size 32"
+CUTE_OF_SM120 = {
+    "nvfp4-cooperative": f"{_SCALED}_cooperative.py --mnkl 128,128,256,1",
+    "nvfp4-pingpong": f"{_SCALED}_pingpong.py --mnkl 128,128,256,1",
+    "mxfp4-cooperative": f"{_SCALED}_cooperative.py --mnkl 128,128,256,1 {_E8M0}",
+    "dense-f16": f"{_GEFORCE}/dense_gemm/dense_gemm.py --mnkl 128,128,128,1",
+}
+
+
+class Target(NamedTuple):
+    """A target, with its compute capability, the folder of its scripts, and its examples of CUTLASS."""
+
+    capability: str
+    folder: Path
+    cute: dict[str, str]
+
+
+TARGETS = {
+    "sm_100": Target("10.0", HERE, CUTE),
+    "sm_120": Target("12.0", HERE.parent / "sm120_corpus", CUTE_OF_SM120),
+}
+
 
 class Outcome(NamedTuple):
     """One run, with the status of the program, the last line of the command, and the seconds."""
@@ -77,32 +102,32 @@ class Outcome(NamedTuple):
     seconds: float
 
 
-def cases(runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
+def cases(target: Target, runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
     """Return the command of each kernel, by runtime and name."""
     found: dict[str, list[str]] = {}
     for runtime in ("triton", "tilelang"):
-        script = HERE / f"{runtime}_kernels.py"
-        if runtime in runtimes:
+        script = target.folder / f"{runtime}_kernels.py"
+        if runtime in runtimes and script.exists():
             listed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
             found |= {f"{runtime}/{name}": [str(script), name] for name in listed.split()}
     if "cute" in runtimes and cutlass is not None:
         examples = cutlass / "examples/python/CuTeDSL"
-        for name, line in CUTE.items():
+        for name, line in target.cute.items():
             script, *arguments = line.split()
             found[f"cute/{name}"] = [str(examples / script), *arguments]
     return found
 
 
-def ran(command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
+def ran(target: Target, command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
     """Run a program on the simulator, under the given number of schedules."""
     environ = {**os.environ}
     if cutlass is not None:
         paths = [str(cutlass / "examples/python/CuTeDSL"), environ.get("PYTHONPATH", "")]
         environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    sanitize = [sys.executable, "-m", "cuda_tma", "sanitize", "--compute-capability", "10.0", "--require-judged"]
+    sanitize = [sys.executable, "-m", "cuda_tma", "sanitize", "--compute-capability", target.capability]
     began = time.perf_counter()
     done = subprocess.run(
-        [*sanitize, "--schedules", str(schedules), "--", sys.executable, *command],
+        [*sanitize, "--require-judged", "--schedules", str(schedules), "--", sys.executable, *command],
         capture_output=True,
         text=True,
         env=environ,
@@ -117,16 +142,19 @@ def ran(command: list[str], schedules: int, cutlass: Path | None) -> Outcome:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--cutlass", type=Path, help="checkout of CUTLASS (default: CuTe DSL's kernels are left out)")
+    parser.add_argument(
+        "--target", choices=[*TARGETS], default="sm_100", help="target of the kernels (default: sm_100)"
+    )
     parser.add_argument("--runtime", nargs="+", default=["triton", "tilelang", "cute"], help="runtimes (default: all)")
     parser.add_argument("--only", default="", help="expression that a kernel's name contains")
     parser.add_argument("--schedules", nargs="+", type=int, default=[1, 4], help="numbers of schedules (default: 1 4)")
     arguments = parser.parse_args()
-    wrong = 0
-    for name, command in cases(arguments.runtime, arguments.cutlass).items():
+    wrong, target = 0, TARGETS[arguments.target]
+    for name, command in cases(target, arguments.runtime, arguments.cutlass).items():
         if not re.search(arguments.only, name):
             continue
         for schedules in arguments.schedules:
-            outcome = ran(command, schedules, arguments.cutlass)
+            outcome = ran(target, command, schedules, arguments.cutlass)
             wrong += outcome.status != 0
             verdict = "right" if outcome.status == 0 else "WRONG"
             print(f"{verdict} {name}, {schedules} schedules, {outcome.seconds:.1f} s: {outcome.words}", flush=True)
