@@ -5,6 +5,7 @@ import datetime
 import os
 import platform
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,13 @@ def pytest_collection_modifyitems(items):
         for item in items:
             if results.FOLDER in item.path.parents:
                 item.add_marker(pytest.mark.skip(reason=f"needs TMA: compute capability 9.0, found {capability}"))
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """Give torch the same seed before each test, so that a failure can be repeated."""
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(0)
 
 
 @pytest.fixture(scope="session")

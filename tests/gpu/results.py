@@ -23,7 +23,9 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
-MEASURED = ("cuda_tma", "tests/gpu", ":!tests/gpu/RESULTS.md")  # the tested code and the tests, as arguments of git
+# The tested code and the tests, as arguments of git. The tests on a GPU also run the examples and kernels of two tests.
+MEASURED = ("cuda_tma", "examples", "tests/gpu", "tests/include/test_kernels.py", "tests/support/exact_examples.py")
+MEASURED += (":!tests/gpu/RESULTS.md",)
 KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
 CHANGED = "## Changed since"
 

@@ -217,7 +217,8 @@ def test_elements_in_two_spaces_cannot_be_equal():
     ],
 )
 def test_missing_features_are_refused_with_a_reason(name, words):
-    pytest.importorskip("tensor_layouts")
+    if name.startswith(("atom", "cute")):
+        pytest.importorskip("tensor_layouts")
     with pytest.raises(ValueError, match="^") as refused:
         layouts.layout(name)
     assert words in str(refused.value)
@@ -238,7 +239,8 @@ def test_missing_features_are_refused_with_a_reason(name, words):
     ],
 )
 def test_sizes_are_compared_before_any_element(name, words):
-    pytest.importorskip("tensor_layouts")
+    if name.startswith(("atom", "cute")):
+        pytest.importorskip("tensor_layouts")
     begun = time.process_time()
     with pytest.raises(ValueError, match="^") as refused:
         layouts.layout(name)
