@@ -1,5 +1,7 @@
-/* The names of the driver's errors. A text for each error would only repeat its name in lower case. */
+/* The names and the texts of the driver's errors. The runtime has the same numbers and texts. */
 #include "driver.h"
+
+const char *cudaGetErrorString(int error);
 
 #define ERRORS \
     X(0, CUDA_SUCCESS) X(1, CUDA_ERROR_INVALID_VALUE) X(2, CUDA_ERROR_OUT_OF_MEMORY) X(3, CUDA_ERROR_NOT_INITIALIZED) \
@@ -57,5 +59,10 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
 }
 
 CUresult cuGetErrorString(CUresult error, const char **text) {
-    return cuGetErrorName(error, text);
+    const char *name;
+    REQUIRE(text != NULL, INVALID_VALUE);
+    *text = NULL;
+    CHECK(cuGetErrorName(error, &name));
+    *text = cudaGetErrorString(error);
+    return SUCCESS;
 }

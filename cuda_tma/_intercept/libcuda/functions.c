@@ -46,8 +46,8 @@ CUresult cuFuncGetModule(void **module, void *function) {
 }
 
 CUresult cuFuncGetName(const char **name, void *function) {
+    REQUIRE(name != NULL && function != NULL, INVALID_VALUE);
     CHECK(given_function(function));
-    REQUIRE(name != NULL, INVALID_VALUE);
     *name = function_of(function)->name;
     return SUCCESS;
 }

@@ -123,6 +123,18 @@ require(cuda.cuDeviceGetAttribute(ctypes.byref(i32()), 1, 1), 101)
 require(cuda.cuTensorMapEncodeTiled(None, 7, 3, None, None, None, None, None, 0, 0, 0, 0), 1)
 require(cuda.cuMemcpyDtoH_v2(None, u64(5), size(4)), 1)
 require(cuda.cuEventRecord(None, None), 400)
+require(cuda.cuFuncGetName(ctypes.byref(pointer()), None), 1)
+host = ctypes.create_string_buffer(128)
+require(cuda.cuMemHostRegister_v2(host, size(128), 0))
+require(cuda.cuMemHostUnregister(pointer(ctypes.addressof(host) + 64)), 1)
+require(cuda.cuMemHostUnregister(host))
+require(cuda.cuMemHostUnregister(host), 713)
+text = ctypes.c_char_p()
+for error, expected in {0: b"no error", 700: b"an illegal memory access was encountered", 900: None}.items():
+    require(cuda.cuGetErrorString(error, ctypes.byref(text)))
+    assert text.value == expected or expected is None, text
+require(cuda.cuGetErrorString(12345, ctypes.byref(text)), 1)
+assert text.value is None
 """
 
 

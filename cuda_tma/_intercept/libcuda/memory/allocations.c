@@ -79,8 +79,8 @@ void copy_registered(int to_arena) {
 CUresult cuMemHostUnregister(void *address) {
     struct allocation item;
     CHECK(ready());
-    REQUIRE(find_allocation((uint64_t)address, &item) && item.address == (uint64_t)address, NOT_REGISTERED);
-    REQUIRE(item.kind == REGISTERED_MEMORY, NOT_REGISTERED);
+    REQUIRE(find_allocation((uint64_t)address, &item) && item.kind == REGISTERED_MEMORY, NOT_REGISTERED);
+    REQUIRE(item.address == (uint64_t)address, INVALID_VALUE); /* The address is inside of the memory. */
     if (item.lies_at != 0)
         give_back_pages(item.lies_at, item.size);
     return remove_allocation(item.address);
