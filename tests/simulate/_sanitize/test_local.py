@@ -113,3 +113,8 @@ def test_the_local_memory_of_a_block_that_begins_is_unwritten() -> None:
         simulate.Config(64, 32), gpu.compile(source, "kernel"), np.arange(32, dtype=np.int32), np.zeros(32, np.int32), 6
     )
     assert "uninitialized-read" in {finding.kind for finding in report.findings}
+
+
+def test_a_read_of_the_local_variables_of_a_caller_is_named() -> None:
+    (found,) = launched(WRONG["only_in_a_branch"][1]).errors
+    assert "thread 16 (warp 0) reads 4 bytes of a caller's local variables, which it has not written" in found.message

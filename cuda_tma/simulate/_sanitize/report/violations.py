@@ -257,10 +257,8 @@ class UnwrittenLocalMemory(Violation):
     offset: int
 
     def sentence(self, parts: Parts) -> str:
-        return (
-            f"{self.thread(parts)} reads {self.size_bytes} bytes at byte {self.offset} of its local variables, which "
-            "it has not written"
-        )
+        of = f"at byte {self.offset} of its local variables" if self.offset >= 0 else "of a caller's local variables"
+        return f"{self.thread(parts)} reads {self.size_bytes} bytes {of}, which it has not written"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
