@@ -1,12 +1,12 @@
-"""The 64 bits of an mbarrier, and the place of each count in them: :func:`decode_barrier` and its inverse.
+"""The 64 bits of an mbarrier, and the place of each count in these bits: :func:`decode_barrier` and its inverse.
 
-PTX calls the word opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions: mbarrier") and names
-its content: phase, pending and expected count of arrivals, tx-count. Their places were observed (driver 580, sm_90:
-``record_barriers.py``). They agree with the machine code that ptxas 13.0 emits for sm_90, in which ``mbarrier.init``
-and ``mbarrier.pending_count`` are arithmetic.
+PTX calls the word of an mbarrier opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
+mbarrier"). It names the content: the phase, the pending and the expected count of arrivals, and the tx-count. The
+places of the counts were observed (driver 580, sm_90: ``record_barriers.py``). They agree with the machine code that
+ptxas 13.0 emits for sm_90, in which ``mbarrier.init`` and ``mbarrier.pending_count`` are arithmetic.
 
-The word of a barrier in use is not in shared memory: an ordinary load returns the earlier content (observed).
-``mbarrier.inval`` and the end of the CTA write the word to shared memory.
+While a barrier is in use, its word is not in shared memory, and an ordinary load returns the earlier content
+(observed). ``mbarrier.inval`` and the end of the CTA write the word to shared memory.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _BITS = 64
 
 
 class BarrierField(NamedTuple):
-    """A run of bits in the word: `width` bits from bit `low` on (0 is the least significant).
+    """A run of bits in the word of an mbarrier: `width` bits from bit `low` on (0 is the least significant).
 
-    A `negated` number is stored as ``2**width - value``, so that a decrement is an addition. A `signed` number is
-    negative in the upper half of its range.
+    A `negated` number is stored as ``2**width - value``, so that a decrement of the value is an addition. A `signed`
+    number is negative in the upper half of its range.
     """
 
     name: str
@@ -37,17 +37,17 @@ class BarrierField(NamedTuple):
 
     @property
     def mask(self) -> int:
-        """The field's bits in the word."""
+        """The bits of the field in the word."""
         return ((1 << self.width) - 1) << self.low
 
     def value_in(self, word: int) -> int:
-        """Return the field's value in a word."""
+        """Return the value of the field in a word."""
         stored = (word & self.mask) >> self.low
         value = -stored % (1 << self.width) if self.negated else stored
         return value - (1 << self.width) if self.signed and value >> (self.width - 1) else value
 
     def bits_of(self, value: int) -> int:
-        """Return a value as the field's bits in the word."""
+        """Return a value in the bits of the field in the word."""
         return (-value if self.negated else value) % (1 << self.width) << self.low
 
 
@@ -62,20 +62,22 @@ _UNEXPLAINED = ~sum(field.mask for field in BARRIER_FIELDS) & ((1 << _BITS) - 1)
 
 @dataclass(frozen=True, slots=True)
 class Barrier:
-    """The counts in an mbarrier's 64 bits, in PTX ISA's terms.
+    """The counts in the 64 bits of an mbarrier, in the terms of the PTX ISA.
 
     Attributes
     ----------
     phase : int
-        Parity (0 or 1) of the phase that has not completed. A wait for the other parity returns at once.
+        The parity (0 or 1) of the phase that has not completed. A wait for the other parity returns at once.
     pending_count : int
-        Arrivals that this phase still needs.
+        The number of arrivals that the present phase still needs.
     expected_count : int
-        Arrivals that the next phase needs: the count of ``mbarrier.init`` minus the arrivals of ``arrive_drop``.
+        The number of arrivals that the next phase needs, which is the count of ``mbarrier.init`` minus the arrivals of
+        ``arrive_drop``.
     tx_count : int
-        Bytes that this phase expects and that have not arrived; negative if bytes arrived before they were expected.
+        The bytes that the present phase expects and that have not arrived. The count is negative if bytes arrived
+        before the barrier expected them.
     unexplained : int
-        Bits of the word that belong to no field.
+        The bits of the word that belong to no field.
 
     Examples
     --------
@@ -97,28 +99,29 @@ class Barrier:
 def decode_barrier(word: Any) -> Barrier:
     """Decode the 64 bits of an mbarrier, which a kernel or a debugger has read from shared memory.
 
-    The layout was observed on compute capability 9.0; PTX does not define it, and another device may have another.
+    The layout was observed on compute capability 9.0. PTX does not define the layout, and another device may have
+    another layout.
 
     Parameters
     ----------
     word : int, bytes-like or array of uint8
-        The word as an unsigned integer (also NumPy's), or its 8 bytes in the order of memory.
+        The word as an unsigned integer (also a NumPy integer), or its 8 bytes in the order of memory.
 
     Returns
     -------
     Barrier
-        The counts, from which ``encode_barrier`` returns the word.
+        The counts, from which ``encode_barrier`` returns the same word.
 
     Raises
     ------
     TypeError
-        If `word` is of another type.
+        If `word` has another type.
     ValueError
-        If it is not a number of 64 bits, or not 8 bytes.
+        If `word` is not a number of 64 bits, or does not have 8 bytes.
 
     Examples
     --------
-    Two of three arrivals are missing, and 16,384 bytes:
+    In the next barrier, two of three arrivals and 16,384 bytes are missing:
 
     >>> word = encode_barrier(Barrier(phase=0, pending_count=2, expected_count=3, tx_count=16384))
     >>> decode_barrier(word).pending_count, decode_barrier(word.to_bytes(8, "little")).tx_count
@@ -154,12 +157,12 @@ def encode_barrier(barrier: Barrier) -> int:
     Returns
     -------
     int
-        64 bits. A number too large for its field wraps.
+        The 64 bits. A number that is too large for its field wraps.
 
     Raises
     ------
     TypeError
-        If `barrier` is of another type.
+        If `barrier` has another type.
 
     Examples
     --------

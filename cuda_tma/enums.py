@@ -1,7 +1,7 @@
-"""The driver's enumerations, with the driver's values and cuda.core's names.
+"""The enumerations of the driver, with the driver's values and cuda.core's names.
 
-Source: ``cuda.h``, CUDA 13.5, ``CUtensorMap*_enum``. cuda.core 1.2 has the same names, except the packed data types and
-the ``SWIZZLE_128B_ATOM_*`` modes.
+The source is ``cuda.h`` of CUDA 13.5, ``CUtensorMap*_enum``. cuda.core 1.2 has the same names, except the packed data
+types and the ``SWIZZLE_128B_ATOM_*`` modes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ __all__ = [
     "TensorMapSwizzle",
 ]
 
-# A member's short name is its name without these: SWIZZLE_128B is also "128B", L2_256B is also "256B".
+# A short name is the name of a member without one of these beginnings. SWIZZLE_128B is also "128B", and L2_256B is also
+# "256B".
 _PREFIXES = ("SWIZZLE_", "INTERLEAVE_", "L2_", "PACKED_")
 
 
 class _DriverEnum(enum.IntEnum):
     @property
     def short_name(self) -> str:
-        """The short name for users: ``SWIZZLE_128B`` is ``"128B"``."""
+        """The short name for users, such as ``"128B"`` for ``SWIZZLE_128B``."""
         for prefix in _PREFIXES:
             if self.name.startswith(prefix):
                 return self.name.removeprefix(prefix)
@@ -34,22 +35,22 @@ class _DriverEnum(enum.IntEnum):
 
     @classmethod
     def parse(cls, value: object, argument: str):
-        """Return the member that `value` names.
+        """Return the member that a name, a driver value or another member stands for.
 
         Parameters
         ----------
         value : member, int or str
-            A member of this enum or of cuda.core's enum of the same name, a driver value (any integer type),
-            or a full or short name in any case (``"SWIZZLE_128B"``, ``"128b"``).
+            A member of this enum or of cuda.core's enum of the same name, a driver value of any integer type, or a
+            name. A full or short name may be in any case (``"SWIZZLE_128B"``, ``"128b"``).
         argument : str
-            The user's name of the argument, for the error.
+            The user's name of the argument, which the error contains.
 
         Raises
         ------
         TypeError
-            If `value` is a member of another enum, or neither an int nor a str.
+            If `value` is a member of another enum, or is neither an int nor a str.
         ValueError
-            If no member has that value or name. The message lists the short names.
+            If no member has the value or the name. The message lists the short names.
 
         Examples
         --------
@@ -77,7 +78,7 @@ class _DriverEnum(enum.IntEnum):
 
 
 def _number(value: object) -> int | None:
-    """Return the value as an integer, also for NumPy's; None for True and False."""
+    """Return the value as an integer, also for NumPy's integers, or None for True and False."""
     try:
         return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -90,10 +91,10 @@ def _by_name(cls: type[_DriverEnum]) -> dict[str, _DriverEnum]:
 
 
 class TensorMapDataType(_DriverEnum):
-    """``CUtensorMapDataType``: the type of an element for the TMA unit.
+    """``CUtensorMapDataType``: the type that an element has for the TMA unit.
 
-    Python names cannot start with a digit: the driver's ``16U4_ALIGN8B`` is ``PACKED_16U4_ALIGN8B`` here,
-    short name ``"16U4_ALIGN8B"``.
+    Names in Python cannot start with a digit. The driver's ``16U4_ALIGN8B`` is therefore ``PACKED_16U4_ALIGN8B``, with
+    the short name ``"16U4_ALIGN8B"``.
     """
 
     UINT8 = 0
@@ -115,7 +116,7 @@ class TensorMapDataType(_DriverEnum):
 
 
 class TensorMapInterleave(_DriverEnum):
-    """``CUtensorMapInterleave``: NC/8HWC8 (16 bytes) and NC/16HWC16 (32 bytes) layouts, or none."""
+    """``CUtensorMapInterleave``: the layouts NC/8HWC8 (16 bytes) and NC/16HWC16 (32 bytes), or no interleave."""
 
     NONE = 0
     INTERLEAVE_16B = 1
@@ -123,7 +124,7 @@ class TensorMapInterleave(_DriverEnum):
 
 
 class TensorMapSwizzle(_DriverEnum):
-    """``CUtensorMapSwizzle``: the permutation of a row's chunks in shared memory."""
+    """``CUtensorMapSwizzle``: the permutation of the chunks in a row of shared memory."""
 
     NONE = 0
     SWIZZLE_32B = 1
@@ -135,7 +136,7 @@ class TensorMapSwizzle(_DriverEnum):
 
 
 class TensorMapL2Promotion(_DriverEnum):
-    """``CUtensorMapL2promotion``: the size to which an L2 fetch is widened."""
+    """``CUtensorMapL2promotion``: the size to which the hardware widens a fetch into L2."""
 
     NONE = 0
     L2_64B = 1
@@ -144,7 +145,7 @@ class TensorMapL2Promotion(_DriverEnum):
 
 
 class TensorMapOOBFill(_DriverEnum):
-    """``CUtensorMapFloatOOBfill``: the value of elements outside the tensor in a load (zero, or NaN)."""
+    """``CUtensorMapFloatOOBfill``: the value (zero or NaN) of elements outside the tensor in a load."""
 
     NONE = 0
     NAN_REQUEST_ZERO_FMA = 1
@@ -152,7 +153,7 @@ class TensorMapOOBFill(_DriverEnum):
 
 
 class TensorMapIm2ColWideMode(_DriverEnum):
-    """``CUtensorMapIm2ColWideMode``: im2col along W, or along W in steps of 128."""
+    """``CUtensorMapIm2ColWideMode``: the mode im2col along W, or im2col along W in steps of 128."""
 
     W = 0
     W128 = 1
@@ -161,10 +162,10 @@ class TensorMapIm2ColWideMode(_DriverEnum):
 class TensorMapAllocationClass(_DriverEnum):
     """``CUtensorMapAllocClass``: the distance within which TMA may compute addresses out of bounds.
 
-    From compute capability 10.0 and CUDA 13.5 on; documented, not verified on hardware. SMALL (4 KiB) is always safe.
-    LARGE (128 KiB) is faster, and needs an allocation of at least
-    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes around the tensor's first byte. With AUTO, the driver
-    chooses: a map contains SMALL or LARGE, never AUTO.
+    The classes exist from compute capability 10.0 and CUDA 13.5 on. They are documented, but not verified on hardware.
+    SMALL (4 KiB) is always safe. LARGE (128 KiB) is faster, and needs an allocation of at least
+    ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes around the first byte of the tensor. With AUTO, the
+    driver chooses the class. A map contains SMALL or LARGE, and never AUTO.
     """
 
     AUTO = 0

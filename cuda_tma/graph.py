@@ -1,12 +1,13 @@
-"""CUDA graphs: kernel nodes with checked arguments, changes of nodes in an executable graph, and a node's arguments.
+"""Kernel nodes of CUDA graphs with checked arguments, changes of nodes in an executable graph, and a node's arguments.
 
-A prepared launch (:func:`cuda_tma.prepare`) has everything that a node needs. Captures do not need this module:
-``prepared(builder)`` and ``cuda_tma.launch(builder, ...)`` become nodes.
+A prepared launch (:func:`cuda_tma.prepare`) has everything that a node needs. A capture does not need this module,
+because ``prepared(builder)`` and ``cuda_tma.launch(builder, ...)`` become nodes.
 
-A graph contains the bytes of its arguments, but not the memory that they point to. A captured graph keeps a tensor
-alive only after :func:`keep_alive`; :func:`add_kernel_node` keeps tensors alive, as nodes of ``cuda.core`` do.
+A graph contains the bytes of its arguments, but not the memory to which the arguments point. A captured graph keeps a
+tensor alive only after a call of :func:`keep_alive`. :func:`add_kernel_node` keeps tensors alive, as nodes of
+``cuda.core`` do.
 
-Source: CUDA driver API, Graph Management; CUDA programming guide, "CUDA User Objects".
+The sources are the CUDA driver API, Graph Management, and the CUDA programming guide, "CUDA User Objects".
 """
 
 from __future__ import annotations
@@ -43,32 +44,32 @@ def add_kernel_node(
     after: Iterable[GraphNode] = (),
     keeps_alive: bool = True,
 ) -> KernelNode:
-    """Add a kernel node to a graph's definition.
+    """Add a kernel node to the definition of a graph.
 
     Parameters
     ----------
     definition : cuda.core.graph.GraphDefinition
     prepared : PreparedLaunch
-        Kernel, configuration (also clusters, which ``definition.launch`` does not accept) and arguments. Its maps must
-        belong to the current context, in which the node will run.
+        The kernel, the configuration (also with clusters, which ``definition.launch`` does not accept) and the
+        arguments. Its maps must belong to the current context, in which the node will run.
     after : iterable of cuda.core.graph.GraphNode
-        The nodes that run before it.
+        The nodes that run before the new node.
     keeps_alive : bool
         Whether the graph and all its instances keep alive the kernel and the memory of the arguments.
 
     Returns
     -------
     cuda.core.graph.KernelNode
-        Equal to a node of ``definition.launch``: other nodes can follow it.
+        A node that equals a node of ``definition.launch``, so that other nodes can follow it.
 
     Raises
     ------
     TypeError
-        If one of the arguments has another type.
+        If an argument has another type.
     TensorMapError
-        If a descriptor belongs to another context than the current one.
+        If a descriptor belongs to another context than the current context.
     ValueError
-        If the configuration has programmatic stream serialization, which a node does not have.
+        If the configuration has programmatic stream serialization, which nodes do not have.
     CUDAError
         If the driver refuses the node. The definition is then unchanged.
 
@@ -104,30 +105,30 @@ def add_kernel_node(
 
 
 def keep_alive(graph: Any, *objects: object) -> None:
-    """Keep objects alive as long as a graph, an instance of it, or a launch of an instance exists.
+    """Keep objects alive while a graph, an instance of the graph, or a launch of an instance exists.
 
     Parameters
     ----------
     graph : cuda.core.graph.GraphDefinition, or a GraphBuilder or stream that captures
-        For torch, the stream that captures: ``torch.cuda.current_stream()``.
+        The graph. For torch, it is the stream that captures: ``torch.cuda.current_stream()``.
     *objects
-        Tensors, buffers, anything. For a :class:`TensorMapDescriptor`, its present tensor; for a
-        :class:`PreparedLaunch`, its kernel and its present arguments.
+        Tensors, buffers or any other objects. For a :class:`TensorMapDescriptor`, its present tensor is kept alive. For
+        a :class:`PreparedLaunch`, its kernel and its present arguments are kept alive.
 
     Raises
     ------
     TypeError
-        If `graph` is executable and can keep nothing more, or is not a graph.
+        If `graph` is executable and can keep no more objects, or if it is not a graph.
     ValueError
-        If the stream is not capturing.
+        If the stream does not capture.
 
     Notes
     -----
-    Objects are freed on Python's main thread some time after the end of the graph, because the driver releases them on
-    a thread of its own, which must not free them. Up to Python 3.12 the main thread frees them only after it has
-    released the GIL, as launches, synchronization, sleeping and I/O do (CPython issue 95820; observed: driver 580,
-    Python 3.12: a loop with none of these kept a tensor for 10 s). The next call of :func:`keep_alive` always frees
-    them.
+    Python's main thread frees the objects some time after the end of the graph. The driver releases them on its own
+    thread, which must not free them. Up to Python 3.12, the main thread frees the objects only after it has released
+    the GIL, as launches, synchronization, sleeping and I/O do (CPython issue 95820). With driver 580 and Python 3.12, a
+    loop without such calls kept a tensor for 10 s (observed). The next call of :func:`keep_alive` always frees the
+    objects.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def keep_alive(graph: Any, *objects: object) -> None:
 
 
 def _definition_handle(definition: Any) -> int | None:
-    """Return the CUgraph of a GraphDefinition; None for any other object."""
+    """Return the CUgraph of a GraphDefinition, or None for any other object."""
     if not (hasattr(definition, "nodes") and hasattr(definition, "instantiate")):
         return None
     return int(definition.handle)
@@ -158,14 +159,14 @@ def _definition_handle(definition: Any) -> int | None:
 
 @dataclass(frozen=True)
 class KernelNodeArgument:
-    """One argument of a node.
+    """One argument of a kernel node.
 
     Attributes
     ----------
     parameter : KernelParameter
         The parameter of the kernel.
     raw : bytes
-        The bytes in the node.
+        The bytes of the argument in the node.
     """
 
     parameter: KernelParameter
@@ -176,8 +177,9 @@ class KernelNodeArgument:
         """The argument as a Python object.
 
         A map is a :class:`TensorMapDescriptor` of the node's 128 bytes, which keeps no tensor alive. Floats and bools
-        have their type; integers (read as signed) and pointers are ints. If the kernel's name does not contain a
-        parameter's type, 1, 2, 4 or 8 bytes are an int, 128 bytes that could be a map are one, and others are bytes.
+        have their type. Integers (read as signed) and pointers are ints. If the kernel's name does not contain the type
+        of a parameter, 1, 2, 4 or 8 bytes are an int, and 128 bytes that could be a map are a map. Other bytes remain
+        bytes.
         """
         kind, size = self.parameter.type, len(self.raw)
         if isinstance(kind, MapType) or (kind is None and size == DESCRIPTOR_BYTES):
@@ -201,26 +203,26 @@ class KernelNodeArgument:
 
 
 def arguments_of(node: KernelNode | int, kernel: Kernel | None = None) -> tuple[KernelNodeArgument, ...]:
-    """Return the arguments of a kernel node, read from the driver with the kernel's parameters.
+    """Return the arguments of a kernel node, which the driver returns for the kernel's parameters.
 
     Parameters
     ----------
     node : cuda.core.graph.KernelNode, cuda.bindings CUgraphNode or int
         A node of a definition, or of a captured graph (``builder.graph_definition.nodes()``), from any launch.
     kernel : Kernel, optional
-        The kernel of the node; needed if the node contains only its function in a context.
+        The kernel of the node, which is necessary if the node contains only the kernel's function in a context.
 
     Returns
     -------
     tuple of KernelNodeArgument
-        One for each parameter. Changes by :meth:`ExecutableKernelNode.update` affect only the executable graph, and
-        are not visible here.
+        One argument for each parameter. Changes by :meth:`ExecutableKernelNode.update` affect only the executable
+        graph, so the result does not contain them.
 
     Raises
     ------
     ValueError
-        If the node launches another kernel, its kernel is unknown, or the driver shows its arguments neither by
-        pointers nor as a block.
+        If the node launches another kernel, or its kernel is unknown. Also if the driver returns the arguments neither
+        as pointers nor as a block.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """A kernel that does not end: the waits of its threads, the missing arrivals or bytes, and the probable cause.
 
-The simulator and a GPU's watchdog (``watchdog_ms`` of :func:`cuda_tma.compile`) use one type: the simulator reports its
-deadlocks with it, and :func:`cuda_tma.synchronize` raises it.
+The simulator and the watchdog of a GPU (``watchdog_ms`` of :func:`cuda_tma.compile`) use the same type. The simulator
+reports its deadlocks with it, and :func:`cuda_tma.synchronize` raises it.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ _Extents = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class MbarrierWait:
-    """A wait for an mbarrier.
+    """A wait of threads for an mbarrier.
 
     Attributes
     ----------
     name : str
-        Its name in the source: ``"`ring.full`"``; or its address.
+        The name of the mbarrier in the source, such as ``"`ring.full`"``, or its address.
     stage : int or None
-        The stage of a ``Pipeline``.
+        The stage of a ``Pipeline``, or None.
     parity : int
-        Parity of the phase that the wait names.
+        The parity of the phase in the wait.
     barrier : Barrier
-        The barrier's counts.
+        The counts of the mbarrier.
     expected_bytes : int or None
-        Bytes that the present phase expects; None if unknown.
+        The bytes that the present phase expects, or None if they are unknown.
     came : str
-        Bytes that arrived in the phase, and their sources; empty if unknown.
+        A text about the bytes that arrived in the phase and their sources, which is empty if they are unknown.
     """
 
     name: str
@@ -66,7 +66,7 @@ class MbarrierWait:
     @property
     def _bytes(self) -> str:
         missing, expected = self.barrier.tx_count, self.expected_bytes
-        is_known = expected and not self.barrier.pending_count  # otherwise more bytes may be expected later
+        is_known = expected and not self.barrier.pending_count  # Otherwise, the barrier may expect more bytes later.
         if missing > 0:
             of = f" of {expected:,}" if is_known else ""
             return f"{missing:,}{of} bytes are missing"
@@ -98,29 +98,32 @@ class MbarrierWait:
 
     @property
     def rank(self) -> int:
-        """The explanatory value of the wait: missing bytes rank before missing arrivals, and before no arrivals."""
+        """The explanatory value of the wait.
+
+        A wait for missing bytes ranks first, then a wait for some of the arrivals, and last a wait for all arrivals.
+        """
         missing, count = self.barrier.pending_count, self.barrier.expected_count
         return 0 if self.barrier.tx_count else 1 if missing < count else 2
 
 
 @dataclass(frozen=True, slots=True)
 class BarrierWait:
-    """A wait at a barrier that counts threads: ``__syncthreads()``, or a named, cluster or warp barrier.
+    """A wait at a barrier that counts threads, which is ``__syncthreads()``, or a named, cluster or warp barrier.
 
     Attributes
     ----------
     name : str
-        ``"barrier 1 of the CTA"``.
+        The name of the barrier, such as ``"barrier 1 of the CTA"``.
     missing : str
-        ``"128 of 256 threads are missing"``.
+        The threads that are missing, such as ``"128 of 256 threads are missing"``.
     cause : str
-        The probable cause.
+        The probable cause of the wait.
     """
 
     name: str
     missing: str
     cause: str = "every thread in the barrier's count must reach it: check the count and the branches before it"
-    rank: int = 3  # last, because these threads usually wait for threads with another wait
+    rank: int = 3  # The rank is last, because these threads usually wait for threads with another wait.
 
     def __str__(self) -> str:
         return f"{self.name}: {self.missing}"
@@ -128,16 +131,16 @@ class BarrierWait:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """Threads with the same wait.
+    """The threads that have the same wait.
 
     Attributes
     ----------
     blocks : tuple of tuple of int
-        ``blockIdx``.
+        The ``blockIdx`` of each block.
     threads : tuple of int
         The threads of each block, numbered with x first.
     place : str
-        The file and line of the wait: ``"gemm.cu:87"``; empty if unknown.
+        The file and line of the wait, such as ``"gemm.cu:87"``, or an empty text if they are unknown.
     awaits : MbarrierWait or BarrierWait
     """
 
@@ -159,13 +162,13 @@ class Hang:
     Attributes
     ----------
     waiters : tuple of Waiter
-        Producers and consumers, by block and thread.
+        The waiting threads, such as producers and consumers, by block and thread.
     kernel : str
-        Its name; empty if unknown.
+        The name of the kernel, or an empty text if it is unknown.
     maps : mapping of str to int
-        The bytes of the box of each of its tensor maps, by the parameter's name.
+        The bytes of the box of each tensor map of the kernel, by the name of the parameter.
     limits : tuple of str
-        Facts that are unknown, and steps that failed.
+        The facts that are unknown, and the steps that failed.
 
     Examples
     --------
@@ -182,7 +185,7 @@ class Hang:
     limits: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the report: the waits, then the probable cause."""
+        """Return the report, which contains the waits and then the probable cause."""
         lines = [f"{each}{self._of_maps(each)}" for each in self.waiters]
         shown = lines[:_MOST_LINES]
         if len(lines) > len(shown):
@@ -193,7 +196,7 @@ class Hang:
 
     @property
     def cause(self) -> str:
-        """The probable cause, in a sentence; empty if no wait is known."""
+        """The probable cause in a sentence, which is empty if no wait is known."""
         if not self.waiters:
             return ""
         first = self.first.awaits
@@ -223,12 +226,12 @@ class Hang:
 
 
 class KernelHang(RuntimeError):
-    """A kernel on the GPU whose waits have passed their deadline.
+    """The error for a kernel on the GPU whose waits have passed their deadline.
 
     Attributes
     ----------
     hangs : tuple of Hang
-        One for each launch.
+        One value for each launch that hung.
     """
 
     def __init__(self, hangs: tuple[Hang, ...]):
@@ -236,7 +239,7 @@ class KernelHang(RuntimeError):
         self.hangs = hangs
 
     def __reduce__(self) -> tuple:
-        """Support pickle and copy."""
+        """Return the values for pickle and copy."""
         return type(self), (self.hangs,)
 
 
@@ -248,7 +251,7 @@ def _are(count: int) -> str:
 
 
 def _blocks(blocks: tuple[_Extents, ...]) -> str:
-    """Return ``block (3, 0)``, ``blocks (0, 0) and (1, 0)``, or ``blocks (0, 0) to (3, 0), 4 in all``."""
+    """Return a text such as ``block (3, 0)``, ``blocks (0, 0) and (1, 0)`` or ``blocks (0, 0) to (3, 0), 4 in all``."""
     names = [f"({x}, {y})" if z == 0 else f"({x}, {y}, {z})" for x, y, z in blocks]
     if len(names) == 1:
         return f"block {names[0]}"
@@ -267,7 +270,7 @@ def _whole_warps(threads: tuple[int, ...]) -> bool:
 
 
 def _threads(threads: tuple[int, ...]) -> str:
-    """Return ``warps 0 to 3``, or ``thread 128``."""
+    """Return a text such as ``warps 0 to 3`` or ``thread 128``."""
     if not _whole_warps(threads):
         return f"thread{'' if len(threads) == 1 else 's'} {_ranges(threads)}"
     warps = tuple(sorted({thread // _WARP for thread in threads}))
@@ -275,7 +278,7 @@ def _threads(threads: tuple[int, ...]) -> str:
 
 
 def _ranges(numbers: tuple[int, ...]) -> str:
-    """Return ``0 to 31, 64``."""
+    """Return a text of ranges, such as ``0 to 31, 64``."""
     starts = [i for i, n in enumerate(numbers) if i == 0 or n != numbers[i - 1] + 1]
     parts = []
     for first, after in zip(starts, [*starts[1:], len(numbers)], strict=True):

@@ -1,4 +1,4 @@
-"""The parameters of a kernel, including typed maps, and the shared memory that it needs."""
+"""The parameters of a kernel, including typed maps, and the shared memory that the kernel needs."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class KernelParameter:
     Attributes
     ----------
     name : str
-        Its name in the source; empty if unknown.
+        The name of the parameter in the source, or an empty text if it is unknown.
     type : {"integer", "float", "bool", "pointer", None}, MapType or MapPointer
-        The type. None is another type, such as a struct or an untyped ``TensorMap``, or a type that the kernel's name
-        does not contain.
+        The type of the parameter. None stands for another type, such as a struct or an untyped ``TensorMap``, or for a
+        type that the kernel's name does not contain.
     offset_bytes, size_bytes : int
-        Its place in the parameter block.
+        The place and the size of the parameter in the parameter block.
     """
 
     name: str
@@ -41,7 +41,9 @@ class KernelParameter:
 
     @property
     def map_type(self) -> MapType:
-        """The type of a typed map, or of the maps to which a pointer points. Its ``options`` are options for such maps.
+        """The type of a typed map, or of the maps to which a pointer points.
+
+        Its ``options`` are the options of such maps.
 
         Raises
         ------
@@ -60,20 +62,20 @@ class KernelParameter:
 
 @dataclass(frozen=True)
 class KernelParameters:
-    """The parameters of a kernel, by their index or name, and the shared memory that it needs.
+    """The parameters of a kernel, by their index or name, and the shared memory that the kernel needs.
 
     Attributes
     ----------
     kernel : str
-        Its name.
+        The name of the kernel.
     parameters : tuple of KernelParameter
     static_shared_bytes : int
-        Shared memory that the compiler allocated, on the current device.
+        The shared memory that the compiler allocated, on the current device.
     dynamic_shared_bytes : int
-        The bytes that the kernel requests with ``cuda_tma::dynamic_shared<T>()``, which :func:`launch` allocates; else
-        0.
+        The bytes that the kernel requests with ``cuda_tma::dynamic_shared<T>()``, or 0. :func:`launch` allocates these
+        bytes.
     constants : mapping of str to int
-        The constants that were requested from :func:`compile`.
+        The constants that the call of :func:`compile` requested.
     """
 
     kernel: str
@@ -89,7 +91,7 @@ class KernelParameters:
         return iter(self.parameters)
 
     def __contains__(self, key: object) -> bool:
-        """Return whether the key is a parameter, or the name of one."""
+        """Return whether the key is a parameter, or the name of a parameter."""
         return any(key == parameter or key == parameter.name != "" for parameter in self.parameters)
 
     def __getitem__(self, key: int | str) -> KernelParameter:
@@ -106,15 +108,15 @@ class KernelParameters:
 def parameters_of(kernel: Kernel) -> KernelParameters:
     """Return the parameters of a kernel, so that Python does not repeat declarations of C++.
 
-    The compiler reports types and names of the kernels that :func:`compile` made. For other kernels the types are from
-    their C++ names. An ``extern "C"`` name contains no types, so :func:`launch` checks only the sizes of arguments.
-    From PTX, the simulator reads the description that ``CUDA_TMA_KERNEL(name)`` of ``cuda_tma/kernel.cuh`` adds to a
-    kernel, or the types of the ``.param`` declarations.
+    The compiler reports the types and names of the parameters for the kernels that :func:`compile` made. For other
+    kernels, the types are from their C++ names. An ``extern "C"`` name contains no types, so :func:`launch` checks only
+    the sizes of arguments. From PTX, the simulator reads the description that ``CUDA_TMA_KERNEL(name)`` of
+    ``cuda_tma/kernel.cuh`` adds to a kernel, or the types of the ``.param`` declarations.
 
     Parameters
     ----------
     kernel : cuda.core.Kernel
-        A kernel, or one of the simulator's.
+        A kernel of cuda.core, or a kernel of the simulator.
 
     Returns
     -------
@@ -136,7 +138,8 @@ def parameters_of(kernel: Kernel) -> KernelParameters:
         parameters["windows"].map_type.box_dim  # (32, 64)
         parameters.dynamic_shared_bytes  # 33792: the tiles and a barrier, in multiples of the tiles' alignment
     """
-    if isinstance(known := getattr(kernel, "parameters", None), KernelParameters):  # of cuda_tma.simulate
+    # The module cuda_tma.simulate defines this kind of kernel.
+    if isinstance(known := getattr(kernel, "parameters", None), KernelParameters):
         return known
     layout, compiled = layout_of(kernel), compiled_of(kernel)
     unknown = len(layout) * (None,)

@@ -1,11 +1,11 @@
 """The content of a tensor map with the driver's names, order and units, which is the central value of the package.
 
-Every array is in driver order: index 0 is the innermost dimension. There are ``rank - 1`` strides, in bytes, because
-the innermost dimension has none. Construction converts integers of any type to plain ints and refuses other types.
-:func:`cuda_tma.check` checks that the map is legal. :func:`cuda_tma.encode` writes the numbers, and
-:func:`cuda_tma.decode` returns them.
+Every array is in driver order, in which index 0 is the innermost dimension. There are ``rank - 1`` strides in bytes,
+because the innermost dimension has no stride. The constructors convert integers of any type to plain ints, and refuse
+other types. :func:`cuda_tma.check` checks that the map is legal. :func:`cuda_tma.encode` writes the numbers to 128
+bytes, and :func:`cuda_tma.decode` returns them.
 
-Source of names and order: CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2col`` and ``...Im2colWide``.
+The source of names and order is the CUDA driver API, ``cuTensorMapEncodeTiled``, ``...Im2col`` and ``...Im2colWide``.
 """
 
 from __future__ import annotations
@@ -33,26 +33,28 @@ class Params:
     data_type : int
         A ``TensorMapDataType`` value.
     global_address : int
-        Address of the first element in global memory.
+        The address of the first element in global memory.
     global_dim : tuple of int
-        Extents in elements, innermost first; its length is the rank.
+        The extents in elements, innermost first. The length is the rank of the tensor.
     global_strides : tuple of int
-        Bytes from one index to the next of dimensions 1, 2, ...; ``rank - 1`` values.
+        The bytes from one index to the next in the dimensions 1, 2, ..., which are ``rank - 1`` values.
     element_strides : tuple of int
-        Steps in elements between the elements that a load visits, for each dimension.
+        The steps in elements between the elements that a load visits, for each dimension.
     interleave, swizzle, l2_promotion, oob_fill : int
-        Values of the enums of those names.
+        The values of the enums with these names.
     allocation_class : int
-        A ``TensorMapAllocationClass`` value: 1 (SMALL) or 2 (LARGE), as ``cuTensorMapSetAllocationClass`` sets it after
-        encoding. A map cannot contain 0 (AUTO), which is only a request. Documented, not verified on hardware.
+        A ``TensorMapAllocationClass`` value, 1 (SMALL) or 2 (LARGE), as ``cuTensorMapSetAllocationClass`` sets it after
+        encoding. A map cannot contain 0 (AUTO), which is only a request. The class is documented, but not verified on
+        hardware.
     unexplained : tuple of (int, int)
-        (word index, XOR mask) of the 32-bit words in which decoded bytes differ from the encoding of these parameters;
-        empty for every map of the driver.
+        Pairs (word index, XOR mask) for the 32-bit words in which decoded bytes differ from the encoding of these
+        parameters. The tuple is empty for every map of the driver.
 
     Raises
     ------
     TensorMapError
-        If a field does not have its type. Members of enums and NumPy's integers are integers; floats and None are not.
+        If a field does not have its type. Members of enums and NumPy's integers are integers, but floats and None are
+        not.
     """
 
     data_type: int
@@ -81,18 +83,18 @@ class Params:
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions of the tensor."""
         return len(self.global_dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TiledParams(Params):
-    """Parameters of ``cuTensorMapEncodeTiled``: a load delivers a box.
+    """The parameters of ``cuTensorMapEncodeTiled``, with which a load delivers a box.
 
     Attributes
     ----------
     box_dim : tuple of int
-        Extents of the box in elements of the tensor, innermost first.
+        The extents of the box in elements of the tensor, innermost first.
     """
 
     box_dim: tuple[int, ...]
@@ -100,17 +102,17 @@ class TiledParams(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Im2colParams(Params):
-    """Parameters of ``cuTensorMapEncodeIm2col``: a load delivers pixels in convolution order.
+    """The parameters of ``cuTensorMapEncodeIm2col``, with which a load delivers pixels in convolution order.
 
     Attributes
     ----------
     pixel_box_lower_corner, pixel_box_upper_corner : tuple of int
-        Corners of the box of pixels, relative to the tensor's first and last pixel; ``rank - 2`` values
-        (W, H, D: innermost spatial dimension first).
+        The corners of the box of pixels, relative to the tensor's first and last pixel. They are ``rank - 2`` values
+        (W, H, D), with the innermost spatial dimension first.
     channels_per_pixel : int
-        Elements of dimension 0 delivered for each pixel.
+        The elements of dimension 0 that a load delivers for each pixel.
     pixels_per_column : int
-        Pixels delivered by one load.
+        The pixels that one load delivers.
     """
 
     pixel_box_lower_corner: tuple[int, ...]
@@ -121,14 +123,14 @@ class Im2colParams(Params):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Im2colWideParams(Params):
-    """Parameters of ``cuTensorMapEncodeIm2colWide``: im2col along W only (compute capability 10 and later).
+    """The parameters of ``cuTensorMapEncodeIm2colWide``, im2col along W only (compute capability 10 and later).
 
     Attributes
     ----------
     pixel_box_lower_corner_width, pixel_box_upper_corner_width : int
-        The box of pixels along W.
+        The corners of the box of pixels along W.
     channels_per_pixel, pixels_per_column : int
-        As in :class:`Im2colParams`.
+        The elements of each pixel and the pixels of one load, as in :class:`Im2colParams`.
     mode : int
         A ``TensorMapIm2ColWideMode`` value.
     """
@@ -148,28 +150,32 @@ def _written(name: str, value: Any) -> str:
 
 
 def _digits(value: Any) -> str:
-    """Return integers, nested or not, as text. Python refuses to write thousands of decimal digits."""
+    """Return the text of integers, nested or not. Python refuses to write thousands of decimal digits."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_digits, value))}{',' * (len(value) == 1)})"
     return repr(value) if -(2**128) < value < 2**128 else hex(value)
 
 
-# Equal numbers of different types are one key of a cache but compute differently: np.uint8(64) * 4 is 0, 64.0 // 3 a
-# float. So the fields are ints.
+# The fields are ints, because equal numbers of different types are one key of a cache but compute differently. For
+# example, np.uint8(64) * 4 is 0, and 64.0 // 3 is a float.
 
-_INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"  # the annotations of the fields
+# The values are the annotations of the fields.
+_INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"
 
 
 @cache
 def _getters(kind: Any) -> tuple[Callable[[Params], Any], Callable[[Params], Any]]:
-    """Return getters of the integers, and of the arrays."""
+    """Return the functions that get the integers, and the functions that get the arrays."""
     names = {wanted: [f.name for f in dataclass_fields(kind) if f.type == wanted] for wanted in (_INTEGER, _INTEGERS)}
     return attrgetter(*names[_INTEGER]), attrgetter(*names[_INTEGERS])
 
 
 def _is_plain(params: Params) -> bool:
-    """Return whether all numbers already are ints, the common case; loops are the fastest test of decoded maps."""
-    kind: Any = type(params)  # for mypy, a dataclass is not hashable
+    """Return whether all numbers already are ints.
+
+    This is the common case, and loops are the fastest test of decoded maps.
+    """
+    kind: Any = type(params)  # For mypy, a dataclass is not hashable.
     get_integers, get_arrays = _getters(kind)
     for value in get_integers(params):
         if type(value) is not int:
@@ -193,12 +199,12 @@ def _integers(name: str, values: object) -> tuple[int, ...]:
 
 
 def _pairs(name: str, values: Iterable[Any]) -> tuple[tuple[int, int], ...]:
-    """Return words of a descriptor, and bits of them."""
+    """Return pairs of a word in a descriptor and bits in that word."""
     try:
         pairs = tuple((index(word), index(mask)) for word, mask in values)
         if all(0 <= word < 32 and 0 <= mask < 1 << 32 for word, mask in pairs):
             return pairs
-    except (TypeError, ValueError):  # ValueError: not a pair
+    except (TypeError, ValueError):  # A value that is not a pair raises ValueError.
         pass
     raise TensorMapError(f"{name} is {shown(values)}; pass pairs of a word's index, 0 to 31, and a mask of its 32 bits")
 

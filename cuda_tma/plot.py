@@ -1,4 +1,4 @@
-"""Pictures of tiles, boxes and banks."""
+"""The functions that draw pictures of tiles, boxes and banks."""
 
 from ._show.plot import Division, banks, box, divided, explorer, tile, tiles
 

@@ -4,7 +4,7 @@
         expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
         assert_tile_equal(descriptor.params, shared_memory_of_my_kernel, expected, coordinates=(column, row))
 
-The strategies need Hypothesis; the rest does not.
+The strategies need Hypothesis. The other functions do not need it.
 """
 
 from __future__ import annotations
@@ -48,25 +48,26 @@ def assert_tile_equal(
     coordinates: Sequence[int] = (),
     offsets: Sequence[int] = (),
 ) -> None:
-    """Raise AssertionError for the first delivered element that differs; the error has its index in the tensor.
+    """Raise AssertionError for the first delivered element that differs. The error contains the element's tensor index.
 
     Parameters
     ----------
     params : TiledParams, Im2colParams or Im2colWideParams
         The tensor map of the load.
     actual : array
-        Shared memory from the destination on, of any dtype, with at least the bytes of the box.
+        The bytes of shared memory from the destination on, of any dtype, with at least the bytes of the box.
     expected : Tile
-        From :func:`cuda_tma.emulate.load`. Bytes that a load does not deliver are not compared.
+        The result of :func:`cuda_tma.emulate.load`. The function does not compare bytes that a load does not deliver.
     coordinates, offsets : sequence of int, optional
-        Arguments of the load; without them the message has only the place in the box.
+        The arguments of the load. Without them, the message contains only the place in the box.
 
     Raises
     ------
     AssertionError
-        With the element's index in box and tensor (driver order, innermost first), its byte offset, and both values.
+        If an element differs. The error contains the element's index in the box and in the tensor (driver order,
+        innermost first), its byte offset, and both values.
     TensorMapError
-        If an argument has another type, or the expected tile comes from another map.
+        If an argument has another type, or if the expected tile comes from another map.
     """
     check_params(params)
     if not isinstance(expected, Tile):
@@ -93,7 +94,7 @@ def assert_tile_equal(
     )
 
 
-_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # fields that a load does not read
+_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # A load does not read these fields.
 
 
 def _check_map(params: Params, expected: Tile) -> None:
@@ -118,7 +119,7 @@ def _check_map(params: Params, expected: Tile) -> None:
 def _bytes_of(actual: Any) -> np.ndarray:
     try:
         return np.ascontiguousarray(actual).reshape(-1).view(np.uint8)
-    except (TypeError, ValueError):  # an object that is not an array, or lists of different lengths
+    except (TypeError, ValueError):  # The argument is not an array, or contains lists of different lengths.
         raise TensorMapError(f"actual is {shown(actual)}; pass shared memory as an array in host memory") from None
 
 
@@ -153,7 +154,7 @@ def _value(params: Params, smem: np.ndarray, offset: int) -> str:
 
 
 def view_bytes(array: np.ndarray) -> np.ndarray:
-    """Return the memory of a contiguous array as a 1-D uint8 array for the emulator; no copy.
+    """Return the memory of a contiguous array as a 1-D uint8 array for the emulator, without a copy.
 
     >>> view_bytes(np.zeros((2, 3), np.float32)).shape
     (24,)
@@ -165,7 +166,8 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-_LARGEST_DIM = (0, 300, 80, 24, 12, 7)  # by rank; every tensor, with the padding of its strides, has less than 1 MB
+# The sizes are by rank. Every tensor has less than 1 MB, including the padding of its strides.
+_LARGEST_DIM = (0, 300, 80, 24, 12, 7)
 
 
 def _draw_common(draw: DrawFn, data_types: Sequence[T], rank: int) -> dict[str, Any]:
@@ -210,7 +212,7 @@ def tiled_params(
 ) -> SearchStrategy[TiledParams]:
     """Return a Hypothesis strategy for small tiled tensor maps that compute capability 9.0 accepts.
 
-    Tensors start at address 256 and stay below a megabyte; boxes are small enough for shared memory.
+    The tensors start at address 256 and stay below a megabyte. The boxes are small enough for shared memory.
     """
     _require_hypothesis()
     from hypothesis import strategies as st
@@ -235,7 +237,7 @@ def tiled_params(
 def im2col_params(*, data_types: Sequence[T] = _WHOLE_BYTE_TYPES, inside: bool = False) -> SearchStrategy[Im2colParams]:
     """Return a Hypothesis strategy for small im2col tensor maps that compute capability 9.0 accepts.
 
-    They have no interleave. With `inside`, the pixel box stays inside the tensor, as stores require.
+    The maps have no interleave. With `inside`, the pixel box stays inside the tensor, as stores require.
     """
     _require_hypothesis()
     from hypothesis import strategies as st
@@ -269,7 +271,8 @@ def load_cases(
 ) -> SearchStrategy[tuple[Params, np.ndarray, tuple[int, ...], tuple[int, ...]]]:
     """Return a Hypothesis strategy for (params, memory, coordinates, offsets) of loads that do not fault.
 
-    Memory is random bytes from address 0 to the end of the tensor; coordinates extend outside on every side.
+    The memory is random bytes from address 0 to the end of the tensor. The coordinates extend outside the tensor on
+    every side.
     """
     _require_hypothesis()
     from hypothesis import strategies as st
