@@ -150,7 +150,7 @@ def _finder() -> Callable[[str], str | None] | None:
     def find(name: str) -> str | None:
         try:
             return find_nvidia_header_directory(name)
-        except Exception:  # This version does not have the name.
+        except Exception:  # Some versions of the library do not have the name.
             return None
 
     return find

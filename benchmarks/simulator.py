@@ -30,12 +30,12 @@ from .host import machine
 
 __all__ = ["machine", "tables", "unavailable"]
 
-SAMPLES = 3  # Each kernel has this number of samples, each of which takes seconds.
-SMALL_SECONDS, LARGE_SECONDS = 2, 60  # These are the time limits of a GEMM of 256 and of a GEMM of 1024.
-RATE = 10e6  # A GEMM must reach this number of instructions per second. Unsuccessful polls do not count.
+SAMPLES = 3  # The benchmark takes three samples of each kernel, each of which takes seconds.
+SMALL_SECONDS, LARGE_SECONDS = 2, 60  # A GEMM of 256 and a GEMM of 1024 have these time limits in seconds.
+RATE = 10e6  # A GEMM must reach RATE instructions per second. Unsuccessful polls do not count.
 TRITON_RATE = 12e6
 LOOP_RATE = 1 / 3e-6  # The rate counts instructions of one thread, each of which is one instruction of a warp.
-SCHEDULES, MOST_TIMES = 4, 4.2  # The schedules together may take this multiple of the time of one schedule.
+SCHEDULES, MOST_TIMES = 4, 4.2  # The schedules together may take MOST_TIMES the time of one schedule.
 LOAD_SECONDS, SECOND_LOAD_SECONDS = 1.5, 0.2
 MOST_MEGABYTES = 300
 _FOLDER = Path(__file__).parent

@@ -31,40 +31,41 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 
 # ---- PTX texts ----
 
-KERNEL_BYTES = 32 << 20  # A file of PTX or C++ has at most this size.
-COMPILER_BYTES = 8 << 30  # NVRTC may take this memory. A kernel of CUTLASS needs half of it.
-# A PTX text has at most this number of tokens, as in 32 MB from a compiler. A token takes 150 bytes in memory.
+KERNEL_BYTES = 32 << 20  # KERNEL_BYTES limits the size of a file of PTX or C++.
+COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel of CUTLASS needs half of it.
+# TOKENS limits the tokens of a PTX text, as in 32 MB from a compiler. A token takes 150 bytes in memory.
 TOKENS = 4 << 20
-NESTING = 100  # Brackets, braces and signs are nested to at most this depth.
-ALIGNMENT_BYTES = 1 << 16  # A variable has at most this alignment. TMA's swizzles need 1024.
-MODULE_BYTES = 1 << 30  # The variables of a module have at most this size in all.
-VARIABLES = 1 << 14  # A module declares at most this number of variables outside functions.
-PARAMETER_BYTES = 32_764  # A function's parameters have at most this size (PTX ISA 9.0, "Kernel Function Parameters").
-REGISTERS = 1 << 19  # A module declares at most this number of registers.
-NAME_BYTES = 64 << 20  # The names of inlined functions have at most this size, summed over all places.
+NESTING = 100  # NESTING limits the depth of nested brackets, braces and signs.
+ALIGNMENT_BYTES = 1 << 16  # ALIGNMENT_BYTES limits the alignment of a variable. TMA's swizzles need 1024.
+MODULE_BYTES = 1 << 30  # MODULE_BYTES limits the size of all variables of a module together.
+VARIABLES = 1 << 14  # VARIABLES limits the variables that a module declares outside functions.
+PARAMETER_BYTES = 32_764  # PARAMETER_BYTES limits a function's parameters (PTX ISA 9.0, "Kernel Function Parameters").
+REGISTERS = 1 << 19  # REGISTERS limits the registers that a module declares.
+NAME_BYTES = 64 << 20  # NAME_BYTES limits the names of inlined functions, summed over all places.
 
 # ---- launches ----
 
-CALL_DEPTH = 4096  # A thread nests at most this number of calls. Its stack of 256 KiB has 64 bytes for each call.
-STACK_BYTES = 1 << 18  # A thread's local memory has at most this size.
-LOCAL_BYTES = 1 << 30  # The threads that run at the same time have at most this local memory in all.
-REGISTER_BYTES = 1 << 30  # The registers of the threads that run at the same time have at most this size, in all calls.
-# A launch prints at most this number of characters. CUDA's buffer (cudaLimitPrintfFifoSize) has 1 MiB.
+CALL_DEPTH = 4096  # CALL_DEPTH limits the nested calls of a thread, whose stack of 256 KiB has 64 bytes for each call.
+STACK_BYTES = 1 << 18  # STACK_BYTES limits the local memory of a thread.
+LOCAL_BYTES = 1 << 30  # LOCAL_BYTES limits the local memory of all threads that run at the same time.
+REGISTER_BYTES = 1 << 30  # REGISTER_BYTES limits the registers of the threads that run at the same time, in all calls.
+# OUTPUT_CHARACTERS limits the output of a launch. CUDA's buffer (cudaLimitPrintfFifoSize) has 1 MiB.
 OUTPUT_CHARACTERS = 4 << 20
-TEXT_CHARACTERS = 1 << 16  # A text in a kernel's memory, and one conversion of printf, have at most this length.
+TEXT_CHARACTERS = 1 << 16  # TEXT_CHARACTERS limits a text in a kernel's memory, and one conversion of printf.
 
 # ---- other files, and texts ----
 
-# A demangled C++ name has at most this length. The bound counts the name's references to its own parts.
+# DEMANGLED_CHARACTERS limits a demangled C++ name, by a bound on the name's references to its own parts.
 DEMANGLED_CHARACTERS = 1 << 20
-MANGLED_CHARACTERS = 4096  # The C++ runtime reads a name of at most this length.
-# The elements of a layout times its modes are at most this number. Tensor memory of 128 x 512 has 1/32 of it.
+MANGLED_CHARACTERS = 4096  # MANGLED_CHARACTERS limits a name that the C++ runtime reads.
+# LAYOUT_STEPS limits the elements of a layout times its modes. Tensor memory of 128 x 512 has 1/32 of the limit.
 LAYOUT_STEPS = 2 << 20
-COMPLAINT_CHARACTERS = 1 << 15  # A command's standard error has at most this length. A compiler writes 400 lines in it.
-PATH_CHARACTERS = 4096  # A file name in the input has at most this length (PATH_MAX of Linux).
-RECORDED_BYTES = 2 << 30  # The memory of one recorded launch has at most this size.
-BASELINE_BYTES = 64 << 20  # A report of known findings has at most this size.
-RECORDING_TEXT_BYTES = 256 << 20  # The list of launches of a recording has at most this size.
-SOURCE_BYTES = 4 << 20  # A header, or a source file with excerpts for findings, has at most this size.
-# A file of suppressions has at most this size, which is enough for ten thousand suppressions.
+# COMPLAINT_CHARACTERS limits a command's standard error. 400 lines of a compiler fit in it.
+COMPLAINT_CHARACTERS = 1 << 15
+PATH_CHARACTERS = 4096  # PATH_CHARACTERS limits a file name in the input (PATH_MAX of Linux).
+RECORDED_BYTES = 2 << 30  # RECORDED_BYTES limits the memory of one recorded launch.
+BASELINE_BYTES = 64 << 20  # BASELINE_BYTES limits a report of known findings.
+RECORDING_TEXT_BYTES = 256 << 20  # RECORDING_TEXT_BYTES limits the list of launches of a recording.
+SOURCE_BYTES = 4 << 20  # SOURCE_BYTES limits a header, and a source file with excerpts for findings.
+# SUPPRESSIONS_BYTES limits a file of suppressions, and is enough for ten thousand suppressions.
 SUPPRESSIONS_BYTES = 1 << 20

@@ -19,7 +19,7 @@ from ._watchdog.deadlines import arm
 __all__ = ["compile"]
 
 _DEADLINE = "CUDA_TMA_WATCHDOG_MS"
-# A watchdog's deadline has at most this value, because the header counts milliseconds in 32 bits.
+# _LONGEST_MS limits a watchdog's deadline, because the header counts milliseconds in 32 bits.
 _LONGEST_MS = 1_000_000_000
 
 
@@ -112,7 +112,8 @@ def compile(
         logs.write(compiled.log)
     kernel: Kernel = ObjectCode.from_cubin(compiled.cubin, name=name).get_kernel(compiled.lowered_name)
     remember(kernel, compiled)
-    if compiled.dynamic_shared_bytes:  # The limit is set before the first launch, because kernel.occupancy uses it.
+    # The limit on shared memory is set before the first launch, because kernel.occupancy uses it.
+    if compiled.dynamic_shared_bytes:
         allow_on_current_device(kernel, compiled.dynamic_shared_bytes)
     if watchdog_ms is not None:
         arm(kernel, asked.source, asked.file, watchdog_ms)
@@ -138,6 +139,6 @@ def _current_target() -> str:
     try:
         major, minor = Device().compute_capability
     except Exception:
-        require_driver()  # This call raises the package's own error if there is no driver.
+        require_driver()  # require_driver() raises the package's own error if there is no driver.
         raise
     return f"sm_{major}{minor}{'a' if major >= 9 else ''}"

@@ -13,7 +13,7 @@ __all__ = ["NEWEST_COMPUTE_CAPABILITY", "NEWEST_MAJOR", "parse_compute_capabilit
 # The newest compute capability is 12.x (CUDA 13.5 Programming Guide, compute capabilities). A number above 12 is
 # cuda.core's `arch`, such as 90 for 9.0. As a major number, it would count as a device with every feature.
 NEWEST_MAJOR = 12
-NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # The rules treat a later device as a device of this compute capability.
+NEWEST_COMPUTE_CAPABILITY = (NEWEST_MAJOR, 9)  # The rules treat later devices as devices of compute capability 12.9.
 _SPELLING = re.compile(r"(sm_|compute_)?([0-9]+)(?:\.([0-9]))?[af]?", re.IGNORECASE)
 
 

@@ -27,7 +27,7 @@ __all__ = ["Convolution", "OneOrEach", "Padding"]
 OneOrEach = SupportsIndex | Collection[SupportsIndex]
 Padding = str | OneOrEach | Collection[Collection[SupportsIndex]]
 
-# These texts are the remedies of a refused convolution.
+# The texts below are the remedies of a refused convolution.
 _SPLIT = (
     "or split the filter, with a map for each group of taps whose corners and coordinates are moved by the offset of "
     "the group's first tap"

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 _DRIVER_NAMES = {*T.__members__, *(member.short_name for member in T)}
-GROUP_ELEMENTS = 16  # A group in shared memory contains this number of packed elements.
+GROUP_ELEMENTS = 16  # A group in shared memory contains 16 packed elements.
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ _DTYPES = {
     "float8_e8m0fnu": (8, T.UINT8),
 }
 
-# The table maps (DLPack type code, bits, lanes) to a name (dlpack.h 1.1, DLDataTypeCode).
+# DLPACK_NAMES maps (DLPack type code, bits, lanes) to a name (dlpack.h 1.1, DLDataTypeCode).
 DLPACK_NAMES = {
     **{(0, bits, 1): f"int{bits}" for bits in (8, 16, 32, 64)},
     **{(1, bits, 1): f"uint{bits}" for bits in (8, 16, 32, 64)},
@@ -190,7 +190,7 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# The table contains the short names of PTX and other libraries. It omits NumPy's short names, in which "f8" has 8
+# _SHORT_NAMES contains the short names of PTX and other libraries. It omits NumPy's short names, in which "f8" has 8
 # bytes.
 _SHORT_NAMES = {
     "bf16": "bfloat16",

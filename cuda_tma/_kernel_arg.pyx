@@ -35,16 +35,16 @@ from ._given import argument_count
 from ._options import TensorMapIm2colWideOptions
 from .rules import _launches
 
-_CData = ctypes.c_int.__mro__[-2]  # This type is the base of every ctypes value, for which ctypes has no public name.
+_CData = ctypes.c_int.__mro__[-2]  # _CData is the base of every ctypes value, for which ctypes has no public name.
 _KIND_NAMES = {ANY: None, INTEGER: "integer", FLOAT: "float", BOOL: "bool", POINTER: "pointer"}
 _CTYPES_KINDS = {"f": FLOAT, "d": FLOAT, "?": BOOL, "P": POINTER, "z": POINTER, "Z": POINTER}
-# These scalars are packed without a request for their buffer, because the request costs three times as much.
+# NumPy's scalars are packed without a request for their buffer, because the request costs three times as much.
 _NUMPY_NUMBERS = {
     **{np.dtype(f"{sign}int{8 * size}").type: (INTEGER, size) for sign in ("", "u") for size in (1, 2, 4, 8)},
     np.float32: (FLOAT, 4), np.float64: (FLOAT, 8), np.bool_: (BOOL, 1),
 }
-_BYTES = (bytes, bytearray, memoryview)  # These types provide the bytes of a struct.
-_NO_TENSORS = (  # A value of these types is packed unchanged, and refused in place of a map.
+_BYTES = (bytes, bytearray, memoryview)  # The types in _BYTES provide the bytes of a struct.
+_NO_TENSORS = (  # A value of a type in _NO_TENSORS is packed unchanged, and refused in place of a map.
     TensorMapDescriptor, int, float, complex, np.generic, _CData, GraphCondition, _CoreDescriptor, CUtensorMap, *_BYTES)
 _NUMPY_KINDS = {"i": INTEGER, "u": INTEGER, "f": FLOAT, "b": BOOL, "c": ANY, "V": ANY}
 
@@ -196,7 +196,8 @@ cdef int _pack(Parameter* parameter, object value, unsigned char* slot) except -
     elif isinstance(value, (_CoreDescriptor, CUtensorMap)):
         _pack_foreign_map(parameter, value, slot)
     elif str(value_type.__module__).startswith("cuda.bindings") and hasattr(value, "__int__"):
-        _pack_pointer(parameter, value, int(value), slot)  # The value is a handle of the driver.
+        # A value of cuda.bindings that converts to an int is a handle of the driver.
+        _pack_pointer(parameter, value, int(value), slot)
     else:
         _pack_array(parameter, value, slot)
     return 0
@@ -206,7 +207,7 @@ cdef int _pack_foreign_map(Parameter* parameter, object value, unsigned char* sl
     """Pack a map of cuda.core or cuda.bindings, for which the package has only the 128 bytes."""
     if isinstance(value, CUtensorMap):
         return pack_map(parameter, <void*><uintptr_t>value.getPtr(), slot)
-    holder = ParamHolder((value,))  # cuda.core accesses the bytes of the map in this object.
+    holder = ParamHolder((value,))  # ParamHolder is cuda.core's own access to the bytes of its map.
     return pack_map(parameter, (<void**><uintptr_t>holder.ptr)[0], slot)
 
 
@@ -245,7 +246,7 @@ cdef int _pack_int(Parameter* parameter, object value, unsigned char* slot) exce
         # is a call.
         memcpy(slot, &bits, 8)
     else:
-        memcpy(slot, &bits, size)  # The number is little-endian, as on the hosts that CUDA supports.
+        memcpy(slot, &bits, size)  # The bytes are little-endian, as on the hosts that CUDA supports.
     return 0
 
 

@@ -25,17 +25,17 @@ TMA_SINCE = (9, 0)
 # The features are packed data types, the 128B_ATOM_* swizzles, im2col wide and allocation classes.
 TMA_EXTENDED_SINCE = (10, 0)
 
-DESCRIPTOR_BYTES = 128  # The size is sizeof(CUtensorMap).
-MAX_RANK = 5  # The limit is in cuda.h, cuTensorMapEncodeTiled, tensorRank.
-MAX_BOX_DIM = 256  # The limit is in cuda.h, boxDim and channelsPerPixel.
-MAX_PIXELS_PER_COLUMN = 1024  # The limit is in cuda.h, cuTensorMapEncodeIm2col, pixelsPerColumn.
-MAX_ELEMENT_STRIDE = 8  # The limit is in cuda.h, elementStrides.
-MAX_DIM = 2**32  # The driver accepts a globalDim up to this value (observed: driver 580).
-MAX_DOCUMENTED_DIM = 2**31  # The limit is in cuda.h of CUDA 13.5, globalDim.
-# One load transfers at most this number of bytes, as the driver computes it (observed: driver 580, sm_90).
+DESCRIPTOR_BYTES = 128  # A tensor map has sizeof(CUtensorMap) bytes.
+MAX_RANK = 5  # cuda.h limits the rank (cuTensorMapEncodeTiled, tensorRank).
+MAX_BOX_DIM = 256  # cuda.h limits boxDim and channelsPerPixel.
+MAX_PIXELS_PER_COLUMN = 1024  # cuda.h limits pixelsPerColumn (cuTensorMapEncodeIm2col).
+MAX_ELEMENT_STRIDE = 8  # cuda.h limits elementStrides.
+MAX_DIM = 2**32  # The driver accepts a globalDim up to 2**32 (observed: driver 580).
+MAX_DOCUMENTED_DIM = 2**31  # cuda.h of CUDA 13.5 limits globalDim to 2**31.
+# MAX_TRANSFER_BYTES limits one load, as the driver computes it (observed: driver 580, sm_90).
 MAX_TRANSFER_BYTES = 228 * 1024
-# A thread block of compute capability 9.0 or 10.0 has at most this shared memory (CUDA C++ Programming Guide).
+# MAX_SMEM_BYTES limits a thread block of compute capability 9.0 or 10.0 (CUDA C++ Programming Guide).
 MAX_SMEM_BYTES = 227 * 1024
-MAX_SMEM_BYTES_OF_MAJOR = {12: 99 * 1024}  # Compute capabilities with these major numbers have less shared memory.
-CORNER_BITS = {3: 16, 4: 8, 5: 5}  # One offset of an im2col corner has this number of bits, by rank.
+MAX_SMEM_BYTES_OF_MAJOR = {12: 99 * 1024}  # Compute capabilities with some major numbers have less shared memory.
+CORNER_BITS = {3: 16, 4: 8, 5: 5}  # CORNER_BITS has the bits of one offset of an im2col corner, by rank.
 CORNER_LIMIT = {rank: 1 << bits - 1 for rank, bits in CORNER_BITS.items()}  # The offsets are in [-limit, limit).

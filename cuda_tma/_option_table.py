@@ -23,7 +23,7 @@ from .enums import (
 __all__ = ["COMMON", "KINDS", "OPTIONS", "REQUIRED", "SIZES", "Option"]
 
 REQUIRED: Any = object()
-SIZES = tuple  # This is the type of an option with one integer for each dimension.
+SIZES = tuple  # SIZES is the type of an option with one integer for each dimension.
 
 # Each piece is (word, lowest bit, width), with the least significant piece first.
 Bits = tuple[tuple[int, int, int], ...]
@@ -123,7 +123,7 @@ _DELIVERY = (
            source="CUDA 13.5 driver API, cuTensorMapSetAllocationClass",
            since=TMA_EXTENDED_SINCE, flag="reach of a prefetch on compute capability 10.0"),
 )  # fmt: skip
-COMMON = (*_TRAVERSAL, *_DELIVERY)  # Every kind of options contains these options.
+COMMON = (*_TRAVERSAL, *_DELIVERY)  # Every kind of options contains the options in COMMON.
 
 _TILED = (
     Option("box_dim", SIZES, REQUIRED,
@@ -154,7 +154,7 @@ _MODE = Option(
 # The swizzle of a wide map cannot be NONE.
 _WIDE_DELIVERY = (SWIZZLE._replace(default=TensorMapSwizzle.SWIZZLE_128B), *_DELIVERY[1:])
 
-# The table contains the fields of each class of options in the order of the class's constructor, as in cuda.core.
+# KINDS contains the fields of each class of options in the order of the class's constructor, as in cuda.core.
 KINDS: dict[str, tuple[Option, ...]] = {
     "TensorMapOptions": (*_TILED, *COMMON),
     "TensorMapIm2colOptions": (*_IM2COL, *COMMON),

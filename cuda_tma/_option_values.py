@@ -14,8 +14,8 @@ from .enums import TensorMapDataType
 
 __all__ = ["ROWS", "CheckedOptions", "Choice", "Integers", "described"]
 
-# These types are the accepted values. The fields of the classes contain parsed values. A choice is a member of the
-# package's or cuda.core's enum, a name, or a driver value. A data type may also be any dtype.
+# The types below are the accepted values, and the fields of the classes contain parsed values. A choice is a member of
+# the package's or cuda.core's enum, a name, or a driver value. A data type may also be any dtype.
 Integers = Iterable[SupportsIndex]
 Choice = str | SupportsIndex
 
@@ -50,7 +50,7 @@ def _parser(option: Option) -> Callable[[Any, str], Any]:
 
 _PARSERS = {name: _parser(option) for name, option in OPTIONS.items()}
 ROWS = {name: option._asdict() for name, option in OPTIONS.items()}  # Each row is the metadata of one field.
-_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # These options may be None.
+_OPTIONAL = {name for name, option in OPTIONS.items() if option.default is None}  # An option in _OPTIONAL may be None.
 
 
 class CheckedOptions(Compilable):
@@ -60,7 +60,7 @@ class CheckedOptions(Compilable):
     """
 
     __slots__ = ()
-    __dataclass_fields__: ClassVar[dict[str, Any]]  # A subclass defines these fields.
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # A subclass of CheckedOptions defines the fields.
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the fields for pickle. Unpickling compiles the values again."""

@@ -191,14 +191,14 @@ def options_of(params: Params) -> TensorMapOptions | TensorMapIm2colOptions:
     """Return the options, in tensor order, of decoded parameters."""
     if isinstance(params, TiledParams):
         return TensorMapOptions.from_params(params)
-    assert isinstance(params, Im2colParams)  # The decoder also returns these parameters for an im2col wide map.
+    assert isinstance(params, Im2colParams)  # The decoder also returns Im2colParams for an im2col wide map.
     return TensorMapIm2colOptions.from_params(params)
 
 
 def _common(params: Params) -> dict[str, Any]:
     """Return the options that the maps of all modes have."""
     same = {option.name: getattr(params, option.name) for option in COMMON}
-    # Every driver makes maps of this class by default.
+    # Every driver makes SMALL maps by default.
     small = params.allocation_class == TensorMapAllocationClass.SMALL
     allocation_class = None if small else params.allocation_class
     return same | {"element_strides": params.element_strides[::-1], "allocation_class": allocation_class}
@@ -209,7 +209,7 @@ def _elements_of_span(data_type: TensorMapDataType, swizzle: TensorMapSwizzle) -
     return SPAN_BYTES.get(swizzle, SPAN_BYTES[TensorMapSwizzle.SWIZZLE_128B]) * 8 // ELEMENTS[data_type].smem_bits
 
 
-TensorMapDescriptorOptions = TensorMapOptions  # cuda.core uses this name for the class.
+TensorMapDescriptorOptions = TensorMapOptions  # cuda.core uses the name TensorMapDescriptorOptions.
 Options = TensorMapOptions | TensorMapIm2colOptions | TensorMapIm2colWideOptions
 
 for _kind in (TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions):

@@ -24,7 +24,7 @@ from .smem._layout import CHUNK_BYTES, chunk_elements, rows
 __all__ = ["Suggestion", "suggest"]
 
 _LARGEST_BOX_DIM = 256
-_PROBED_ROWS = 64  # A tile with this number of rows contains every pattern of bank conflicts.
+_PROBED_ROWS = 64  # A tile with 64 rows contains every pattern of bank conflicts.
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class _Plan:
 
     params: TiledParams
     loads: tuple[int, ...]  # The box is in tensor order.
-    ways: int  # The number is the degree of the bank conflicts.
+    ways: int  # `ways` is the degree of the bank conflicts.
 
     @property
     def swizzle(self) -> TensorMapSwizzle:
@@ -174,7 +174,7 @@ def _largest_box(
         if smem_bytes(params) <= smem_limit_bytes or not longer:
             return params, (*cuts, -(-inner // width))
         d = longer[0]
-        # This is the smallest number of parts that are shorter than the present ones.
+        # The new number of parts is the smallest one with shorter parts.
         cuts[d] = -(-outer[d] // (lengths[d] - 1))
 
 
@@ -182,7 +182,7 @@ def _widest_row(data_type: T, swizzle: int) -> int:
     """Return the elements of the widest row, which is the span of the swizzle or the widest legal box."""
     if not swizzle:
         return _LARGEST_BOX_DIM
-    widest = (_LARGEST_BOX_DIM,)  # A row of this number of elements has a whole number of bytes for any type.
+    widest = (_LARGEST_BOX_DIM,)  # A row of 256 elements has a whole number of bytes for any type.
     taken_bytes = rows(_map(widest, widest, data_type, swizzle)).taken_bytes
     return min(_LARGEST_BOX_DIM, _LARGEST_BOX_DIM * pattern(swizzle).span_bytes // taken_bytes)
 

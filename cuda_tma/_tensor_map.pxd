@@ -11,14 +11,14 @@ from ._cuda.driver cimport CUcontext
 from ._cuda.free_threading cimport FREE_THREADED
 
 cdef enum:
-    MAP_BYTES = 128  # The size is sizeof(CUtensorMap).
+    MAP_BYTES = 128  # A tensor map has sizeof(CUtensorMap) bytes.
     MAP_ALIGNMENT = 128  # cuda.h declares alignas(128) since CUDA 13, and alignas(64) before it.
 
 
 cdef class TensorMapDescriptor:
     # The array contains the map at its first aligned address.
     cdef unsigned char _storage[MAP_BYTES + MAP_ALIGNMENT - 8]
-    cdef TensorArguments _arguments  # These facts of the tensor are for replace_address.
+    cdef TensorArguments _arguments  # The facts of the tensor are for replace_address.
     cdef int _device_id
     cdef CUcontext _context
     cdef object _tensor  # The tensor is None after replace_address(int).

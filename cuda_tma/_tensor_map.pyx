@@ -45,7 +45,7 @@ cdef extern from *:
     bint hold_collections()
     void resume_collections(bint was_collecting)
 
-cdef object _device_type = None  # This is the package's class Device, which imports this module; see register_device().
+cdef object _device_type = None  # The package's class Device imports this module; see register_device().
 
 cdef extern from *:
     """
@@ -350,7 +350,7 @@ cdef int require_context(CUcontext own) except -1:
     ensure_driver()
     if driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS and current == own:
         return 0
-    enter_context(&current, &device_id)  # This call raises an error if there is no current context.
+    enter_context(&current, &device_id)  # enter_context() raises an error if there is no current context.
     if not share_memory(current, own):
         raise _refusals.other_context(<uintptr_t>own, <uintptr_t>current)
     return 0

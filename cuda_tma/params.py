@@ -159,7 +159,7 @@ def _digits(value: Any) -> str:
 # The fields are ints, because equal numbers of different types are one key of a cache but compute differently. For
 # example, np.uint8(64) * 4 is 0, and 64.0 // 3 is a float.
 
-# The values are the annotations of the fields.
+# _INTEGER, _INTEGERS and _PAIRS are the annotations of the fields.
 _INTEGER, _INTEGERS, _PAIRS = "int", "tuple[int, ...]", "tuple[tuple[int, int], ...]"
 
 

@@ -94,7 +94,8 @@ def assert_tile_equal(
     )
 
 
-_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")  # A load does not read these fields.
+# A load does not read the fields in _NOT_READ.
+_NOT_READ = ("global_address", "l2_promotion", "allocation_class", "unexplained")
 
 
 def _check_map(params: Params, expected: Tile) -> None:
@@ -166,7 +167,7 @@ def view_bytes(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1).view(np.uint8)
 
 
-# The sizes are by rank. Every tensor has less than 1 MB, including the padding of its strides.
+# _LARGEST_DIM has an extent for each rank. Every tensor has less than 1 MB, including the padding of its strides.
 _LARGEST_DIM = (0, 300, 80, 24, 12, 7)
 
 

@@ -28,7 +28,8 @@ extensions = [
     "short_names",
     "standing_pages",
 ]
-# These names are in other documentation, are private types, or are types of other packages by their bare names.
+# The names that Sphinx does not link are in other documentation, are private types, or are types of other packages by
+# their bare names.
 nitpick_ignore_regex = [
     (
         "py:.*",
@@ -53,7 +54,7 @@ autodoc_default_options = {"members": True, "member-order": "bysource"}
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 numpydoc_show_class_members = False
-autosummary_generate = False  # The extension numpydoc loads this extension.
+autosummary_generate = False  # numpydoc loads the extension autosummary.
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 

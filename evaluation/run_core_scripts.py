@@ -21,7 +21,7 @@ import cuda_tma
 
 PAGE = Path(__file__).parent.parent / "docs" / "cuda_core.md"
 MODULES = ("cuda.core", "cuda.core.utils", "cuda.core._tensor_map")
-# These fixtures of the tests are a device, and functions of cuda.core that make private objects.
+# The fixtures in CONFTEST are a device, and functions of cuda.core that make private objects.
 CONFTEST = '''
 import pytest
 from cuda.core import Device, ManagedMemoryResource

@@ -26,7 +26,7 @@ from pathlib import Path
 
 RECORDED = Path(__file__).with_name("cuda_python_tests.json")
 ROOT = Path(__file__).parent.parent
-SECONDS = 600  # One file of tests has this time limit.
+SECONDS = 600  # One file of tests has a time limit of ten minutes.
 OUTCOMES = ("passed", "failed", "skipped")
 # The installed cuda.bindings lacks the modules that its own tests need, so the plugin adds them to its path.
 PLUGIN = "import cuda.bindings\ncuda.bindings.__path__.append({folder!r})\n"

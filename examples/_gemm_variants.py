@@ -7,7 +7,7 @@ variant, in the mean.
 
 from typing import NamedTuple
 
-DEPTH = 64  # A step of K has this number of 16-bit elements.
+DEPTH = 64  # A step of K has 64 elements of 16 bits.
 ELEMENT_BYTES, SUM_BYTES = 2, 4
 
 
@@ -69,7 +69,7 @@ VARIANTS = tuple(
     for down, across, splits in some_clusters
     for is_turned in (False, True)
 )
-# The table has the number of concurrent clusters by their size, on an H200.
+# AT_ONCE has the number of concurrent clusters by their size, on an H200.
 AT_ONCE = {1: 132, 2: 66, 3: 39, 4: 30, 6: 17, 8: 15}
 
 
@@ -82,13 +82,14 @@ LAUNCH_US = 5.9  # The time is between two events, where an empty kernel takes 4
 # The first time is the part of each tile that does not overlap. The second is for storing a tile of 128 rows and 256
 # columns.
 TILE_US, STORE_US = 0.5, 0.6
-STEP_US = 0.13  # A step of K takes at least this time, because a wgmma waits for the preceding wgmma.
+STEP_US = 0.13  # A step of K takes at least 0.13 microseconds, because a wgmma waits for the preceding wgmma.
 MULTIPLY_US = 0.63  # The time is for 128 rows and 256 columns in a step, with a clock of about 1.65 GHz.
-ARRIVE_BYTES = 150e3  # One multiprocessor receives this number of bytes in a microsecond.
-L2_BYTES, DRAM_BYTES = 12e6, 4.3e6  # All multiprocessors together receive these numbers of bytes in a microsecond.
+ARRIVE_BYTES = 150e3  # One multiprocessor receives 150 KB in a microsecond.
+# All multiprocessors together receive 12 MB from L2 and 4.3 MB from DRAM in a microsecond.
+L2_BYTES, DRAM_BYTES = 12e6, 4.3e6
 KEPT_BYTES = 45e6  # Smaller data is still in L2 after the preceding launch.
-UNALIGNED = 1.38  # If rows do not begin with a line of L2, the moved bytes count by this factor.
-# A split transfers accumulators, at this number of bytes in a microsecond at one multiprocessor.
+UNALIGNED = 1.38  # If rows do not begin with a line of L2, the moved bytes count 1.38 times.
+# A split transfers 24 KB of accumulators in a microsecond at one multiprocessor.
 SPLIT_US, SEND_BYTES = 0.22, 24e3
 NORM = 5  # The longest part dominates the time, and a part that is almost as long adds a little.
 

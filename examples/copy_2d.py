@@ -16,10 +16,9 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# Each multiprocessor has this number of CTAs. 96 KB in flight hide the latency, and more bytes would only disturb the
-# order.
+# Each multiprocessor has three CTAs. 96 KB in flight hide the latency, and more bytes would only disturb the order.
 CTAS = 3
-SMALL = ((1001, 1500),)  # The tiles cross the edges of this matrix.
+SMALL = ((1001, 1500),)  # The tiles cross the edges of the small matrix.
 LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""

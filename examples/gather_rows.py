@@ -15,7 +15,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-# The numbers are the rows of the table and the output. The small case has a partial last tile, and the large one 1 GiB
+# A case is the rows of the table and of the output. The small case has a partial last tile, and the large case 1 GiB
 # each.
 SMALL, LARGE = ((5003, 1003),), ((1 << 20, 1 << 20),)
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
@@ -114,7 +114,7 @@ def cases(sizes):
 
         drawn = torch.randint(rows, (count,), device="cuda", dtype=torch.int32)
         target, other = outputs_of(table, drawn)
-        rivals = {  # torch's function is a weak rival. A copy of this number of rows is the upper bound.
+        rivals = {  # torch's function is a weak rival. A copy of the same number of rows is the upper bound.
             "torch.index_select": partial(torch.index_select, table, 0, drawn, out=other),
             "torch.Tensor.copy_": partial(torch.empty_like(other).copy_, table[:count]),
         }

@@ -23,7 +23,8 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)  # The numbers are the tokens of each expert in the first of several steps.
+# CHECKED contains the tokens of each expert in the first of several steps.
+CHECKED = (0, 1, 300, 64, 65, 0, 17, 700, 0)
 
 
 def routed(experts, tokens, is_skewed):

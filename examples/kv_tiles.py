@@ -16,11 +16,11 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-HEAD_DIMS = (64, 96, 128)  # The numbers are the values of d.
+HEAD_DIMS = (64, 96, 128)  # The width d of a head is 64, 96 or 128.
 # Each case is (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once).
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
-# The values of these constants are read from the kernel.
+# The values of CONSUMERS are read from the kernel.
 THREADS = {"consumers": "CONSUMERS", "threads": "CONSUMERS + 32"}
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""

@@ -20,7 +20,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 from cuda_tma.smem import bank_conflicts
 
-SMALL = ((1004, 1500),)  # The tiles cross the edges of this matrix.
+SMALL = ((1004, 1500),)  # The tiles cross the edges of the small matrix.
 LARGE = ((16384, 16384), (32768, 32768))  # The matrices have 1 GiB and 4 GiB.
 TARGETS = ("sm_90a", "sm_100a", "sm_120a")
 SOURCE = r"""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cuda_tma import include_path
 
-# These headers are internal. They contain text of other headers, and macros around that text.
+# The headers in INTERNAL contain text of other headers, and macros around that text.
 INTERNAL = ("macros.cuh", "macros_end.cuh", "wgmma_macros.cuh", "wgmma_macros_end.cuh", "refuse.cuh", "signature.cuh")
 NAMESPACE = "namespace cuda_tma {"
 TOKEN = re.compile(

@@ -36,7 +36,8 @@ def defined(module: str) -> set[str]:
     found: set[str] = set()
     for node in _source(module).body:
         found |= _names(node, is_package)
-    return {name for name in found if not name.startswith(("_", "pytest_"))}  # The hooks of pytest have these names.
+    # The hooks of pytest have names that begin with pytest_.
+    return {name for name in found if not name.startswith(("_", "pytest_"))}
 
 
 def _source(module: str) -> ast.Module:

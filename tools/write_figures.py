@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RECORDS = ROOT / "docs" / "benchmarks"
-# The key is (example, case), with an empty text for all cases. The value is the description in docs/speed.md.
+# A key of KERNELS is (example, case), with an empty text for all cases. The value is the description in docs/speed.md.
 KERNELS = {
     ("copy_2d", "4 GiB"): "where to begin; 4 GiB",
     ("transpose", "4 GiB"): "swizzled tiles, no bank conflicts; 4 GiB",
@@ -24,7 +24,7 @@ KERNELS = {
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # These rivals are weak.
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # The rivals in WEAK are weak.
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -154,7 +154,7 @@ def conditions(page: str) -> str:
     return ", ".join(["Measured on one " + gpu, driver, *(found[0] for found in (core, torch) if found)])
 
 
-# The table has the function that writes each block, and the record that the function reads.
+# BLOCKS has the function that writes each block, and the record that the function reads.
 BLOCKS: dict[str, tuple[Callable[[str], Iterator[str]], str]] = {
     "gpu": (beside, "gpu"),
     "threads": (threads, "gpu"),

@@ -18,7 +18,7 @@ from cuda_tma import simulate
 from cuda_tma._command.excerpts import described
 from cuda_tma._command.sources import Sources
 
-_MOST_STEPS = 10_000  # These kernels end before this limit, or never.
+_MOST_STEPS = 10_000  # The kernels on the page end before 10,000 steps, or never.
 
 
 def page() -> str:

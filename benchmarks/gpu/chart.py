@@ -12,7 +12,7 @@ from ..drawing import CEILING as FLOOR
 from ..drawing import OURS, PEER, begin, svg
 
 GOAL = "#d1242f"
-OUR_OTHER = "#c3e08a"  # This color marks another form of the same call, which has no goal.
+OUR_OTHER = "#c3e08a"  # OUR_OTHER is the color of another form of the same call, which has no goal.
 ROW_INCHES = 0.26
 PANEL_INCHES = 0.75
 COLUMNS = 2

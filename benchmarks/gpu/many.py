@@ -14,7 +14,7 @@ from .floor import MAP_BYTES
 from .scene import BOXES, NBYTES, SHAPES, Scene
 
 COUNT = 10_000
-COMPARED = 100  # The bytes of this number of maps are compared with individual encodes.
+COMPARED = 100  # The bytes of the first COMPARED maps are compared with individual encodes.
 
 
 def tables(scene: Scene, repeats: int) -> list[Comparison]:

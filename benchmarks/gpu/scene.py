@@ -15,7 +15,7 @@ import cuda_tma
 
 from .floor import Floor, map_copy
 
-SHAPES = {2: (1024, 1024), 5: (4, 4, 4, 128, 128)}  # The table maps a rank to the shape of a float32 tensor.
+SHAPES = {2: (1024, 1024), 5: (4, 4, 4, 128, 128)}  # SHAPES maps a rank to the shape of a float32 tensor.
 BOXES = {2: (64, 64), 5: (1, 1, 1, 64, 64)}
 NBYTES = 4 << 20
 

@@ -36,7 +36,8 @@ def by_triton(tokens: Any, weights: Any, ends: Any) -> regimes.Run:
     return triton_experts.of_experts(tokens, weights, ends)
 
 
-BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {  # These rivals need more than a call; see `_example.py`.
+# BESIDE contains rivals that need more than a call; see `_example.py`.
+BESIDE: dict[str, dict[str, Callable[..., regimes.Run]]] = {
     "gemm": CUBLASLT,
     "gemm_every_shape": CUBLASLT,
     "grouped_gemm": {"Triton": by_triton} if importlib.util.find_spec("triton") else {},

@@ -35,7 +35,7 @@ from .regimes import After, Run
 PRODUCTS = ("gemm", "conv_im2col", "grouped_gemm")
 EXAMPLES = {"evicted": ("copy_2d", "transpose", "gather_rows", "kv_tiles")}  # The other examples are PRODUCTS.
 WATCHDOG_MS = 10_000
-TIMES, ELEMENTS = 8, 1 << 21  # Each of three tensors has this number of float32 elements, which are 8 MB.
+TIMES, ELEMENTS = 8, 1 << 21  # Each of three tensors has ELEMENTS float32 elements, which are 8 MB.
 _INCLUDE = re.compile(r"^#include <(cuda_tma/\w+\.cuh)>$", re.MULTILINE)
 _ONCE = "#pragma once\n"
 

@@ -15,10 +15,10 @@ from . import regimes
 
 COUNT, TURNS = 16, 8
 WORKSPACE_BYTES = 32 << 20
-FLOAT, TYPES = 0, {"float32": 0, "float16": 2, "bfloat16": 14}  # The numbers are values of cudaDataType.
-COMPUTE_32F = 68  # The number is a value of cublasComputeType_t.
-TRANSA, TRANSB = 3, 4  # The numbers are values of cublasLtMatmulDescAttributes_t.
-MAX_WORKSPACE_BYTES = 1  # The number is a value of cublasLtMatmulPreferenceAttributes_t.
+FLOAT, TYPES = 0, {"float32": 0, "float16": 2, "bfloat16": 14}  # FLOAT and TYPES contain values of cudaDataType.
+COMPUTE_32F = 68  # COMPUTE_32F is a value of cublasComputeType_t.
+TRANSA, TRANSB = 3, 4  # TRANSA and TRANSB are values of cublasLtMatmulDescAttributes_t.
+MAX_WORKSPACE_BYTES = 1  # MAX_WORKSPACE_BYTES is a value of cublasLtMatmulPreferenceAttributes_t.
 
 
 class Algorithm(ctypes.Structure):

@@ -20,7 +20,7 @@ __all__ = ["Compiled", "compiled_of", "remember"]
 
 # The pattern finds the start of a function, because a line of assembly may look like the end of a function.
 _FUNCTION = r"\n(?=(?:\.\w+ )*\.(?:entry|func) )"
-# The header dynamic_shared.cuh writes this comment into the PTX.
+# The header dynamic_shared.cuh writes the comment "cuda_tma::dynamic_shared" into the PTX.
 _DYNAMIC_SHARED = r"// cuda_tma::dynamic_shared (\d+)"
 
 

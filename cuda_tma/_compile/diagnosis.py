@@ -22,7 +22,7 @@ _ERROR = re.compile(
 _INSTANTIATED = re.compile(r'^ +instantiation of ".*" at line (\d+) of (.+)$', re.MULTILINE)
 # ... was declared deprecated ("take a reference")
 _DEPRECATED = re.compile(r'declared deprecated \("(.+)"\)')
-# The log contains this text in place of a file for name expressions, which the log shows as pragmas.
+# The log contains "__nv_name_map" in place of a file for name expressions, which the log shows as pragmas.
 _EXPRESSIONS = "__nv_name_map"
 # The pattern matches `ptxas application ptx input, line 23; error   : Not a name of any known instruction: 'nonsense'`.
 _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<text>.*)$", re.MULTILINE)
@@ -30,7 +30,7 @@ _ASSEMBLER_ERROR = re.compile(r"^ptxas .*?, line (?P<line>\d+); error\s*: (?P<te
 # inlined function also has the place of its call.
 _LOCATION = re.compile(r"^\s*\.loc\s+(?P<at>\d+ \d+ \d+)(?:.*inlined_at (?P<call>\d+ \d+ \d+))?", re.MULTILINE)
 _FILE = re.compile(r'^\s*\.file\s+(\d+) "(.*?)"', re.MULTILINE)
-# The assembler prints this message of refuse.cuh. In the sentence, _ stands for a space and __ for a colon.
+# The assembler prints messages of refuse.cuh. In a message, _ stands for a space and __ for a colon.
 _OWN_SENTENCE = re.compile(r"Not a name of any known instruction: 'cuda_tma_error__(\w+)'")
 
 _REFUSAL = re.compile(r"^[ \t]*cuda_tma_error__(\w+);", re.MULTILINE)  # The PTX contains the same message.

@@ -31,8 +31,9 @@ MAGIC = b"cuda_tma kernel 3\n"
 SUFFIX, MODULE_SUFFIX, UNFINISHED = ".kernel", ".module", ".part"
 # The cache removes only files with such names.
 _OURS = rf"[0-9a-f]{{64}}(?:\{SUFFIX}|\{MODULE_SUFFIX})|cuda_tma-\w+\{UNFINISHED}"
-MOST_BYTES = 256 << 20  # All entries together have at most this size, which is enough for some thousands of kernels.
-ABANDONED_SECONDS = 3600  # A temporary file of this age belongs to a process that ended before it finished the file.
+# MOST_BYTES limits the size of all entries together, and is enough for some thousands of kernels.
+MOST_BYTES = 256 << 20
+ABANDONED_SECONDS = 3600  # A temporary file that is older belongs to a process that ended before it finished the file.
 _DIGEST_BYTES = 32
 _LENGTH_BYTES = 4
 _TYPES = {"name": str, "lowered_name": str, "signature": str, "target": str, "log": str, "ptx_bytes": int}
@@ -86,7 +87,7 @@ class DiskCache(NamedTuple):
         return found
 
     def _used(self, name: str) -> None:
-        with suppress(OSError):  # The call fails on a read-only disk.
+        with suppress(OSError):  # os.utime fails on a read-only disk.
             os.utime(self.folder / name, follow_symlinks=False)
 
     def read(self, name: str, most_bytes: int = MOST_BYTES) -> bytes:

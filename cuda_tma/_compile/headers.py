@@ -35,7 +35,7 @@ _DIRECTIVE = re.compile(rb"#" + _BLANK + rb"(?:include|include_next|embed)\b" + 
 _BLANKS = b" \t\f\v\r"
 # The pattern matches a comment within a directive. The search for each match may run to the end of the text.
 _COMMENTED = re.compile(rb"(?:#|\binclude|\binclude_next|\bembed|\b__has_(?:include|embed)[ \t]*\(?)[ \t]*/\*")
-_MOST_COMMENTED = 64  # A text contains at most this number of comments within directives. Headers contain fewer.
+_MOST_COMMENTED = 64  # A text has at most 64 comments within directives. Headers have fewer.
 _QUESTION = re.compile(rb"__has_(?:include|embed)" + _BLANK + rb"\(" + _BLANK + _PLACE + rb")()")
 _FOLDER_OPTIONS = ("--include-path", "-I")
 _FILE_OPTIONS = ("--pre-include", "-include")
@@ -89,7 +89,7 @@ def _asked_for(text: bytes) -> Iterator[tuple[bytes, ...]]:
     # The compiler joins continued lines, also within names ([lex.phases]).
     text = text.replace(b"\\\n", b"").replace(b"\\\r\n", b"")
     if b"%:" in text:
-        text = text.replace(b"%:", b"#")  # The C++ standard defines this alternative token in [lex.digraph].
+        text = text.replace(b"%:", b"#")  # The C++ standard defines the alternative token %: in [lex.digraph].
     if sum(1 for _ in islice(_COMMENTED.finditer(text), _MOST_COMMENTED + 1)) > _MOST_COMMENTED:
         raise _Unknowable
     for found in _DIRECTIVE.finditer(text):

@@ -31,7 +31,7 @@ _DEFAULTS = {
     "--std=c++17": ("--std", "-std"),
     "-lineinfo": ("-lineinfo", "--generate-line-info", "-G", "--device-debug"),
 }
-# The output of these options is for a linker, and the driver cannot load it.
+# The output of _LINKER_OPTIONS is for a linker, and the driver cannot load it.
 _LINKER_OPTIONS = ("-dlto", "--dlink-time-opt", "-dc", "--device-c", "-rdc=true", "--relocatable-device-code=true")
 _OLD_LANGUAGE = re.compile(r"--?std=c\+\+(03|11|14)")
 _SYNTAX_OPTIONS = ("-fdevice-syntax-only", "--fdevice-syntax-only")
@@ -42,10 +42,10 @@ class Request(NamedTuple):
     """All inputs of a compilation, except the headers and the NVRTC library."""
 
     source: str
-    file: str  # The compiler searches the folder of this file for headers in quotes.
+    file: str  # The compiler searches the folder of the source file for headers in quotes.
     name: str
     target: str
-    options: tuple[str, ...]  # The tuple contains the default options and the user's options.
+    options: tuple[str, ...]  # The options are the default options and the user's options.
     constants: tuple[tuple[str, str], ...]
 
 
@@ -164,7 +164,7 @@ def _refused(asked: Request, log: str) -> CompileError:
     what = asked.source, asked.file, asked.name, asked.target
     if not is_of_assembler(log):
         return diagnose(log, *what)
-    target = asked.target.replace("sm_", "compute_")  # NVRTC does not run ptxas for this target.
+    target = asked.target.replace("sm_", "compute_")  # NVRTC does not run ptxas for a target such as compute_90a.
     options = (f"--gpu-architecture={target}", *asked.options[1:])
     return diagnose_assembly(log, run(asked._replace(target=target, options=options)).ptx, *what)
 
@@ -237,7 +237,8 @@ def _all_options(given: tuple[str, ...]) -> Iterator[str]:
     yield f"--include-path={include_path()}"
     yield f"--pre-include={SIGNATURE_HEADER}"
     if re.search(r"(--Ofast-compile|-Ofc)[ =]max", " ".join(given)):
-        yield "-DCUDA_TMA_NO_REFUSALS"  # Dead code remains in this mode, so refuse.cuh must not refuse any code.
+        # Dead code remains with --Ofast-compile=max, so refuse.cuh must not refuse any code.
+        yield "-DCUDA_TMA_NO_REFUSALS"
     yield from given
 
 

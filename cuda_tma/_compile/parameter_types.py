@@ -26,7 +26,8 @@ ParameterType = Literal["integer", "float", "bool", "pointer"] | MapType | MapPo
 _KINDS: tuple[ParameterType, ...] = (None, "integer", "float", "bool", "pointer")
 _MODES: dict[int, Literal["tiled", "im2col"]] = {5: "tiled", 6: "im2col"}
 _COUNT, _PARAMETER = Struct("<i"), Struct("<12i")
-_OF_KERNEL = "cuda_tma_parameters_of_"  # The header kernel.cuh defines variables with this prefix.
+# The header kernel.cuh defines variables with the prefix cuda_tma_parameters_of_.
+_OF_KERNEL = "cuda_tma_parameters_of_"
 _MOST_BYTES = _COUNT.size + (PARAMETER_BYTES + 1) * _PARAMETER.size
 _INITIAL = re.compile(r"\[(\d{1,9})\](?:\s*=\s*\{([\s0-9,]*)\})?;")
 
@@ -98,7 +99,7 @@ def _pointer_to(map_type: MapType | None) -> ParameterType:
 def _map_type(**values: Any) -> MapType | None:
     try:
         return MapType(**values)
-    except (TensorMapError, TypeError, ValueError):  # The values describe a type that no kernel can use.
+    except (TensorMapError, TypeError, ValueError):  # The table can describe a type that no kernel can use.
         return None
 
 

@@ -75,13 +75,13 @@ def torch_reader(tensor: object) -> Callable[[object, int, StridedMemoryView], o
     cuda.core loads the reader only with the first tensor of a view, and only for tested versions of torch. This
     function therefore creates a view of a tensor first.
     """
-    with suppress(Exception):  # A failed view of this tensor does not matter.
+    with suppress(Exception):  # A failed view of the tensor has no effect.
         StridedMemoryView.from_any_interface(tensor, stream_ptr=-1)
     loaded: Any = sys.modules.get("cuda.core._tensor_bridge")
     return getattr(loaded, "view_as_torch_tensor", None)
 
 
-_ELEMENTS = 16  # The smallest tensor that a map can describe has this number of bytes.
+_ELEMENTS = 16  # The smallest tensor that a map can describe has 16 bytes.
 
 
 def core_descriptor(raw: bytes, address: int, owner: object) -> Any:

@@ -43,10 +43,10 @@ cdef struct KernelNodeParams:  # The driver's name of the structure is CUDA_KERN
     uint32_t shared_mem_bytes
     void** kernel_params
     void** extra
-    CUfunction kernel  # If `function` is NULL, this field is a CUkernel.
-    CUcontext context  # A CUkernel runs in this context, or in the current context if it is NULL.
+    CUfunction kernel  # The field `kernel` is a CUkernel if `function` is NULL.
+    CUcontext context  # A CUkernel runs in `context`, or in the current context if `context` is NULL.
 
-cdef struct Driver:  # The structure has one pointer for each entry of _driver._ENTRY_POINTS, in that order.
+cdef struct Driver:  # The struct Driver has one pointer for each entry of _driver._ENTRY_POINTS, in that order.
     CUresult (*cuTensorMapEncodeTiled)(
         void*, uint32_t, uint32_t, void*, const uint64_t*, const uint64_t*, const uint32_t*, const uint32_t*,
         uint32_t, uint32_t, uint32_t, uint32_t) noexcept nogil

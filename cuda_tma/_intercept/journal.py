@@ -29,7 +29,7 @@ from .launches.values import blobs_of, launch_of, values_of_launch
 __all__ = ["LOST", "UNFINISHED", "Journal", "Journals", "make_folder", "read_journals"]
 
 BLOBS = "blobs"  # The folder contains the texts and memory of recorded launches, by their SHA-256.
-LOST = "lost"  # The file counts launches that no journal could store.
+LOST = "lost"  # The file `lost` counts launches that no journal could store.
 # The fields are the number of launches, the number of launches with errors, and the last error number.
 _COUNTS = struct.Struct("<QQQ")
 UNFINISHED = "the process ended during this launch"

@@ -20,7 +20,7 @@ from ..simulate._report import Report
 __all__ = ["Lines", "lines_of", "with_lines"]
 
 _FILE = re.compile(r'^[ \t]*\.file[ \t]+\d{1,10}[ \t]+"([^"\n]{1,4096})"', re.MULTILINE)
-_LEAST_CHARACTERS = 20  # A text is searched in a program only if it has this length.
+_LEAST_CHARACTERS = 20  # A text of fewer than 20 characters is not searched in a program.
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,9 @@ _DRIVER = Path(__file__).parent / "libcuda" / "libcuda.so"
 _BESIDE_DRIVER = Path(__file__).parent / "on_gpu" / "library" / "libongpu.so"
 _LIBRARIES = "lib"  # The folder is inside the folder of a session, and contains the driver library.
 _NAMES = ("libcuda.so.1", "libcuda.so", "libcudart.so.13", "libcudart.so.12", "libcudart.so")
-_GRACE_SECONDS = 5.0  # The command waits this time for forked processes that outlive the program and launch no kernels.
-_LAUNCH_SECONDS = 600.0  # The command waits this time for forked processes that are running a launch.
+# The command waits five seconds for forked processes that outlive the program and launch no kernels.
+_GRACE_SECONDS = 5.0
+_LAUNCH_SECONDS = 600.0  # The command waits ten minutes for forked processes that are running a launch.
 _POLL_SECONDS = 0.05
 _NO_PYTHON = (
     "no Python of the program loaded the adapters, and no other program used the driver. Start Python without -I, -E "

@@ -31,8 +31,8 @@ from .startup.cuda_tma_startup import VARIABLE
 
 __all__ = ["Session", "Sink", "begin", "current"]
 
-_MOST_ALIKE = 1000  # This number of launches of a kernel with one configuration runs under all schedules.
-_PROGRAM = "the program"  # The text replaces the name of a kernel.
+_MOST_ALIKE = 1000  # The first _MOST_ALIKE launches of a kernel with one configuration run under all schedules.
+_PROGRAM = "the program"  # The text "the program" replaces the name of a kernel.
 
 
 class Sink(Protocol):

@@ -5,7 +5,7 @@ from .._cuda.free_threading cimport load_acquire
 from .._read.stream cimport KnownStream
 from .signature cimport Signature
 
-cdef enum:  # These constants (CU_LAUNCH_PARAM_...) mark a block of arguments for the driver.
+cdef enum:  # END, BUFFER_POINTER and BUFFER_SIZE (CU_LAUNCH_PARAM_...) mark a block of arguments for the driver.
     END = 0
     BUFFER_POINTER = 1
     BUFFER_SIZE = 2

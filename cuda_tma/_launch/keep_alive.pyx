@@ -59,9 +59,9 @@ cdef extern from *:
     void* new_kept(object)
 
 cdef enum:
-    NO_DESTRUCTOR_SYNC = 1  # The value is CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.
-    MOVE = 1  # The value is CU_GRAPH_USER_OBJECT_MOVE.
-    CAPTURE_ACTIVE = 1  # The value is CU_STREAM_CAPTURE_STATUS_ACTIVE.
+    NO_DESTRUCTOR_SYNC = 1  # NO_DESTRUCTOR_SYNC is CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.
+    MOVE = 1  # MOVE is CU_GRAPH_USER_OBJECT_MOVE.
+    CAPTURE_ACTIVE = 1  # CAPTURE_ACTIVE is CU_STREAM_CAPTURE_STATUS_ACTIVE.
 
 
 def keep(uintptr_t graph, tuple objects):

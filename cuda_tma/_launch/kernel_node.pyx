@@ -31,7 +31,8 @@ from .._cuda.core import CUDAError
 from ..rules import _graphs
 
 cdef enum:
-    PROGRAMMATIC_STREAM_SERIALIZATION = 6  # Only streams have this CUlaunchAttributeID.
+    # Only streams have the attribute CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION.
+    PROGRAMMATIC_STREAM_SERIALIZATION = 6
 
 
 cdef class NodeParameters:
@@ -44,7 +45,7 @@ cdef class NodeParameters:
     cdef Signature signature
     cdef Configuration configuration
     cdef CUcontext context
-    cdef Arguments arguments  # These are the arguments of the prepared launch.
+    cdef Arguments arguments  # The arguments are those of the prepared launch.
     cdef KernelNodeParams native
     cdef unsigned char* block
     cdef bint is_sent  # Whether the driver has accepted this kernel for a node.
@@ -182,7 +183,7 @@ cdef class ExecutableKernelNode:
         graph.launch(stream)
     """
 
-    cdef object graph, node  # These objects own the handles.
+    cdef object graph, node  # `graph` and `node` own the handles.
     cdef Property is_closed
     cdef CUgraphExec executable
     cdef CUgraphNode handle
@@ -304,10 +305,10 @@ cdef class ExecutableKernelNode:
         cdef const KernelNodeParams* native = &parameters.native
         cdef CUresult result
         if parameters.is_sent:
-            # The call loads no kernel and writes to no queue. The driver copies arguments in host memory, which takes
-            # 377 ns, and releasing the GIL would take another 66 ns (host of an H200).
+            # The driver's call loads no kernel and writes to no queue. The driver copies arguments in host memory,
+            # which takes 377 ns, and releasing the GIL would take another 66 ns (host of an H200).
             return driver.cuGraphExecKernelNodeSetParams(executable, node, native)
-        with nogil:  # The call may have to load the kernel; see call.enter.
+        with nogil:  # The driver's call may have to load the kernel; see call.enter.
             result = driver.cuGraphExecKernelNodeSetParams(executable, node, native)
         parameters.is_sent = result == CUDA_SUCCESS
         return result

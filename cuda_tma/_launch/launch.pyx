@@ -18,7 +18,7 @@ from .shared_memory cimport allow_shared_memory
 from .signature cimport Signature, signature_of
 
 cdef enum:
-    STACK_BLOCK_BYTES = 1024  # Parameter blocks up to this size need no allocation.
+    STACK_BLOCK_BYTES = 1024  # Parameter blocks up to 1024 bytes need no allocation.
 
 
 def launch(stream, config, kernel, *args):

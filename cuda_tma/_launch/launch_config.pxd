@@ -6,7 +6,7 @@ from libc.stdint cimport uint64_t
 from .._cuda.driver cimport LaunchAttribute, LaunchConfigC
 from .signature cimport Signature
 
-cdef enum:  # The constants are indices into Configuration.fields.
+cdef enum:  # GRID and the constants after it are indices into Configuration.fields.
     GRID
     BLOCK
     CLUSTER
@@ -29,7 +29,7 @@ cdef class Configuration:
     cdef bint is_shown
     cdef LaunchConfigC native
     cdef LaunchAttribute attributes[MAX_ATTRIBUTES]
-    cdef uint64_t allowed_in  # The shared memory was last allowed in this context; 0 means none.
+    cdef uint64_t allowed_in  # The configuration's shared memory was last allowed in this context; 0 means no context.
 
 
 cdef Configuration configuration_of(object config, Signature signature)

@@ -17,7 +17,7 @@ from cuda.core import LaunchConfig
 
 from ..rules import _configurations, _launches
 
-cdef enum:  # The constants are values of CUlaunchAttributeID.
+cdef enum:  # ATTRIBUTE_COOPERATIVE and the constants after it are values of CUlaunchAttributeID.
     ATTRIBUTE_COOPERATIVE = 2
     ATTRIBUTE_CLUSTER_DIMENSION = 4
     ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6
@@ -27,7 +27,8 @@ cdef tuple FIELD_NAMES = ("grid", "block", "cluster", "shmem_size", "is_cooperat
 
 cdef PyTypeObject* LAUNCH_CONFIG = <PyTypeObject*>LaunchConfig
 cdef tuple OWN_FIELDS = tuple([own_property(LaunchConfig, name) for name in FIELD_NAMES])
-cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])  # A subclass may override these fields.
+# A subclass of LaunchConfig may override fields.
+cdef tuple NAMED_FIELDS = tuple([named_property(name) for name in FIELD_NAMES])
 
 
 @cython.final
@@ -146,7 +147,8 @@ cdef Configuration _read(object config, tuple fields, Signature signature):
     cdef Configuration new = Configuration.__new__(Configuration)
     cdef LaunchConfigC* native = &new.native
     read = [read_property(PyTuple_GET_ITEM(fields, index), config) for index in range(FIELD_COUNT)]
-    # The list of a subclass may change and stay the same object. As a tuple, it always differs in _differs().
+    # The list of a subclass may change and stay the same object. A list is therefore stored as a tuple, which always
+    # differs in _differs().
     new.fields = tuple([tuple(value) if isinstance(value, list) else value for value in read])
     cluster = _configurations.three_extents("cluster", new.fields[CLUSTER]) if new.fields[CLUSTER] else None
     grid = _configurations.three_extents("grid", new.fields[GRID])

@@ -10,7 +10,7 @@ cdef class Arguments:
     """The arguments of a launch, and their block. They never change, because the driver may read them."""
 
     cdef tuple values
-    # The tuple contains the arguments, with a descriptor in place of each tensor from which a map was made.
+    # `maps` contains the arguments, with a descriptor in place of each tensor from which a map was made.
     cdef tuple maps
     cdef bytes block
 
@@ -29,7 +29,7 @@ cdef class PreparedLaunch:
     cdef Signature signature
     cdef Configuration configuration
     cdef Arguments arguments
-    cdef Arguments _arguments(self)  # The result is consistent, even if another thread sets arguments meanwhile.
+    cdef Arguments _arguments(self)  # The arguments are consistent, even if another thread sets some of them meanwhile.
     cdef Bound bound  # The block for the stream of the last launch, or None.
 
 

@@ -70,7 +70,7 @@ cdef Arguments _with_argument(Arguments before, Parameter* parameter, object val
     new.values = _replaced(before.values, parameter.index, value)
     new.maps = new.values if before.maps is before.values and map is value else _replaced(
         before.maps, parameter.index, map)
-    # Python never shares this object with other code.
+    # Python never shares the new bytes object with other code.
     new.block = PyBytes_FromStringAndSize(NULL, Py_SIZE(before.block))
     memcpy(_bytes_of(new.block), _bytes_of(before.block), Py_SIZE(before.block))
     memcpy(_bytes_of(new.block) + parameter.offset, _bytes_of(packed), parameter.size)
@@ -144,14 +144,15 @@ cdef class PreparedLaunch:
         because a map is aligned in the kernel's constant memory. Other libraries can launch the block with
         ``CU_LAUNCH_PARAM_BUFFER_POINTER`` (CUDA driver API, cuLaunchKernel). The block keeps no memory alive.
         """
-        # The result is a copy, because the driver reads the original.
+        # The bytes are a copy, because the driver reads the original.
         return bytes(memoryview(self._arguments().block))
 
     def __setitem__(self, index, value):
         cdef Parameter* parameter = &self.signature.parameters[
             checked_index(index, self.signature.count, "arguments")]
         cdef object map = map_of(parameter, value, self._arguments().maps[parameter.index])
-        cdef bytes packed = _pack_argument(parameter, map)  # This call may run Python code, and so may other threads.
+        # _pack_argument() may run Python code, and so may other threads.
+        cdef bytes packed = _pack_argument(parameter, map)
         cdef Arguments before = None, new = None
         cdef Bound _ended = None
         cdef bint is_done = False

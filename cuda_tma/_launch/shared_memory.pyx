@@ -17,7 +17,7 @@ from .signature cimport Signature, signature_of
 from .._read.context import current_device
 from ..rules import _launches
 
-cdef enum:  # The constants are values of CUfunction_attribute and CUdevice_attribute.
+cdef enum:  # SHARED_SIZE_BYTES and the constants after it are values of CUfunction_attribute and CUdevice_attribute.
     SHARED_SIZE_BYTES = 1
     MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
@@ -61,7 +61,7 @@ cdef int _raised_limit(Signature signature, uint32_t dynamic_bytes, int device_i
     limit = per_block - static_bytes
     if dynamic_bytes > <uint32_t>limit:
         raise _launches.shared_memory_limit(signature.name, dynamic_bytes, static_bytes, per_block, device_id)
-    with nogil:  # The call may have to load the kernel; see call.enter.
+    with nogil:  # The driver's call may have to load the kernel; see call.enter.
         result = driver.cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES, limit, kernel, device_id)
     require_success(result, "cuKernelSetAttribute")
     return limit

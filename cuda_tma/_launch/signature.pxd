@@ -6,8 +6,8 @@ from libc.stdint cimport uint64_t
 from .._cuda.driver cimport CUfunction
 from .._read.weak_cache cimport Known
 
-cdef enum Kind:  # The constants are the kinds of value that a parameter may have.
-    ANY = 0  # The type is unknown, or has none of the kinds below.
+cdef enum Kind:  # The members of Kind are the kinds of value that a parameter may have.
+    ANY = 0  # ANY stands for an unknown type, or for a type of no other kind.
     INTEGER
     FLOAT
     BOOL
@@ -32,28 +32,28 @@ cdef class Signature(Known):
     """
 
     cdef CUfunction function
-    cdef readonly str name  # Errors contain this name.
-    # The driver and PTX use this name. It is None if the driver does not return the name.
+    cdef readonly str name  # Errors contain the kernel's name.
+    # The driver and PTX use the lowered name. It is None if the driver does not return the name.
     cdef readonly str lowered_name
     cdef Py_ssize_t count
     cdef size_t block_bytes
-    # Typed maps are aligned in the block if the block has this distance from an aligned address. The parameters begin
-    # in constant memory at 0x210 on sm_90, and offsets count from there. The first map's offset is therefore 112
+    # Typed maps are aligned if the block has the distance `lead_bytes` from an aligned address. The parameters begin in
+    # constant memory at 0x210 on sm_90, and offsets count from there. The first map's offset is therefore 112
     # (observed: driver 580).
     cdef size_t lead_bytes
     cdef object reach  # The function returns an array's address without a driver (described()); else it is None.
     cdef Parameter* parameters
-    # The tuple has the type of each parameter, as in described_types. None means that the types are unknown.
+    # `types` has the type of each parameter, as in described_types. None means that the types are unknown.
     cdef readonly tuple types
     cdef list typed_maps
-    cdef tuple parameter_names  # The tuple is empty if the names are unknown.
-    # The kernel of a compilation by this package requests this number of bytes; else 0.
+    cdef tuple parameter_names  # The tuple of names is empty if the names are unknown.
+    # A kernel of cuda_tma.compile() requests `dynamic_shared_bytes`. The value is 0 for other kernels.
     cdef readonly size_t dynamic_shared_bytes
-    # The value is a rules._configurations.Directives: the restrictions in the kernel's PTX.
+    # `directives` is a rules._configurations.Directives with the restrictions in the kernel's PTX.
     cdef readonly object directives
-    cdef dict shared_limits  # The dict maps a device to the present limit of dynamic shared memory.
-    cdef object configuration  # The value is the launch_config.Configuration of the last launch.
-    cdef uint64_t context_id  # The value is the context of the first launch, or 0 before that launch.
+    cdef dict shared_limits  # `shared_limits` maps a device to the present limit of dynamic shared memory.
+    cdef object configuration  # `configuration` is the launch_config.Configuration of the last launch.
+    cdef uint64_t context_id  # `context_id` is the context of the first launch, or 0 before that launch.
     cdef CUfunction function_in_context
 
 cdef Signature signature_of(object kernel)

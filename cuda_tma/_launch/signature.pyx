@@ -86,7 +86,7 @@ cdef Signature _read_signature(object kernel):
                            "(CUDA 12.4) or later")
     while True:
         parameter = _add_parameter(signature)
-        with nogil:  # The call may have to load the kernel, as in call.enter.
+        with nogil:  # The driver's call may have to load the kernel, as in call.enter.
             result = driver.cuKernelGetParamInfo(
                 signature.function, signature.count, &parameter.offset, &parameter.size)
         if result == CUDA_ERROR_INVALID_VALUE:  # The index is one past the last parameter.

@@ -8,7 +8,7 @@ from .._cuda.driver cimport CUcontext
 from .._tensor_map cimport TensorMapDescriptor
 
 cdef enum:
-    FIRST_FIXED = 1  # A type fixes bits of these 64-bit words of a map: 1, 6 and 7 (docs/fields.md).
+    FIRST_FIXED = 1  # A type fixes bits in three 64-bit words of a map: 1, 6 and 7 (docs/fields.md).
     SECOND_FIXED = 6
     THIRD_FIXED = 7
 
@@ -16,7 +16,7 @@ cdef enum:
 @cython.final
 cdef class TypedMap:
     cdef readonly object map_type
-    cdef uint64_t dtype_codes  # A tensor argument may have these type codes of DLPack, one bit for each.
+    cdef uint64_t dtype_codes  # `dtype_codes` has a bit for each type code of DLPack that a tensor argument may have.
     # The options are None for im2col, because a tensor by itself does not determine such a map.
     cdef Compilable options
     cdef uint64_t mask[3]  # The mask is for the three words above.

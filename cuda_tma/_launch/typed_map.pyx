@@ -20,7 +20,7 @@ from ..rules._launches import other_elements, stated
 
 cdef enum:
     INTEGER_CODES = 1 << 0 | 1 << 1  # The codes are kDLInt and kDLUInt.
-    UNFIXED_DIM = 2  # The representative tensor has this extent for all maps of the type.
+    UNFIXED_DIM = 2  # The representative tensor for all maps of a type has the extent UNFIXED_DIM.
 
 
 @cython.final

@@ -17,13 +17,13 @@ from ..enums import TensorMapDataType
 # bytes.
 cdef enum:
     CODES = 32
-    DATA_TYPES = 32  # A map has five bits for the data type, which have this number of values.
+    DATA_TYPES = 32  # A map has five bits for the data type, which have 32 values.
     INTERLEAVES = 3
     ASK = 255  # The dtype does not determine a data type, for which data_type_of() gives the reason.
-cdef int64_t MAX_STRIDE = 1 << 40  # The limit is in elements. A stride above it is also illegal in bytes.
+cdef int64_t MAX_STRIDE = 1 << 40  # MAX_STRIDE is in elements. A larger stride is also illegal in bytes.
 cdef unsigned char _INFERRED[CODES][4]
 cdef unsigned char _ELEMENT_BITS[DATA_TYPES]
-cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # The table contains the alignment of the address.
+cdef unsigned char _ALIGN_BYTES[DATA_TYPES][INTERLEAVES]  # _ALIGN_BYTES contains the alignment of the address.
 
 
 def fill_tables(data_types, dtypes):

@@ -47,11 +47,11 @@ cdef class TensorMapArray:
     # The arguments follow the maps, with one entry for each set of tensors that differ only in the address.
     cdef TensorArguments* _arguments
     cdef Py_ssize_t* _described_by  # The indices follow the arguments. Each is the index of a map's arguments.
-    cdef Py_ssize_t _count  # The maps up to this index are made.
+    cdef Py_ssize_t _count  # The first _count maps are made.
     cdef CUcontext _context
     cdef int _device_id
     cdef Compilable _options
-    cdef list _tensors  # The list has one tensor for each map, or is None if the caller passed addresses as integers.
+    cdef list _tensors  # _tensors has one tensor for each map, or is None if the caller passed addresses as integers.
     cdef list _owners  # The owners keep the memory alive; see read().
     cdef object __weakref__
 
@@ -325,7 +325,7 @@ cdef int _put_addresses(TensorMapArray array, const uint64_t[::1] addresses) exc
             before[index] = address_field(array._maps + index * MAP_BYTES)[0]
             replace_address(array._maps + index * MAP_BYTES, addresses[index])
     except BaseException:
-        # The call changes the maps back one by one, because a call that failed may fail again.
+        # replace_address() changes the maps back one by one, because a call that failed may fail again.
         for changed in range(index):
             address_field(array._maps + changed * MAP_BYTES)[0] = before[changed]
         raise

@@ -30,7 +30,7 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(PyObject*)
 
 
-include "doors.pxi"  # The file defines create_tensor_map, as_tensor_map, OnDevice and _options.
+include "doors.pxi"  # The file doors.pxi defines create_tensor_map, as_tensor_map, OnDevice and _options.
 
 
 # The slot belongs to the package's Device. A look-up by name would take a tenth of the time of a map.
@@ -45,9 +45,9 @@ def register_ordinal(device_type):
 
 # ---- the choice of options ----
 
-# These are the keywords of the last call. No call passes the initial objects.
+# _last_keywords contains the keywords of the last call. No call passes the initial objects.
 cdef tuple _last_keywords = (object(),) * KEYWORDS
-cdef Compilable _last_options = None  # These options were made from the keywords of the last call.
+cdef Compilable _last_options = None  # _last_options was made from the keywords of the last call.
 
 
 cpdef Compilable options_by_keywords(object options, tuple keywords):

@@ -17,7 +17,7 @@ from cuda.core import Buffer, Stream
 from cuda.core import Device as CoreDevice
 
 cdef enum:
-    LEGACY_STREAM = 1  # The value 0 stands for this stream, CU_STREAM_LEGACY.
+    LEGACY_STREAM = 1  # The handle 0 stands for CU_STREAM_LEGACY.
     CAPTURE_MODE_RELAXED = 2
 
 
@@ -51,7 +51,7 @@ cdef class _PlainMemory:
 
     def __dealloc__(self):
         if self.address:
-            with nogil:  # The call waits for the device, whose work may wait for a host function in Python.
+            with nogil:  # cuMemFree waits for the device, whose work may wait for a host function in Python.
                 _outside_of_captures(self.context, &self.address, 0)
 
 
@@ -59,7 +59,7 @@ cdef _PlainMemory _allocate_plain(CUcontext context, size_t size_bytes):
     cdef _PlainMemory memory = _PlainMemory.__new__(_PlainMemory)
     cdef CUresult result
     memory.context = context
-    with nogil:  # The call may wait for a host function in Python, as the release of the memory may.
+    with nogil:  # The allocation may wait for a host function in Python, as the release of the memory may.
         result = _outside_of_captures(context, &memory.address, size_bytes)
     require_success(result, "cuMemAlloc")
     return memory

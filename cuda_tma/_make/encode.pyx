@@ -23,8 +23,8 @@ from ..rules import check, _refusals
 from ..rules._explain import refusal
 
 cdef enum:
-    SMALL = 1  # The value is from CUtensorMapAllocClass.
-    ANY_RANK = -1  # The value is for options that do not determine a number of dimensions.
+    SMALL = 1  # SMALL is a value of CUtensorMapAllocClass.
+    ANY_RANK = -1  # ANY_RANK is for options that do not determine a number of dimensions.
     LARGE_BIT = 1 << 21  # The bit in word 2 of a map contains the allocation class (codec/_fields.py).
     LARGE_BYTES = 128 * 1024
 
@@ -42,8 +42,8 @@ cdef class CompiledOptions:
     """
 
     cdef int rank
-    cdef int data_type  # The value -1 means that the tensor's dtype determines the data type.
-    cdef int allocation_class  # The value -1 means SMALL, if the driver can set the class.
+    cdef int data_type  # The data type -1 means that the tensor's dtype determines the data type.
+    cdef int allocation_class  # The allocation class -1 means SMALL, if the driver can set the class.
     cdef uint32_t interleave, swizzle, l2_promotion, oob_fill
     cdef uint32_t box_dim[MAX_RANK]
     cdef uint32_t element_strides[MAX_RANK]

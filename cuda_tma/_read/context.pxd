@@ -4,7 +4,7 @@ from .dlpack cimport DLTensor, kDLCUDA
 from .._cuda.driver cimport CUcontext
 
 
-cdef enum:  # The constants are values of CUdevice_attribute.
+cdef enum:  # COMPUTE_CAPABILITY_MAJOR and the constants after it are values of CUdevice_attribute.
     COMPUTE_CAPABILITY_MAJOR = 75
     COMPUTE_CAPABILITY_MINOR = 76
 

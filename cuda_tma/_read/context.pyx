@@ -10,7 +10,7 @@ from .._cuda.driver cimport (
 from ..rules import _refusals
 from .._compute_capability import NEWEST_COMPUTE_CAPABILITY
 
-cdef enum:  # The constants are values of CUpointer_attribute and CUmemorytype.
+cdef enum:  # The constants of the enum are values of CUpointer_attribute and CUmemorytype.
     POINTER_MEMORY_TYPE = 2
     POINTER_IS_MANAGED = 8
     POINTER_DEVICE_ORDINAL = 9

@@ -3,17 +3,17 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
 
 cdef enum:
-    # A tensor map has at most this rank. The values of a tensor with more dimensions are in separate memory.
+    # A tensor map has at most five dimensions. The values of a tensor with more dimensions are in separate memory.
     INLINE_NDIM = 5
 
-cdef enum:  # The constants are values of DLDeviceType.
+cdef enum:  # The names that begin with kDL are values of DLDeviceType.
     kDLCPU = 1
     kDLCUDA = 2
     kDLCUDAHost = 3
     kDLCUDAManaged = 13
 
-cdef enum:  # The constants are values of DLDataTypeCode.
-    FIRST_NARROW_CODE = 7  # The fp8, fp6 and fp4 types have this code or a higher one.
+cdef enum:  # The constants of the enum are values of DLDataTypeCode.
+    FIRST_NARROW_CODE = 7  # The codes of fp8, fp6 and fp4 types are 7 or higher.
 
 cdef struct DLTensor:
     void* data
@@ -55,19 +55,19 @@ cdef class ExportedTensor:
     """The description of a tensor from the tensor itself, with references that keep its memory alive."""
 
     cdef DLTensor layout  # The layout is a copy. Its shape and strides point into one of the next four members.
-    cdef DLManagedTensorVersioned* versioned  # The object owns this export, and releases it by its deleter.
-    # The object owns this export of an exporter before DLPack 1.0, and releases it by its deleter.
+    cdef DLManagedTensorVersioned* versioned  # The object owns the export `versioned`, and releases it by its deleter.
+    # The object owns the export `unversioned` of an exporter before DLPack 1.0, and releases it by its deleter.
     cdef DLManagedTensor* unversioned
-    # The object owns this memory. It contains the shape and then the strides if no DLPack export has them.
+    # The object owns `values`, which contains the shape and then the strides if no DLPack export has them.
     cdef int64_t* values
     # The array contains the shape and the strides of a tensor with few dimensions.
     cdef int64_t inline_values[2 * INLINE_NDIM]
 
     cdef readonly object source  # The source is the tensor, which is the `tensor` of a descriptor.
-    # The value is the address of the source's elements, or 0 if it cannot be queried again.
+    # `source_address` is the address of the source's elements, or 0 if it cannot be queried again.
     cdef uint64_t source_address
-    cdef object kept  # The caller passed the source through this view or Buffer.
-    cdef object owner  # The value is the owner of the memory, if none of the preceding objects owns it.
+    cdef object kept  # `kept` is the view or Buffer through which the caller passed the source.
+    cdef object owner  # `owner` is the owner of the memory, if none of the preceding objects owns it.
 
 
 cdef inline uint64_t address_of(const DLTensor* tensor) noexcept:

@@ -21,9 +21,9 @@ cdef extern from "Python.h":
 DLPACK_VERSION = (1, 3)
 
 cdef enum:
-    OPAQUE_CODE = 3  # A view without a dtype has this code.
+    OPAQUE_CODE = 3  # A view without a dtype has the code 3.
     FLAG_IS_COPIED = 2
-    MAX_NDIM = 64  # The limit is that of NumPy. No supported library has a higher one.
+    MAX_NDIM = 64  # MAX_NDIM is the limit of NumPy. No supported library has a higher limit.
 
 
 @cython.freelist(16)
@@ -88,7 +88,7 @@ cdef class ExportedTensor:
         would never collect a tensor with a view of itself.
         """
         if stream != -1 and (stream is not None or is_stream_ordered(self.layout.device_type)):
-            _order_before(stream, self.exporting_obj)  # The value None stands for the legacy default stream.
+            _order_before(stream, self.exporting_obj)  # A stream None stands for the legacy default stream.
         return _new_capsule(self, NULL)
 
     def capsule(self):
@@ -282,7 +282,7 @@ cdef int adopt_capsule(ExportedTensor exported, object capsule) except -1:
     return _adopt_layout(exported, &exported.unversioned.dl_tensor)
 
 
-_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # The table maps NumPy's kind to the DLDataTypeCode.
+_KIND_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}  # _KIND_CODES maps NumPy's kind to the DLDataTypeCode.
 
 
 cdef int adopt_array_interface(ExportedTensor exported, object interface) except -1:

@@ -5,7 +5,8 @@ from libc.stdint cimport int64_t, uint64_t
 from .dlpack cimport INLINE_NDIM, DLTensor, ExportedTensor
 
 
-# The structure is space for a layout that is read in place. The function layout_of() returns the address of the layout.
+# A struct Reading is space for a layout that is read in place. The function layout_of() returns the address of the
+# layout.
 cdef struct Reading:
     DLTensor room
     int64_t values[2 * INLINE_NDIM]

@@ -27,13 +27,13 @@ from .._data_type import DLPACK_DTYPES, numpy_dtype
 from .._errors import TensorMapError
 from ..rules import _refusals
 
-cdef enum:  # The constants are values of DLDataTypeCode.
+cdef enum:  # The constants of the enum are values of DLDataTypeCode.
     UINT_CODE = 1
     BFLOAT_CODE = 4
     COMPLEX_CODE = 5
 
 
-# The type is that of tp_descr_get, which returns NULL with an error set.
+# A Getter has the type of tp_descr_get, and returns NULL with an error set.
 ctypedef PyObject* (*Getter)(PyObject*, PyObject*, PyObject*) noexcept
 
 cdef extern from *:
@@ -43,7 +43,7 @@ cdef extern from *:
     object owned(PyObject*)  # The C function returns a new reference, which Cython counts as one reference.
 
 
-# These descriptors are of the __slots__ of the package's view. They get and set the values of its instances.
+# The descriptors of the view's __slots__ get and set the values of its instances.
 cdef object _exported_slot = None
 cdef object _storage_slot = None
 cdef Getter _get_slot = NULL

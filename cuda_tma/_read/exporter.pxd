@@ -9,14 +9,14 @@ ctypedef unsigned char (*TensorFunction)(const void*) noexcept  # The function r
 
 
 cdef enum Source:
-    STANDARD  # The type supports one of the protocols.
+    STANDARD  # A tensor of the kind STANDARD supports one of the protocols.
     TORCH
     CUPY
-    VIEW  # The type is the package's StridedMemoryView, which holds its export.
-    BORROWER  # The type is cuda.core's view or Buffer, or an export. Such an object shows the memory of another object.
+    VIEW  # A VIEW is the package's StridedMemoryView, which holds its export.
+    BORROWER  # A BORROWER is cuda.core's view or Buffer, or an export, and shows the memory of another object.
 
 
-# The structure contains the facts about a tensor type. Its address is constant while Python runs.
+# A struct Exporter contains the facts about a tensor type. Its address is constant while Python runs.
 cdef struct Exporter:
     Source source
     DLPackExchangeAPI* api
@@ -24,9 +24,9 @@ cdef struct Exporter:
     NoArgsFunction is_neg
     NoArgsFunction is_conj
     NoArgsFunction untyped_storage
-    # The method is_neg() calls this function. It is NULL if the search did not find it (negative.py).
+    # The method is_neg() calls native_is_neg, which is NULL if the search did not find it (negative.py).
     TensorFunction native_is_neg
-    size_t tensor_offset  # The value is the offset of the function's argument in the object.
+    size_t tensor_offset  # tensor_offset is the offset of the at::Tensor in the object.
 
 
 cdef int register_view_type(type view_type) except -1

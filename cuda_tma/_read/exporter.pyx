@@ -27,7 +27,7 @@ cdef class ExporterType:
     cdef Exporter exporter
 
 
-cdef dict _types = {}  # The dict maps a type to its ExporterType, and never drops an entry.
+cdef dict _types = {}  # _types maps a type to its ExporterType, and never drops an entry.
 # The variable is used only with a GIL, because another thread may replace it during a read.
 cdef ExporterType _last = ExporterType()
 cdef tuple _borrowers = (CoreView, Buffer, ExportedTensor)

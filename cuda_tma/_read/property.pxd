@@ -3,7 +3,7 @@
 cimport cython
 from cpython.object cimport PyObject, Py_TYPE
 
-# The type is that of tp_descr_get, with borrowed references.
+# A Getter has the type of tp_descr_get, with borrowed references.
 ctypedef object (*Getter)(PyObject*, PyObject*, PyObject*)
 
 

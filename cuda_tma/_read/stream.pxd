@@ -15,8 +15,8 @@ cdef class KnownStream(Known):
 
     cdef Property is_closed
     cdef CUstream handle
-    cdef CUcontext context  # The value is NULL if the context is unknown. The default streams have the current context.
-    # The field contains the last context that was found to share memory with the stream's context, or NULL.
+    cdef CUcontext context  # `context` is NULL if it is unknown. The default streams have the current context.
+    # `sharing` is the last context that was found to share memory with the stream's context, or NULL.
     cdef CUcontext sharing
     cdef uint64_t context_id  # The id is unique to its context, and a handle is not. It is 0 if it is unknown.
 

@@ -43,7 +43,7 @@ cdef class WeakCache:
 
     def _forget(self, identity, _):
         """Remove the entry of an object that has ended, because another object may get its address."""
-        # The slot contains this entry or another one, which a later look-up finds again.
+        # The slot may contain another entry, which a later look-up finds again.
         self.recent[place_of(<PyObject*><uintptr_t>identity)] = NULL
         _, known = self.entries.pop(identity, (None, None))
         if known is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Division", "divided", "tiles"]
 
-_MOST_LABELLED = 64  # The tiles of a plane have labels up to this number of tiles.
+_MOST_LABELLED = 64  # The tiles of a plane have labels if there are at most 64 tiles.
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ __all__ = ["Division", "banks", "box", "divided", "explorer", "tile", "tiles"]
 _LINE_BYTES = 128
 _WORD_BYTES = 4
 _MOST_LINES = 32  # A swizzle repeats within 8 lines. More lines would only make the labels smaller.
-_COLORS = "viridis"  # The colors of this map are even in brightness, and safe for color-blind readers.
+_COLORS = "viridis"  # The colors of viridis are even in brightness, and safe for color-blind readers.
 _GAP_COLOR = "0.93"
 
 
@@ -270,7 +270,8 @@ def _draw_visited(axes: Any, dims: Sequence[int], extents: Sequence[int], start:
     return (right - left) * len(rows)
 
 
-_ZOOM = 8  # If the tensor exceeds the box by more than this factor, the picture shows only the part around the box.
+# If the tensor exceeds the box by more than the factor _ZOOM, the picture shows only the part around the box.
+_ZOOM = 8
 
 
 def _span(start: int, extent: int, dim: int) -> tuple[int, int]:

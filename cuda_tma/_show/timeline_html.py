@@ -11,7 +11,7 @@ from .timeline_svg import HATCH, STYLE, Chart, Scale, key, rows_of, stacked
 
 __all__ = ["timeline_html"]
 
-_PIXELS = 1400  # The whole time has this width in pixels before any zoom.
+_PIXELS = 1400  # The whole time has a width of 1400 pixels before any zoom.
 _HEAD, _FOOT = 18, 6
 
 # The template has {{names}} in place of the parts that are filled in.

@@ -10,11 +10,11 @@ from .tracks import Span, Track
 
 __all__ = ["Part", "part_around"]
 
-_MARGIN = 0.5  # The margin on each side is this fraction of the time between the first and the last execution.
+_MARGIN = 0.5  # The margin on each side is half of the time between the first and the last execution.
 _LEAST_MARGIN_STEPS = 60
 _MOST_STEPS = 6000
 _MOST_TRACKS = 24
-_MOST_SPANS = 400  # A track in a part has at most this number of spans.
+_MOST_SPANS = 400  # _MOST_SPANS limits the spans of a track in a part.
 
 
 class Part(NamedTuple):

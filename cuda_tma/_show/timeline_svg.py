@@ -16,13 +16,13 @@ from .tracks import Span, Track
 __all__ = ["HATCH", "STYLE", "Chart", "Scale", "key", "rows_of", "stacked", "timeline_svg"]
 
 _MARGIN, _SMALL = 16, 10.0
-_WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # The numbers are the heights of rows in pixels.
-_MOST_LABELLED = 10  # Up to this number, rows of copies have labels. Further rows are thin.
-_SOON = 32  # Copies whose begins differ by at most this number of steps are drawn as one copy.
-_GAP_STEPS_PIXELS = 90  # Two numbers of the axis have at least this distance in pixels.
+_WARPS, _COPY, _THIN, _MBARRIER, _HEADER = 30, 16, 8, 22, 30  # The rows of the picture have fixed heights in pixels.
+_MOST_LABELLED = 10  # Up to ten rows of copies have labels. Further rows are thin.
+_SOON = 32  # Copies whose begins differ by at most 32 steps are drawn as one copy.
+_GAP_STEPS_PIXELS = 90  # Two numbers of the axis have a distance of at least 90 pixels.
 
 _MARK = "#d43c7c"
-_KEY = {  # The table is the legend of colors, by class.
+_KEY = {  # _KEY is the legend of colors, by class.
     "run": "runs",
     "wait": "waits",
     "vain": "never completes",

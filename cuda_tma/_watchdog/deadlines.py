@@ -30,14 +30,14 @@ __all__ = ["arm_watchdog", "synchronize"]
 
 _VARIABLE = b"cuda_tma_watchdog"
 _HUNG_OFFSET = 16
-# The host waits this time after the deadline, because threads that end at their deadline may release other threads.
+# The host waits one second after the deadline, because threads that end at their deadline may release other threads.
 _SLACK_SECONDS = 1.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 20e-6, 1e-3
 _RUNS_ON = (
     "the kernel is still running: nothing ends a wait at a hardware barrier; its stream, and work "
     "that waits for it, will not continue before the process ends"
 )
-_MOST_GONE = 64  # The host keeps the names of this number of destroyed kernels, because pending reports need the names.
+_MOST_GONE = 64  # The host keeps the names of 64 destroyed kernels, because pending reports need the names.
 _numbers = itertools.count(1)
 
 
@@ -48,7 +48,7 @@ class _Watch:
     """
 
     def __init__(self, context_id: int) -> None:
-        self.context_id = context_id  # The id is unique to this context.
+        self.context_id = context_id  # The id is unique to the context.
         flags = driver.CU_MEMHOSTALLOC_PORTABLE | driver.CU_MEMHOSTALLOC_DEVICEMAP
         self.address = int(_call("cuMemHostAlloc", memory.BUFFER_BYTES, flags))
         content = (ctypes.c_uint8 * memory.BUFFER_BYTES).from_address(self.address)
@@ -73,7 +73,7 @@ class _Watch:
                 del self.modules[self._gone.popleft()]
             self.modules[number] = watched
             self._armed[kernel] = address, number, seconds
-        # The callback does not take the lock, because this thread may hold it.
+        # The callback does not take the lock, because the same thread may hold it.
         finalize(kernel, self._gone.append, number).atexit = False
         self.write(address, np.array([self.address, number, 0], np.uint64).view(np.uint8))
 
@@ -127,7 +127,7 @@ class _Watch:
             self.write(address + _HUNG_OFFSET, np.zeros(4, np.uint8))
 
 
-# The key is the handle of a context, which a later context may have too; see _watch_of.
+# The key of a watch is the handle of a context, which a later context may have too; see _watch_of.
 _watches: dict[int, _Watch] = {}
 _making = threading.Lock()
 

@@ -36,7 +36,7 @@ class _Step(NamedTuple):
     bias: int
     shift: int
     sign: int
-    # Each piece is (word, low, mask, bits of the stored number below this piece).
+    # Each piece of a field is (word, low, mask, bits of the stored number below the piece).
     pieces: tuple[tuple[int, int, int, int], ...]
 
 
@@ -75,7 +75,7 @@ class _Layout:
         self.get_scalars = attrgetter(*self.names)
         self.get_arrays = attrgetter(*arrays)
         self.steps = [_step(f) for f in (*scalars, *(f for array in arrays.values() for f in array))]
-        # The number is word 2 before the other fields are written to the word.
+        # `head` is word 2 before the other fields are written to the word.
         self.head = (not issubclass(mode, TiledParams)) | (rank - RANK.bias) << RANK.pieces[0].low
         derived = (IM2COL, RANK, TRANSFER_BYTES, SWIZZLE_REPEAT_BYTES)
         self.unclaimed = ~sum(f.mask for f in (*table, *derived)) & ((1 << 8 * DESCRIPTOR_BYTES) - 1)

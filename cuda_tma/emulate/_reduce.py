@@ -108,8 +108,8 @@ def _each(types: dict[T, str], operation: _Operation) -> dict[T, tuple[str, _Ope
 
 _FLOAT16_INFINITY, _BFLOAT16_INFINITY = 0x7C00, 0x7F80
 
-# The table maps an operation and a data type to (dtype of the computation, function). Every pair was recorded. Each of
-# the 71 pairs that are not in this table faulted, such as sums and bits of INT64. Sums of TFLOAT32 are those of
+# REDUCTIONS maps an operation and a data type to (dtype of the computation, function). Every pair was recorded. Each of
+# the 71 pairs that are not in REDUCTIONS faulted, such as sums and bits of INT64. Sums of TFLOAT32 are those of
 # FLOAT32, without rounding to TFLOAT32. The FTZ type of TFLOAT32 flushes values as FLOAT32_FTZ does. (All facts were
 # observed: driver 580, sm_90.)
 REDUCTIONS: dict[str, dict[T, tuple[str, _Operation]]] = {

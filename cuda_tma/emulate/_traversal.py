@@ -156,7 +156,8 @@ def _inside(params: Params, dimension: int, position: np.ndarray) -> np.ndarray:
     return (position >= 0) & (position < params.global_dim[dimension])
 
 
-_EXACT = 1 << 62  # Below this distance, 64 bits also suffice for dimension 0, which has less than 2^40 bytes.
+# Below a distance of 2^62 bytes, 64 bits also suffice for dimension 0, which has less than 2^40 bytes.
+_EXACT = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -48,7 +48,7 @@ class Whole:
     row_bytes: int
     chunks: np.ndarray
     reach_bytes: int
-    _last: tuple[int, ...]  # The tuple contains coordinates.
+    _last: tuple[int, ...]  # _last contains the last coordinates at which a box is inside the tensor.
     _strides: tuple[int, ...]  # The strides are in bytes.
 
     def origin(self, coordinates: Sequence[int]) -> int | None:

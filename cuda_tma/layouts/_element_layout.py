@@ -11,8 +11,8 @@ from .._given import shown
 
 __all__ = ["FIELDS", "ElementLayout", "check_size"]
 
-# The table has the fields of a place in each space. The values of a thread are numbered in the order of its registers.
-# In tensor memory, an element with fewer than 32 bits is also a part of its column.
+# A place has other fields in each space. The values of a thread are numbered in the order of its registers. In tensor
+# memory, an element with fewer than 32 bits is also a part of its column.
 _PARTS = {16: "half", 8: "quarter", 4: "eighth"}
 FIELDS = {"registers": ("thread", "value"), "shared memory": ("byte",), "tensor memory": ("lane", "column")}
 

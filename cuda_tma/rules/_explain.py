@@ -20,7 +20,7 @@ from ..params import Params, TiledParams
 
 __all__ = ["refusal", "sentence"]
 
-# The table has the names of the corners, and their meaning in a convolution.
+# _CORNERS has the names of the corners, and their meaning in a convolution.
 _CORNERS = {
     "pixel_box_lower_corner": "-padding",
     "pixel_box_lower_corner_width": "-padding",

@@ -43,9 +43,9 @@ class TensorMap(NamedTuple):
     compute_capability: tuple[int, int]
     tiled: bool
     element: Element
-    bits: int  # An element has this number of bits, or 0 for a data type that the driver does not have.
-    align_bytes: int  # The address and the strides are multiples of this number.
-    inner: int  # One row of the box has this number of elements.
+    bits: int  # `bits` is the size of an element, or 0 for a data type that the driver does not have.
+    align_bytes: int  # The address and the strides are multiples of align_bytes.
+    inner: int  # `inner` is the number of elements in one row of the box.
 
     @property
     def inner_bytes(self) -> int:

@@ -96,7 +96,7 @@ def not_strided(tensor: Any, error: Exception) -> TensorMapError:
         "tensor.int_repr()": tensor.is_quantized,
         "a tensor with memory": tensor.is_meta,
         "tensor.to_dense()": str(tensor.layout) != "torch.strided",
-        # torch 2.6 raises this error for float8.
+        # torch 2.6 raises an error of DLPack for float8.
         "tensor.view(torch.uint8), or use a newer torch": "dlpack" in str(error),
         "it from outside of torch.vmap, torch.func.grad and the like, which wrap it": True,
     }

@@ -44,7 +44,7 @@ _TILED_API = "CUDA 13.5 driver API, cuTensorMapEncodeTiled: "
 _IM2COL_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2col: "
 _WIDE_API = "CUDA 13.5 driver API, cuTensorMapEncodeIm2colWide: "
 
-# These texts describe the properties of data types and swizzles.
+# The texts below describe the properties of data types and swizzles.
 
 
 def _names(members: Iterable[Any], last: str = "and") -> str:

@@ -18,7 +18,7 @@ from ._rule import API, OBSERVED, PIXELS, TILED, UNVERIFIED, Rule
 
 __all__ = ["WARNINGS"]
 
-# Addresses out of bounds may be at most this far away with CU_TENSOR_MAP_ALLOC_CLASS_LARGE.
+# With CU_TENSOR_MAP_ALLOC_CLASS_LARGE, addresses out of bounds may be 128 KiB away.
 _LARGE_CLASS_BYTES = 128 * 1024
 
 

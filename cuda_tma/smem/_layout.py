@@ -20,9 +20,9 @@ from ..params import Im2colParams, Im2colWideParams, Params, TiledParams
 from ._kept import kept_without_address
 from ._pattern import pattern, swizzle_offset
 
-CHUNK_BYTES = 16  # The engine moves data between global and shared memory in this unit.
+CHUNK_BYTES = 16  # The engine moves data between global and shared memory in chunks of 16 bytes.
 
-# The value 0 means that the layout is not interleaved.
+# A slice of 0 bytes means that the layout is not interleaved.
 _SLICE_BYTES = dict(zip(TensorMapInterleave, (0, 16, 32), strict=True))
 _W128_PIXELS = 128  # The mode im2col::w::128 ignores pixels_per_column (PTX ISA 5.5.5.1).
 
@@ -113,7 +113,7 @@ def box_extents(params: Params) -> tuple[int, ...]:
         extents = _tiled_extents(params) if isinstance(params, TiledParams) else _column_extents(params)
         if extents and min(extents) > 0:
             return extents
-    except ValueError:  # zip() raises this error for tuples of different lengths.
+    except ValueError:  # zip() raises ValueError for tuples of different lengths.
         pass
     raise _no_box(params)
 
@@ -159,10 +159,10 @@ class Rows:
     """Shared memory as rows, in bytes: the data of a row, the distance between rows, and the order of its chunks."""
 
     count: int
-    data_bytes: int  # A load delivers this number of bytes for a row.
-    taken_bytes: int  # The number contains the data and the gaps inside packed groups.
+    data_bytes: int  # A load delivers data_bytes for a row.
+    taken_bytes: int  # taken_bytes contains the data and the gaps inside packed groups.
     pitch_bytes: int
-    group: tuple[int, int] | None  # The function group_bytes returns this pair.
+    group: tuple[int, int] | None  # The function group_bytes returns the pair `group`.
     swizzle: int
 
 
@@ -381,7 +381,7 @@ def smem_layout(params: Params) -> Any:
     strides = (1, *accumulate(extents[1:-1], operator.mul, initial=row_pitch))
     layout = Layout(extents, strides[: len(extents)])
     for from_bit, to_bit, bits in pattern(params.swizzle).xors:
-        # The result is not negative, because the largest element has 8 bytes, and no swizzle divides 8 bytes.
+        # `base` is not negative, because the largest element has 8 bytes, and no swizzle divides 8 bytes.
         base = to_bit - int(math.log2(unit))
         layout = compose(Swizzle(bits, base, from_bit - to_bit), layout)
     return layout

@@ -19,7 +19,7 @@ from ..simulate._tensor_map import tensor_map_of
 
 __all__ = ["check", "check_count"]
 
-_NEWEST = (12, 0)  # This generation accepts every map that an older generation accepts.
+_NEWEST = (12, 0)  # Compute capability 12.0 accepts every map that an older generation accepts.
 
 # Earlier releases of torch use the name has_hint.
 _names = ("has_guarding_hint", "has_hint")

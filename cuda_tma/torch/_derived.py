@@ -19,8 +19,8 @@ from ._outputs import Maker, maker
 __all__ = ["Derived", "derived"]
 
 _ANNOTATIONS = {"integer": "int", "float": "float", "bool": "bool", "pointer": "Tensor"}
-_LAUNCH = "launch"  # This parameter of a function receives the launcher.
-_NAME = "operator"  # Tracebacks contain this name of the function.
+_LAUNCH = "launch"  # The parameter `launch` of a function receives the launcher.
+_NAME = "operator"  # Tracebacks contain the name `operator` for the function.
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from ..kernel_parameters import KernelParameter, KernelParameters, parameters_of
 
 __all__ = ["Compile", "Known", "KnownKernels", "described"]
 
-Compile = Callable[..., Any]  # The type is that of cuda_tma.compile, and of the compile method of a simulated GPU.
+Compile = Callable[..., Any]  # Compile is the type of cuda_tma.compile, and of the compile method of a simulated GPU.
 _TARGETS = ("compute_90a", "compute_100a", "compute_120a")
 
 

@@ -28,7 +28,7 @@ def tables_of(page: str) -> list[Figures]:
     tables: dict[str, list[Figure]] = {}
     for row in rows_of(page):
         if row["ours"]:
-            operations = 10**9 if row[""] == "TFLOP/s" else 0  # With this number, 1 ms is one unit of speed.
+            operations = 10**9 if row[""] == "TFLOP/s" else 0  # With 10**9 operations, 1 ms is one unit of speed.
             ours_ms, rival_ms = ((1 / float(row[name]),) for name in ("ours", "rival's"))
             figure = Figure(
                 row["kernel"].strip("`"), row["case"], row["rival"], ours_ms, rival_ms, row["regime"], operations, 10**9

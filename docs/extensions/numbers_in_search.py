@@ -9,7 +9,7 @@ from pathlib import Path
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
 
-_DROPS = r" || queryTerm.match(/^\d+$/)"  # This part of a function in searchtools.js selects the words of a query.
+_DROPS = r" || queryTerm.match(/^\d+$/)"  # A function in searchtools.js drops words of digits from a query.
 
 
 class _SearchNumbers(SearchEnglish):

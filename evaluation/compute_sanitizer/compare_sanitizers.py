@@ -37,9 +37,9 @@ RECORDED = ROOT / "tests" / "data" / "compare_sanitizers.jsonl.gz"
 PAGE = ROOT / "docs" / "compare_sanitizers.md"
 
 _HANGS_S = {"": 6, "tool": 12}  # The kernels take microseconds, or some milliseconds under a tool.
-_PATIENCE_S = 45  # A process has this number of seconds, with its start and its end.
+_PATIENCE_S = 45  # A process has 45 seconds, with its start and its end.
 _FIRST_PORT, _PORTS = 49152, 32  # Each concurrent process has its own port of compute-sanitizer.
-_MOST_CHARACTERS = 6000  # The script keeps this number of characters of a process's output.
+_MOST_CHARACTERS = 6000  # The script keeps at most 6000 characters of a process's output.
 Record = dict[str, Any]
 
 

@@ -15,8 +15,8 @@ from cuda_tma import simulate
 from tests.real_bugs import RealBug, real_bugs
 from tests.simulate._sanitize._sanitizer import BUGS, SOURCE, line_of
 
-FIXED = "mended"  # The recordings use this word for a fixed kernel.
-ELEMENTS = 4096  # Each array has this number of elements.
+FIXED = "mended"  # The recordings contain the word FIXED for a fixed kernel.
+ELEMENTS = 4096  # Each array has 4096 elements.
 # An argument is a map of "in" or "out", an array, or the number of tiles.
 _ARGUMENTS = ("source", "target", "in", "out", "tiles")
 

@@ -15,7 +15,7 @@ from compared_kernels import FIXED, Case
 TOOLS = ("memcheck", "racecheck", "synccheck")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+) ")
 _REPORT = re.compile(r"^=+ (\S.*)$", re.MULTILINE)
-# In these lines, compute-sanitizer reports about itself, and not about the kernel.
+# In some lines, compute-sanitizer reports about itself, and not about the kernel.
 _NO_REPORT = (
     "COMPUTE-SANITIZER",
     "Target application",

@@ -27,7 +27,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-_SPARE_S = 60  # A process may take this number of seconds to start under a tool.
+_SPARE_S = 60  # A process may take 60 seconds to start under a tool.
 
 
 def main() -> None:

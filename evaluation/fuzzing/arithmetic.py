@@ -16,7 +16,7 @@ from typing import NamedTuple
 __all__ = ["OPERATIONS", "Operation", "edge_value"]
 
 M32, M64 = (1 << 32) - 1, (1 << 64) - 1
-NAN = 0x7FFFFFFF  # Each NaN from an f32 operation has these bits.
+NAN = 0x7FFFFFFF  # Each NaN from an f32 operation has the bits 0x7FFFFFFF.
 
 
 class Operation(NamedTuple):

@@ -33,7 +33,7 @@ PTX = b""".version 8.0
 }
 """
 u64, pointer, size = ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t
-MOST = 12  # The sequence has at most this number of live objects of each kind.
+MOST = 12  # MOST limits the live objects of each kind.
 
 
 class Sequence:

@@ -35,8 +35,8 @@ from evaluation.fuzzing.hostile_inputs import Input, made  # noqa: E402
 
 MEMORY_BYTES, CPU_SECONDS, WALL_SECONDS = 1 << 30, 12, 120
 STATUSES = (0, 1, 2, 3)
-_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # Files in this folder are in memory.
-_BATCH = 400  # One worker process runs this number of inputs.
+_MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # Files in /dev/shm are in memory.
+_BATCH = 400  # One worker process runs 400 inputs.
 _COMPLAINT_CHARACTERS, _OUTPUT_CHARACTERS = 1 << 16, 64 << 20
 _PACKAGES = (sys.prefix, sys.base_prefix, os.path.dirname(os.__file__), "/usr/lib", *filter(None, sys.path))
 _OWN = (str(ROOT), *_PACKAGES, str(cache_folder()), "/proc/self/maps", os.devnull)

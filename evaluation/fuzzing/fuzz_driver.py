@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 CALLS = Path(__file__).parent / "driver_calls.py"
-SECONDS = 120.0  # A sequence has this time limit.
+SECONDS = 120.0  # A sequence has a time limit of two minutes.
 DONE = re.compile(r"^(\d+) calls, 0 faults$", re.M)
 
 

@@ -28,7 +28,7 @@ from evaluation.fuzzing.race_ptx import NAME, ptx_of  # noqa: E402
 __all__ = ["Compared", "compared", "report_of"]
 
 _STUCK = {"deadlock", "no-progress"}
-_SECONDS = 20.0  # A program has this time limit.
+_SECONDS = 20.0  # A program has a time limit of 20 seconds.
 
 
 class Compared(NamedTuple):

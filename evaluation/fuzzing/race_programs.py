@@ -20,7 +20,7 @@ Verb = Literal["read", "write", "add", "barrier", "arrive", "wait", "release", "
 Point = tuple[int, ...]
 WORDS, MBARRIERS, FLAGS = 2, 2, 2
 _ACCESSES = {"read", "write", "add"}
-_BLOCKING = 0.02  # This share of the programs may wait forever.
+_BLOCKING = 0.02  # Two in a hundred programs may wait forever.
 
 
 class Operation(NamedTuple):

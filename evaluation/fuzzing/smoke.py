@@ -24,7 +24,7 @@ COMMANDS = {
     "driver calls": ["fuzz_driver.py", "--count", "900000", "--calls", "300", "--workers", "1"],
     "pipelines": ["fuzz_pipelines.py", "--count", "4", "--workers", "1", "--output", os.devnull],
 }
-PATIENCE_SECONDS = 60.0  # The script waits this time for the end of a fuzzer whose time is over.
+PATIENCE_SECONDS = 60.0  # The script waits a minute for the end of a fuzzer whose time is over.
 
 
 def main() -> int:

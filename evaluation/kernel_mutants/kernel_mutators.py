@@ -84,7 +84,7 @@ EXPECTED: dict[str, frozenset[str]] = {
     "change_mask": frozenset(_ORDER | _COUNTS | {"cluster", "missing-proxy-fence"}),
     "change_depth": frozenset(_ORDER | {"wgmma-order"}),
 }
-# These mutators may change only values: the loaded data, its place, or the number of loads.
+# The mutators in KEEPS_ORDER may change only values: the loaded data, its place, or the number of loads.
 KEEPS_ORDER = {"change_stage", "change_iterations", "change_mask", "change_bytes", "move_copy"}
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kernel_mutators import EXPECTED, KEEPS_ORDER
 
-NEAR = 3  # A finding is near if its distance is at most this number of lines.
+NEAR = 3  # A finding is near if its distance is at most three lines.
 FOUND, FAR, EQUIVALENT, VALUES, MISSED = "found", "far away", "equivalent", "values", "missed"
 Frame = tuple[str, int]  # A frame is a file and a line.
 Chain = Sequence[Frame]  # A chain is the statement, and the calls that inline it.

@@ -119,7 +119,7 @@ def _pipeline(shape: Pipeline) -> Callable[[], None]:
     return lambda: run_pipeline(shape)
 
 
-# With these sizes, each ring starts again, a CTA has several tiles, and the number of its steps is odd.
+# With the sizes below, each ring starts again, a CTA has several tiles, and the number of its steps is odd.
 _EXAMPLES: dict[str, dict[str, int]] = {
     "tiled_load": {}, "copy_2d": {"ctas": 1}, "transpose": {}, "replace_address": {}, "fp8_tiles": {}, "kv_tiles": {},
     "gemm": {"m": 136, "n": 520, "k": 264}, "conv_im2col": {"n": 2, "h": 33, "w": 31},
@@ -201,5 +201,5 @@ SUBJECTS: dict[str, Callable[[], None]] = {
 }
 
 
-# These subjects have several launches. More launches of the other subjects give no further findings.
+# LAUNCHES lists subjects with several launches. More launches of the other subjects give no further findings.
 LAUNCHES = {"examples/gather_rows": 2}

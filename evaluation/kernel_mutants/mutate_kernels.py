@@ -46,9 +46,9 @@ class Candidate:
     """A mutant of a kernel or header, and its launch."""
 
     subject: str
-    header: str  # The name is empty for the kernel itself.
+    header: str  # The name of the header is empty for the kernel itself.
     mutant: Mutant
-    text: str  # The text is the line before the change.
+    text: str  # `text` is the line before the change.
 
     @property
     def path(self) -> str:

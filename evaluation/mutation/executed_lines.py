@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-TOOL = 4  # sys.monitoring has six identifiers, and no other known tool uses this one.
+TOOL = 4  # sys.monitoring has six identifiers. No other known tool uses the identifier 4.
 PACKAGE = os.path.join(os.getcwd(), "cuda_tma") + os.sep
 
 executed: defaultdict[str, set[int]] = defaultdict(set)

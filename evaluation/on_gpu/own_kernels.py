@@ -9,7 +9,7 @@ import torch
 
 from benchmarks.kernels import example
 
-# With these sizes, a tile crosses an edge of the tensor in each example.
+# With the sizes below, a tile crosses an edge of the tensor in each example.
 SIZES = {
     "copy_2d": ((70, 600), (64, 64)),
     "transpose": ((72, 140),),

@@ -14,8 +14,7 @@ from cuda_tma.barrier import Barrier
 
 Operation = tuple[str, int]
 Case = tuple[str, list[Operation]]
-# The limit is for arrivals, and for positive and negative bytes (PTX ISA, "Size and alignment", "Range of the
-# tx-count").
+# MOST limits arrivals, and positive and negative bytes (PTX ISA, "Size and alignment", "Range of the tx-count").
 MOST = (1 << 20) - 1
 
 # The table contains the PTX of each operation. %0 is the result (64 bits), %1 the barrier, and %2 the number. %3 and %4
@@ -51,7 +50,7 @@ OPERATIONS = {
     "bulk store": "cp.async.bulk.global.shared::cta.bulk_group [%4], [%5], 16; cp.async.bulk.commit_group;"
     " cp.async.bulk.wait_group 0; ld.volatile.global.b64 %0, [%4 + 8];",
     "cp.async.bulk": "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%3], [%4], %2, [%1];",
-    # The other CTA of the cluster executes this operation.
+    # The other CTA of the cluster executes the operation "remote look".
     "remote look": "ld.volatile.shared::cluster.b64 %0, [%1];",
     "remote arrive": "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%1], %2;",
     "remote arrive.expect_tx": "mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%1], %2;",

@@ -204,7 +204,7 @@ _CASES = (
     Case("a wgmma of one warp", "wgmma", block=32),
     Case("ldmatrix off a multiple of 16 bytes", "ldmatrix", {"tile": 8}, block=32),
 )
-_OTHERS = (  # Any kernel may have these faults.
+_OTHERS = (  # The faults in _OTHERS can occur in any kernel.
     Case("a load from a wild address", "load_global", {"address": 0x7F0000000000}),
     Case("a store to a wild address", "store_global", {"address": 0x7F0000000000}),
     Case("a load from address 0", "load_global", {"address": 0}),

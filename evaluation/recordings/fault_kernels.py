@@ -12,7 +12,7 @@ from __future__ import annotations
 # The first three fields have 64 bits, and the other fields have 32. The tile and the barrier are offsets in shared
 # memory, in bytes.
 GIVEN = ("memory", "address", "out", "where", "tile", "barrier", "bytes", "x", "y", "z", "number", "mask")
-CLUSTER = 2  # Kernels whose names begin with cluster_ have this number of CTAs.
+CLUSTER = 2  # Kernels whose names begin with cluster_ have two CTAs.
 _TENSOR = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}mbarrier::complete_tx::bytes{multicast}"
 
 
@@ -50,7 +50,7 @@ def _store(rank: int, op: str = "") -> str:
     return _SMEM_TO_GLOBAL.format(reduce=".reduce" * bool(op), rank=rank, op=f".{op}" * bool(op) + ".tile", xs=xs)
 
 
-_PARTS = {  # The operands of this PTX are those of _KERNEL.
+_PARTS = {  # The operands of the PTX in _PARTS are those of _KERNEL.
     "load_im2col": _IM2COL,
     "store_1": _store(1),
     "store_2": _store(2),
@@ -85,7 +85,7 @@ _PARTS = {  # The operands of this PTX are those of _KERNEL.
     "trap": "trap;",
     "brkpt": "brkpt;",
 }
-# These kernels wait for at most a fifth of a second.
+# The kernels in WAITS wait for at most a fifth of a second.
 WAITS = (*(f"load_{rank}" for rank in range(1, 6)), "load_multicast", "load_im2col", "bulk_load", "bulk_wild", "arrive")
 WAITS += ("expect", "cluster_multicast")
 _BY_CLUSTER = {

@@ -211,7 +211,7 @@ def _integers(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
     return a, b, _sometimes(rng, 0.5, 2**31 - 1 - near, 2**31 + near)
 
 
-# Each suite has this number of blocks.
+# SUITES contains the number of blocks of each suite.
 SUITES: dict[str, tuple[Callable, int]] = {
     "spread": (_spread, 2), "alignment": (_alignment, 3), "rounding": (_rounding, 3), "tiny": (_tiny, 2),
     "special": (_special, 1), "low bits": (_low_bits, 1), "integers": (_integers, 1),

@@ -27,9 +27,9 @@ _ONE = "--mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --iterations 1"
 _PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --use_2cta_instrs --iterations 1"
 _F16 = "--ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
 _SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
-# The table contains examples of CUTLASS, with the script and its arguments. It omits
-# dense_gemm_alpha_beta_persistent.py, which has an error[race]: one lane of each warp arrives for the other lanes,
-# which have read the tile, without __syncwarp().
+# CUTE contains examples of CUTLASS, with the script and its arguments. It omits dense_gemm_alpha_beta_persistent.py,
+# which has an error[race]: one lane of each warp arrives for the other lanes, which have read the tile, without
+# __syncwarp().
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
     "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 # For each kind of work of the package, the table has the work that makes only the same cuda.core objects.
 BARE = {"capture": "core_graph_alone"}
-MOST_BYTES_EACH = 8  # A work may retain this number of bytes without a leak. Every object has more bytes.
-NOISE_BYTES = 512 << 10  # The system allocates and frees pages of this size in all.
+MOST_BYTES_EACH = 8  # A work may retain eight bytes without a leak. Every object has more bytes.
+NOISE_BYTES = 512 << 10  # The system allocates and frees up to 512 KiB of pages.
 
 
 class Alone(NamedTuple):

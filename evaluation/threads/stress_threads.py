@@ -64,9 +64,9 @@ extern "C" __global__ void from_memory(const TiledMap<Rows>* maps, int index, fl
 extern "C" __global__ void nothing() {}
 """
 WORKS = ("create", "replace", "launch_tensor", "prepare", "capture", "upload")
-# These works do not use the package, for a comparison of memory.
+# The works in OTHERS_WORKS do not use the package, for a comparison of memory.
 OTHERS_WORKS = ("torch_alone", "core_buffer_alone", "core_graph_alone", "driver_graph_alone")
-# The process may grow by this size after a fifth of the time, without the memory that other libraries retain.
+# The process may grow by 16 MB after a fifth of the time, without the memory that other libraries retain.
 MOST_GROWTH_MB = 16
 MOST_DEVICE_GROWTH_MB = 48
 LIBC = ctypes.CDLL(None)
@@ -219,9 +219,9 @@ def ok(answer: tuple[Any, ...]) -> Any:
 class Memory(NamedTuple):
     """The memory in use. The process first returns free memory to the system, so that the difference is growth."""
 
-    done: Counter[str]  # The counter contains the works until this sample.
+    done: Counter[str]  # `done` contains the works until the sample.
     process_kb: int
-    trimmed_kb: int  # The process has this memory after the sample.
+    trimmed_kb: int  # The process has trimmed_kb of memory after the sample.
     python_blocks: int
     device_mb: int
 
@@ -269,7 +269,7 @@ def spend(seconds: float, workers: list[Worker], works: tuple[str, ...], parts: 
         thread.start()
     for part in range(1, parts + 1):
         while time.monotonic() < start + seconds * part / parts and any(thread.is_alive() for thread in threads):
-            time.sleep(0.2)  # This thread frees the objects that graphs release.
+            time.sleep(0.2)  # The sleeping thread frees the objects that graphs release.
         if part == parts:
             for thread in threads:
                 thread.join()

@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["with_gpu_address"]
 
-_CUDA = 2  # The value is kDLCUDA of DLPack.
+_CUDA = 2  # _CUDA is kDLCUDA of DLPack.
 _NAME = b"dltensor"
 
 

@@ -11,8 +11,8 @@ __all__ = ["device_attributes", "total_bytes"]
 
 _MOST = (1 << 31) - 1
 
-# Every GPU with TMA has these attributes. The clock rates in kHz are 13 and 36, the width of the memory bus in bits is
-# 37, and the size of L2 in bytes is 38.
+# Every GPU with TMA has the attributes in _COMMON. The clock rates in kHz are 13 and 36, the width of the memory bus in
+# bits is 37, and the size of L2 in bytes is 38.
 _COMMON = {
     1: 1024, 2: 1024, 3: 1024, 4: 64, 5: _MOST, 6: 65535, 7: 65535, 8: 48 << 10, 9: 64 << 10, 10: 32, 11: _MOST,
     12: 65536, 13: 1_000_000, 14: 512, 15: 1, 19: 1, 30: 512, 31: 1, 36: 1_000_000, 37: 1024, 38: 50 << 20, 39: 2048,
@@ -20,7 +20,7 @@ _COMMON = {
     106: 32, 109: 128 << 20, 111: 1024, 115: 1, 120: 1, 127: 1, 129: 1, 134: -1, 131: -1, 144: 1,
 }  # fmt: skip
 _MULTIPROCESSORS, _MAJOR, _MINOR, _SHARED_OF_MULTIPROCESSOR, _THREADS, _SHARED_OPT_IN = 16, 75, 76, 81, 39, 97
-_RESERVED_BYTES = 1024  # The driver reserves this shared memory in each CTA.
+_RESERVED_BYTES = 1024  # The driver reserves 1024 bytes of shared memory in each CTA.
 
 
 def device_attributes(device: Any) -> dict[int, int]:

@@ -19,12 +19,12 @@ from .compression import lz4_block, zstd_frame
 __all__ = ["ELF", "Entry", "entries_of", "is_fat_binary", "ptx_for"]
 
 _MAGIC = 0xBA55ED50
-_HEADER = struct.Struct("<IHHQ")  # The fields are magic, version, bytes of this header, and bytes of the entries.
-# The fields are kind, version, bytes of this header, bytes of the payload, compressed bytes, 4 unknown bytes, minor,
+_HEADER = struct.Struct("<IHHQ")  # The header has magic, version, its own bytes, and the bytes of the entries.
+# An entry has kind, version, bytes of its header, bytes of the payload, compressed bytes, 4 unknown bytes, minor,
 # major, architecture, offset and length of a name, flags, 8 unknown bytes, and decompressed bytes.
 _ENTRY = struct.Struct("<HHIQI4xHHIIIQ8xQ")
 _PTX, ELF = 1, 2
-_LZ4, _ZSTD = 0x2000, 0x8000  # The flags mark a payload that LZ4 or zstd has compressed.
+_LZ4, _ZSTD = 0x2000, 0x8000  # The flags 0x2000 and 0x8000 mark a payload that LZ4 or zstd has compressed.
 _MOST_ENTRIES = 4096
 _TARGET = re.compile(rb"^[ \t]*\.target[ \t]+sm_(\d{2,3})([af]?)\b", re.MULTILINE)
 

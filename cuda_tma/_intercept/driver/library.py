@@ -13,10 +13,10 @@ from .server import Server
 __all__ = ["attach", "serve"]
 
 NAME = "libcuda.so.1"
-_UNKNOWN = 999  # The value is CUDA_ERROR_UNKNOWN.
+_UNKNOWN = 999  # _UNKNOWN is CUDA_ERROR_UNKNOWN.
 
 _Serve = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_void_p)
-_served: list[Any] = []  # The list keeps the registered function alive, because the library may still call it.
+_served: list[Any] = []  # The list _served keeps the registered function alive, because the library may still call it.
 
 
 def attach() -> None:

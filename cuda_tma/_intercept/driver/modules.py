@@ -25,9 +25,9 @@ __all__ = ["BytesAt", "LoadedModule", "bytes_of_this_process"]
 _TARGET = re.compile(r"sm_(\d{2,3})[af]?")
 BytesAt = Callable[[int, int], np.ndarray[Any, Any]]  # The function returns the bytes at an address of the program.
 
-# Static and dynamic shared memory have this limit together, until an attribute of the function raises it.
+# Static and dynamic shared memory have 48 KiB together, until an attribute of the function raises the limit.
 _DEFAULT_SHARED_BYTES = 48 << 10
-_REGISTERS = 64  # Every function has this number of registers, because only ptxas computes the real number.
+_REGISTERS = 64  # Every function reports 64 registers, because only ptxas computes the real number.
 
 
 class LoadedModule:

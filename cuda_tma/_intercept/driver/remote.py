@@ -31,9 +31,10 @@ from .server import Server
 __all__ = ["main", "serve_connection"]
 
 _ARENA, _ARENA_BYTES = 0x200000000000, 1 << 44  # The header driver.h defines the same value.
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")  # The file remote.c defines the same layout.
-_MOST_BYTES = 1 << 30  # A request has at most this number of bytes.
-_UNKNOWN = 999  # The value is CUDA_ERROR_UNKNOWN.
+# The file remote.c defines the same layout of requests and answers.
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<iIQ")
+_MOST_BYTES = 1 << 30  # _MOST_BYTES limits the size of a request.
+_UNKNOWN = 999  # _UNKNOWN is CUDA_ERROR_UNKNOWN.
 _PEER = struct.Struct("3i")
 
 
@@ -57,7 +58,7 @@ def main(handle: int) -> None:
 def _end_with(connection: socket.socket) -> None:
     """End this process when the program ends, even during a launch."""
     process, _, _ = _PEER.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    # The call fails if the program is in another PID namespace, or if the kernel of the system is old.
+    # os.pidfd_open fails if the program is in another PID namespace, or if the kernel of the system is old.
     with contextlib.suppress(OSError, AttributeError):
         select.select([os.pidfd_open(process)], [], [])
         os._exit(0)

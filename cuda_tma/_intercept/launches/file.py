@@ -49,7 +49,7 @@ _BROKEN = (
     RuntimeError,
     TypeError,
     ValueError,
-)  # These errors are from zipfile and json, and from values that do not describe a launch.
+)  # _BROKEN contains errors of zipfile and json, and of values that do not describe a launch.
 
 
 class LaunchesError(ValueError):

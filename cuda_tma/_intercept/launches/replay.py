@@ -63,7 +63,7 @@ def compared_replay(
     device._memory.restore(segments, launch.formers, launch.next_address)
     variables = tuple(sorted(launch.variables.items()))
     kernel = _kernel(launch.ptx, launch.entry, variables, launch.parameter_names, launch.source)
-    arguments = map(np.void, launch.arguments)  # A parameter of any type accepts an argument in this form.
+    arguments = map(np.void, launch.arguments)  # A parameter of any type accepts bytes as np.void.
     report = device.launch(launch.config, kernel, *arguments, order=order, seed=seed, trace=trace)
     if launch.hardware is None:
         return report, None

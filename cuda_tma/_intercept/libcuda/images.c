@@ -109,7 +109,7 @@ CUresult image_bytes(const void *image, struct bytes *found) {
     struct {
         uint32_t magic, version;
         const void *data;
-        const void *const *parts; /* In version 2, `data` is linked from these inputs. */
+        const void *const *parts; /* In version 2, `data` is linked from the inputs in `parts`. */
     } wrapper = {0, 0, NULL, NULL};
     *found = (struct bytes){NULL, 0};
     REQUIRE(image != NULL, INVALID_VALUE);
@@ -125,7 +125,7 @@ CUresult file_bytes(const char *path, struct bytes *found) {
     *found = (struct bytes){NULL, 0};
     REQUIRE(path != NULL, INVALID_VALUE);
     FILE *file = fopen(path, "rb");
-    REQUIRE(file != NULL, 301); /* The error is CUDA_ERROR_FILE_NOT_FOUND. */
+    REQUIRE(file != NULL, 301); /* The number 301 is CUDA_ERROR_FILE_NOT_FOUND. */
     long size = fseek(file, 0, SEEK_END) == 0 ? ftell(file) : -1;
     rewind(file);
     if (size > 0 && (size_t)size <= MOST_BYTES && (found->data = malloc(size)) != NULL)

@@ -18,14 +18,14 @@
 
 enum { UNKNOWN = 999 };
 
-/* The file driver/remote.py defines the same values. */
+/* The file driver/remote.py defines the same layout of requests. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;
 };
 struct answer {
     int32_t result;
-    uint32_t printed_bytes; /* The output of the kernel has this size. It is sent before the reply. */
+    uint32_t printed_bytes; /* The output of the kernel has `printed_bytes`. It is sent before the reply. */
     uint64_t size;
 };
 

@@ -122,8 +122,8 @@ CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t 
     return cuGetProcAddress_v2(name, entry, version, flags, NULL);
 }
 
-/* NVIDIA's CUDA runtime requests these private tables of the driver. An import of cuda.core requests the tables too, so
-   the library does not report a program with Python. */
+/* NVIDIA's CUDA runtime requests private tables of the driver. An import of cuda.core requests the tables too, so the
+   library does not report a program with Python. */
 CUresult cuGetExportTable(const void **table, const void *id) {
     (void)id;
     if (table != NULL)

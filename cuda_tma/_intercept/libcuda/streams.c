@@ -24,7 +24,7 @@ struct event {
 
 static uint64_t streams = 2;
 
-/* The values 0, 1 and 2 are the default streams. */
+/* The handles 0, 1 and 2 are those of the default streams. */
 int is_stream(const void *stream) {
     return (uintptr_t)stream <= 2 || kind_of(stream) == STREAM;
 }

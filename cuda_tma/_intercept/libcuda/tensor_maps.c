@@ -6,7 +6,7 @@
 
 enum { TILED = 0, IM2COL = 1, IM2COL_WIDE = 2, REPLACE = 3, MOST_RANK = 5, MAP_BYTES = 128 };
 
-/* Python reads this request. Fields that a mode does not have are 0. */
+/* Python reads the struct request. Fields that a mode does not have are 0. */
 struct request {
     uint32_t mode, data_type, rank, interleave, swizzle, l2_promotion, oob_fill, wide_mode;
     uint32_t channels, pixels, box[MOST_RANK], element_strides[MOST_RANK];

@@ -1,7 +1,7 @@
 /* The entries for CUDA arrays, and for copies and fills of three dimensions. */
 #include "runtime.h"
 
-/* The structure is cudaChannelFormatDesc, with the bits of each channel and the kind of the channels. */
+/* The struct channels is cudaChannelFormatDesc, with the bits of each channel and the kind of the channels. */
 struct channels {
     int x, y, z, w, kind;
 };
@@ -24,7 +24,7 @@ struct descriptor { /* The driver's name of the structure is CUDA_ARRAY3D_DESCRI
     unsigned format, channels, flags;
 };
 
-struct part { /* The structure is a field of cudaMemcpy3DParms. */
+struct part { /* The struct part is a field of cudaMemcpy3DParms. */
     void *array;
     struct position position;
     struct pitched pitched;

@@ -17,7 +17,7 @@ static cudaError copy(void *target, const void *source, size_t size, int directi
     return INVALID_DIRECTION;
 }
 
-struct rows { /* The structure is a copy of one row or several rows. */
+struct rows { /* The struct rows is a copy of one row or several rows. */
     void *target;
     const void *source;
     size_t target_pitch, source_pitch, width, height;

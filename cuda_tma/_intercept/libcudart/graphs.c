@@ -45,7 +45,7 @@ ENTRY(cudaGraphNodeSetEnabled, (void *executable, void *node, unsigned is_enable
 ENTRY(cudaGraphNodeGetEnabled, (void *executable, void *node, unsigned *is_enabled),
       cuGraphNodeGetEnabled(executable, node, is_enabled))
 
-/* From CUDA 13 on, these functions also take the data of edges. */
+/* From CUDA 13 on, functions for dependencies also take the data of edges. */
 ENTRY(cudaGraphGetEdges_v2, (void *graph, void **from, void **to, void *edges, size_t *count),
       cuGraphGetEdges_v2(graph, from, to, edges, count))
 ENTRY(cudaGraphNodeGetDependencies_v2, (void *node, void **nodes, void *edges, size_t *count),

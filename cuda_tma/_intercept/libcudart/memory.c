@@ -144,7 +144,7 @@ cudaError cudaMemPoolTrimTo(void *pool, size_t size) {
 
 /* ---- addresses ---- */
 
-struct pointer_attributes { /* The structure is cudaPointerAttributes. In the runtime 13, reserved bytes follow it. */
+struct pointer_attributes { /* The struct is cudaPointerAttributes. In the runtime 13, reserved bytes follow it. */
     int kind, device;
     void *address, *host;
 };

@@ -20,20 +20,20 @@ struct dim3 {
     unsigned x, y, z;
 };
 
-/* The file errors.c defines this function. */
-cudaError finish(cudaError result); /* The call stores an error of this thread. */
+/* The file errors.c defines finish(). */
+cudaError finish(cudaError result); /* finish() stores an error of this thread. */
 
-/* The file devices.c defines this function. */
-cudaError begin_runtime(void); /* The call loads the driver, and makes a context of this thread. */
+/* The file devices.c defines begin_runtime(). */
+cudaError begin_runtime(void); /* begin_runtime() loads the driver, and makes a context of this thread. */
 
-/* The file launches.c defines these functions. */
+/* The file launches.c defines the functions below. */
 cudaError cudaLaunchKernel(const void *symbol, struct dim3 grid, struct dim3 block, void **values, size_t shared_bytes,
                            void *stream);
 
-/* The file copies.c defines these functions. */
+/* The file copies.c defines the functions below. */
 cudaError cudaMemcpyAsync(void *target, const void *source, size_t size, int direction, void *stream);
 
-/* The file binaries.c defines these functions. */
+/* The file binaries.c defines the functions below. */
 cudaError find_function(const void *symbol, struct function **function);
 
 /* Call an entry of the driver in a context. */
@@ -57,7 +57,7 @@ cudaError find_function(const void *symbol, struct function **function);
     ENTRY(name, parameters, call)         \
     ALSO(name, name##_ptsz)
 
-/* The runtime calls these entries of the driver library. */
+/* The runtime calls the entries of the driver library that are declared below. */
 CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int *version);
 CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device);

@@ -13,7 +13,7 @@ from ..patches import Patches
 
 __all__ = ["install"]
 
-# The numbers are behaviors of a flag of a module (LLVM's Language Reference, "Module Flags Metadata").
+# _ERROR and _WARNING are behaviors of a flag of a module (LLVM's Language Reference, "Module Flags Metadata").
 _ERROR, _WARNING = 1, 2
 
 

@@ -28,10 +28,11 @@ from .table import write_table
 
 __all__ = ["Server", "main"]
 
-_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")  # The file library/channel.c defines the same layout.
-_MOST_BYTES = 1 << 30  # A request has at most this number of bytes.
-_MOST_WAITING = 64  # At most this number of launches wait for their check.
-_PATIENCE_SECONDS = 10.0  # A launch on the GPU may hang. The server waits this time for its end.
+# The file library/channel.c defines the same layout of requests and answers.
+_REQUEST, _ANSWER = struct.Struct("<I4xQ"), struct.Struct("<Q")
+_MOST_BYTES = 1 << 30  # _MOST_BYTES limits the size of a request.
+_MOST_WAITING = 64  # _MOST_WAITING limits the launches that wait for their check.
+_PATIENCE_SECONDS = 10.0  # A launch on the GPU may hang. The server waits ten seconds for its end.
 
 
 def main(handle: int) -> None:
@@ -72,7 +73,7 @@ class Server:
         self._gpu = gpu_of(struct.pack("<4i64s", 9, 0, 1, 0, b""))
         self._images, self._judge = Images(self._gpu.compute_capability), Judge(self._options, self._journal, self._gpu)
         self._kernels: dict[int, GpuKernel] = {}
-        # The dict contains the launches that run on the GPU, with the kernel and the time of the start.
+        # _running contains the launches that run on the GPU, with the kernel and the time of the start.
         self._running: dict[int, tuple[int, float]] = {}
         # Each entry contains the kernel, the launch, and whether the GPU has ended the launch.
         self._waiting: deque[tuple[int, int, bool]] = deque()

@@ -16,7 +16,7 @@ from cuda_tma_startup import after_import
 
 _MOST_FRAMES = 64
 _Describe = ctypes.CFUNCTYPE(None)
-_kept: list[Any] = []  # The list keeps the registered function alive, because the library may still call it.
+_kept: list[Any] = []  # The list _kept keeps the registered function alive, because the library may still call it.
 
 
 def begin():

@@ -8,12 +8,12 @@ import importlib.util
 import sys
 from importlib.abc import Loader, MetaPathFinder
 
-ALIVE = "alive"  # Each process holds a shared lock on this file in the folder of the session.
-UNREADY = "unready"  # This file in the folder of the session lists Python interpreters without cuda_tma.
+ALIVE = "alive"  # Each process holds a shared lock on the file `alive` in the folder of the session.
+UNREADY = "unready"  # The file `unready` in the folder of the session lists Python interpreters without cuda_tma.
 ON_GPU = "CUDA_TMA_ON_GPU"  # The variable has the value of VARIABLE if the launches of the session go to a GPU.
-# The value is the folder of the session, which contains the options and the journals of the session.
+# CUDA_TMA_SESSION is the folder of the session, which contains the options and the journals of the session.
 VARIABLE = "CUDA_TMA_SESSION"
-# These modules have an adapter.
+# RUNTIMES lists the modules that have an adapter.
 RUNTIMES = (
     "torch",
     "torch.utils.cpp_extension",
@@ -33,7 +33,7 @@ class Hook(MetaPathFinder):
 
     def __init__(self, names, loaded):
         self._names, self._loaded = set(names), loaded
-        self._sought = set()  # The other finders are searching for these names.
+        self._sought = set()  # _sought contains the names for which the other finders are searching.
 
     def find_spec(self, name, path=None, target=None):
         """Find the module with the other finders. Return it with a loader that calls `loaded`."""

@@ -20,9 +20,9 @@ __all__ = ["install"]
 
 _KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(")
 _DRIVER = "cuda.bindings.driver"
-_TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make this link.
-# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes this template only for nvcc, and its own template for
-# NVRTC.
+_TOOLKIT = Path("/usr/local/cuda")  # CUDA's installers make the link /usr/local/cuda.
+# TileLang writes std::numeric_limits<half_t>. CUTLASS specializes std::numeric_limits only for nvcc, and its own
+# template for NVRTC.
 _LIMITS = """\
 namespace cutlass { namespace platform { template <class T> struct numeric_limits; } }
 namespace std { template <class T> struct numeric_limits : cutlass::platform::numeric_limits<T> {}; }
@@ -121,7 +121,8 @@ def _load(generator: Any, lib_path: str | None = None) -> None:
     generator.pypath = path.replace(".cubin", ".py")
     text = Path(generator.pypath).read_text(encoding="utf-8").replace(_DRIVER, host.__name__)
     module = ModuleType("kernel")
-    exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))  # The file name is not a place in the program.
+    # The file name <...> of the host code is not a place in the program.
+    exec(compile(text, f"<{generator.pypath}>", "exec"), vars(module))
     ptx = Path(path).read_bytes().rstrip(b"\0").decode()
     known = vars(module)
     generator.pymodule = module

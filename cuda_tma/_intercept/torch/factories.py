@@ -16,7 +16,7 @@ from .marks import is_cuda_device, mark, mark_all, on_gpu
 __all__ = ["install"]
 
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like", "randint_like")
-_ALIASES = ("as_tensor", "asarray")  # These functions may return the memory of their argument.
+_ALIASES = ("as_tensor", "asarray")  # The functions in _ALIASES may return the memory of their argument.
 
 
 def install(patches: Patches) -> None:

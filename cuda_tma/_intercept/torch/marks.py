@@ -14,7 +14,7 @@ import torch
 __all__ = ["GPU", "MARK", "is_cuda_device", "mark", "mark_all", "on_gpu", "tensors_in"]
 
 GPU = torch.device("cuda", 0)
-MARK = "_cuda_tma_is_on_gpu"  # A storage with the mark has this attribute.
+MARK = "_cuda_tma_is_on_gpu"  # MARK is the attribute of a storage that is on the GPU.
 _untyped_storage = torch._C.TensorBase.untyped_storage
 
 

@@ -14,7 +14,7 @@ __all__ = ["install"]
 
 _TYPES = {f"torch.cuda.{name}": f"torch.{name}" for name in vars(torch.cuda) if name.endswith("Tensor")}
 _Base = torch._C.TensorBase
-_PINNED = "_cuda_tma_is_pinned"  # A storage in pinned memory has this attribute.
+_PINNED = "_cuda_tma_is_pinned"  # _PINNED is the attribute of a storage in pinned memory.
 
 
 def install(patches: Patches, address: Callable[[Any], int]) -> None:

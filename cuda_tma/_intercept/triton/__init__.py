@@ -15,7 +15,7 @@ from .gpu_driver import Driver
 
 __all__ = ["install"]
 
-_TRUE = ("1", "true", "on", "y", "yes")  # These values mean True in Triton's environment variables.
+_TRUE = ("1", "true", "on", "y", "yes")  # The values in _TRUE mean True in Triton's environment variables.
 
 
 def install(session: Any) -> Patches:

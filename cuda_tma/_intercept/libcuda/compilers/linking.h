@@ -7,7 +7,7 @@
 struct link {
     uint32_t magic;
     struct bytes inputs; /* For each input, the buffer contains its size as 8 bytes, and its bytes. */
-    struct bytes linked; /* The text ends with NUL. */
+    struct bytes linked; /* The linked PTX ends with NUL. */
 };
 
 struct link *new_link(void);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values are NVJITLINK_ERROR_INTERNAL and other errors of nvJitLink. */
+/* NO_LIBRARY is NVJITLINK_ERROR_INTERNAL. The other constants are also errors of nvJitLink. */
 enum { NO_LIBRARY = 6, UNRECOGNIZED_INPUT = 8, NULL_INPUT = 10 };
 
-/* A handle of this library is a link of texts, or a link of nvJitLink. */
+/* A struct jit_link is a link of texts, or a link of nvJitLink. */
 struct jit_link {
     struct link *texts;
     void *handle;
@@ -30,7 +30,7 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static int call(const char *name, const void *a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e) {
     if (library == NULL)
         run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvJitLink')\n"
-                   /* The call stores the library. If the library is absent, the caller returns the error. */
+                   /* The Python text stores the library. If the library is absent, the caller returns the error. */
                    "except Exception: pass");
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? (int)function((uintptr_t)a, b, c, d, e) : NO_LIBRARY;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The values are NVRTC_ERROR_INVALID_OPTION and NVRTC_ERROR_OUT_OF_MEMORY. */
+/* NO_NVRTC is NVRTC_ERROR_INVALID_OPTION, and OUT_OF_HOST_MEMORY is NVRTC_ERROR_OUT_OF_MEMORY. */
 enum { NO_NVRTC = 5, OUT_OF_HOST_MEMORY = 1 };
 
 static void *library;
@@ -25,7 +25,7 @@ typedef uintptr_t (*entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static uintptr_t call(const char *name, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d, uintptr_t e, uintptr_t f) {
     if (library == NULL)
         run_python("try: __import__('cuda.pathfinder', fromlist=['x']).load_nvidia_dynamic_lib('nvrtc')\n"
-                   /* The call stores the library. If the library is absent, the caller returns the error. */
+                   /* The Python text stores the library. If the library is absent, the caller returns the error. */
                    "except Exception: pass");
     entry function = (entry)dlsym(library != NULL ? library : RTLD_NEXT, name);
     return function != NULL ? function(a, b, c, d, e, f) : NO_NVRTC;

@@ -8,13 +8,13 @@
 enum { MOST_CAPTURES = 64 };
 
 static struct {
-    uint64_t number; /* The number is 0 if the entry is unused. */
+    uint64_t number; /* The number is 0 if the entry of the table is unused. */
     struct graph *graph;
 } captures[MOST_CAPTURES];
 static uint64_t numbers;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static __thread struct { /* This thread adds nodes to the graph. */
+static __thread struct { /* Each thread has a graph to which its operations add nodes. */
     struct graph *graph;
     struct frontier before;
     struct node *made, *changed;

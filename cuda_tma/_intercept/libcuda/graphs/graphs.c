@@ -94,7 +94,7 @@ static void end_one(struct node *node) {
     end_data(node);
     free(node->before);
     node->magic = DEAD;
-    if (node->graph->magic == EXECUTABLE) /* Programs have no handles of the nodes in these graphs. */
+    if (node->graph->magic == EXECUTABLE) /* Programs have no handles of the nodes in executable graphs. */
         end_handle(node, sizeof *node);
 }
 

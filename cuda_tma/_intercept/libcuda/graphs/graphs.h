@@ -5,7 +5,7 @@
 
 typedef CUresult (*operation)(const void *data, size_t size);
 
-/* The constants are values of CUgraphNodeType. */
+/* The members of enum node_type are values of CUgraphNodeType. */
 enum node_type {
     KERNEL_NODE = 0,
     COPY_NODE = 1,
@@ -37,10 +37,10 @@ struct kernel_data { /* The parameters follow the structure. */
 struct fill {
     CUdeviceptr target;
     size_t pitch, size, width, height;
-    unsigned char value[4]; /* The value has `size` bytes. */
+    unsigned char value[4]; /* The value of a fill has `size` bytes. */
 };
 
-struct side { /* The structure is one side of CUDA_MEMCPY3D. */
+struct side { /* The struct side is one side of CUDA_MEMCPY3D. */
     size_t x, y, z, level;
     unsigned memory_type;
     const void *host;
@@ -80,12 +80,12 @@ struct objects {
 struct node {
     uint32_t magic;
     int type, is_disabled;
-    unsigned number; /* The number is the index of the node in its graph. */
+    unsigned number; /* The number of a node is its index in its graph. */
     struct graph *graph, *child;
     operation run;
     size_t size, count;
     unsigned char *data;
-    struct node **before; /* The node depends on these nodes. */
+    struct node **before; /* A node depends on the nodes in `before`. */
     /* In a copy, `origin` is the original node. While a graph is copied, `copy` is the copy of the node. */
     struct node *next, *origin, *copy;
     void **values; /* A kernel node has pointers to its parameters, for a program that queries them. */
@@ -100,7 +100,7 @@ struct graph { /* An executable graph is a copy whose nodes are in an order that
     struct objects objects;
 };
 
-struct graph *given_graph(void *handle, uint32_t magic); /* The result is NULL if the graph has another type. */
+struct graph *given_graph(void *handle, uint32_t magic); /* given_graph() returns NULL if the graph has another type. */
 struct node *given_node(void *handle);
 struct graph *make_graph(uint32_t magic);
 struct node *append_node(struct graph *graph, int type, operation run, const void *data, size_t size);
@@ -108,14 +108,14 @@ CUresult depend(struct node *node, struct node *const *before, size_t count);
 CUresult copy_graph(struct graph **made, const struct graph *graph, uint32_t magic);
 CUresult run_graph(const struct graph *graph);
 void end_graph(struct graph *graph);
-void take_data(struct node *target, struct node *source); /* The call also frees the source. */
+void take_data(struct node *target, struct node *source); /* take_data() also frees the source. */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total);
 
 /* ---- captures ---- */
 
 /* A captured stream has the nodes on which its next operation depends. An event has the nodes that it recorded. */
 struct frontier {
-    uint64_t capture; /* The number is that of the last capture of the stream, and is 0 before a capture. */
+    uint64_t capture; /* The number is that of the stream's last capture, and is 0 before a capture. */
     size_t count;
     struct node **nodes;
 };
@@ -131,20 +131,20 @@ int is_capturing(void *stream);
 CUresult now_or_later(void *stream, enum node_type type, operation run, const void *data, size_t size);
 CUresult child_or_now(void *stream, struct graph *graph);
 
-/* Between these two calls, each operation of this thread becomes a node of a graph. */
+/* Between begin_node() and end_node(), each operation of this thread becomes a node of a graph. */
 CUresult begin_node(void *graph, void *const *before, size_t count);
 CUresult end_node(void **node, CUresult result);
 
-/* Between these two calls, each operation of this thread replaces the data of a node. */
+/* Between begin_change() and end_change(), each operation of this thread replaces the data of a node. */
 CUresult begin_change(struct node *node);
 CUresult end_change(CUresult result);
 
-/* A stream runs or captures these operations. */
+/* The functions below run an operation in a stream, or add it to the graph that captures the stream. */
 CUresult fill_later(const struct fill *fill, void *stream);
 CUresult block_copy_later(const struct block_copy *copy, void *stream);
 CUresult allocation_later(CUdeviceptr *address, size_t size, void *stream);
 CUresult free_later(CUdeviceptr address, void *stream);
-/* The file graph_memory.c defines the function, for CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH. */
+/* The file graph_memory.c defines free_on_launch(), for CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH. */
 void free_on_launch(int is_on);
 
 /* ---- objects.c: the objects that a graph keeps for the program ---- */

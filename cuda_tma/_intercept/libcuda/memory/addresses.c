@@ -50,7 +50,7 @@ CUresult cuPointerGetAttribute(void *data, int attribute, CUdeviceptr address) {
     case 13: *(uint32_t *)data = 1; return SUCCESS;
     case 14: *(uint64_t *)data = 0; return SUCCESS;
     case 15: *(uint32_t *)data = 0; return SUCCESS;
-    case 16: *(uint32_t *)data = 3; return SUCCESS; /* The flags mean read and write. */
+    case 16: *(uint32_t *)data = 3; return SUCCESS; /* The flags 3 mean read and write. */
     case 17: *(uint64_t *)data = 0; return SUCCESS;
     }
     return NOT_SUPPORTED;

@@ -99,7 +99,7 @@ CUresult cuMemHostGetFlags(unsigned *flags, void *host) {
     CUdeviceptr address;
     CHECK(cuMemHostGetDevicePointer_v2(&address, host, 0));
     REQUIRE(flags != NULL, INVALID_VALUE);
-    *flags = 2; /* The flag means that the memory is mapped. */
+    *flags = 2; /* The flag 2 means that the memory is mapped. */
     return SUCCESS;
 }
 

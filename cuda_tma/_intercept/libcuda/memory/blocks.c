@@ -104,7 +104,7 @@ CUresult cuArrayDestroy(void *handle) {
 
 /* ---- copies ---- */
 
-/* The structure is the start of one side, and the bytes between rows and between layers. */
+/* A struct corner is the start of one side, and the bytes between rows and between layers. */
 struct corner {
     unsigned char *start;
     size_t pitch, layer;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ARRAYS 0x1000000000u /* The simulator maps arrays of other libraries between this address and the arena. */
+#define ARRAYS 0x1000000000u /* The simulator maps arrays of other libraries between ARRAYS and the arena. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* The allocations are sorted by address. Those of registered memory are outside the arena. */

@@ -9,12 +9,12 @@
 struct allocation {
     uint64_t address, size;
     int kind, is_free;
-    /* A server process has the bytes at this other place of the arena, or at the address if the value is 0. */
+    /* If `lies_at` is not 0, a server process has the bytes at that place of the arena. */
     uint64_t lies_at;
-    char *made_at; /* The text is the report if this memory leaks. It is NULL if the leak is not reported. */
+    char *made_at; /* The text `made_at` is the report if the memory leaks. It is NULL if the leak is not reported. */
 };
 
-/* The file memory.c defines these functions, which copy the records of allocations. */
+/* The file memory.c defines the functions below, which copy the records of allocations. */
 int find_allocation(uint64_t address, struct allocation *found);
 int is_within(const struct allocation *item, uint64_t address, uint64_t size);
 void each_allocation(void (*visit)(const struct allocation *item, void *data), void *data);

@@ -94,7 +94,7 @@ CUresult cuMemPoolSetAccess(void *pool, const void *list, size_t count) {
 CUresult cuMemPoolGetAccess(unsigned *flags, void *pool, const void *location) {
     CHECK(given_pool(pool));
     REQUIRE(flags != NULL && location != NULL, INVALID_VALUE);
-    *flags = 3; /* The flags mean read and write. */
+    *flags = 3; /* The flags 3 mean read and write. */
     return SUCCESS;
 }
 

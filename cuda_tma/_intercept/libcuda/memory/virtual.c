@@ -17,7 +17,7 @@ enum { PHYSICAL = 0x9115CA1, DEAD = 0xDEAD0000, PINNED = 1, PROPERTY_BYTES = 32,
 
 struct physical {
     uint32_t magic;
-    int references, file; /* The file -1 stands for the file of the arena. */
+    int references, file; /* The number -1 in `file` stands for the file of the arena. */
     uint64_t size, offset;
     unsigned char properties[PROPERTY_BYTES];
 };
@@ -61,7 +61,7 @@ CUresult cuMemGetAllocationGranularity(size_t *size, const void *properties, uns
 /* ---- ranges ---- */
 
 CUresult cuMemAddressReserve(CUdeviceptr *address, size_t size, size_t alignment, CUdeviceptr wished, uint64_t flags) {
-    (void)wished; /* The argument is a hint, which this function ignores. */
+    (void)wished; /* The function ignores the argument `wished`, which is a hint. */
     CHECK(ready());
     REQUIRE(address != NULL && flags == 0 && size > 0 && size % GRANULE == 0, INVALID_VALUE);
     REQUIRE((alignment & (alignment - 1)) == 0, INVALID_VALUE);

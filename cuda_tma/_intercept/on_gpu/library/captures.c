@@ -11,14 +11,14 @@
 #include <unistd.h>
 
 enum {
-    PART_LAUNCH = 1,   /* The part has struct fixed. */
-    PART_BLOCK = 2,    /* The part has the parameters. */
-    PART_PLACES = 3,   /* The part has struct parameter for each parameter. */
-    PART_STACK = 4,    /* The part has JSON. */
-    PART_VARIABLE = 5, /* The part has an address, a size and a name. */
-    PART_MEMORY = 6,   /* The part has an address, whether it is a block of torch's allocator, and bytes. */
-    PART_RESULT = 7,   /* The part has the result of the driver, and nanoseconds. */
-    PART_CHANGED = 8   /* The part has an address and bytes. */
+    PART_LAUNCH = 1,   /* PART_LAUNCH contains struct fixed. */
+    PART_BLOCK = 2,    /* PART_BLOCK contains the parameters. */
+    PART_PLACES = 3,   /* PART_PLACES contains struct parameter for each parameter. */
+    PART_STACK = 4,    /* PART_STACK contains JSON. */
+    PART_VARIABLE = 5, /* PART_VARIABLE contains an address, a size and a name. */
+    PART_MEMORY = 6,   /* PART_MEMORY contains an address, whether it is a block of torch's allocator, and bytes. */
+    PART_RESULT = 7,   /* PART_RESULT contains the result of the driver, and nanoseconds. */
+    PART_CHANGED = 8   /* PART_CHANGED contains an address and bytes. */
 };
 enum { PAGE = 4096, MOST_RANGES = 4096, MOST_SCANNED = 1 << 16, MOST_LOOKUPS = 1 << 14 };
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file on_gpu/server.py defines the same values. */
+/* The file on_gpu/server.py defines the same layout of requests. */
 struct request {
     uint32_t kind, padding;
     uint64_t size;

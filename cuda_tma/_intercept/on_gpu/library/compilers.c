@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_NVRTC = 5 }; /* The value is NVRTC_ERROR_INVALID_OPTION. */
+enum { NO_NVRTC = 5 }; /* NO_NVRTC is NVRTC_ERROR_INVALID_OPTION. */
 
 int nvrtcCreateProgram(void **, const char *, const char *, int, const char *const *, const char *const *);
 int nvrtcCompileProgram(void *, int, const char *const *), nvrtcDestroyProgram(void **);

@@ -83,8 +83,7 @@ static int is_in_graph(void *stream) {
 static CUresult captured(struct target *target, const struct stated *stated, struct description *known, launching go,
                          void *data) {
     uint64_t begun = now(), launch = __atomic_add_fetch(&last_launch, 1, __ATOMIC_RELAXED);
-    /* The mode is CU_STREAM_CAPTURE_MODE_RELAXED, because no call of this function belongs to a capture of another
-       thread. */
+    /* The mode 2 is CU_STREAM_CAPTURE_MODE_RELAXED. No call of the function belongs to a capture of another thread. */
     int mode = 2;
     CALL(cuThreadExchangeStreamCaptureMode, &mode);
     int is_whole = CALL(cuCtxSynchronize) == SUCCESS && is_captured(target, stated, launch, known);

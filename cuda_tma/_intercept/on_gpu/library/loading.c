@@ -14,7 +14,7 @@ struct image {
     /* The image is in the program's own code, which is not freed. Otherwise the pointer is NULL. */
     const void *lasting;
     struct bytes bytes;
-    uint64_t number; /* The number is 0 until the session has received the image. */
+    uint64_t number; /* The number of an image is 0 until the session has received the image. */
     struct image *next;
 };
 
@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_wrapped(const void *image) {
     uint32_t magic = 0;
     if (image != NULL)
-        memcpy(&magic, image, sizeof magic); /* The driver also reads these bytes. */
+        memcpy(&magic, image, sizeof magic); /* The driver also reads the first bytes of an image. */
     return magic == WRAPPER;
 }
 

@@ -66,7 +66,7 @@ static void *replaced(const char *name) {
     return NULL;
 }
 
-/* The library replaces the entries of this NVRTC. A process may have several versions with different handles, of which
+/* The library replaces the entries of one NVRTC. A process may have several versions with different handles, of which
    the library uses the first version. */
 static const char *nvrtc_file;
 

@@ -24,7 +24,7 @@ static struct target *found(void *handle) {
     return target;
 }
 
-/* Another kernel may get this handle later, so the library keeps the counts without a handle. */
+/* Another kernel may get the same handle later, so the library keeps the counts without a handle. */
 static void retire_all_of(void *owner) {
     for (size_t i = 0; i < BUCKETS; ++i)
         for (struct target *target = buckets[i]; target != NULL; target = target->next)
