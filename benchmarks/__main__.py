@@ -1,6 +1,6 @@
 """The command ``python -m benchmarks [SUITE ...] [--output DIR]``, which runs every suite that this machine supports.
 
-It prints the results as Markdown tables.
+The command prints the results as Markdown tables.
 """
 
 from __future__ import annotations

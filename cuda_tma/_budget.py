@@ -32,7 +32,7 @@ __all__ += ["COMPLAINT_CHARACTERS", "DEMANGLED_CHARACTERS", "MANGLED_CHARACTERS"
 # ---- PTX texts ----
 
 KERNEL_BYTES = 32 << 20  # KERNEL_BYTES limits the size of a file of PTX or C++.
-COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel of CUTLASS needs half of it.
+COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel of CUTLASS needs half of COMPILER_BYTES.
 # TOKENS limits the tokens of a PTX text, as in 32 MB from a compiler. A token takes 150 bytes in memory.
 TOKENS = 4 << 20
 NESTING = 100  # NESTING limits the depth of nested brackets, braces and signs.

@@ -43,14 +43,14 @@ def compile(
     """Compile a kernel for the current device with NVRTC, or load an earlier compilation from disk.
 
     The include path contains cuda_tma's headers, the language is C++17, and the code has line information. The kernel
-    has the types of its parameters, also with ``extern "C"``. It also has the size of the dynamic shared memory that it
-    requests with ``cuda_tma::dynamic_shared<T>()``. :func:`launch` checks and uses the types and the size, and
+    has the types of its parameters, also with ``extern "C"``. The kernel also has the size of the dynamic shared memory
+    that it requests with ``cuda_tma::dynamic_shared<T>()``. :func:`launch` checks and uses the types and the size, and
     :func:`parameters_of` returns them.
 
     Parameters
     ----------
     source : str or path
-        CUDA C++, or the file that contains it.
+        The CUDA C++ text, or the path of a file with the text.
     name : str
         The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
@@ -67,8 +67,8 @@ def compile(
         False compiles the kernel again, and does not keep the result. Kernels are kept in ``CUDA_TMA_CACHE_DIR``, or
         else in ``cuda_tma`` below ``XDG_CACHE_HOME`` or ``~/.cache``, up to 256 MiB. A kept kernel is reused if the
         source, all headers that it includes, `defines`, `options`, `constants`, the device's architecture, NVRTC and
-        cuda_tma are the same. The function searches the source text for headers. It does not keep a source that names
-        the file of an include by a macro.
+        cuda_tma are the same. The function searches the source text for headers. The function does not keep a source
+        that names the file of an include by a macro.
     logs : object with a ``write`` method, optional
         Destination of the compiler's warnings and remarks, such as ``sys.stderr``, also for a kernel from disk. The
         argument has the meaning of ``logs`` in cuda.core's ``Program.compile``. If the source does not compile, the

@@ -2,10 +2,10 @@
 
 An im2col load visits the pixels of the *pixel box* in the order of the convolution: along W, then H, then D, then in
 the next image. Each step has the length of ``element_strides``. The box contains the positions of the filter's first
-tap, so each step is one output pixel. The box begins ``padding`` pixels before the tensor. It ends at the last position
-where the dilated filter fits. Its last step is therefore the last output pixel, even if the stride does not divide the
-extent. The *offsets* of a load move all its pixels from the first tap to another tap. Pixels outside the tensor are
-then padding, and the load writes zeros for them.
+tap, so each step is one output pixel. The box begins ``padding`` pixels before the tensor. The box ends at the last
+position where the dilated filter fits. Its last step is therefore the last output pixel, even if the stride does not
+divide the extent. The *offsets* of a load move all its pixels from the first tap to another tap. Pixels outside the
+tensor are then padding, and the load writes zeros for them.
 
 All values are in tensor order (D, H, W), except the coordinates and offsets of a kernel, which are innermost first.
 """

@@ -65,7 +65,7 @@ class Element:
     swizzles, wide_swizzles : tuple of TensorMapSwizzle or None
         The legal modes, and the legal modes of im2col-wide maps; None if all modes are legal.
     can_interleave, can_store : bool
-        Whether interleaved layouts accept the type, and whether stores accept it. All loads accept it.
+        Whether interleaved layouts accept the type, and whether stores accept it. All loads accept the type.
     """
 
     bits: int
@@ -190,8 +190,8 @@ DLPACK_NAMES = {
 }
 DLPACK_DTYPES = {name: dtype for dtype, name in DLPACK_NAMES.items()}
 
-# _SHORT_NAMES contains the short names of PTX and other libraries. It omits NumPy's short names, in which "f8" has 8
-# bytes.
+# _SHORT_NAMES contains the short names of PTX and other libraries. _SHORT_NAMES omits NumPy's short names, in which
+# "f8" has 8 bytes.
 _SHORT_NAMES = {
     "bf16": "bfloat16",
     "fp16": "float16",

@@ -1,4 +1,7 @@
-"""The errors of the package. They report refusals on the host, failed compilations, and accesses that end a context."""
+"""The errors of the package.
+
+The errors report refusals on the host, failed compilations, and accesses that end a context.
+"""
 
 from __future__ import annotations
 

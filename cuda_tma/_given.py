@@ -1,6 +1,6 @@
 """Checks of arguments, and short texts that describe arguments of any size in errors.
 
-The checks return plain values. They are fast enough to run at the beginning of every function.
+The checks return plain values. The checks are fast enough to run at the beginning of every function.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class MapType:
     oob_fill : TensorMapOOBFill
     l2_promotion : TensorMapL2Promotion
     rank : int, optional
-        Number of dimensions of the tensor. It is the rank of the tile, or 3 to 5 for im2col.
+        Number of dimensions of the tensor. The number is the rank of the tile, or 3 to 5 for im2col.
 
     Raises
     ------

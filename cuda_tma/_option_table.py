@@ -53,8 +53,8 @@ class Option(NamedTuple):
     codes : tuple of int or None
         The stored number of each member; None if the stored number is the member's value.
     legal, rule, source : tuple of members, str, str
-        The legal members, the rule as text, and the rule's source. They are empty if :mod:`cuda_tma.rules` has its own
-        rules.
+        The legal members, the rule as text, and the rule's source. All three are empty if :mod:`cuda_tma.rules` has its
+        own rules.
     since : (int, int) or None
         The first compute capability with the option; None if every device with TMA has it.
     flag : str

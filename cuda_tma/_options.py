@@ -172,7 +172,7 @@ class TensorMapIm2colOptions(Im2colOptionsFields):
 class TensorMapIm2colWideOptions(Im2colWideOptionsFields):
     """The options of an im2col map along W.
 
-    They need compute capability 10.0 or later, and are not verified on hardware.
+    The options need compute capability 10.0 or later, and are not verified on hardware.
 
     Parameters
     ----------

@@ -113,9 +113,9 @@ def params_of(tensor: object, options: object) -> Params: ...
 def params_of(tensor: object, options: object = None, **keywords: Any) -> Params:
     """Return the parameters of the descriptor for a tensor and options, without a driver or a GPU.
 
-    The function encodes nothing. It refuses only input that no parameters can represent: a stride that is not a whole
-    number of elements, a negative stride, or options of another rank. :func:`cuda_tma.check` reports whether the driver
-    accepts the map.
+    The function encodes nothing. The function refuses only input that no parameters can represent: a stride that is not
+    a whole number of elements, a negative stride, or options of another rank. :func:`cuda_tma.check` reports whether
+    the driver accepts the map.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def params_of(tensor: object, options: object = None, **keywords: Any) -> Params
         :func:`cuda_tma.create_tensor_map`. The result does not keep the tensor alive, because the parameters contain
         only an address.
     options : TensorMapOptions, TensorMapIm2colOptions, TensorMapIm2colWideOptions, mapping, or cuda.core's options
-        Their type selects the mode: tiled, im2col or im2col wide.
+        The options, whose type selects the mode: tiled, im2col or im2col wide.
     **keywords
         Fields of :class:`cuda_tma.TensorMapOptions`, instead of `options`.
 

@@ -162,7 +162,10 @@ def _plans(
 def _largest_box(
     shape: tuple[int, ...], data_type: T, swizzle: TensorMapSwizzle, smem_limit_bytes: int
 ) -> tuple[TiledParams, tuple[int, ...]]:
-    """Return the largest box. It has the widest rows, the most rows that fit, and evenly divided outer dimensions."""
+    """Return the largest box.
+
+    The largest box has the widest rows, the most rows that fit, and evenly divided outer dimensions.
+    """
     *outer, inner = shape
     multiple = chunk_elements(data_type)
     width = min(-(-inner // multiple) * multiple, _widest_row(data_type, swizzle))

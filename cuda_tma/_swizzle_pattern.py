@@ -36,7 +36,7 @@ class SwizzlePattern:
     is_wide : bool
         Whether im2col wide accepts the mode.
     can_store : bool
-        Whether stores accept the mode. All loads accept it.
+        Whether stores accept the mode. All loads accept the mode.
     """
 
     span_bytes: int

@@ -218,7 +218,7 @@ cdef class TensorMapDescriptor:
 
         The function reads the present address of the tensor. The result is True after ``x.data = ...``, when the map
         points to the old memory and keeps it alive. It is also True after an in-place resize of the storage, which
-        frees the memory in spite of every owner. It is False if the map has no tensor.
+        frees the memory in spite of every owner. The result is False if the map has no tensor.
         """
         tensor, owner = self.held()
         return tensor is not None and has_moved(tensor, owner, self._arguments.global_address)
@@ -229,7 +229,7 @@ cdef class TensorMapDescriptor:
         Parameters
         ----------
         tensor : tensor or int
-            An int (also NumPy's) is a device address. Its alignment is checked, and its memory is not kept alive.
+            An int (also NumPy's) is a device address. The function checks its alignment, and keeps no memory alive.
 
         Raises
         ------

@@ -2,8 +2,8 @@
 
 PTX calls the word of an mbarrier opaque (PTX ISA 9.0, "Parallel Synchronization and Communication Instructions:
 mbarrier"). It names the content: the phase, the pending and the expected count of arrivals, and the tx-count. The
-places of the counts were observed (driver 580, sm_90: ``record_barriers.py``). They agree with the machine code that
-ptxas 13.0 emits for sm_90, in which ``mbarrier.init`` and ``mbarrier.pending_count`` are arithmetic.
+places of the counts were observed (driver 580, sm_90: ``record_barriers.py``). The observed places agree with the
+machine code that ptxas 13.0 emits for sm_90, in which ``mbarrier.init`` and ``mbarrier.pending_count`` are arithmetic.
 
 While a barrier is in use, its word is not in shared memory, and an ordinary load returns the earlier content
 (observed). ``mbarrier.inval`` and the end of the CTA write the word to shared memory.

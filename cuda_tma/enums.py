@@ -161,8 +161,8 @@ class TensorMapIm2ColWideMode(_DriverEnum):
 class TensorMapAllocationClass(_DriverEnum):
     """``CUtensorMapAllocClass``: the distance within which TMA may compute addresses out of bounds.
 
-    The classes exist from compute capability 10.0 and CUDA 13.5 on. They are documented, but not verified on hardware.
-    SMALL (4 KiB) is always safe. LARGE (128 KiB) is faster, and needs an allocation of at least
+    The classes exist from compute capability 10.0 and CUDA 13.5 on. The classes are documented, but not verified on
+    hardware. SMALL (4 KiB) is always safe. LARGE (128 KiB) is faster, and needs an allocation of at least
     ``CU_DEVICE_ATTRIBUTE_TENSOR_MAP_LARGE_TENSOR_MIN_SIZE`` bytes around the first byte of the tensor. With AUTO, the
     driver chooses the class. A map contains SMALL or LARGE, and never AUTO.
     """

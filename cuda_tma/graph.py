@@ -51,7 +51,7 @@ def add_kernel_node(
     definition : cuda.core.graph.GraphDefinition
     prepared : PreparedLaunch
         The kernel, the configuration (also with clusters, which ``definition.launch`` does not accept) and the
-        arguments. Its maps must belong to the current context, in which the node will run.
+        arguments. The maps of the launch must belong to the current context, in which the node will run.
     after : iterable of cuda.core.graph.GraphNode
         The nodes that run before the new node.
     keeps_alive : bool

@@ -107,8 +107,8 @@ class Im2colParams(Params):
     Attributes
     ----------
     pixel_box_lower_corner, pixel_box_upper_corner : tuple of int
-        The corners of the box of pixels, relative to the tensor's first and last pixel. They are ``rank - 2`` values
-        (W, H, D), with the innermost spatial dimension first.
+        The corners of the box of pixels, relative to the tensor's first and last pixel. Each corner has ``rank - 2``
+        values (W, H, D), with the innermost spatial dimension first.
     channels_per_pixel : int
         The elements of dimension 0 that a load delivers for each pixel.
     pixels_per_column : int

@@ -4,7 +4,7 @@
         expected = cuda_tma.emulate.load(descriptor.params, memory, coordinates=(column, row))
         assert_tile_equal(descriptor.params, shared_memory_of_my_kernel, expected, coordinates=(column, row))
 
-The strategies need Hypothesis. The other functions do not need it.
+The strategies need Hypothesis. The other functions do not need Hypothesis.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The configuration of the documentation site, which `make docs-site` builds. It needs the extra `docs`, and neither a
-GPU nor the network.
+"""The configuration of the documentation site, which `make docs-site` builds. The site needs the extra `docs`, and
+neither a GPU nor the network.
 """
 
 import sys

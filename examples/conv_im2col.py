@@ -13,8 +13,8 @@ In a load, `Coordinates` are the start of the window of the first output pixel. 
 pixels, across the ends of rows and images. `Offsets` move all of these pixels to one tap of the window. Pixels outside
 the image read as zero. Therefore neither padding nor a tile that ends in another image needs a branch.
 
-The kernel is that of gemm.py. It has pairs of CTAs that share the weights by multicast. Each CTA has a thread that
-loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.
+The kernel is that of gemm.py. The kernel has pairs of CTAs that share the weights by multicast. Each CTA has a thread
+that loads, and two warpgroups that multiply. The page docs/kernels.md lists the gain of each part.
 """
 
 from functools import partial

@@ -4,8 +4,8 @@ A box with SWIZZLE_128B is at most 128 bytes wide, which are 64 elements of 16 b
 has two boxes, which are separate in shared memory. The type of the tile computes their places, and `load` issues both
 loads. A tile of 96 also has two boxes. The second box extends 32 elements beyond the matrix, and contains zeros there.
 
-The small cases load boxes at every legal coordinate, including coordinates around the matrix. They also stream keys and
-values through the pipeline in every size, with 2 to 4 stages.
+The small cases load boxes at every legal coordinate, including coordinates around the matrix. The small cases also
+stream keys and values through the pipeline in every size, with 2 to 4 stages.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from cuda.core import LaunchConfig
 
 import cuda_tma
 
-HEAD_DIMS = (64, 96, 128)  # The width d of a head is 64, 96 or 128.
+HEAD_DIMS = (64, 96, 128)  # The head dimension d is 64, 96 or 128.
 # Each case is (d, stages, rows of a tile, type, tiles of each CTA, number of CTAs or None for all that run at once).
 SMALL = tuple((*some, 5, 7) for some in itertools.product(HEAD_DIMS, (2, 3, 4), (64, 128), ("float16", "bfloat16")))
 LARGE = tuple((d, 3, 64, "bfloat16", 128, None) for d in HEAD_DIMS)
@@ -119,7 +119,8 @@ def every_coordinate(device, dtype, d, rows, width):
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
-    expected = padded.unfold(0, rows, 1).unfold(1, width, step)  # The view has the box at each seq and d.
+    # Each position of the view is the box at one seq and one d.
+    expected = padded.unfold(0, rows, 1).unfold(1, width, step)
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     threads = cuda_tma.parameters_of(kernel).constants["consumers"]
     config = LaunchConfig(grid=tuple(expected.shape[1::-1]), block=threads)

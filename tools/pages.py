@@ -55,8 +55,8 @@ class Block:
     shown : str or None
         The output that the page shows, which is the block of text directly after this block.
     span : tuple of int
-        The begin and the end of the shown block in characters. Both are the place for that block if the page has no
-        such block.
+        The begin and the end of the shown block in characters. Both positions are the place for that block if the page
+        has no such block.
     """
 
     language: str

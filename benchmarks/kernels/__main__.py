@@ -1,7 +1,7 @@
 """The command ``python -m benchmarks.kernels [--against VARIANT] EXAMPLE ...``.
 
-It times the examples once, in this process, against their rivals or a variant of themselves (`against`), and prints one
-figure in each line, as JSON.
+The command times the examples once, in this process, against their rivals or a variant of themselves (`against`), and
+prints one figure in each line, as JSON.
 """
 
 import argparse

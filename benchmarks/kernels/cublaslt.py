@@ -54,7 +54,9 @@ def best_of(a: Any, b: Any, out: Any, count: int = COUNT) -> regimes.Run:
 
 
 class Product:
-    """A problem in the form of cuBLASLt. Its matrices are column-major, so cuBLASLt computes out.T = b.T @ a.T."""
+    """A problem in the form of cuBLASLt. The matrices of a problem are column-major, so cuBLASLt computes out.T = b.T @
+    a.T.
+    """
 
     def __init__(self, a: Any, b: Any, out: Any) -> None:
         if out.stride(1) != 1:

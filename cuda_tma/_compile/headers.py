@@ -2,8 +2,8 @@
 
 NVRTC cannot list the files that it read. Therefore this module scans the text of a source, and of each header that it
 finds. The scan does not evaluate conditions, and reads includes in comments too. The result may therefore contain more
-files than the compiler reads. It contains fewer files in two cases: ``__has_include`` of a macro, and an include of a
-macro, for which no kernel is kept.
+files than the compiler reads. The result contains fewer files in two cases: ``__has_include`` of a macro, and an
+include of a macro, for which no kernel is kept.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def headers_of(source: str, file: str, options: Sequence[str]) -> dict[str, byte
     Returns
     -------
     dict of str to bytes, or None
-        The headers, or None if they are unknown. They are unknown if the file of an include is a macro, or is larger
-        than any header (for example a device).
+        The headers, or None if they are unknown. The headers are unknown if the file of an include is a macro, or is
+        larger than any header (for example a device).
     """
     try:
         return _included(source, file, options)

@@ -1,4 +1,4 @@
-"""The function that reads a compiled kernel from disk, or compiles it. It needs no driver."""
+"""The function that reads a compiled kernel from disk, or compiles it. The function needs no driver."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def compile_source(
     Parameters
     ----------
     source : str or path
-        CUDA C++, or the file that contains it.
+        The CUDA C++ text, or the path of a file with the text.
     name : str
         The kernel's name in C++: ``"gemm"``, ``"gemm<64>"``, ``"ns::gemm"``. For one of several overloads, write
         ``"static_cast<void (*)(float)>(scale)"``.
@@ -195,7 +195,7 @@ def _text_of(source: Source, name: str) -> tuple[str, str]:
 
 
 def encoded(source: str) -> bytes:
-    """Return the bytes of a source. They equal the bytes of its file even if the file is not UTF-8."""
+    """Return the bytes of a source. The bytes equal those of the source's file even if the file is not UTF-8."""
     return source.encode("utf-8", "surrogateescape")
 
 

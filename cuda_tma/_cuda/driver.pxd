@@ -1,7 +1,7 @@
 """The driver calls of the package, as C function pointers that are found at run time.
 
-This module does not need cuda.h, because its structures are part of the driver's stable ABI. Their source is cuda.h of
-CUDA 13.5 (the layout is unchanged since CUDA 11.8).
+This module does not need cuda.h, because its structures are part of the driver's stable ABI. The source of the
+structures is cuda.h of CUDA 13.5 (the layout is unchanged since CUDA 11.8).
 """
 
 from libc.stdint cimport uint32_t, uint64_t

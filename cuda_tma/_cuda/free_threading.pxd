@@ -1,10 +1,10 @@
 """Protection of shared state in builds of CPython without a GIL. With a GIL, the protection costs almost nothing.
 
 Without a GIL, the package keeps state that several threads share in one of four ways. It sets the state once, before
-any thread can find it. It keeps the state in a dict, whose operations are atomic. It keeps one value for each thread
-(PER_THREAD). Or it reads and writes the state in a critical section of the owner (``cython.critical_section``). With a
-GIL, a critical section still takes and releases a reference to the owner. Code that runs in every launch therefore
-avoids the section, as copy_map() does.
+any thread can find it. It keeps the state in a dict, whose operations are atomic. The package keeps one value for each
+thread (PER_THREAD). Or it reads and writes the state in a critical section of the owner (``cython.critical_section``).
+With a GIL, a critical section still takes and releases a reference to the owner. Code that runs in every launch
+therefore avoids the section, as copy_map() does.
 """
 
 from libc.stdint cimport uint64_t

@@ -1,8 +1,8 @@
 """The journals of a session. Each process appends its events to its own file, with one line of JSON for each event.
 
-A process may be killed at any time. Its journal then contains every launch that ended, and the launch that was running.
-If a line cannot be written, for example on a full disk, the process counts the launch in a file whose space is already
-allocated.
+A process may be killed at any time. The journal of the process then contains every launch that ended, and the launch
+that was running. If a line cannot be written, for example on a full disk, the process counts the launch in a file whose
+space is already allocated.
 """
 
 from __future__ import annotations

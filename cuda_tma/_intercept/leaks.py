@@ -32,8 +32,8 @@ _Group = tuple[int, str]
 
 
 def leak_text(kind: int) -> bytes:
-    """Return the text that the library writes if an allocation leaks. It is the allocation's place as JSON, or empty if
-    the allocation cannot leak.
+    """Return the text that the library writes if an allocation leaks. The text is the allocation's place as JSON, or
+    empty if the allocation cannot leak.
     """
     if kind not in _NAMES or any(name in sys.modules for name in _KEEPERS):
         return b""

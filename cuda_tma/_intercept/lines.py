@@ -51,7 +51,7 @@ def lines_of(
     ----------
     ptx : str
     sources, generated
-        The sources of an adapter. Their names may lack a folder that the names in the PTX contain.
+        The sources of an adapter. The names of the sources may lack a folder that the names in the PTX contain.
     text : str
         The C++ text of the kernel, or an empty string if the text is not known.
     launched_at : Place or None

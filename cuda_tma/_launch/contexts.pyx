@@ -1,6 +1,6 @@
 """The refusal of maps that belong to another context than the launch.
 
-Such maps are rare, so this code is not on the hot path.
+Maps of another context are rare, so this code is not on the hot path.
 """
 
 from cpython.object cimport PyTypeObject, Py_TYPE

@@ -65,7 +65,7 @@ cdef enum:
 
 
 def keep(uintptr_t graph, tuple objects):
-    """Let a CUgraph keep objects alive. They are the tensor of a descriptor, and the arguments of a prepared launch."""
+    """Let a CUgraph keep objects alive, such as the tensor of a descriptor, or the arguments of a prepared launch."""
     cdef CUuserObject user_object = NULL
     cdef CUresult result
     cdef void* kept

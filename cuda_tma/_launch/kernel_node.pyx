@@ -2,8 +2,8 @@
 
 The module node_arguments reads them back.
 
-A prepared launch has all checked values that a node needs. The driver copies the arguments. It does not keep alive the
-memory that the arguments point to; see keep_alive.
+A prepared launch has all checked values that a node needs. The driver copies the arguments. The driver does not keep
+alive the memory that the arguments point to; see keep_alive.
 """
 
 cimport cython

@@ -55,8 +55,8 @@ def launch(stream, config, kernel, *args):
     TypeError
         If the number of arguments, or the size or kind of an argument, does not match the kernel. Sizes are known for
         every kernel. Kinds (such as an int in place of a float) and typed maps are known for kernels of
-        :func:`cuda_tma.compile`. They are also known if the lowered name contains the types, which ``extern "C"`` names
-        do not.
+        :func:`cuda_tma.compile`. Kinds and typed maps are also known if the lowered name contains the types, which
+        ``extern "C"`` names do not.
     OverflowError
         If an int does not fit in its parameter.
     TensorMapError

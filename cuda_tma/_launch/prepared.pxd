@@ -7,7 +7,7 @@ from .signature cimport Parameter, Signature
 
 
 cdef class Arguments:
-    """The arguments of a launch, and their block. They never change, because the driver may read them."""
+    """The arguments of a launch, and their block. The arguments never change, because the driver may read them."""
 
     cdef tuple values
     # `maps` contains the arguments, with a descriptor in place of each tensor from which a map was made.

@@ -20,7 +20,7 @@ cdef struct Parameter:
     size_t offset
     size_t size
     Kind kind
-    # Each pointer is to a TypedMap or NULL. It is borrowed, because the signature also owns the typed maps.
+    # Each pointer is to a TypedMap or NULL. The pointer is borrowed, because the signature also owns the typed maps.
     PyObject* typed  # The pointer is set if the parameter is a typed map.
     PyObject* pointed  # The pointer is set if the parameter points to typed maps.
 
@@ -33,7 +33,7 @@ cdef class Signature(Known):
 
     cdef CUfunction function
     cdef readonly str name  # Errors contain the kernel's name.
-    # The driver and PTX use the lowered name. It is None if the driver does not return the name.
+    # The driver and PTX use the lowered name. The lowered name is None if the driver does not return the name.
     cdef readonly str lowered_name
     cdef Py_ssize_t count
     cdef size_t block_bytes

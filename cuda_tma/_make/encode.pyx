@@ -320,7 +320,9 @@ cdef bint _reaches_less_than(TensorArguments* tensor, uint64_t limit_bytes) noex
     """Return whether the last element ends before `limit_bytes` from the first element.
 
     In an interleaved tensor, the elements of dimension 0 are 16 or 32 bytes apart. Such a tensor extends further than
-    this function computes. Its map may be SMALL although LARGE is possible, which costs prefetches but causes no fault.
+    this function computes. The map of such a tensor may be SMALL although LARGE is possible, which costs prefetches but
+    causes no fault.
+    causes no fault.
     """
     cdef uint64_t reach_bytes = row_bytes(tensor)
     cdef uint32_t index

@@ -13,7 +13,7 @@ cdef enum:
 cdef class UploadedMaps(Known):
     """Two maps that represent all uploaded maps in the comparisons of a launch.
 
-    They are the first map, and the first map with another data type (or else the first map again).
+    The two maps are the first map, and the first map with another data type (or else the first map again).
     """
 
     cdef unsigned char kinds[KIND_COUNT][MAP_BYTES]

@@ -63,8 +63,8 @@ cdef int device_of(CUcontext context) noexcept:
 cdef bint share_memory(CUcontext one, CUcontext other) noexcept:
     """Return whether maps and memory of one context are also valid in another context.
 
-    A green context is a part of the multiprocessors of a device. Its memory is the memory of the device's primary
-    context (CUDA driver API, Green Contexts).
+    A green context is a part of the multiprocessors of a device. The memory of a green context is the memory of the
+    device's primary context (CUDA driver API, Green Contexts).
     """
     cdef int device_id = device_of(one)
     return (device_id >= 0 and device_id == device_of(other)

@@ -54,7 +54,8 @@ cdef struct DLPackExchangeAPI:
 cdef class ExportedTensor:
     """The description of a tensor from the tensor itself, with references that keep its memory alive."""
 
-    cdef DLTensor layout  # The layout is a copy. Its shape and strides point into one of the next four members.
+    # The layout is a copy. The shape and strides of the layout point into one of the next four members.
+    cdef DLTensor layout
     cdef DLManagedTensorVersioned* versioned  # The object owns the export `versioned`, and releases it by its deleter.
     # The object owns the export `unversioned` of an exporter before DLPack 1.0, and releases it by its deleter.
     cdef DLManagedTensor* unversioned

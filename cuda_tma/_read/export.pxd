@@ -22,8 +22,8 @@ cdef inline DLTensor* layout_of(object owner, Reading* reading) noexcept:
     The layout is valid until Python code runs that may change the tensor, or until its owner ends.
 
     The caller calls layout_of() when it has the owner, so read() returns the owner unchanged. If read() held the owner
-    first, it would take and release a reference at once. Such a pair is slow since Python 3.12, which writes half of
-    the count and then reads the whole count. The processor must wait for its own store.
+    first, it would take and release a reference at once. Taking and releasing a reference at once is slow since Python
+    3.12, which writes half of the count and then reads the whole count. The processor must wait for its own store.
     """
     return &(<ExportedTensor>owner).layout if isinstance(owner, ExportedTensor) else &reading.room
 

@@ -1,6 +1,6 @@
 """Functions that read any tensor, without a copy or a wait for a stream.
 
-They also return an owner that keeps the memory alive.
+The functions also return an owner that keeps the memory alive.
 
 The module tries these methods in order: C functions of torch and CuPy, the DLPack C exchange API (a C function of the
 tensor's type), ``__dlpack__``, and ``__cuda_array_interface__``.
@@ -266,7 +266,7 @@ cdef inline object _call(NoArgsFunction function, object tensor, str name):
 
 # ---- torch, with cuda.core's own reader ----
 
-# The reader is from _cuda.core.torch_reader. It is False if the search did not find it.
+# The reader is from _cuda.core.torch_reader. The variable is False if the search did not find it.
 cdef object _torch_reader = None
 cdef bint _shows_bfloat16 = numpy_dtype("bfloat16").name == "bfloat16"
 cdef tuple _NO_ARGUMENTS = ()

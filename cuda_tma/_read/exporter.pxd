@@ -16,7 +16,7 @@ cdef enum Source:
     BORROWER  # A BORROWER is cuda.core's view or Buffer, or an export, and shows the memory of another object.
 
 
-# A struct Exporter contains the facts about a tensor type. Its address is constant while Python runs.
+# A struct Exporter contains the facts about a tensor type. The address of an Exporter is constant while Python runs.
 cdef struct Exporter:
     Source source
     DLPackExchangeAPI* api

@@ -18,7 +18,7 @@ cdef class KnownStream(Known):
     cdef CUcontext context  # `context` is NULL if it is unknown. The default streams have the current context.
     # `sharing` is the last context that was found to share memory with the stream's context, or NULL.
     cdef CUcontext sharing
-    cdef uint64_t context_id  # The id is unique to its context, and a handle is not. It is 0 if it is unknown.
+    cdef uint64_t context_id  # The id is unique to its context, and a handle is not. An unknown id is 0.
 
 
 cdef KnownStream known_stream(object stream)

@@ -17,7 +17,7 @@ cdef class Known:
 
 cdef class WeakCache:
     cdef dict entries  # `entries` maps id(owner) to (weak reference to the owner, Known).
-    # The array contains the entries that were found last, which a look-up finds without the dictionary. They are
+    # The array contains the entries that were found last, which a look-up finds without the dictionary. The entries are
     # borrowed from the dictionary, or NULL. Without a GIL, the cache uses only the dictionary, because it returns a
     # reference that another thread cannot remove.
     cdef PyObject* recent[RECENT_COUNT]

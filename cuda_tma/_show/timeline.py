@@ -31,7 +31,7 @@ class Timeline:
     """The activity of a launch on the simulator, which ``gpu.launch(..., trace=True).timeline()`` returns.
 
     The timeline counts time in steps. Each warp has its own clock, which advances by one with each instruction, and to
-    the end of each wait. The timeline has no model of caches, of the scheduler or of the clock rate. It shows
+    the end of each wait. The timeline has no model of caches, of the scheduler or of the clock rate. The timeline shows
     dependencies and concurrency, not durations on a GPU.
 
     Attributes

@@ -20,7 +20,7 @@ _MOST_SPANS = 400  # _MOST_SPANS limits the spans of a track in a part.
 class Part(NamedTuple):
     """The parts of tracks between two steps of a launch.
 
-    Their steps count from the first of the two steps.
+    The steps of the parts count from the first of the two steps.
     """
 
     tracks: tuple[Track, ...]
@@ -66,7 +66,7 @@ def _window(tracks: Sequence[Track], sources: Collection[str], steps: int) -> tu
 def _cut(track: Track, begin: int, end: int) -> Track:
     """Return the part of a track between two steps.
 
-    Its steps count from the first of the two steps.
+    The steps of the part count from the first of the two steps.
     """
     spans = [
         replace(span, begin=max(span.begin, begin) - begin, end=min(span.end, end) - begin)

@@ -122,7 +122,7 @@ class Scale:
         return step * self.pixels / max(1, self.steps)
 
     def place(self, begin: int, end: int) -> dict[str, object]:
-        """Return the extent of a rectangle along the axis. It is at least the smallest visible extent."""
+        """Return the extent of a rectangle along the axis. The extent is at least the smallest visible extent."""
         kept = {"data_b": begin, "data_e": end} if self.live else {}
         return {"x": self(begin), "width": max(1.0, self(end) - self(begin)), **kept}
 

@@ -1,7 +1,7 @@
 """The differences of two tensor maps: each field with both values, its bytes, and the effect on a load.
 
-The functions compare the bytes by the table in ``_fields``. They therefore also find differences that no parameter
-explains.
+The functions compare the bytes by the table in ``_fields``. The functions therefore also find differences that no
+parameter explains.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FieldDifference:
         The driver's parameter with its index in driver order, such as ``"global_strides[1]"``, or the name of other
         bits.
     a, b : str
-        Both values as text. A value is ``"absent"`` if the map's rank or mode has no such field.
+        The values of both maps as text. A value is ``"absent"`` if the map's rank or mode has no such field.
     byte_offsets : tuple of int
         The bytes of the field that differ between the maps.
     meaning : str

@@ -145,8 +145,8 @@ def _corner_widths(rank: int) -> tuple[Field, ...]:
     return tuple(Field(f"{f.name}_width", f.pieces, signed=True) for f in _corners(rank) if f.index == 0)
 
 
-# The driver computes the transfer sizes from the parameters, and stores them too. No load reads these sizes. Both are
-# zero in maps of CuTe DSL 4.8.1, and these maps work.
+# The driver computes the transfer sizes from the parameters, and stores them too. No load reads these sizes. Both sizes
+# are zero in maps of CuTe DSL 4.8.1, and these maps work.
 TRANSFER_BYTES = Field("transfer_bytes", (Piece(16, 0, 32),), read_by_load=False)
 SWIZZLE_REPEAT_BYTES = Field("swizzle_repeat_bytes", (Piece(18, 0, 32),), read_by_load=False)
 

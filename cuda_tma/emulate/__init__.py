@@ -15,16 +15,16 @@ array([60., 61., 62., 63.,  0.,  0.,  0.,  0.], dtype=float32)
 32
 
 The functions `load`, `store`, `reduce`, and the row-wise `gather4` and `scatter4`, take parameters in driver order.
-They take coordinates with the innermost dimension first, as the PTX instructions do. Loads, stores and reductions
-through tiled and im2col tensor maps agree with recordings of an H200, byte for byte and fault for fault (observed:
-driver 580, sm_90). The folder ``tests/data`` contains a selection of the recordings. Packed 4- and 6-bit types, the
-``128B_ATOM_*`` swizzles, im2col wide, `gather4` and `scatter4` follow the documentation, and are not verified on
-hardware. Comments in the code mark behavior that is assumed by analogy.
+These functions take coordinates with the innermost dimension first, as the PTX instructions do. Loads, stores and
+reductions through tiled and im2col tensor maps agree with recordings of an H200, byte for byte and fault for fault
+(observed: driver 580, sm_90). The folder ``tests/data`` contains a selection of the recordings. Packed 4- and 6-bit
+types, the ``128B_ATOM_*`` swizzles, im2col wide, `gather4` and `scatter4` follow the documentation, and are not
+verified on hardware. Comments in the code mark behavior that is assumed by analogy.
 
 The functions refuse a tensor map that the driver always refuses, with the violations that :func:`cuda_tma.check`
 reports. With ``check=False``, they emulate such a map. The emulator computes the verdict, and all other facts that
-depend only on the map, once for all maps that differ only in the address. It therefore runs thousands of loads a
-second.
+depend only on the map, once for all maps that differ only in the address. The emulator therefore runs thousands of
+loads a second.
 """
 
 from ._load import Tile, gather4, load

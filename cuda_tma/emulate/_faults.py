@@ -68,7 +68,7 @@ def check_start_in_box(name: str, start: int, lower: int, upper: int) -> None:
     """Raise a fault for an im2col start (without the offsets) outside the pixel box.
 
     The rule was observed with driver 580 and sm_90 for loads with and without interleave, and for stores and reductions
-    without interleave that start after the box. It is assumed for other cases. ``upper`` is inclusive.
+    without interleave that start after the box. The rule is assumed for other cases. ``upper`` is inclusive.
     """
     if lower <= start <= upper:
         return
@@ -83,7 +83,7 @@ def check_not_negative(coordinates: Sequence[int]) -> None:
     """Raise a fault for a negative coordinate of a store or reduction. A load may have a negative coordinate.
 
     The rule was observed with driver 580 and sm_90 in every dimension of tiled maps with every interleave, and of
-    im2col maps without interleave. It is assumed for interleaved im2col.
+    im2col maps without interleave. The rule is assumed for interleaved im2col.
     """
     for d, coordinate in enumerate(coordinates):
         if coordinate < 0:
@@ -100,7 +100,7 @@ def check_pixel_box_inside(params: Params) -> None:
     The instruction faults even if it visits no pixel outside the tensor.
 
     The rule was observed with driver 580 and sm_90 for stores and reductions without interleave, for lower and upper
-    corners. It is assumed for interleaved layouts.
+    corners. The rule is assumed for interleaved layouts.
     """
     if not isinstance(params, Im2colParams):
         return

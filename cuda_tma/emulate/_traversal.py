@@ -36,15 +36,15 @@ class Traversal:
     origin : int
         The start of the box in bytes from ``global_address``, which is exact at any distance from the tensor.
     addresses : numpy.ndarray of int64
-        The start of each run, in bytes from `origin`. It is undefined for runs outside the tensor. The elements are
-        Python ints if the tensor spans more than 64 bits.
+        The start of each run, in bytes from `origin`. The start is undefined for runs outside the tensor. The elements
+        are Python ints if the tensor spans more than 64 bits.
     inside : numpy.ndarray of bool
         Whether the run is inside the tensor in all dimensions except the dimension of the run.
     run_bytes : int
         The length of every run.
     first_byte, last_byte : int
-        The part of each run that is inside the tensor, which is bytes [first_byte, last_byte). It is empty if last <=
-        first.
+        The part of each run that is inside the tensor, which is bytes [first_byte, last_byte). The part is empty if
+        last <= first.
     """
 
     origin: int
@@ -95,7 +95,8 @@ def tensor_index(
     Returns
     -------
     tuple of int
-        The index. It may be outside ``global_dim``, where a load fills elements and a store skips them.
+        The index in the tensor, which may be outside ``global_dim``, where a load fills elements and a store skips
+        them.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The bytes that a load or store of a box moves if the box is entirely inside its tensor.
 
-They are computed once, in chunks of 16 bytes.
+The bytes are computed once, in chunks of 16 bytes.
 """
 
 from __future__ import annotations

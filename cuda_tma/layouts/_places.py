@@ -29,7 +29,8 @@ def tile(params: Params, name: str = "") -> ElementLayout:
     Parameters
     ----------
     params : TiledParams
-        A map without interleave. Its box has two dimensions of more than one element, and elements of whole bytes.
+        A map without interleave. The box of the map has two dimensions of more than one element, and elements of whole
+        bytes.
     name : str, optional
 
     Returns

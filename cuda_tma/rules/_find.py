@@ -53,7 +53,7 @@ class TensorMap(NamedTuple):
 
 
 def tensor_map(params: Params, compute_capability: tuple[int, int]) -> TensorMap:
-    """Return the facts that the rules read. They are computed once."""
+    """Return the facts that the rules read. Each fact is computed once."""
     p: Any = params
     tiled = isinstance(p, TiledParams)
     element = ELEMENTS.get(p.data_type, _UNKNOWN)

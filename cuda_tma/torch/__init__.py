@@ -1,6 +1,6 @@
 """Kernels as operators of torch, for eager mode, ``torch.compile`` and ``torch.export``, on GPUs and on the simulator.
 
-The statement ``import cuda_tma.torch`` imports torch. The statement ``import cuda_tma`` does not import it.
+The statement ``import cuda_tma.torch`` imports torch. The statement ``import cuda_tma`` does not import torch.
 """
 
 from __future__ import annotations

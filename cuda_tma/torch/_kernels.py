@@ -26,7 +26,7 @@ class Known:
     Attributes
     ----------
     given : object
-        The user's kernel or function. It is the key of this value, and must exist as long as this value exists.
+        The user's kernel or function. The object is the key of this value, and must exist as long as this value exists.
     kernel : object
         The compiled kernel.
     parameters : KernelParameters

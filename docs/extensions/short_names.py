@@ -1,5 +1,5 @@
 """Short names in docstrings and signatures. A public name such as ``TensorMapDescriptor`` appears without its module.
-It links to ``cuda_tma.TensorMapDescriptor``, or to the name in its own module.
+The short name links to ``cuda_tma.TensorMapDescriptor``, or to the name in its own module.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Standard input contains the launch as JSON.
 
-The last line of the output is the result as JSON. Its ``ended`` is ``"ends"``, ``"hangs"``, or the name of a CUDA
+The last line of the output is the result as JSON. The field ``ended`` is ``"ends"``, ``"hangs"``, or the name of a CUDA
 error. If the kernel ended, ``values`` contains the arrays of the kernel. If a kernel does not end within
 ``patience_s``, the process ends without waiting for it.
 """

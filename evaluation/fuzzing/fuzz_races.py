@@ -1,8 +1,8 @@
 """Compare the sanitizer with an exhaustive search (``race_programs.py``) on random tiny programs.
 
-``python fuzz_races.py --count 10000 --seed 1`` lists each program whose verdicts differ. It ends with status 1 if the
-sanitizer reports a pair of accesses that do not race, a wrong deadlock, or another kind of finding. A missed race is
-listed and counted. ``--only 4711`` runs only the program of that seed, and prints its PTX and its findings.
+``python fuzz_races.py --count 10000 --seed 1`` lists each program whose verdicts differ. The script ends with status 1
+if the sanitizer reports a pair of accesses that do not race, a wrong deadlock, or another kind of finding. A missed
+race is listed and counted. ``--only 4711`` runs only the program of that seed, and prints its PTX and its findings.
 """
 
 from __future__ import annotations

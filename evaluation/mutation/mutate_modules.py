@@ -3,10 +3,10 @@
 The script tries random mutants, and lists the survivors.
 
 The command ``python evaluation/mutation/mutate_modules.py --count 300 --workers 16`` copies the repository for each
-worker, runs each test file once, and then runs the tests of each mutant. It writes ``results.json``, ``survivors.diff``
-and ``baseline.json`` into ``--output``. ``--baseline`` uses the ``baseline.json`` of an earlier run. ``--again`` tries
-the survivors of a ``results.json`` in place of new mutants. The file ``equivalent.txt`` lists mutants that change no
-behavior, with the reasons.
+worker, runs each test file once, and then runs the tests of each mutant. The command writes ``results.json``,
+``survivors.diff`` and ``baseline.json`` into ``--output``. ``--baseline`` uses the ``baseline.json`` of an earlier run.
+``--again`` tries the survivors of a ``results.json`` in place of new mutants. The file ``equivalent.txt`` lists mutants
+that change no behavior, with the reasons.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Compare memory after launches on the GPU and on the simulator, for programs of Triton, CuPy, C++ and this package.
 
 Each program runs once without the command, and once below ``cuda-tma sanitize --on-gpu``, which records the checked
-launches. Then the script replays the recordings, and compares the reports. It prints a table, and writes the table with
-the documents into a folder.
+launches. Then the script replays the recordings, and compares the reports. The script prints a table, and writes the
+table with the documents into a folder.
 
     python evaluation/on_gpu/run_trial.py --output build/on_gpu
 """

@@ -1,7 +1,7 @@
 """Cases for ``record_encodes.py``, which are random arguments of the driver's three encoders, legal or at boundaries.
 
-About half of the cases are legal. In the other cases, one to three arguments are at or beyond a boundary. Such an
-argument is a value of `BOUNDARIES`, a neighbor of a legal value, or a value at which a sum or product of several
+About half of the cases are legal. In the other cases, one to three arguments are at or beyond a boundary. An argument
+at a boundary is a value of `BOUNDARIES`, a neighbor of a legal value, or a value at which a sum or product of several
 arguments becomes too large.
 """
 

@@ -3,8 +3,8 @@
 Each kernel executes one TMA instruction, arrival or access.
 
 All kernels take a tensor map and a ``Given``, whose fields ``GIVEN`` lists. A kernel that reaches its end writes three
-values to `out`. They are the number 1, whether the phase of its barrier completed within a fifth of a second, and the
-word of the barrier.
+values to `out`. The values are the number 1, whether the phase of its barrier completed within a fifth of a second, and
+the word of the barrier.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Random TMA stores and reductions for ``record_stores.py``, which are documented, or which may fault.
 
 A case contains ``params`` (driver order, ``global_offset`` in place of the address), ``coordinates``, and ``op``
-("store", a reduction, or "load"). Its ``values`` and ``smem_seed`` determine the bytes in global and shared memory
-(:func:`replay_stores.content`). Cases with a known outcome come first. The rare cases follow, which may end in a fault
-or in an undocumented result.
+("store", a reduction, or "load"). The fields ``values`` and ``smem_seed`` determine the bytes in global and shared
+memory (:func:`replay_stores.content`). Cases with a known outcome come first. The rare cases follow, which may end in a
+fault or in an undocumented result.
 """
 
 from __future__ import annotations

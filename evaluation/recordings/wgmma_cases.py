@@ -127,7 +127,7 @@ def _sometimes(rng: np.random.Generator, share: float, values: np.ndarray, other
 
 
 def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return products and C of many sizes, some of which are 0. They are the final test of a model."""
+    """Return products and C of many sizes, some of which are 0. These operands are the final test of a model."""
     bound = 12 if form.sums == "f32" else 6
     a, b = (
         _sometimes(rng, 0.8, _numbers(f, rng, rng.integers(low, high + 1, (rows, form.k))), 0)
@@ -141,8 +141,8 @@ def _spread(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarra
 
 def _alignment(form: Form, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return a large product, its opposite, and a small product at another place. The remaining part of the small
-    product shows the number of bits that are kept below the largest term. It also shows which places of k are added
-    together with C.
+    product shows the number of bits that are kept below the largest term. The small product also shows which places of
+    k are added together with C.
     """
     f, g, sums = FORMATS[form.a], FORMATS[form.b], FORMATS[form.sums]
     high = min(12 if form.sums == "f32" else 6, f.most - 1)

@@ -2,9 +2,10 @@
 
 The terms of one instruction, including C, are aligned to the largest exponent. The exponent of a product is the sum of
 its factors' exponents. The terms are truncated toward zero at 25 bits below the largest exponent (13 bits for 8-bit
-types). Their sum is exact. The sum is rounded toward zero to f32 (to its first 13 bits for 8-bit types), and to nearest
-to f16. Integers are added exactly. This holds for wgmma, and for mma.sync except with 8-bit floating-point types. With
-these types, mma.sync converts the elements to f16, multiplies in two halves, and then adds C as any other number.
+types). The sum of the truncated terms is exact. The sum is rounded toward zero to f32 (to its first 13 bits for 8-bit
+types), and to nearest to f16. Integers are added exactly. This holds for wgmma, and for mma.sync except with 8-bit
+floating-point types. With these types, mma.sync converts the elements to f16, multiplies in two halves, and then adds C
+as any other number.
 
 The literature describes the model of wgmma (P. Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and
 Matrix Cores", arXiv:2511.10909; F. A. Khattak and M. Mikaitis, "Accurate Models of NVIDIA Tensor Cores",

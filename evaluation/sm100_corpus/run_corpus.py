@@ -1,7 +1,7 @@
 """Run kernels of Triton, TileLang and CuTe DSL for sm_100 or sm_120 on the simulator, and compare with NumPy.
 
 The versions are triton 3.9.0, tilelang 0.1.15, nvidia-cutlass-dsl 4.8.1 and torch 2.13.0+cpu. CuTe DSL's kernels are
-examples of CUTLASS, which themselves compare with torch. They need a checkout of
+examples of CUTLASS, which themselves compare with torch. The examples of CUTLASS need a checkout of
 7107b05535f8977f5ecb9d01ee203205b1fd9bc4. The script needs no GPU. A kernel is right if its program ends with status 0,
 without a difference and without an error.
 
@@ -27,7 +27,7 @@ _ONE = "--mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --iterations 1"
 _PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --use_2cta_instrs --iterations 1"
 _F16 = "--ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
 _SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
-# CUTE contains examples of CUTLASS, with the script and its arguments. It omits dense_gemm_alpha_beta_persistent.py,
+# CUTE contains examples of CUTLASS, with the script and its arguments. CUTE omits dense_gemm_alpha_beta_persistent.py,
 # which has an error[race]: one lane of each warp arrives for the other lanes, which have read the tile, without
 # __syncwarp().
 CUTE = {

@@ -1,6 +1,6 @@
 """Kernels of TileLang for sm_100.
 
-They are matrix products of four types, with specialized warps, and with A in tensor memory.
+The kernels are matrix products of four types, with specialized warps, and with A in tensor memory.
 
 TileLang 0.1.15 emits no barrier before it frees tensor memory or multiplies operands in tensor memory, so the kernels
 synchronize first. The products have no pipeline stages, because with stages TileLang copies into tiles that a product

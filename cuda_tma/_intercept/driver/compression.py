@@ -1,6 +1,6 @@
 """Decompression of entries in fat binaries, which are LZ4 blocks or zstd frames.
 
-A program may pass arbitrary bytes. Each function returns the number of bytes that its caller expects. It raises
+A program may pass arbitrary bytes. Each function returns the number of bytes that its caller expects. A function raises
 ValueError if the data contains another number.
 """
 

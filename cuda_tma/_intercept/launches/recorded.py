@@ -47,7 +47,8 @@ class Hardware:
     seconds : float
         The time from the call to the end of the launch.
     changed : tuple of MemorySegment
-        The bytes that the launch has changed, by ascending address. All of them are in the memory before the launch.
+        The bytes that the launch has changed, by ascending address. All changed bytes are in the memory before the
+        launch.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""The conversion of a recorded launch to JSON values and back. Its texts and its memory are blobs, whose names are
-their SHA-256.
+"""The conversion of a recorded launch to JSON values and back. The texts and the memory of a launch are blobs, whose
+names are their SHA-256.
 """
 
 from __future__ import annotations

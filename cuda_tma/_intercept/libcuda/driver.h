@@ -100,7 +100,7 @@ struct variable {
 
 struct module {
     uint32_t magic;
-    /* The context loaded the module. It is NULL for a library, which does not belong to a context. */
+    /* The context loaded the module. The context is NULL for a library, which does not belong to a context. */
     const void *context;
     uint64_t number;
     uint32_t functions_count, variables_count;

@@ -1,8 +1,9 @@
 /* The connection to a server process, for a program without Python. The command listens in the folder of its session,
    and starts a server for each process that connects. An interpreter in the program itself would need the shared
-   library of Python, which most builds of Python do not have. It would also share the symbols, signals and exit of the
-   program. The server maps the file of this process's arena, so that both processes access the same bytes and a launch
-   copies no bytes. Host memory that the program registers has a copy in the arena. */
+   library of Python, which most builds of Python do not have. An interpreter in the program would also share the
+   symbols, signals and exit of the program. The server maps the file of this process's arena, so that both processes
+   access the same bytes and a launch copies no bytes. Host memory that the program registers has a copy in the arena.
+   */
 #define _GNU_SOURCE
 #include "driver.h"
 #include "sockets.h"
@@ -25,7 +26,7 @@ struct request {
 };
 struct answer {
     int32_t result;
-    uint32_t printed_bytes; /* The output of the kernel has `printed_bytes`. It is sent before the reply. */
+    uint32_t printed_bytes; /* The output of the kernel has `printed_bytes`. The output is sent before the reply. */
     uint64_t size;
 };
 
@@ -41,7 +42,7 @@ static int take_all(void *data, size_t size) {
     return move_all(channel, data, size, 0);
 }
 
-/* Make the file of the arena. Its size never changes, so that no access of the server is beyond its end. */
+/* Make the file of the arena. The size of the file never changes, so that no access of the server is beyond its end. */
 static int make_arena(void) {
     int file = memfd_create("cuda-tma-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)

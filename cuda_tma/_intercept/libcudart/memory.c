@@ -144,7 +144,8 @@ cudaError cudaMemPoolTrimTo(void *pool, size_t size) {
 
 /* ---- addresses ---- */
 
-struct pointer_attributes { /* The struct is cudaPointerAttributes. In the runtime 13, reserved bytes follow it. */
+/* The struct is cudaPointerAttributes. In the runtime 13, reserved bytes follow the struct. */
+struct pointer_attributes {
     int kind, device;
     void *address, *host;
 };

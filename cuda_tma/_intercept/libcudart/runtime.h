@@ -1,7 +1,7 @@
 /* A CUDA runtime on the driver library, with the declarations that its files share. NVIDIA's runtime requests private
    tables from the driver (cuGetExportTable), whose contents are not documented. This runtime replaces NVIDIA's runtime
-   in programs that link it as a shared library, and calls only documented entries of the driver. It is in the file of
-   the driver library, which programs find by both names. */
+   in programs that link it as a shared library, and calls only documented entries of the driver. The runtime is in the
+   file of the driver library, which programs find by both names. */
 #ifndef CUDA_TMA_RUNTIME_H
 #define CUDA_TMA_RUNTIME_H
 

@@ -20,7 +20,7 @@ from .recording import RUNTIME, launched_at, recorded_launch
 
 __all__ = ["CAPTURES", "Judge"]
 
-CAPTURES = "captures"  # The folder is inside the folder of the session. The file library/captures.c uses the same name.
+CAPTURES = "captures"  # The captures are in a folder of the session. The file library/captures.c uses the same name.
 _WRONG = (ParseError, TimeLimitReached, UnsupportedInstruction, TypeError, ValueError, OverflowError)
 
 

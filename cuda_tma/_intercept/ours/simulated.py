@@ -1,6 +1,6 @@
 """The class ``cuda_tma.simulate.Device`` below the command.
 
-Both the program and the session receive its reports.
+Both the program and the session receive the reports of the device.
 """
 
 from __future__ import annotations

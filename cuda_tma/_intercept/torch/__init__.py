@@ -20,7 +20,7 @@ def install(session: Any) -> Patches:
     Parameters
     ----------
     session : Session
-        The session. Its device determines the compute capability and the addresses of tensors.
+        The session. The session's device determines the compute capability and the addresses of tensors.
 
     Returns
     -------

@@ -56,7 +56,7 @@ def install(patches: Patches, address: Callable[[Any], int]) -> None:
 
 
 def _moved_storage(storage: Any, to_gpu: bool) -> Any:
-    """Return a storage on a device. It is the same storage if that is on the device, or else a copy."""
+    """Return a storage on a device. Return the same storage if it is on the device, or else a copy."""
     if bool(getattr(storage, MARK, False)) == to_gpu:
         return storage
     moved = storage.clone()
@@ -72,7 +72,7 @@ def _device(tensor: Any) -> torch.device:
 
 
 def _moved(tensor: Any, to_gpu: bool, **keywords: Any) -> Any:
-    """Return a tensor on a device. It is the same tensor if nothing changes, or else a copy."""
+    """Return a tensor on a device. The result is the same tensor if nothing changes, or else a copy."""
     if bool(on_gpu(tensor)) == to_gpu:
         return _Base.to(tensor, **keywords) if keywords else tensor
     keywords["copy"] = True

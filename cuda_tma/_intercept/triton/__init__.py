@@ -24,7 +24,7 @@ def install(session: Any) -> Patches:
     Parameters
     ----------
     session : Session
-        The session that runs the launches. Its device determines the compute capability.
+        The session that runs the launches. The session's device determines the compute capability.
 
     Returns
     -------

@@ -29,8 +29,8 @@ class Descriptors:
     Parameters
     ----------
     metadata : sequence of mapping
-        The metadata of Triton for each descriptor, in order. It is empty if the kernel has several parameters in place
-        of each descriptor.
+        The metadata of Triton for each descriptor, in order. The metadata is empty if the kernel has several parameters
+        in place of each descriptor.
     compute_capability : tuple of int
     address : callable
         The function that returns the GPU's address of a tensor.

@@ -1,8 +1,8 @@
 /* The redirection of a CUDA runtime inside another library, whose functions become jumps to the entries of this
-   library. Such a runtime requests private tables of the driver, whose contents are not documented. CuPy's wheels have
-   a symbol table with the functions of their runtime. CuTe DSL's library has no such table. For each entry it exports a
-   function that jumps to the entry, such as `_cudaMalloc` for cudaMalloc. cuda.bindings returns addresses of such
-   functions. */
+   library. A runtime inside a library requests private tables of the driver, whose contents are not documented. CuPy's
+   wheels have a symbol table with the functions of their runtime. CuTe DSL's library has no such table. For each entry
+   it exports a function that jumps to the entry, such as `_cudaMalloc` for cudaMalloc. cuda.bindings returns addresses
+   of such functions. */
 #define _GNU_SOURCE
 #include "../driver.h"
 

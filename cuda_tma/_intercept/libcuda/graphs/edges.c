@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData has 8 bytes. It is zero for an ordinary dependency. */
+enum { EDGE_BYTES = 8 }; /* CUgraphEdgeData has 8 bytes. CUgraphEdgeData is zero for an ordinary dependency. */
 
 /* Fill the array that a program has for handles. Without an array, return the number of handles. */
 CUresult list_nodes(void **nodes, size_t *count, struct node *const *found, size_t total) {

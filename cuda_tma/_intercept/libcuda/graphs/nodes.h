@@ -26,7 +26,7 @@ struct allocation_node { /* The driver's name is CUDA_MEM_ALLOC_NODE_PARAMS. */
     CUdeviceptr address;
 };
 
-/* The file executables.c defines executable_node(). It returns NULL if the graph has no copy of the node. */
+/* The file executables.c defines executable_node(). The function returns NULL if the graph has no copy of the node. */
 struct node *executable_node(void *executable, void *node);
 
 CUresult cuLaunchKernelEx(const struct config *config, void *function, void **values, void **extra);

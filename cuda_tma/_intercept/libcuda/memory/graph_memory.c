@@ -1,5 +1,5 @@
-/* The memory that nodes of graphs allocate and free. Its address is fixed when the program adds the node. The memory
-   has pages between the allocating node and the freeing node. */
+/* The memory that nodes of graphs allocate and free. The address of such memory is fixed when the program adds the
+   node. The memory has pages between the allocating node and the freeing node. */
 #define _GNU_SOURCE
 #include "memory.h"
 

@@ -11,7 +11,8 @@ struct allocation {
     int kind, is_free;
     /* If `lies_at` is not 0, a server process has the bytes at that place of the arena. */
     uint64_t lies_at;
-    char *made_at; /* The text `made_at` is the report if the memory leaks. It is NULL if the leak is not reported. */
+    /* The text `made_at` is the report if the memory leaks. The text is NULL if the leak is not reported. */
+    char *made_at;
 };
 
 /* The file memory.c defines the functions below, which copy the records of allocations. */

@@ -161,8 +161,8 @@ CUresult cuMemRetainAllocationHandle(void **handle, void *address) {
 
 /* ---- mappings ---- */
 
-/* Find the place of physical memory in the file of the arena. It is at the first mapping of the memory, if no other
-   memory is there. */
+/* Find the place of physical memory in the file of the arena. The place is at the first mapping of the memory, if no
+   other memory is there. */
 static CUresult place(struct physical *physical, uint64_t address) {
     if (physical->file >= 0 || physical->offset != 0)
         return SUCCESS;

@@ -104,7 +104,8 @@ static int add(uint64_t address, uint64_t size, int is_torch) {
     if (before == NULL)
         return 0;
     if (copied(before, address, size) != SUCCESS) {
-        /* The range is not memory of the GPU, or is not mapped as a whole. The simulator reports an access to it. */
+        /* The range is not memory of the GPU, or is not mapped as a whole. The simulator reports an access to the
+           range. */
         free(before);
         return 1;
     }
