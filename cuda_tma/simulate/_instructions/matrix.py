@@ -26,15 +26,16 @@ class Rows:
         self._address, self._lanes = address, 8 * move.count
         self._space, self._instruction = space_of(binder.instruction.opcode), binder.instruction
 
-    def __call__(self, group: Group, warps: Warps, kind: str) -> np.ndarray:
-        """Return the rows, [warps, rows], as indices of 16-byte items of `Memory.shared`."""
+    def __call__(self, group: Group, warps: Warps, kind: str, values: np.ndarray | None = None) -> np.ndarray:
+        """Return the rows, [warps, rows], as indices of 16-byte items of `Memory.shared`. A write has `values`."""
         addresses = self._address(group, warps.whole).reshape(-1, WARP)[:, : self._lanes].ravel()
         givers = (warps.numbers[:, None] * WARP + np.arange(self._lanes)).ravel()
         memory = group.parts.memory
         positions = memory.in_shared(self._space, givers, addresses, _ROW.itemsize, _ROW.itemsize)
         if group.parts.events.observer is not None:
             piece = Piece(None, memory.shared, positions, "shared")
-            observe(group, kind, givers, [piece], _ROW.itemsize, self._instruction)
+            written = None if values is None else [values.ravel()]
+            observe(group, kind, givers, [piece], _ROW.itemsize, self._instruction, written)
         return positions.reshape(-1, self._lanes) // _ROW.itemsize
 
 
@@ -76,7 +77,7 @@ def stmatrix(binder: Binder) -> Step:
         shape = warps.active.shape
         registers = np.stack([np.broadcast_to(read(group, warps.whole), shape[0] * WARP) for read in reads])
         items = move.to_rows(registers.reshape(len(reads), *shape)).view(_ROW)[..., 0]
-        group.parts.memory.shared.typed(_ROW)[rows(group, warps, "write")] = items
+        group.parts.memory.shared.typed(_ROW)[rows(group, warps, "write", items)] = items
 
     def step(group: Group, lanes: Lanes) -> Outcome:
         return when_together(group, lanes, pc, act)

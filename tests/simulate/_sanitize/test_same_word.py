@@ -30,6 +30,22 @@ extern "C" __global__ void shared_later(int* out, int k) {
     else word = 1 + k;
     read_back(out);
 }
+__shared__ __align__(16) int rows[32];
+__device__ void store_rows(int value) {
+    unsigned row = static_cast<unsigned>(__cvta_generic_to_shared(rows + 4 * (threadIdx.x % 8)));
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(row), "r"(value) : "memory");
+}
+extern "C" __global__ void matrices(int* out, int k) {
+    store_rows(k * (threadIdx.x / 32));
+    __syncthreads();
+    out[8 + threadIdx.x] = rows[threadIdx.x % 32];
+}
+extern "C" __global__ void matrices_later(int* out, int k) {
+    if (threadIdx.x < 32) { store_rows(1); out[1] = out[2] + 1; }
+    else store_rows(1 + k);
+    __syncthreads();
+    out[8 + threadIdx.x] = rows[threadIdx.x % 32];
+}
 extern "C" __global__ void plain_and_atomic(int* out, int k) {
     if (threadIdx.x < 32) word = k;
     else atomicAdd(&word, 1);
@@ -53,7 +69,7 @@ extern "C" __global__ void in_order(int* out, int k) {
 """
 GPU = simulate.Device(multiprocessor_count=1)
 STRICT = simulate.Device(multiprocessor_count=1, strict=True, schedules=3)
-WRONG = ["blocks", "warps", "waves", "pairs", "floats", "later", "shared", "shared_later"]
+WRONG = ["blocks", "warps", "waves", "pairs", "floats", "later", "shared", "shared_later", "matrices", "matrices_later"]
 
 
 def found(name: str, k: int, gpu: simulate.Device = GPU) -> list[tuple[str, str]]:
