@@ -118,7 +118,8 @@ class GlobalFenceMissing(GlobalPair):
     KIND, RULE, REMEDY = "missing-proxy-fence", "proxy", FENCE_OF_GLOBAL
 
     def sentence(self, parts: Parts) -> str:
-        return f"{self.accesses(parts)} through another proxy, with no fence.proxy.async between the two"
+        proxy = "" if self.is_operation and self.other_is_operation else " through another proxy"
+        return f"{self.accesses(parts)}{proxy}, with no fence.proxy.async between the two"
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
