@@ -36,7 +36,8 @@ COMPILER_BYTES = 8 << 30  # COMPILER_BYTES limits the memory of NVRTC. A kernel 
 # TOKENS limits the tokens of a PTX text, as in 32 MB from a compiler. A token takes 150 bytes in memory.
 TOKENS = 4 << 20
 NESTING = 100  # NESTING limits the depth of nested brackets, braces and signs.
-ALIGNMENT_BYTES = 1 << 16  # ALIGNMENT_BYTES limits the alignment of a variable. TMA's swizzles need 1024.
+# ALIGNMENT_BYTES limits the alignment of a variable. A swizzled destination of TMA needs 1024.
+ALIGNMENT_BYTES = 1 << 16
 MODULE_BYTES = 1 << 30  # MODULE_BYTES limits the size of all variables of a module together.
 VARIABLES = 1 << 14  # VARIABLES limits the variables that a module declares outside functions.
 PARAMETER_BYTES = 32_764  # PARAMETER_BYTES limits a function's parameters (PTX ISA 9.0, "Kernel Function Parameters").

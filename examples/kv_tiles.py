@@ -119,7 +119,7 @@ def every_coordinate(device, dtype, d, rows, width):
     seq, step = 150, 16 // dtype.itemsize
     matrix = torch.randn(seq, d, device="cuda").to(dtype)
     padded = torch.nn.functional.pad(matrix, (width, width, rows, rows))
-    # Each position of the view is the box at one seq and one d.
+    # The view contains the expected box for each start (seq, d).
     expected = padded.unfold(0, rows, 1).unfold(1, width, step)
     out = torch.full(expected.shape, torch.nan, device="cuda", dtype=dtype)
     threads = cuda_tma.parameters_of(kernel).constants["consumers"]

@@ -24,7 +24,8 @@ KERNELS = {
     ("grouped_gemm", ""): "a mixture of experts; bf16",
 }
 RIVAL = "rival's"
-WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}  # The rivals in WEAK are weak.
+# The page marks the rivals in WEAK as weak.
+WEAK = {"torch.Tensor.contiguous", "torch.index_select", "a loop of torch.matmul"}
 
 
 def rows_of(text: str) -> list[dict[str, str]]:

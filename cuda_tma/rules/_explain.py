@@ -107,7 +107,7 @@ class _Terms:
     def __init__(self, params: Params, dtype_name: str):
         self.rank = params.rank
         self.tiled = isinstance(params, TiledParams)
-        # The index is in driver order. Dimension 0 is C if the tensor has this dimension.
+        # Without interleave, dimension 0 is C, and the spatial dimensions follow it in driver order.
         self.first_spatial = 0 if params.interleave else 1
         self.dtype_name = dtype_name
         self.bits = element_bits(params.data_type) if params.data_type in ELEMENTS else 0

@@ -29,7 +29,7 @@ _WIDE_SWIZZLES = [swizzle for swizzle in S if PATTERNS[swizzle].is_wide]
 class Finding(NamedTuple):
     """The result of a rule, with the fields of a :class:`Violation` that are not in the table."""
 
-    at: int | None  # The index is in driver order.
+    at: int | None  # The index of a finding is in driver order.
     value: Any
     requirement: str
     nearest: int | None = None

@@ -111,7 +111,7 @@ def _check_dtype(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
 def _check_layout(place: str, map_type: MapType, tensor: torch.Tensor) -> None:
     """Compare the shape and the strides with the rules of tensor maps.
 
-    Symbolic sizes have the values of this call.
+    The check uses the values of symbolic sizes in the present call.
     """
     sizes = [*tensor.shape, *tensor.stride()]
     if not all(map(_has_hint, sizes)):

@@ -83,7 +83,7 @@ def number(random: Random) -> str:
 
 
 def mutated(random: Random) -> tuple[str, str]:
-    """Make a real text with one to six changes. Return the text and the name of its kernel."""
+    """Make a real text with one to six changes. Return the changed text, and the name of the kernel in the text."""
     text = random.choice(_texts())
     found = re.findall(r"\.entry\s+([\w$]+)", text)
     if len(text) > 20_000 and random.random() < 0.9:  # Most mutants have only a part of the body, to limit the time.
