@@ -1,7 +1,8 @@
-"""Run the unchanged correctness checks of Triton's tutorials 06 and 09, with sizes up to 512.
+"""Run the unchanged correctness checks of Triton's tutorials 06, 09 and 10, with sizes up to 512.
 
 The argument is the folder ``python/tutorials`` of a checkout of Triton. A check is a call of a function of the
-tutorial, which compares with torch. The function is `validate` in tutorial 09, and `test_op` in tutorial 06.
+tutorial, which compares with torch. The functions are `test_op` in tutorial 06, `validate` in
+tutorial 09 and `validate_block_scaled` in tutorial 10.
 
     cuda-tma sanitize --compute-capability 10.0 -- python triton_tutorials.py ../triton/python/tutorials 09/fp16
 """
@@ -22,7 +23,7 @@ from types import ModuleType
 
 import torch
 
-FILES = {"06": "06-fused-attention.py", "09": "09-persistent-matmul.py"}
+FILES = {"06": "06-fused-attention.py", "09": "09-persistent-matmul.py", "10": "10-block-scaled-matmul.py"}
 FLOAT8 = torch.float8_e4m3fn
 
 
@@ -39,6 +40,8 @@ def checks() -> dict[str, Callable[[ModuleType], None]]:
             name = f"06/{mode}-{provider}-{length}{'-causal' * causal}{'-specialized' * specialized}"
             arguments = (1, 2, length, 64, causal, specialized, mode, f"triton-{provider}")
             found[name] = lambda tutorial, arguments=arguments: tutorial.test_op(*arguments)
+    for kind, size in itertools.product(("mxfp8", "mxfp4", "nvfp4", "mixed"), (256, 512)):
+        found[f"10/{kind}-{size}"] = lambda tutorial, kind=kind, size=size: block_scaled(tutorial, size, kind)
     return found
 
 
@@ -52,6 +55,12 @@ def validated(tutorial: ModuleType, dtype: torch.dtype) -> None:
     print(printed.getvalue().replace("\r", "\n"))
     if "❌" in printed.getvalue():
         sys.exit("a kernel of the tutorial differs from its naive kernel")
+
+
+def block_scaled(tutorial: ModuleType, size: int, kind: str) -> None:
+    """Run the function `validate_block_scaled` of tutorial 10, which raises an error if the result differs."""
+    torch.manual_seed(0)
+    tutorial.validate_block_scaled(size, size, size, kind)
 
 
 def loaded(folder: Path, number: str) -> ModuleType:

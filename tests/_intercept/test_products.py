@@ -62,3 +62,17 @@ def test_products_with_block_scales():
     library.block_scaled_matmul_nvfp4(*packed, d, *map(in_blocks, scales))
     left, right = (each.float().double() for each in scales)
     assert torch.allclose(d.double(), left @ right.T * 40, rtol=1e-6)
+
+
+def test_the_scaled_product_of_torch():
+    """The rows and the scales along K are padded to multiples of 128 and 4."""
+    from cuda_tma._intercept.torch.scaled_mm import is_scaled, scaled_mm
+
+    a, b = (torch.full((rows, 64), value).to(torch.float8_e4m3fn) for rows, value in ((96, 2.0), (32, 0.5)))
+    scales = [torch.full((512,), code, dtype=torch.uint8).view(torch.float8_e8m0fnu) for code in (128, 129)]
+    given = a, b.t(), *scales
+    assert is_scaled(torch._scaled_mm, given)
+    assert not is_scaled(torch.matmul, given)
+    assert not is_scaled(torch._scaled_mm, (a, b.t(), torch.ones(()), torch.ones(())))
+    found = scaled_mm(*given, out_dtype=torch.float32)
+    assert torch.equal(found, torch.full((96, 32), 64 * 8.0))

@@ -30,6 +30,16 @@ __device__ inline u32 shared(const void* p) { return static_cast<u32>(__cvta_gen
 #define MMA_LEFT(d, a, b, add)                                                                                \
     CALL("{ .reg .pred p; setp.ne.u32 p, %4, 0; tcgen05.mma.cta_group::1.kind::f16 [%0], [%1], %2, %3, p; }", \
          : "r"(d), "r"(a), "l"(tile(b, 16)), "r"(FORM), "r"(u32(add)))
+// 128 x 16 = 128 x 32 by 32 x 16, e4m3 with scales of ue8m0; MMA_FOUR_BITS has K = 64. CP_SCALES copies 128 rows.
+#define MMA_WITH_SCALES(kind, d, a, b, form, of_a, of_b)                                                          \
+    CALL("{ .reg .pred p; setp.ne.u32 p, 0, 0; tcgen05.mma.cta_group::1.kind::" kind ".block_scale [%0], %1, %2," \
+         " %3, [%4], [%5], p; }", : "r"(d), "l"(tile(a, 128)), "l"(tile(b, 16)), "r"(form), "r"(of_a), "r"(of_b))
+#define MMA_SCALED(...) MMA_WITH_SCALES("mxf8f6f4", __VA_ARGS__)
+#define MMA_FOUR_BITS(...) MMA_WITH_SCALES("mxf4", __VA_ARGS__)
+#define CP_SCALES(t, from)                                       \
+    CALL("tcgen05.cp.cta_group::1.32x128b.warpx4 [%0], %1;", : "r"(t), "l"(tile(reinterpret_cast<const u16*>(from), 32)))
+constexpr u32 SCALED_FORM = 128 >> 4 << 24 | 1 << 23 | 16 >> 3 << 17;
+constexpr u32 FOUR_BIT_FORM = SCALED_FORM | 1 << 7 | 1 << 10;
 // 256 x 32 += 256 x 16 by 16 x 32 of a pair of CTAs, each with half of the rows of A and of the columns of B.
 #define MMA_PAIR(d, a, b)                                                                                      \
     CALL("{ .reg .pred p; setp.ne.u32 p, 0, 0; tcgen05.mma.cta_group::2.kind::f16 [%0], %1, %2, %3, p; }",     \

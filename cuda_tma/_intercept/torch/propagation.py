@@ -14,6 +14,7 @@ from torch.overrides import TorchFunctionMode
 from ..patches import Patches
 from .accumulation import accumulated
 from .marks import mark, on_gpu, tensors_in
+from .scaled_mm import is_scaled, scaled_mm
 
 __all__ = ["Propagation", "install"]
 
@@ -24,7 +25,7 @@ class Propagation(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """Run an operator of torch, and mark the tensors that the operator created."""
         keywords = kwargs or {}
-        result = accumulated(func, args, keywords)
+        result = scaled_mm(*args, **keywords) if is_scaled(func, args) else accumulated(func, args, keywords)
         if result is None or isinstance(result, (int, float, str, torch.Size, torch.dtype, torch.device)):
             return result
         fresh = [tensor for tensor in tensors_in(result) if on_gpu(tensor) is None]

@@ -16,7 +16,6 @@ import numpy.typing as npt
 from ...simulate._matrix.adder import multiply_add
 from ..errors import NotSimulated
 from ..patches import Patches
-from .scaled_products import multiply_mxfp8, multiply_nvfp4
 
 __all__ = ["install"]
 
@@ -51,8 +50,18 @@ class WideCublasLt(CublasLt):
     """The products of cuBLAS for compute capability 10.x."""
 
     adds_narrow = False
-    block_scaled_matmul_mxfp8 = staticmethod(multiply_mxfp8)
-    block_scaled_matmul_nvfp4 = staticmethod(multiply_nvfp4)
+
+    def block_scaled_matmul_mxfp8(self, a: Any, b: Any, output: Any, a_scales: Any, b_scales: Any) -> None:
+        """Write the product of e4m3 with scales of ue8m0 to `output`."""
+        from ..torch.scaled_mm import scaled_product
+
+        output.copy_(scaled_product(a, b, a_scales, b_scales, is_nvfp4=False))
+
+    def block_scaled_matmul_nvfp4(self, a: Any, b: Any, output: Any, a_scales: Any, b_scales: Any) -> None:
+        """Write the product of packed e2m1 with scales of e4m3 to `output`."""
+        from ..torch.scaled_mm import scaled_product
+
+        output.copy_(scaled_product(a, b, a_scales, b_scales, is_nvfp4=True))
 
 
 def _product(a: Any, b: Any, adds_narrow: bool) -> Any:

@@ -42,6 +42,8 @@ class Touch:
     groups : tuple of int
         The numbers of the accessed groups of 16 lanes in each column.
     reads, writes : bool
+    needs_all : bool
+        Whether the result depends on each of the cells, so that each of them must be written.
     """
 
     cta: int
@@ -50,6 +52,7 @@ class Touch:
     groups: tuple[int, ...]
     reads: bool
     writes: bool
+    needs_all: bool = False
 
 
 class TensorEvent:

@@ -9,8 +9,8 @@ import pytest
 from cuda_tma import simulate
 from tests.tcgen05_bugs import WrongUse, wrong_uses
 
-PUBLIC, RULES = wrong_uses("public"), wrong_uses("rules")
-FOUND = [use for use in (*PUBLIC, *RULES) if not use.missed]
+PUBLIC, RULES, SCALES = wrong_uses("public"), wrong_uses("rules"), wrong_uses("scales")
+FOUND = [use for use in (*PUBLIC, *RULES, *SCALES) if not use.missed]
 GPU = simulate.Device("10.0", schedules=4)
 
 
@@ -32,15 +32,15 @@ def test_wrong(use):
     assert [kind for kind, lines in found if kind in use.kinds and lines & use.culprits], found
 
 
-@pytest.mark.parametrize("use", [*PUBLIC, *RULES], ids=lambda use: use.name)
+@pytest.mark.parametrize("use", [*PUBLIC, *RULES, *SCALES], ids=lambda use: use.name)
 def test_fixed(use):
     assert launched(use, FIXED=1).errors == ()
 
 
 def test_19_of_20_are_found():
-    total = len(PUBLIC) + len(RULES)
+    total = len(PUBLIC) + len(RULES) + len(SCALES)
     assert 20 * len(FOUND) >= 19 * total
-    assert all(launched(use).errors == () for use in (*PUBLIC, *RULES) if use.missed)  # else remove the reason
+    assert all(launched(use).errors == () for use in (*PUBLIC, *RULES, *SCALES) if use.missed)  # else remove the reason
 
 
 def test_half_are_public():

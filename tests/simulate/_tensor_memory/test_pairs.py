@@ -133,3 +133,39 @@ def test_one_kernel_has_one_group():
     line = next(number for number, text in enumerate(source.splitlines(), 1) if pair in text)
     assert finding.source[-1].line == line
     assert "tcgen05.commit has .cta_group::1, but tcgen05.alloc has .cta_group::2" in finding.message
+
+
+FILL = """
+    for (int i = t; i < M; i += 128) left[i] = a[rank() * M + i];
+    for (int i = t; i < N; i += 128) right[i] = b[rank() * N + i];
+"""
+HANDED = """
+    meet();
+FILL
+    asm volatile("fence.proxy.async;" ::: "memory");
+    __syncthreads();
+    if (t == 0) asm volatile("{ .reg .b32 a; mapa.shared::cluster.u32 a, %0, 0;"
+        " mbarrier.arrive.release.cluster.shared::cluster.b64 _, [a]; }" :: "r"(at(&ready)) : "memory");
+    if (rank() == 0 && t < 32 && first()) {
+        asm volatile("{ .reg .pred p; more: mbarrier.try_wait.parity.SCOPEshared::cta.b64 p, [%0], 0; @!p bra more; }"
+            :: "r"(at(&ready)) : "memory");
+"""
+
+
+@pytest.mark.parametrize(("scope", "severities"), [("", {"advice"}), ("acquire.cluster.", set())])
+def test_a_wait_of_the_scope_of_a_cta_before_a_product_of_a_pair_is_advice(scope, severities):
+    """The other CTA writes its tile and arrives with a release of the cluster; TileLang waits without a scope."""
+    a, b, product = matrices(256, 16)
+    handed = HANDED.replace("FILL", FILL).replace("SCOPE", scope)
+    source = SOURCE.replace(FILL, "\n").replace("    meet();\n    if (rank() == 0 && t < 32 && first()) {\n", handed)
+    source = source.replace("u64 bar;", "u64 bar, ready;").replace(
+        "INIT(&bar, 1);", "{ INIT(&bar, 1); INIT(&ready, 2); }"
+    )
+    source = f"{PRELUDE}#define M 256\n#define N 16\n#define MASK 0u\n{source}"
+    out = np.zeros((2, 128, 16), np.uint32)
+    halves = [np.concatenate([*map(core_matrices, np.split(each, 2))]) for each in (a, b)]
+    config = simulate.Config(1, 128, cluster=2)
+    report = device().launch(config, device().compile(source, "k"), *halves, out, form(256, 16, 1, 0, 0))
+    assert np.array_equal(out.view(np.float32).reshape(256, 16), product)
+    assert {finding.severity for finding in report.findings} == severities
+    assert {finding.kind for finding in report.findings} <= {"race"}

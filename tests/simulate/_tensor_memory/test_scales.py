@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cuda_tma import layouts
 from cuda_tma.simulate._matrix.formats import FORMATS
 from cuda_tma.simulate._matrix.padded import bytes_of_padded, decoded_packed, decoded_padded
 from cuda_tma.simulate._tensor_memory.scaled_form import count_of_scales, scaled_form_of
@@ -133,6 +134,20 @@ def test_scaled_products(case):
     report = launched(source_of(kind, n), core_matrices(a), core_matrices(b), *map(cells_of, codes), out, bits)
     assert report.findings == ()
     assert np.array_equal(out.view(np.float32), product(a_numbers, b_numbers, codes, type_, first, count))
+
+
+def test_a_wrong_layout_of_scales_changes_the_result():
+    """Row r has its scales in lane r // 4 and column r % 4, and the comparison of the layouts names the first place."""
+    (a, a_numbers), (b, b_numbers) = factor("e4m3", 128, 1), factor("e4m3", 16, 2)
+    codes = codes_of_scales(128, "ue8m0"), codes_of_scales(16, "ue8m0")
+    cells, out = list(map(cells_of, codes)), np.zeros((128, 16), np.uint32)
+    cells[0] = np.ascontiguousarray(cells[0].reshape(32, 4).T).ravel()
+    source, bits = source_of("mxf8f6f4.block_scale", 16), scaled_form(16, 0, 0, "ue8m0")
+    assert launched(source, core_matrices(a), core_matrices(b), *cells, out, bits).findings == ()
+    expected = product(a_numbers, b_numbers, codes, "ue8m0", (0, 0), 1)
+    assert not np.array_equal(out.view(np.float32), expected)
+    read, wrong = layouts.layout("scales:ue8m0:128x4"), layouts.layout("tile:u8:128x4")
+    assert (read.said(1, 0), wrong.said(1, 0)) == ("byte 16", "byte 4")
 
 
 @pytest.mark.parametrize(("type_", "bits", "shape"), [("e2m1", 4, "b4x16_p64"), ("e3m2", 6, "b6x16_p32")])

@@ -40,7 +40,7 @@ class ScaledProduct(Product):
     def check(self) -> None:
         """Raise a fault if D or the scales begin at an invalid lane."""
         Product.check(self)
-        for matrix, address in (("A", self.a_scales), ("B", self.b_scales)):
+        for matrix, address, _ in self._scales():
             if lane := split(address)[0] % 32:
                 raise Fault(
                     "tensor-memory",
@@ -50,14 +50,35 @@ class ScaledProduct(Product):
                     self.issue.instruction,
                 )
 
+        self._check_overlap()
+
+    def _check_overlap(self) -> None:
+        """Raise a fault if D has a column of the scales."""
+        d, columns = split(self.d)[1], blocks_of(self.form)[0].columns
+        for matrix, address, count in self._scales():
+            first, last = split(address)[1], split(address)[1] + columns_of(count) - 1
+            if first < d + columns and d <= last:
+                raise Fault(
+                    "tensor-memory",
+                    f"tcgen05.mma writes D to columns {d} to {d + columns - 1} of tensor memory, but the scales of "
+                    f"{matrix} are in columns {first} to {last}. Remedy: use separate columns",
+                    self.issue.lanes,
+                    self.issue.instruction,
+                )
+
+    def _scales(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the name of each factor, the address of its scales, and the number of its rows or columns."""
+        yield "A", self.a_scales, self.form.m // self.form.ctas
+        yield "B", self.b_scales, blocks_of(self.form)[0].columns
+
     def touches(self) -> Iterator[Touch]:
         """Yield the cells of tensor memory that the product accesses."""
-        blocks = blocks_of(self.form)
-        lanes = np.concatenate([block.lanes for block in blocks])
-        rows, columns = self.form.m // self.form.ctas, blocks[0].columns
+        lanes = np.concatenate([block.lanes for block in blocks_of(self.form)])
         for cta in self.ctas:
-            for address, count in ((self.a_scales, rows), (self.b_scales, columns)):
-                yield Touch(cta, split(address)[1], columns_of(count), groups_of_scales(lanes, count), True, False)
+            for _, address, count in self._scales():
+                yield Touch(
+                    cta, split(address)[1], columns_of(count), groups_of_scales(lanes, count), True, False, True
+                )
         yield from Product.touches(self)
 
     def multiplied(

@@ -78,9 +78,9 @@ class TensorShadow:
         return stamps[..., columns, groups], notes[..., columns, groups]
 
     def is_unwritten(self, touch: Touch) -> bool:
-        """Return whether no access has written any of some cells."""
-        stamps, _ = self._of(touch)
-        return not stamps[WRITTEN, _ORDER].any()
+        """Return whether no access has written any of some cells, or one of them if the instruction needs them all."""
+        written = self._of(touch)[0][WRITTEN, _ORDER]
+        return not (written.all() if touch.needs_all else written.any())
 
     def past(self, touch: Touch, place: int, clock: np.ndarray) -> list[Past]:
         """Return the accesses in one place whose completion a clock, [column], does not contain, without duplicates."""

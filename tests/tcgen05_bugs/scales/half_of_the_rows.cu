@@ -1,0 +1,26 @@
+// source: PTX ISA 9.0, "Matrix Shape": products with block scales have M = 128
+// bug: the instruction descriptor has M = 64.
+// kind: fault
+
+extern "C" __global__ void k(u32* out, const u32* in) {
+    __shared__ Shared s;
+    const u32 warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    u32 t = begin(s, 64), x = 0;
+    for (u32 c = 0; c < 8; ++c) ST(lanes(t + 32 + c), 0x7f7f7f7fu);
+    WAIT_ST();
+    __syncthreads();
+#ifdef FIXED
+    const u32 form = SCALED_FORM;
+#else
+    const u32 form = (SCALED_FORM & 0xffffff) | 64 >> 4 << 24;
+#endif
+    if (threadIdx.x == 0) {
+        MMA_SCALED(t, s.a[0], s.b[0], form, t + 32, t + 36);  // culprit
+        COMMIT(&s.done);
+    }
+    WAIT(&s.done, 0);
+    LD(x, lanes(t));
+    WAIT_LD();
+    end(t, 64);
+    out[threadIdx.x] = x + warp + lane;
+}
