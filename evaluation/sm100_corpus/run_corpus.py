@@ -27,9 +27,15 @@ _ONE = "--mma_tiler_mn 128,128 --cluster_shape_mn 1,1 --iterations 1"
 _PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --use_2cta_instrs --iterations 1"
 _F16 = "--ab_dtype Float16 --c_dtype Float16 --acc_dtype Float32"
 _SMALL = "--mma_tiler_mn 128,64 --cluster_shape_mn 1,1 --iterations 1"
-# CUTE contains examples of CUTLASS, with the script and its arguments. CUTE omits dense_gemm_alpha_beta_persistent.py,
-# which has an error[race]: one lane of each warp arrives for the other lanes, which have read the tile, without
-# __syncwarp().
+_SCALED = f"{_KERNEL}/blockscaled_gemm/dense_blockscaled_gemm_persistent.py"
+_SCALED_PAIR = "--mma_tiler_mn 256,128 --cluster_shape_mn 2,1 --iterations 1"
+_TYPES = "--a_dtype {} --b_dtype {} --sf_dtype {} --sf_vec_size {}"
+_NVFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E4M3FN", 16)
+_MXFP4 = _TYPES.format("Float4E2M1FN", "Float4E2M1FN", "Float8E8M0FNU", 32)
+_MXFP8 = _TYPES.format("Float8E4M3FN", "Float8E4M3FN", "Float8E8M0FNU", 32)
+# The table contains examples of CUTLASS, with the script and its arguments. It omits
+# dense_gemm_alpha_beta_persistent.py, which has an error[race]: one lane of each warp arrives for the other lanes,
+# which have read the tile, without __syncwarp().
 CUTE = {
     "tutorial-0": f"{_TUTORIAL}/fp16_gemm_0.py --mnk 128,256,128",
     "tutorial-1": f"{_TUTORIAL}/fp16_gemm_1.py --mnk 256,256,128",
@@ -65,6 +71,29 @@ CUTE = {
     "--problem_sizes_mnkl (128,64,64,1),(128,128,128,1)",
     "attention": f"{_KERNEL}/attention/fmha/fmha.py --q_shape 1,256,1,64 --k_shape 1,256,1,64 --qk_acc_dtype Float32 "
     "--pv_acc_dtype Float32 --mma_tiler_mn 128,128 --in_dtype Float16 --out_dtype Float16 --iterations 1",
+    "nvfp4": f"{_SCALED} {_NVFP4} {_ONE} --mnkl 128,128,256,1",
+    "nvfp4-2-ctas": f"{_SCALED} {_NVFP4} {_SCALED_PAIR} --mnkl 256,128,256,1",
+    "nvfp4-ue8m0": f"{_SCALED} {_TYPES.format('Float4E2M1FN', 'Float4E2M1FN', 'Float8E8M0FNU', 16)} {_ONE} "
+    "--mnkl 256,128,256,1",
+    "mxfp4-n192": f"{_SCALED} {_MXFP4} --mma_tiler_mn 128,192 --cluster_shape_mn 1,1 --iterations 1 "
+    "--mnkl 128,192,256,1",
+    "mxfp4-2-ctas": f"{_SCALED} {_MXFP4} --mma_tiler_mn 256,256 --cluster_shape_mn 2,1 --iterations 1 "
+    "--mnkl 256,256,256,1",
+    "mxfp8-2-ctas": f"{_SCALED} {_MXFP8} --mma_tiler_mn 256,64 --cluster_shape_mn 2,1 --iterations 1 "
+    "--mnkl 256,64,256,1",
+    "mxfp8-m-major": f"{_SCALED} {_MXFP8} --a_major m --b_major n {_ONE} --mnkl 128,128,256,1",
+    "e4m3-e5m2": f"{_SCALED} {_TYPES.format('Float8E4M3FN', 'Float8E5M2', 'Float8E8M0FNU', 32)} {_SMALL} "
+    "--mnkl 128,64,256,1",
+    "e4m3-e2m1": f"{_SCALED} {_TYPES.format('Float8E4M3FN', 'Float4E2M1FN', 'Float8E8M0FNU', 32)} {_ONE} "
+    "--mnkl 128,128,256,1",
+    "nvfp4-amax": f"{_SCALED[:-3]}_amax.py --ab_dtype Float4E2M1FN --sf_dtype Float8E8M0FNU --sf_vec_size 16 {_ONE} "
+    "--mnkl 128,128,256,1",
+    "nvfp4-prefetch": f"{_SCALED[:-3]}_prefetch.py --ab_dtype Float4E2M1FN --sf_dtype Float8E4M3FN --sf_vec_size 16 "
+    f"{_ONE} --mnkl 128,128,256,1",
+    "nvfp4-grouped": f"{_KERNEL}/blockscaled_grouped_gemm/grouped_blockscaled_gemm.py --num_groups 2 {_ONE} "
+    "--ab_dtype Float4E2M1FN --sf_dtype Float8E8M0FNU --sf_vec_size 16 "
+    "--problem_sizes_mnkl (128,128,256,1),(256,128,128,1)",
+    "ext-mxfp8": "cute_ext/blackwell/dense_block_scaled_gemm.py --mnkl 128,128,256,1",
     "ext-dense": "cute_ext/blackwell/dense_gemm.py",
     "ext-2-ctas": "cute_ext/blackwell/dense_gemm_2sm.py",
 }
@@ -105,8 +134,8 @@ class Outcome(NamedTuple):
 def cases(target: Target, runtimes: list[str], cutlass: Path | None) -> dict[str, list[str]]:
     """Return the command of each kernel, by runtime and name."""
     found: dict[str, list[str]] = {}
-    for runtime in ("triton", "tilelang"):
-        script = target.folder / f"{runtime}_kernels.py"
+    for file in ("triton_kernels.py", "triton_scaled.py", "tilelang_kernels.py"):
+        script, runtime = target.folder / file, file.split("_")[0]
         if runtime in runtimes and script.exists():
             listed = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True).stdout
             found |= {f"{runtime}/{name}": [str(script), name] for name in listed.split()}
