@@ -75,7 +75,7 @@ def test_streams(launch, driver):
 
 
 def test_the_first_contexts_function_is_launched(driver):
-    """In other contexts, and if the context is not known, launch() uses the context-free kernel."""
+    """In another context or in an unknown context, launch() uses the context-free kernel."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [])
     kernel = core.Kernel.from_handle(handle)
@@ -89,11 +89,12 @@ def test_the_first_contexts_function_is_launched(driver):
 
     assert launched(ForeignStream()) == handle
     first = core.Stream.from_handle(0x1000)
-    assert launched(first) == launched(core.Stream.from_handle(0x2000)) == handle | 0xE  # of 0xC0DE
+    assert launched(first) == launched(core.Stream.from_handle(0x2000)) == handle | 0xE
     driver.stream_context = 0xBEE5
     elsewhere = core.Stream.from_handle(0x3000)
     assert launched(elsewhere) == handle
-    driver.stream_context, driver.context_ids = 0xC0DE, {0xC0DE: 5}  # a new context at the first one's address
+    # This is a new context at the address of the first context.
+    driver.stream_context, driver.context_ids = 0xC0DE, {0xC0DE: 5}
     assert launched(core.Stream.from_handle(0x4000)) == handle
     assert launched(first) == handle | 0xE and driver.context == 0xC0DE and driver.stack == []
 
@@ -109,7 +110,7 @@ def test_a_driver_without_functions_launches_kernels(driver, missing):
 
 @given(st.lists(st.tuples(st.sampled_from(["new", "drop", "launch"]), st.integers(0, 2)), max_size=60))
 def test_streams_are_created_and_destroyed(steps):
-    """Streams are created and destroyed at equal addresses. Each launch uses the handle of its own stream."""
+    """Python creates and deletes streams at equal addresses. Each launch uses the handle of its own stream."""
     before, fake = _driver.snapshot(), FakeDriver()
     fake.install()
     try:
@@ -117,7 +118,8 @@ def test_streams_are_created_and_destroyed(steps):
         fake.kernels[handle] = ("k", [])
         kernel = core.Kernel.from_handle(handle)
         prepared = cuda_tma.prepare(kernel, CONFIG)
-        streams = {}  # from a number to a stream and its handle
+        # This dictionary maps a number to a stream and its handle.
+        streams = {}
         for step, number in steps:
             if step == "new":
                 own = next(HANDLES)
@@ -181,7 +183,7 @@ def test_an_error_while_reading_the_parameters_is_not_kept(driver):
 
 
 def test_a_kernel_that_goes_is_forgotten(driver):
-    """The handle and the address of a deleted kernel can belong to another kernel later."""
+    """A later kernel can have the handle and the address of a deleted kernel."""
     handle = next(HANDLES)
     for sizes in ([4], [8, 8]):
         driver.kernels[handle] = ("k", sizes)

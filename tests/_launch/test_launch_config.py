@@ -1,5 +1,5 @@
-"""Tests of launch configurations: the values that reach the driver from a LaunchConfig or a mapping, and when launch()
-reads them again."""
+"""Tests of launch configurations: the values that the driver receives from a LaunchConfig or a mapping, and the changes
+after which launch() reads a configuration again."""
 
 import inspect
 import re
@@ -98,8 +98,8 @@ def test_invalid_configuration(launch, config):
 
 
 def test_a_configuration_that_seems_changed_is_read_again(launch):
-    """launch() compares the configuration's memory. A weak reference to a configuration changes its memory, and another
-    object can have equal fields."""
+    """launch() compares the memory of a configuration object. A weak reference changes this memory, and another object
+    can have equal fields."""
     config = core.LaunchConfig(grid=(2, 1, 1), block=32)
     for change in (lambda: weakref.ref(config), lambda: setattr(config, "grid", (2, 1, 1)), lambda: None):
         kept = change()
@@ -136,7 +136,7 @@ def test_a_field_without_three_extents_is_refused(launch, name, value):
 
 
 def test_every_field_of_this_cuda_core_is_read():
-    """The driver would not receive a field that launch() does not read."""
+    """launch() must read each field, because the driver does not receive an unread field."""
     fields = {name for name, member in vars(core.LaunchConfig).items() if inspect.isdatadescriptor(member)}
     assert fields - {"__weakref__", "__dict__"} <= {name for name, *_ in CHANGES}
 
@@ -171,7 +171,7 @@ class Elsewhere:
 
 
 class Frozen:
-    """A configuration as of a cuda.core whose configurations cannot change."""
+    """A configuration that cannot change, as in later versions of cuda.core."""
 
     __slots__ = ("grid",)
 

@@ -30,7 +30,7 @@ COLUMN = MapType(mode="im2col", tile_dim=(64, 32), data_type=T.FLOAT32, swizzle=
 BYTES = (T.UINT8, T.PACKED_16U4_ALIGN8B, T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B)
 WORDS = T.UINT32, T.INT32
 LONGS = T.UINT64, T.INT64
-# The data types of a kernel that accepts such a tensor directly.
+# The table contains the data types of a kernel that accepts a tensor of each dtype directly.
 DTYPES = {
     "float32": (T.FLOAT32, T.FLOAT32_FTZ, T.TFLOAT32, T.TFLOAT32_FTZ, *WORDS), "int32": WORDS,
     "bfloat16": (T.BFLOAT16, T.UINT16), "float16": (T.FLOAT16, T.UINT16), "uint16": (T.BFLOAT16, T.UINT16),
@@ -40,7 +40,7 @@ DTYPES = {
 
 @st.composite
 def cases(draw):
-    """Draw a tensor and a type. Most pairs fit each other."""
+    """Draw a tensor and the type of a map. In most cases the tensor fits the type."""
     dtype = draw(st.sampled_from([*DTYPES]))
     data_type = draw(st.sampled_from(DTYPES[dtype] if draw(st.booleans()) else [*T]))
     rank = draw(st.integers(1, 5))
@@ -58,7 +58,7 @@ def cases(draw):
 
 @given(cases())
 def test_the_map_equals_that_of_create_tensor_map(case):
-    """The maps are equal byte for byte. Both functions refuse the same tensors with the same text."""
+    """The launch and create_tensor_map() create equal bytes, and refuse the same tensors with the same text."""
     tensor, map_type = case
     before, fake = _driver.snapshot(), FakeDriver(compute_capability=(10, 0))
     fake.install()
@@ -95,8 +95,8 @@ def test_the_map_equals_that_of_create_tensor_map(case):
     ("float16", T.BFLOAT16, "bfloat16"), ("bfloat16", T.FLOAT16, "float16"), ("int32", T.TFLOAT32, "float32"),
 ])  # fmt: skip
 def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, device_tensor, dtype, data_type, wanted):
-    """The data types have the same number of bits, so nothing else is wrong in the map. Without the check the kernel
-    would compute wrong values."""
+    """The data types have the same number of bits, so all other fields of the map are right. Without the check, the
+    kernel would compute wrong values."""
     tile = MapType(mode="tiled", tile_dim=(16, 32), data_type=data_type)
     taken, right = kernel(tile), device_tensor((64, 128), dtype=wanted)
     prepared = cuda_tma.prepare(taken, CONFIG, right)
@@ -115,8 +115,8 @@ def test_numbers_that_the_kernel_would_take_for_others(driver, kernel, stream, d
 
 
 def test_a_block_is_aligned_for_the_encoder(driver, stream, device_tensor):
-    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers blocks
-    on the stack and larger ones."""
+    """The driver documents that the tensorMap of cuTensorMapEncodeTiled is aligned to 64 bytes. The test covers
+    parameter blocks on the stack and larger parameter blocks."""
     tensor = device_tensor((64, 128))
     for count in (1, 3, 7, 8, 20):
         taken = compiled_kernel(driver, "i", *[TILE] * count, sizes=(4, *[128] * count))

@@ -1,4 +1,5 @@
-"""Tests of prepared launches, whose arguments change one at a time. (test_prepared_threads tests them with threads.)"""
+"""Tests of prepared launches, whose arguments change one at a time. The module test_prepared_threads tests them with
+threads."""
 
 import dataclasses
 
@@ -66,7 +67,7 @@ def test_a_failed_assignment_leaves_the_arguments_unchanged(driver):
 
 
 def test_closed_and_changed_streams_of_a_prepared_launch(driver, device_tensor):
-    """A comparison of maps for one stream is not valid for another stream or another descriptor."""
+    """The result of a check of a map for one stream is not valid for another stream or another descriptor."""
     handle = next(HANDLES)
     driver.kernels[handle] = ("k", [128])
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))

@@ -1,6 +1,6 @@
 """Tests of prepared launches that several threads use: the driver receives arguments that were prepared together.
 
-The fake driver runs the work of the second thread, because a thread can run there while the GIL is free.
+The fake driver runs the work of the second thread, because another thread can run during a driver call without the GIL.
 """
 
 import copy
@@ -92,8 +92,8 @@ def test_an_argument_set_while_the_kernel_is_found(driver, kernel, stream, meanw
 
 
 def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, meanwhile):
-    """Other threads prepare launches with other configurations during the driver's reads, and do not change what it
-    reads."""
+    """Other threads prepare launches with other configurations while the driver reads a configuration. The read
+    configuration does not change."""
     clustered, cooperative = (core.LaunchConfig(grid=1, block=32) for _ in range(2))
     clustered.cluster, cooperative.is_cooperative = (2, 1, 1), True
     one = kernel([8])
@@ -105,7 +105,8 @@ def test_the_driver_reads_a_configuration_of_its_own(driver, kernel, stream, mea
 
 
 def test_two_arguments_set_at_once(kernel, device_tensor):
-    """Packing of the first argument runs Python code that sets the second argument. Neither value is lost."""
+    """The conversion of the first argument runs Python code that sets the second argument. The launch uses both new
+    values."""
     prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
 
     class Sets(device_tensor):
@@ -120,7 +121,7 @@ def test_two_arguments_set_at_once(kernel, device_tensor):
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="the collector runs only between bytecodes")
 def test_an_argument_set_by_the_garbage_collector_is_not_lost(kernel):
-    """The collector runs while the new arguments are made, and a finalizer sets another argument."""
+    """The garbage collector runs during the conversion of new arguments, and a finalizer sets another argument."""
     prepared = cuda_tma.prepare(kernel([8, 8]), CONFIG, 1, 2)
 
     class Sets:
@@ -175,8 +176,8 @@ def test_invalid_argument(kernel, index):
 
 @pytest.mark.parametrize("door", ["launch", "prepared", "by name"])
 def test_the_gil_is_free_while_the_driver_launches(driver, kernel, stream, door):
-    """A function of Python replaces the driver. It returns whether this thread holds the GIL: 1 (refused) or 0
-    (success)."""
+    """A Python function replaces the driver's function. The function returns 1 (refused) if this thread holds the GIL,
+    or 0 (success)."""
     entry_points = dict(_driver.snapshot())
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install({**entry_points, "cuLaunchKernelEx": has_gil})
@@ -216,7 +217,8 @@ def test_a_prepared_launch_reads_a_stream_once(driver, kernel, device_tensor, st
     for _ in range(3):
         prepared(stream)
     assert len(driver.called("cuDevicePrimaryCtxGetState")) == 1 and len(driver.launches) == 3
-    prepared[0] = descriptor  # the context of this stream may differ
+    # The context of this stream may differ.
+    prepared[0] = descriptor
     prepared(stream)
     assert driver.launches[-1].arguments == [bytes(descriptor)]
 

@@ -65,7 +65,8 @@ def test_tensors_that_differ_in_more_are_encoded_again(driver, kernel, stream, d
 
 
 def test_a_tensor_in_the_place_of_a_descriptor(driver, kernel, stream, device_tensor):
-    """The user's descriptor does not change, and a later change of it has no effect."""
+    """The launch does not change the user's descriptor, and a later change of the descriptor does not change the
+    launch."""
     first, second = device_tensor((64, 128)), device_tensor((64, 128), address=1 << 33)
     descriptor = cuda_tma.create_tensor_map(first, TILE.options)
     prepared = cuda_tma.prepare(kernel(TILE), CONFIG, descriptor)

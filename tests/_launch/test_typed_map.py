@@ -135,7 +135,7 @@ class Bytes128(ctypes.Structure):
 
 
 def others(raw):
-    """Return other objects with 128 bytes, which are not our descriptors."""
+    """Return objects with 128 bytes that are not descriptors of cuda_tma."""
     bound = CUtensorMap()
     ctypes.memmove(int(bound.getPtr()), raw, 128)
     return [bound, Bytes128.from_buffer_copy(raw), np.frombuffer(raw, "V128")[0]]
@@ -175,7 +175,7 @@ def test_a_parameter_that_is_not_read_takes_any_descriptor(launch, tensor):
 
 @pytest.fixture
 def uploaded(monkeypatch):
-    """Return uploaded(tensors, options), which gives the Buffer with a copy of their maps."""
+    """Return uploaded(tensors, options), which returns a Buffer with a copy of the tensors' maps."""
     addresses = iter(range(0xB0000000, 0xC0000000, 1 << 20))
 
     class Resource:
@@ -233,7 +233,8 @@ def test_uploaded_wide_maps(launch, driver, device_tensor, uploaded):
 def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
     buffer = uploaded([tensor], TensorMapOptions((8, 8)))
     address = int(buffer.handle)
-    assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]  # any pointer parameter takes it
+    # Each parameter of a pointer type accepts the buffer.
+    assert launch("_Z1kPv", [8], buffer).arguments == [address.to_bytes(8, "little")]
     del buffer
     for given in (core.Buffer.from_handle(address, 128), address):
         assert launch(pointer_name(TILE), [8], given).arguments == [address.to_bytes(8, "little")]
@@ -241,7 +242,8 @@ def test_a_buffer_to_which_nothing_was_uploaded(launch, tensor, uploaded):
 
 @pytest.mark.parametrize("map_type", [TILE, COLUMN, dataclasses.replace(TILE, oob_fill=1, l2_promotion=3)])
 def test_each_bit_that_a_type_fixes_is_one_of_a_field(map_type):
-    """All other bits belong to other fields: maps with different parameters differ in these bits, and only there."""
+    """The bits of a map's type and the bits of all other fields are disjoint. Maps with different parameters differ
+    only in these bits."""
     mask, value = fixed_bits(map_type)
     named = {"data_type", "interleave", "swizzle"} | {
         name for name in ("oob_fill", "l2_promotion") if getattr(map_type, name)

@@ -1,4 +1,4 @@
-"""Names that the tests of ``arguments`` and related tests share."""
+"""The functions and values that the tests of ``arguments`` and related tests share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the allocation class, and of drivers that set it wrongly: see _fix_allocation_class in _make/encode.pyx."""
+"""Tests of the allocation class, and of drivers that set this class wrongly. The function _fix_allocation_class in
+_make/encode.pyx corrects the class."""
 
 import pytest
 
@@ -26,16 +27,20 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
     ("shape", "strides", "dtype", "reach_bytes"),
     [
         ((256, 127), (128, 1), "float32", LIMIT - 4),
-        ((256, 128), (128, 1), "float32", LIMIT),  # a dense tensor
+        ((256, 128), (128, 1), "float32", LIMIT),
         ((255, 128), (128, 1), "float32", LIMIT - 512),
         ((2, 16), (LIMIT // 4 - 20, 1), "float32", LIMIT - 16),
         ((2, 16), (LIMIT // 4 - 16, 1), "float32", LIMIT),
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
-        ((1, 16), (LIMIT, 1), "float32", 64),  # the map does not use the stride
-        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),  # the driver receives the stride 196608
-        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),  # the product has more than 64 bits
-        ((100000, 32), (0, 1), "float32", 128),  # the element strides stay within the range
+        # The map does not use this stride.
+        ((1, 16), (LIMIT, 1), "float32", 64),
+        # The driver receives the stride 196608.
+        ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),
+        # The product of the extents has more than 64 bits.
+        ((2**25 + 1, 16), (2**37, 1), "float32", 2**64 + 64),
+        # The strides in elements stay within the legal range.
+        ((100000, 32), (0, 1), "float32", 128),
         ((LIMIT,), None, "uint8", LIMIT),
         ((LIMIT - 1,), None, "uint8", LIMIT - 1),
         ((LIMIT // 8 - 1,), None, "float64", LIMIT - 8),
@@ -61,7 +66,7 @@ def test_the_bit_is_bit_85_and_no_other(blackwell, device_tensor):
 
 @pytest.mark.parametrize("compute_capability", [(9, 0), (9, 9), (10, 0), (10, 3), (12, 0)])
 def test_compute_capabilities(blackwell, device_tensor, compute_capability):
-    """Before compute capability 10.0 the bit has no meaning, and keeps the value that the driver wrote."""
+    """Before compute capability 10.0, the class has no meaning, and its bit keeps the value that the driver wrote."""
     blackwell.compute_capability = compute_capability
     wanted = 1 if compute_capability >= (10, 0) else 2
     assert made(device_tensor, (64, 128)).params.allocation_class == wanted
@@ -71,7 +76,8 @@ def test_a_small_class_of_the_driver_stays(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
-    assert blackwell.called("cuDeviceGetAttribute") == []  # the encoder reads no device attribute for this map
+    # The encoder reads no device attribute for this map.
+    assert blackwell.called("cuDeviceGetAttribute") == []
 
 
 def test_arrays_and_im2col_maps_are_fixed_too(blackwell, device_tensor):

@@ -30,8 +30,7 @@ def test_shape_order_becomes_driver_order_and_strides_become_bytes():
 @given(st.data())
 @settings(max_examples=200, deadline=None)
 def test_params_address_the_elements_that_numpy_does(data):
-    """Compare each element's byte offset by the parameters with NumPy's, for any slicing outside the innermost
-    dimension."""
+    """Compare the byte offset of each element with NumPy's offset, for any slices of the outer dimensions."""
     rank = data.draw(st.integers(1, 5))
     shape = data.draw(st.lists(st.integers(1, 5), min_size=rank, max_size=rank))
     array = np.zeros((*shape[:-1], 16 * shape[-1]), data.draw(st.sampled_from(["u1", "i2", "f4", "f8"])))
@@ -53,7 +52,7 @@ def test_strides_of_extent_one_are_made_legal():
     assert params_of((1, 5, 1, 8), (3, 8, 7, 1), box_dim=(1, 1, 1, 4)).global_strides == (32, 32, 160)
     assert params_of((1, 5), (1, 1), box_dim=(1, 4)).global_strides == (32,)
     assert params_of((4, 1), (8, 5), box_dim=(1, 4)).global_strides == (32,)
-    # multiples of 32, which every data type and interleave accepts; some refuse multiples of 16
+    # Every data type and interleave accepts multiples of 32, but some data types refuse multiples of 16.
     assert params_of((1, 4), (7, 1), box_dim=(1, 4)).global_strides == (32,)
     assert params_of((1, 3, 1, 12), (3, 12, 7, 1), box_dim=(1, 1, 1, 4)).global_strides == (64, 48, 160)
     assert params_of((1, 33), None, "uint8", box_dim=(1, 16)).global_strides == (64,)
@@ -145,9 +144,10 @@ def test_a_data_type_of_the_same_size_is_taken(data_type):
 
 
 def test_the_largest_stride_that_is_described():
-    """The limit applies to elements. The driver checks the bytes."""
+    """The limit of a stride applies to elements. Only the driver checks the number of bytes."""
     assert params_of((4, 8), (2**40 - 1, 1), box_dim=(1, 4)).global_strides == (4 * (2**40 - 1),)
-    assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)  # the map does not use the stride
+    # The map does not use this stride.
+    assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)
 
 
 def test_five_dimensions():
@@ -179,7 +179,7 @@ def test_the_allocation_class_of_params():
 
 @pytest.mark.parametrize("dtype", [(1, 8, 4), (0, 16, 2), (2, 16, 4), (1, 8, 8)])
 def test_vectors_are_not_elements(dtype):
-    """The type uint8x4 is not uint32, so the caller must name the data type."""
+    """The DLPack type uint8x4 is not uint32, so the caller must name the data type."""
     _, bits, lanes = dtype
     tensor = _of_dtype((8, 64), *dtype)
     with pytest.raises(TensorMapError, match="pass data_type="):
@@ -199,7 +199,8 @@ def _of_dtype(shape, code, bits, lanes):
     capsule = describe_tensor(shape, None, "uint8").capsule()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    at = get(capsule, b"dltensor_versioned") + 32 + 20  # DLManagedTensorVersioned.dl_tensor, and the dtype in it
+    # The offsets are of DLManagedTensorVersioned.dl_tensor, and of the dtype in this struct.
+    at = get(capsule, b"dltensor_versioned") + 32 + 20
     ctypes.memmove(at, bytes((code, bits & 255, lanes & 255, lanes >> 8)), 4)
 
     class Exporter:
@@ -214,7 +215,7 @@ def _of_dtype(shape, code, bits, lanes):
 
 @pytest.mark.parametrize("rank", range(7))
 def test_options_of_another_rank(rank):
-    """If no options are valid for the tensor, the error names the tensor's rank."""
+    """The error contains the tensor's rank if no options are valid for the tensor."""
     for values in {1, 2, 4, 5, 6} - {rank}:
         of_options = rf"box_dim=.* has length {values} for a tensor of rank {rank}"
         with pytest.raises(TensorMapError, match=of_options if 1 <= rank <= 5 else f"rank {rank}") as caught:

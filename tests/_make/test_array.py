@@ -59,7 +59,7 @@ def test_refused_addresses_change_nothing(driver, device_tensor, addresses, mess
 
 
 def test_numpys_integers_with_pythons(driver, device_tensor):
-    """np.asarray turns a mixed list into floats, which have only 53 bits."""
+    """``np.asarray`` converts a mixed list to floats, which represent only 53 bits."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128))] * 2, OPTIONS)
     addresses = [np.uint64((1 << 62) + 16), (1 << 62) + 32]
     array.replace_addresses(addresses)
@@ -93,7 +93,8 @@ def test_a_map_of_an_address_has_no_tensor(driver, device_tensor):
 
 
 def test_like_tensors_are_encoded_once(driver, device_tensor):
-    """Tensors that differ only in the address give the same bytes and errors at once as one at a time."""
+    """For tensors that differ only in the address, one call for all tensors gives the same bytes and errors as one call
+    for each tensor."""
     shapes = [(64, 128)] * 5 + [(32, 128)] * 2 + [(64, 128)]
     tensors = [device_tensor(shape, address=(1 << 33) + 4096 * n) for n, shape in enumerate(shapes)]
     array = cuda_tma.create_tensor_maps(tensors, OPTIONS)
@@ -121,7 +122,7 @@ def test_index_of_the_refused_tensor(driver, device_tensor):
 @pytest.mark.parametrize("make", [lambda x: cuda_tma.create_tensor_map(x, OPTIONS),
                                   lambda x: cuda_tma.create_tensor_maps([x], OPTIONS)[0]])  # fmt: skip
 def test_an_element_has_its_dtype(driver, device_tensor, make):
-    """A copy treats int8 and uint8 as one type, but the comparison uses the tensor's dtype."""
+    """A TMA copy does not distinguish int8 and uint8, but the comparison of two tensors uses their dtypes."""
     options = {"shape": (64, 128), "dtype": "int8"}
     descriptor = make(device_tensor(**options))
     assert "int8 as UINT8 (64, 128)" in repr(descriptor)
@@ -211,7 +212,8 @@ def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
     assert reference() is None
     assert [each.tensor for each in array] == [None, None] and [each.is_stale() for each in array] == [False, False]
     assert [each.params.global_address for each in array] == [1 << 40, 1 << 41]
-    array[1].replace_address(device_tensor((64, 128), address=1 << 42))  # this is a copy
+    # The expression array[1] returns a copy of the element.
+    array[1].replace_address(device_tensor((64, 128), address=1 << 42))
     assert array[1].params.global_address == 1 << 41
 
 
@@ -219,7 +221,7 @@ def test_replaced_addresses_belong_to_no_tensor(driver, device_tensor):
 
 
 def test_maps_of_32_byte_addresses(driver, device_tensor):
-    """The interleave is 32B. The tensor with channels of 16 bytes is an example of the CUDA programming guide."""
+    """The interleave is 32B. The CUDA programming guide has an example of a tensor with channels of 16 bytes."""
     options = TensorMapOptions((1, 8, 8, 16), interleave="32B", swizzle="32B", data_type="UINT16")
     shape = {"shape": (4, 16, 16, 16), "dtype": "uint16"}
     array = cuda_tma.create_tensor_maps([device_tensor(**shape)] * 2, options)
@@ -254,19 +256,21 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
     before = bytes(array)
     driver.half_replaced, driver.half_replaced_from = 700, 0x2000000
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
-        array.replace_addresses([0x1000010, 0x1000020, 0x2000030])  # the third tensor
+        # The error is about the third tensor.
+        array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
     assert bytes(array) == before and array[0].tensor is tensors[0]
     driver.half_replaced = 0
     array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
     assert [each.params.global_address for each in array] == [0x1000010, 0x1000020, 0x2000030]
-    before, driver.half_replaced = bytes(array), 700  # a second failure restores these bytes, not the first ones
+    # A second failure restores these bytes, not the bytes before the first change.
+    before, driver.half_replaced = bytes(array), 700
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed"):
         array.replace_addresses([0x10, 0x2000020, 0x30])
     assert bytes(array) == before
 
 
 def test_a_failed_replacement_is_undone_without_the_driver(driver, device_tensor):
-    """After a permanent failure of the replacement, the driver could not restore the addresses either."""
+    """If the driver's function failed permanently, the driver could not restore the addresses."""
     array = cuda_tma.create_tensor_maps([device_tensor((64, 128), address=1 << n) for n in (32, 33, 34)], OPTIONS)
     before = bytes(array)
     driver.half_replaced, driver.half_replaced_from = 700, 0x100000
@@ -288,7 +292,8 @@ def test_addresses_are_replaced_where_the_maps_are_valid(driver, device_tensor):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current"):
         array.replace_addresses([16])
     assert bytes(array) == before
-    driver.green = (0xC0DE, 0xBEEF)  # this context shares the memory of the primary context
+    # This context shares the memory of the primary context.
+    driver.green = (0xC0DE, 0xBEEF)
     array.replace_addresses([16])
     assert array[0].params.global_address == 16
     empty = cuda_tma.create_tensor_maps([], OPTIONS)
@@ -309,7 +314,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
 
 
 def test_each_map_is_of_its_own_tensor(driver, device_tensor):
-    """Equal and different tensors alternate, and the map of each is right after the addresses were replaced."""
+    """Equal and different tensors alternate, and the map of each tensor is right after the addresses were replaced."""
     shapes = [(64, 64), (64, 64), (32, 32), (64, 64), (64, 64)]
     tensors = [device_tensor(shape, address=(index + 1) << 20) for index, shape in enumerate(shapes)]
     maps = cuda_tma.create_tensor_maps(tensors, OPTIONS)

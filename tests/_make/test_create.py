@@ -1,5 +1,4 @@
-"""Tests of the three functions that create a descriptor: they take the same options, and distinguish different
-calls."""
+"""Tests of the three functions that create a descriptor: they take the same options, and distinguish other calls."""
 
 import dataclasses
 import inspect
@@ -51,7 +50,7 @@ def test_every_option_is_a_keyword_of_every_door(function, first):
 
 
 def test_every_option_reaches_its_field(door, device_tensor):
-    """Each option has a different value."""
+    """The test gives each option a different value."""
     tensor = device_tensor((4, 16, 16, 32), dtype="float16")
     keywords = {
         "box_dim": (1, 7, 5, 16), "element_strides": (4, 3, 2, 1), "data_type": "FLOAT16", "interleave": "32B",
@@ -60,7 +59,8 @@ def test_every_option_reaches_its_field(door, device_tensor):
     assert [*keywords] == FIELDS
     wanted = cuda_tma.create_tensor_map(tensor, TensorMapOptions(**keywords)).params
     assert wanted.box_dim == (16, 5, 7, 1) and wanted.allocation_class == 2
-    for _ in range(2):  # the cache has the result of the second call
+    # The cache contains the result of the second call.
+    for _ in range(2):
         assert door(tensor, **keywords).params == wanted
     assert door(tensor, TensorMapOptions(**keywords)).params == wanted
     assert door(tensor, keywords).params == wanted
@@ -69,7 +69,7 @@ def test_every_option_reaches_its_field(door, device_tensor):
 
 
 def test_calls_that_differ_in_one_keyword(door, device_tensor):
-    """Each call follows every other call, and also itself."""
+    """The test runs each call after every other call, and also after itself."""
     tensor = device_tensor((64, 64))
     box_dim, nan, steps = (8, 16), "NAN", (2, 1)
     calls = [

@@ -1,4 +1,4 @@
-"""Tests of maps in device memory: cuda.core allocates it, or another allocator if a stream captures a graph."""
+"""Tests of maps in device memory. cuda.core allocates the memory, except for a stream that captures a graph."""
 
 import ctypes
 import gc
@@ -15,15 +15,15 @@ STREAM, OWN = 0x5000, 0xC0D3
 
 
 class ForeignStream:
-    """A stream as in torch, which has only a handle."""
+    """A stream like a stream of torch, which has only a handle."""
 
     def __init__(self, handle=STREAM):
         self.__cuda_stream__ = (0, handle)
 
 
 class CoreMemory:
-    """A replacement of cuda.core's Device that records the requests to its memory resource. It has no allocate() of
-    its own, which would require set_current()."""
+    """A stand-in for cuda.core's Device that records the requests to its memory resource. The stand-in has no
+    allocate(), which would require set_current()."""
 
     def __init__(self):
         self.asked = []
@@ -68,7 +68,7 @@ def test_memory_is_cuda_cores(driver, maps, memory):
 
 @pytest.mark.parametrize(("handle", "wanted"), [(STREAM, STREAM), (0, 1), (1, 1), (2, 2)])
 def test_a_foreign_stream_becomes_cuda_cores(driver, maps, memory, handle, wanted):
-    """The call needs no set_current(), although only torch created the context."""
+    """The upload needs no set_current(), although only torch created the context."""
     maps.upload(ForeignStream(handle))
     ((device_id, size, stream),) = memory.asked
     assert (device_id, size, type(stream), int(stream.handle)) == (3, 384, core.Stream, wanted)
@@ -84,9 +84,11 @@ def test_a_graph_builder_allocates_on_its_stream(driver, maps, memory):
 
 
 def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
-    """Memory of the graph would limit the graph to one launch. This memory is valid until the Buffer is freed."""
+    """Memory of the graph would limit the graph to one launch. The memory of the upload is valid until the Buffer is
+    freed."""
     driver.capturing = (STREAM,)
-    driver.context = 0xD00D  # another context is current before, during and after the call
+    # Another context is current before, during and after the call.
+    driver.context = 0xD00D
     buffer = maps.upload(ForeignStream())
     address = int(buffer.handle)
     assert driver.memory == {address: (384, OWN)} and memory.asked == [] and buffer.size == 384
@@ -96,7 +98,8 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     gc.collect()
     assert driver.memory == {}
     assert (driver.context, driver.capture_mode, driver.stack) == (0xD00D, 0, [])
-    other = maps.upload(ForeignStream(STREAM + 16))  # this stream captures nothing
+    # This stream does not capture a graph.
+    other = maps.upload(ForeignStream(STREAM + 16))
     assert len(memory.asked) == 1 and int(other.handle) == 0xB0FFE800
 
 
@@ -122,7 +125,7 @@ def test_a_context_that_is_gone(driver, maps):
 
 
 def test_a_capture_mode_that_is_refused(driver, maps):
-    """The thread's capture mode is restored, even if only its first change succeeds."""
+    """The upload restores the thread's capture mode, even if only the first change of the mode succeeds."""
 
     class Once(dict):
         __getitem__ = dict.pop
@@ -136,9 +139,11 @@ def test_a_capture_mode_that_is_refused(driver, maps):
 def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
     """The call may wait for work of the device, and that work may include a host function in Python."""
     driver.capturing, driver.context = (STREAM,), OWN
-    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value  # 0, success, if the GIL is free
+    # The function returns 0 (success) if the GIL is free.
+    has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install(_driver.snapshot() | {"cuCtxPushCurrent": has_gil})
-    driver.stack = [(OWN, 3)] * 2  # the driver returns these to the calls that pop a context
+    # The driver returns these contexts to the calls that pop a context.
+    driver.stack = [(OWN, 3)] * 2
     buffer = maps.upload(ForeignStream())
     assert driver.memory == {int(buffer.handle): (384, OWN)}
     del buffer

@@ -11,7 +11,8 @@ from tests.support.capsules import Exporter, OldExporter
 
 ADDRESS = 1 << 32
 RANGE = (ADDRESS, 2 * ADDRESS)
-CPU, CUDA, PINNED, METAL, ROCM, MANAGED, ONEAPI = 1, 2, 3, 8, 10, 13, 14  # DLDeviceType
+# The values are of DLPack's enum DLDeviceType.
+CPU, CUDA, PINNED, METAL, ROCM, MANAGED, ONEAPI = 1, 2, 3, 8, 10, 13, 14
 
 
 def create(tensor):
@@ -80,7 +81,7 @@ def test_facts_about_a_view_are_not_queried_again(driver):
 
 @pytest.mark.parametrize("nth", [0, 2])
 def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
-    """The driver fails at the first query of the memory's attributes, or at the third, which returns the device."""
+    """The driver fails at the first query of the memory's attributes, or at the third one, which returns the device."""
     answers, ask = [0] * nth + [700], type(driver).cuPointerGetAttribute
     driver.allocated = {RANGE: 0}
 
@@ -95,7 +96,7 @@ def test_a_driver_that_fails_to_report_the_owner_of_memory(driver, nth):
 
 
 def test_no_memory(driver):
-    """The function does not query the driver, whatever device the exporter reports."""
+    """The function does not query the driver, although the exporter may report any device."""
     for device_type in (CPU, CUDA, PINNED, MANAGED, ROCM, 0):
         with pytest.raises(TensorMapError, match=r"has no memory of its own \(address 0\)"):
             create(Exporter(device_type=device_type, address=0))
@@ -124,7 +125,8 @@ def test_the_current_device(driver):
     with pytest.raises(TensorMapError, match="no CUDA context is current"):
         current_device()
     driver.context, driver.errors = 0xA2, {"cuCtxGetDevice": 700}
-    for _ in range(2):  # a failure is not cached
+    # The function does not cache a failure.
+    for _ in range(2):
         with pytest.raises(Exception, match="cuCtxGetDevice failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
             current_device()
     driver.errors, driver.device = {}, 3

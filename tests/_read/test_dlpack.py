@@ -33,7 +33,8 @@ def test_a_capsule_is_consumed_and_its_tensor_released_once(exporter, used):
     del exported
     gc.collect()
     assert tensor.deleted == 1
-    tensor.managed.deleter = None  # the pointer may be null (dlpack.h)
+    # The pointer may be null according to dlpack.h.
+    tensor.managed.deleter = None
     export_tensor(tensor)
     gc.collect()
     assert tensor.deleted == 1
@@ -47,7 +48,7 @@ def test_an_exporter_gets_the_newest_request_that_it_supports():
 
 
 def test_host_memory_is_requested_without_a_stream():
-    """The device types are 2 for CUDA and 13 for managed memory. Requests for pinned memory (3) and CPU memory (1) have
+    """The device types are 2 for CUDA and 13 for managed memory. A request for pinned memory (3) or CPU memory (1) has
     no stream."""
     asked = {}
     for device_type in (1, 2, 3, 13):
@@ -85,7 +86,8 @@ def test_a_copy_is_refused_and_other_flags_are_not():
     tensor.managed.flags = 2
     with pytest.raises(TensorMapError, match="exports a copy of itself"):
         export_tensor(tensor)
-    tensor.managed.flags = 1  # the array is read-only, and a load only reads it
+    # The array is read-only, and a load does not write to it.
+    tensor.managed.flags = 1
     assert export_tensor(tensor).shape == (64, 128)
     view = StridedMemoryView.from_dlpack(tensor, stream_ptr=-1)
     assert view.readonly is True
@@ -157,8 +159,8 @@ def test_a_used_capsule_is_refused_and_not_released_twice():
 
 @pytest.fixture
 def patient():
-    """Make the switch interval of threads very long, so that a thread runs only when another releases the GIL. An alarm
-    ends a hang."""
+    """Set a very long switch interval of threads, so that a thread runs only when another thread releases the GIL. An
+    alarm ends a hang."""
     before = sys.getswitchinterval(), signal.signal(signal.SIGALRM, lambda *_: None)
     sys.setswitchinterval(1000)
     signal.alarm(10)
@@ -170,11 +172,12 @@ def patient():
 
 @pytest.mark.parametrize("exporter", [Exporter, OldExporter])
 def test_deleters_are_called_without_the_gil(patient, exporter):
-    """This deleter waits for a thread that runs Python, as the release of device memory may do."""
+    """The deleter waits for a thread that runs Python. The release of device memory may also wait for a thread."""
     tensor = exporter()
     tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
     exported = export_tensor(tensor)
-    LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)  # over the field before the deleter, which is no longer needed
+    # The test overwrites the field before the deleter, which is no longer needed.
+    LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)
     go, ran = threading.Lock(), []
 
     def post():
@@ -196,7 +199,7 @@ def test_deleters_are_called_without_the_gil(patient, exporter):
 
 
 def test_a_capsule_of_ours_shows_the_tensor():
-    """NumPy receives the capsule, and releases it later."""
+    """NumPy receives the capsule, and releases it after the test's other references."""
     values = np.arange(12, dtype=np.float32).reshape(3, 4)[:, ::2]
     exported = export_tensor(values)
     gone = weakref.ref(values)
@@ -241,11 +244,14 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
         tensor = Exporter()
         tensor.view = make(tensor, stream_ptr=-1)
         gone = weakref.ref(tensor)
-        tensor._deleter = tensor.managed.deleter = None  # the garbage collector cannot find the holder
-        memory = tensor.memory  # the memory is then valid longer than its readers
+        # The garbage collector cannot find the holder.
+        tensor._deleter = tensor.managed.deleter = None
+        # The memory is then valid for a longer time than its readers need.
+        memory = tensor.memory
         del tensor
         gc.collect()
-        assert gone() is None and memory[0] == 1  # the major version of DLPack
+        # This number is the major version of DLPack.
+        assert gone() is None and memory[0] == 1
 
 
 @pytest.mark.parametrize("is_asked_first", [False, True])
@@ -357,7 +363,7 @@ def test_an_exchange_that_gives_nothing():
 
 
 def test_a_tensor_that_requires_grad_is_ordered_detached():
-    """torch cannot export a tensor that requires a gradient, so the function exports the detached tensor."""
+    """The function exports the detached tensor, because torch cannot export a tensor that requires a gradient."""
 
     class Parameter(Exporter):
         requires_grad = True
@@ -376,15 +382,16 @@ def test_a_tensor_that_requires_grad_is_ordered_detached():
     [(2, -1, []), (2, 0, [None]), (2, 0x70, [0x70]), (13, 0, [None]), (13, 0x70, [0x70]), (3, -1, [])],
 )
 def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
-    """None stands for the legacy default stream, for CUDA memory and for managed memory."""
+    """A stream of None means the legacy default stream, for CUDA memory and for managed memory."""
     tensor = Exporter(device_type=device_type)
     StridedMemoryView.from_dlpack(tensor, stream_ptr)
     assert [keywords["stream"] for keywords in tensor.asked[1:]] == asked
 
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
-    """The owner keeps the memory valid, and the function does not use its content."""
-    owner = np.zeros(4, [("field", "f4")])  # DLPack of NumPy refuses this array
+    """The owner object keeps the memory valid. The function does not read the owner's attributes."""
+    # NumPy's DLPack export refuses this array.
+    owner = np.zeros(4, [("field", "f4")])
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
     exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)
     borrow(exported, buffer)

@@ -18,7 +18,7 @@ DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.float8
 
 @pytest.fixture(autouse=True)
 def pinned(driver):
-    """Replace the driver's attributes, so that the GPU can access all host memory."""
+    """Replace attributes of the fake driver, so that the GPU can access all host memory."""
     driver.pinned = ((1, 1 << 63),)
 
 
@@ -188,7 +188,7 @@ def test_fields_read_from_a_tensor(dtype):
 
 
 class OfOldTorch(torch.Tensor):
-    """A tensor as of a torch version without the C exchange API."""
+    """A tensor like a tensor of a torch version without DLPack's C exchange API."""
 
     __dlpack_c_exchange_api__ = None
 
@@ -218,7 +218,7 @@ def test_torch_without_the_exchange_api_refuses_in_the_same_words(kind):
 
 
 def test_a_float8_that_torch_does_not_export():
-    """torch 2.6 does not export this dtype."""
+    """The test skips torch 2.6, which does not export this dtype."""
     error = _refusals.not_strided(torch.ones(2).to(torch.float8_e5m2), RuntimeError("float8 types: not by dlpack"))
     assert str(error).endswith("(float8 types: not by dlpack). Pass tensor.view(torch.uint8), or use a newer torch")
 

@@ -1,4 +1,4 @@
-"""Tests of torch's function that detects a negative view: it agrees with the method, which is called without it."""
+"""Tests of torch's internal function that detects a negative view: its result equals the result of the method."""
 
 from types import SimpleNamespace
 
@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 
 
 def tensors():
-    """Return tensors of every kind that may have the bit, each with whether the bit is set."""
+    """Return tensors of every kind that may have the negative bit, each with a bool that is true if the bit is set."""
     real, complex_ = torch.arange(6.0).reshape(2, 3), torch.zeros(4, dtype=torch.complex64)
     assigned = torch.zeros(3)
     assigned.data = torch._neg_view(torch.ones(3))

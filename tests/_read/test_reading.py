@@ -1,4 +1,4 @@
-"""Tests of tensors of every library and protocol: they are read without a copy, or refused."""
+"""Tests of tensors of every library and protocol: the package reads a tensor without a copy, or refuses it."""
 
 import ctypes
 import pickle
@@ -37,7 +37,8 @@ def test_a_copy_is_refused(driver, device_tensor):
             capsule = super().__dlpack__(**keywords)
             get = ctypes.pythonapi.PyCapsule_GetPointer
             get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-            ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value |= 2  # IS_COPIED
+            # This flag is DLPack's IS_COPIED.
+            ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value |= 2
             return capsule
 
     with pytest.raises(TensorMapError, match="exports a copy of itself"):
@@ -78,11 +79,13 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
 def test_a_half_imported_library_is_ignored(driver, device_tensor, monkeypatch):
     for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
         monkeypatch.setitem(sys.modules, "cupy", stand_in)
-        tensor = type("Tensor", (device_tensor,), {})((64, 128))  # a tensor of a new type
+        # This tensor has a new type.
+        tensor = type("Tensor", (device_tensor,), {})((64, 128))
         assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
 
 
-NEGATIVE = {  # the imaginary part of a conjugate is still a negative view
+# The imaginary part of a conjugate is still a negative view.
+NEGATIVE = {
     "itself": lambda torch, x: x,
     "transposed": lambda torch, x: x.t(),
     "detached": lambda torch, x: x.detach(),
@@ -196,8 +199,9 @@ def test_array_interface_mistakes(driver):
 
 
 def test_an_exported_capsule_always_has_strides():
-    """DLPack 1.2 and later never omit the strides."""
-    pytest.importorskip("numpy", minversion="2.1")  # the first version that reads capsules of DLPack 1
+    """Exporters of DLPack 1.2 and later never omit the strides."""
+    # NumPy 2.1 is the first version that reads capsules of DLPack 1.
+    pytest.importorskip("numpy", minversion="2.1")
     array = np.from_dlpack(_Capsule(describe_tensor((3, 4), None, "float32", _HOST.ctypes.data)))
     assert array.strides == (16, 4) and array[2, 3] == 11
 
@@ -217,5 +221,6 @@ class _Capsule:
         capsule = exported.capsule()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1  # the device_type of the CPU
+        # This number is DLPack's device type of the CPU.
+        ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1
         return capsule

@@ -1,4 +1,4 @@
-"""Tests of streams of every kind for launches, the queries about them, and objects that are not streams."""
+"""Tests of streams of every kind for launches, the driver's queries about streams, and objects that are not streams."""
 
 from unittest import mock
 
@@ -79,7 +79,8 @@ def test_a_builders_stream_is_launched_on(driver, kernel):
 def test_default_streams_are_of_the_context_that_is_current_then(
     driver, kernel, map_kernel, descriptor, stream, handle
 ):
-    """The driver resolves a default stream at each call, so neither its context nor results for it are kept."""
+    """The driver resolves a default stream at each call, so the package keeps no context and no results for this
+    stream."""
     prepared = cuda_tma.prepare(map_kernel, CONFIG, descriptor)
     for _ in range(2):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
@@ -90,13 +91,15 @@ def test_default_streams_are_of_the_context_that_is_current_then(
         prepared(stream)
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
-    driver.green, driver.stream_context = (0xBEEF,), 0xBEEF  # this context shares the memory of the primary context
+    # This context shares the memory of the primary context.
+    driver.green, driver.stream_context = (0xBEEF,), 0xBEEF
     prepared(stream)
     driver.green = ()
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         prepared(stream)
     cuda_tma.launch(stream, CONFIG, kernel, 1)
-    assert driver.launches[-1].function == 0x1000  # the same kernel handle is valid in any context
+    # The same kernel handle is valid in any context.
+    assert driver.launches[-1].function == 0x1000
 
 
 def test_a_streams_handle_and_context_are_queried_once(driver, map_kernel, descriptor):
@@ -119,7 +122,7 @@ def test_shared_contexts_are_queried_once(driver, map_kernel, descriptor):
 
 @pytest.mark.parametrize("names", [{"cuStreamGetCtx"}, {"cuCtxGetId"}])
 def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, descriptor, names):
-    """Only the launch reports the error."""
+    """The launch reports the error of the stream, and other functions do not."""
     driver.errors = dict.fromkeys(names, 1)
     stream = core.Stream.from_handle(0x5000)
     for _ in range(2):
@@ -129,7 +132,7 @@ def test_a_stream_whose_context_the_driver_does_not_report(driver, map_kernel, d
 
 
 def test_the_kernel_is_looked_up_in_the_streams_context(driver, kernel):
-    """Any other context may be current. It is current again after the call."""
+    """Another context may be current before the call. This context is current again after the call."""
     driver.stream_context = 0xBEE5
     cuda_tma.launch(core.Stream.from_handle(0x5000), CONFIG, kernel, 1)
     assert driver.launches[-1].function == 0x1000 | 5 and (driver.context, driver.stack) == (0xC0DE, [])
@@ -146,7 +149,7 @@ def test_a_kernel_not_found_in_a_context_is_launched_directly(driver, kernel, fa
 
 
 class Subclass(core.Stream):
-    """A stream with a property that contains whether it is closed."""
+    """A stream with a property that is true if the stream is closed."""
 
     ended = False
     handle = 0x5000

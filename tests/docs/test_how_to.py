@@ -1,4 +1,4 @@
-"""A test that compiles the C++ that blocks of docs/how-to/ compile on a GPU."""
+"""A test that compiles the C++ of the blocks in docs/how-to/ that run only on a GPU."""
 
 from __future__ import annotations
 

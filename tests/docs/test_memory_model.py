@@ -1,5 +1,4 @@
-"""A test of the page on the memory model: it names existing files and classes, and every module of the model and
-checks."""
+"""A test of the page on the memory model: the page names existing files and classes, and every module of the model."""
 
 import re
 from pathlib import Path

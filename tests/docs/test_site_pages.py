@@ -30,7 +30,7 @@ def test_blocks_print_the_shown_output(name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_block_runs_or_gives_a_reason(name):
-    """A block of C++ is a file that a later block compiles. Any other block that is neither Python nor bash has a name,
+    """A block of C++ is a file that a later block compiles. A block in another language than Python or bash has a name,
     or is a drawing."""
     idle = [
         f"{block.language}, line {block.line}"
@@ -47,7 +47,8 @@ def test_every_page_is_in_one_toctree():
             found += [(page.parent / f"{line}.md").resolve() for line in tree.split()]
     made = {"headers", "errors"}
     pages_there = {page for page in DOCS.rglob("*.md") if page.parent.name not in made} - {DOCS / "index.md"}
-    of_made = DOCS / "errors.md"  # in a toctree that the build of the site generates
+    # This page is in a toctree that the build of the site generates.
+    of_made = DOCS / "errors.md"
     found = [page for page in found if page.parent.name not in made and page != of_made]
     assert sorted(found) == sorted(pages_there - {of_made})
 
@@ -60,12 +61,13 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
     assert made["715.md"].startswith("# CUDA error 715: an illegal instruction was encountered\n")
     assert "- a rank-2 map in a rank-1 load\n" in made["715.md"] and "`cudaErrorIllegalInstruction`" in made["715.md"]
     assert set(made) - {"index.md"} == {f"{number}.md" for number in _cuda_errors.CUDA_ERRORS if 700 <= number <= 720}
-    assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]  # these errors do not come from a kernel
+    # A kernel does not cause these errors.
+    assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]
 
 
 @pytest.mark.parametrize("header", ["barrier.cuh", "tma.cuh", "wgmma.cuh"])
 def test_each_function_of_a_header_is_on_its_page(header):
-    """The test takes a name before a parenthesis at the start of a line of C++ as a function."""
+    """The test treats a name before a parenthesis at the start of a line of C++ as a function."""
     text = (Path(cuda_tma.include_path()) / "cuda_tma" / header).read_text()
     page = header_pages.header_pages()[header.replace(".cuh", ".md")]
     declared = set(re.findall(r"^__device__ [^(\n=]*?(\w+)\(", text, re.MULTILINE))
@@ -148,4 +150,5 @@ def test_an_index_links_each_page_of_its_hidden_tree(folder):
     hidden = re.findall(r"```{toctree}\n:hidden:\n(.*?)```", text, re.DOTALL)
     pages_of_tree = [line for tree in hidden for line in tree.splitlines() if line and not line.startswith(":")]
     linked = re.findall(r"^- \[[^\]]+\]\((.*)\.md\)$", text, re.MULTILINE)
-    assert linked == [page for page in pages_of_tree if page != "../errors/index"]  # the site's build writes this page
+    # The build of the site writes this page.
+    assert linked == [page for page in pages_of_tree if page != "../errors/index"]

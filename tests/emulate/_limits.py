@@ -1,4 +1,4 @@
-"""Names that the tests of ``limits`` and related tests share."""
+"""The functions and values that the tests of the emulator's limits share."""
 
 from __future__ import annotations
 

@@ -118,7 +118,8 @@ def test_base_address_moves_memory_not_the_tile():
 def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
     bits = [0x3F801000, 0x3F803000, 0x3F801001, 0x3F800FFF, 0x3F802FFF, 0x00001001, 0xFF7FFFFF]
     rounded = [0x3F800000, 0x3F804000, 0x3F802000, 0x3F800000, 0x3F802000, 0x00002000, 0xFF800000]
-    special = [0x7F800000, 0xFF800000, 0x00000000, 0x80000000]  # infinities and zeros do not change
+    # The conversion does not change infinities and zeros.
+    special = [0x7F800000, 0xFF800000, 0x00000000, 0x80000000]
     nans = [0x7F800001, 0xFFC00000, 0xFF800001, 0x7FFFFFFF]
     assert _tfloat32(np.array(bits + special, np.uint32)).tolist() == rounded + special
     assert _tfloat32(np.array(nans, np.uint32)).tolist() == [0x7FFFE000] * 4
@@ -126,7 +127,7 @@ def test_tfloat32_rounds_ties_to_even_and_has_one_nan():
 
 @pytest.mark.parametrize("start", [-64, -8, 24, 64])
 def test_a_run_outside_the_tensor_reads_nothing(start):
-    """The load reads no byte before or after its row. Memory there contains other rows, or does not exist."""
+    """The load reads no byte before or after its row, because these bytes belong to other rows or do not exist."""
     for memory in (MEMORY, MEMORY[:0]):
         tile = emulate.load(dataclasses.replace(MATRIX, data_type=T.FLOAT16, oob_fill=1), memory, (start, 2))
         assert (tile.smem.view("<u2") == 0x7FF7).all() and tile.tx_bytes == 64
@@ -284,7 +285,7 @@ def pixel_memory():
 
 def test_im2col_walks_w_then_h_then_n():
     tile = emulate.load(im2col(), pixel_memory(), (0, 5, 2, 0), (1, 1))
-    # The box is W -1..6, H -1..2. With offsets (1, 1) it is W 0..7, H 0..3.
+    # The box covers W from -1 to 6 and H from -1 to 2. With offsets (1, 1) it covers W from 0 to 7 and H from 0 to 3.
     assert tile.smem[::16].tolist() == [1 + 3 * 8 + 6, 1 + 3 * 8 + 7, *range(33, 41), 41, 42]
 
 
@@ -304,10 +305,11 @@ def test_an_index_steps_as_the_load_does():
 
 
 def test_an_index_of_an_interleaved_column_names_the_pixel():
-    """The dimensions are (W, H, slice of channels, N), and an index names a pixel."""
+    """The dimensions are (W, H, slice of channels, N), and each value is the index of a pixel."""
     params = im2col(global_dim=(8, 4, 3, 2), interleave=1)
     places = [emulate.tensor_index(params, (pixel,), (5, 2, 1, 0), (1, 0)) for pixel in (0, 1, 2, 9, 10)]
-    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]  # H starts again at -1
+    # The coordinate H starts again at -1.
+    assert places == [(6, 2, 1, 0), (7, 2, 1, 0), (0, -1, 1, 1), (7, -1, 1, 1), (0, 0, 1, 1)]
 
 
 def wide(**changes):
@@ -335,7 +337,7 @@ def test_im2col_wide_strides_its_halo_too():
 
 
 def test_im2col_wide_may_start_left_of_its_box():
-    """The load then enters its box, and starts each new row at the edge of the box."""
+    """A load that starts outside the box enters the box, and starts each new row at the edge of the box."""
     inner = wide(pixels_per_column=6, pixel_box_lower_corner_width=4, pixel_box_upper_corner_width=-1)
     row = 1 + 2 * 8
     assert wide_column(inner, (0, 2, 2, 0), (), 6) == [*(row + w for w in (2, 3, 4, 5, 6)), 32 + row + 4]

@@ -82,7 +82,7 @@ def test_maps_of_compute_capability_10_are_emulated():
 
 @pytest.mark.parametrize("align", [16, 32])
 def test_each_address_is_checked_separately(align):
-    """The cache has one result for all addresses that are equal modulo 32. Another address needs its own check."""
+    """The cache has one result for all addresses that are equal modulo 32. The emulator must check other addresses."""
     params = MATRIX if align == 16 else PACKED
     memory = np.zeros(1 << 12, np.uint8)
     for address in (0, 16, 32, 48, 1024, 1040, 8, 40):
@@ -159,9 +159,8 @@ GIANT = changed(
     box_dim=(256,) * 5,
     element_strides=(1,) * 5,
 )
-DENSE = changed(  # the driver accepts this map: it counts floor(7 / 8) elements of dimension 4
-    GIANT, box_dim=(256, 256, 256, 256, 7), element_strides=(1, 1, 1, 1, 8)
-)
+# The driver accepts this map, because it counts floor(7 / 8) elements of dimension 4.
+DENSE = changed(GIANT, box_dim=(256, 256, 256, 256, 7), element_strides=(1, 1, 1, 1, 8))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +191,7 @@ def test_a_box_beyond_shared_memory_is_refused_before_anything_is_made(call, siz
 
 
 def test_the_largest_box_is_emulated_and_no_larger_one():
-    """The largest box has 227 KiB. The driver accepts this box, and also one of 228 KiB."""
+    """The largest box has 227 KiB. The driver accepts this box, and also a box of 228 KiB."""
     largest = changed(
         MATRIX, data_type=T.UINT8, global_dim=(256, 256, 4), global_strides=(256, 65536), box_dim=(256, 227, 4)
     )
@@ -251,7 +250,8 @@ def test_a_fill_is_any_byte(fill):
 
 # Addresses beyond 64 bits -------------------------------------------------------------------------------------------
 
-FAR = (1 << 40) - 16  # the largest stride
+# This stride is the largest legal stride.
+FAR = (1 << 40) - 16
 TALL = changed(global_dim=(24, 1 << 32), global_strides=(FAR,))
 CUBE = changed(
     global_dim=(8,) + (1 << 32,) * 4, global_strides=(FAR,) * 4, box_dim=(8, 1, 1, 1, 2), element_strides=(1,) * 5
@@ -314,7 +314,7 @@ def test_an_access_outside_the_tensor_is_filled_however_far():
 
 
 def test_a_part_of_a_tensor_of_more_than_64_bits_is_read():
-    """The first bytes of the tensor are in memory, and a load of them needs no other bytes."""
+    """The first bytes of the tensor are in memory, and a load of these bytes needs no other bytes."""
     tile = emulate.load(changed(TALL, box_dim=(8, 1)), MEMORY, (8, 0))
     assert (tile.smem == MEMORY[16:32]).all()
     cube = emulate.load(changed(CUBE, box_dim=(8, 1, 1, 1, 1)), MEMORY, (0,) * 5, base_address=0)

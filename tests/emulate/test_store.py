@@ -117,7 +117,8 @@ def test_a_row_is_cut_at_16_bytes_not_at_the_tensor():
     narrow = dataclasses.replace(MATRIX, global_dim=(10, 6), box_dim=(16, 2))
     memory = np.zeros(6 * 48, np.uint8)
     assert emulate.store(narrow, memory, np.arange(1, 65, dtype=np.uint8), (0, 1)) == 2 * 32
-    assert memory[48:96].tolist() == [*range(1, 33), *[0] * 16]  # 20 bytes belong to the tensor
+    # The tensor has 20 bytes.
+    assert memory[48:96].tolist() == [*range(1, 33), *[0] * 16]
     assert emulate.store(narrow, memory, np.full(64, 99, np.uint8), (8, 5)) == 16
     assert memory[5 * 48 :].tolist() == [0] * 16 + [99] * 16 + [0] * 16
 
@@ -258,7 +259,8 @@ def test_swapped_arguments_are_refused_in_a_few_words(swapped):
         lambda: emulate.store(*arguments),
         lambda: emulate.reduce(*arguments[:4], "add", arguments[4]),
     ]
-    for call in calls if swapped != (1, 2) else []:  # two arrays of bytes
+    # The arguments are two arrays of bytes.
+    for call in calls if swapped != (1, 2) else []:
         with pytest.raises(TensorMapError) as refusal:
             call()
         assert len(str(refusal.value)) < 250
@@ -346,7 +348,8 @@ def patterns(text, dtype):
 
 
 _NANS = "7ff0000000000001 fff8000000000002"
-_TWO_NANS = "fff0000000000001 fff8000000000000"  # of two NaNs, the one from shared memory; inf - inf is NaN
+# The result for two NaNs is the NaN from shared memory. The result for inf - inf is NaN.
+_TWO_NANS = "fff0000000000001 fff8000000000000"
 
 
 # Half an ulp is rounded to even. The result of infinity - infinity is the canonical NaN. Only the FTZ types flush

@@ -1,4 +1,4 @@
-"""Names that the tests of ``wgmma_model`` and related tests share."""
+"""The functions and values that the tests of ``wgmma_model`` share."""
 
 from __future__ import annotations
 

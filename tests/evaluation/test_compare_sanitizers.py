@@ -126,7 +126,7 @@ def test_a_page_of_partial_results_lists_missing_ones():
 
 
 def test_a_process_that_runs_a_kernel_ends_without_a_gpu(monkeypatch):
-    """The output contains the reason, and no GPU is needed."""
+    """Without a GPU, the program prints the reason."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     (record,) = compare_sanitizers.run_jobs(jobs("V2")[:1], 1, 60)
     assert compared_page.ending(record)["ended"] == "does not start" and "Traceback" in record["text"]
@@ -145,7 +145,8 @@ def test_the_page_matches_the_recording():
 
 
 def test_the_simulator_agrees_with_the_page():
-    """The reported lines belong to the same statement, because compilers assign different lines to it."""
+    """Two lines count as equal if they belong to the same statement, because compilers assign different lines to a
+    statement."""
     for case, now in zip(COMPARED, compare_sanitizers.judged(COMPARED), strict=True):
         then = RECORDS[now["key"]]["said"]
         remedy = f"{case.name}: run python evaluation/compute_sanitizer/compare_sanitizers.py --page"

@@ -1,4 +1,5 @@
-"""Tests of the fuzzers of scalar instructions and of driver calls: right ones pass, and a planted fault is found."""
+"""Tests of the fuzzers of scalar instructions and of driver calls: right cases pass, and the fuzzers find a planted
+fault."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ import pytest
 from evaluation.fuzzing import fuzz_commands
 from evaluation.fuzzing.hostile_inputs import FAMILIES, Input, made
 
-COUNT = 400  # the number of inputs, each of which takes about 10 ms
+# This is the number of inputs. Each input takes about 10 ms.
+COUNT = 400
 
 
 def test_hostile_command_lines_have_an_outcome():

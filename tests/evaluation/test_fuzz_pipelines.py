@@ -1,6 +1,6 @@
-"""Tests of random pipelines: a finding occurs if and only if a necessary statement is left out.
+"""Tests of random pipelines: the sanitizer has a finding if and only if a necessary statement is missing.
 
-`make fuzz` runs a thousand (`evaluation/fuzzing/fuzz_pipelines.py`).
+`make fuzz` runs a thousand pipelines (`evaluation/fuzzing/fuzz_pipelines.py`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ SOME = settings(
 @settings(SOME, max_examples=20)
 @given(pipelines())
 def test_right_kernels_have_no_findings(pipeline):
-    assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))  # correct, and half a minute each
+    # These pipelines are correct, and each takes half a minute.
+    assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))
     outcome = run(pipeline)
     assert outcome.is_clean, outcome
 

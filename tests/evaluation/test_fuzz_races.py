@@ -1,5 +1,5 @@
-"""Tests of verdicts on tiny programs: the oracle's are compared with results by hand, the sanitizer's with the
-oracle's."""
+"""Tests of verdicts on tiny programs. The tests compare the oracle with results by hand, and the sanitizer with the
+oracle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_sanitizer_agrees_with_an_exhaustive_search():
     assert results[102].outcome == "missed after an atomic"
 
 
-# Two warps read a word of global memory, and a third write is unordered with the earlier read only.
+# Two warps read a word of global memory. The write of a third warp is unordered only with the earlier read.
 @pytest.mark.parametrize("seed", [1_000_001, 1_000_158, 1_000_481, 1_000_567, 1_000_800])
 def test_a_read_of_another_warp_hides_no_earlier_read(seed):
     assert compared(seed).outcome == "found"

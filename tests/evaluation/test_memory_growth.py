@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "evaluation" / "threads"))
 
 from memory_growth import Alone, grown_alone, others_bytes
 
-# Recorded on an H200 with driver 580, cuda.core 1.2.0 and eight threads, which ran for 15 s each.
+# The values were recorded on an H200 with driver 580, cuda.core 1.2.0 and eight threads, which ran for 15 s each.
 RECORDED = {
     "torch_alone": Alone(97_383, 8 << 10), "core_graph_alone": Alone(64_215, 13_048 << 10),
     "create": Alone(119_001, 0), "capture": Alone(29_243, 6_060 << 10),
@@ -26,5 +26,6 @@ def test_growing_works_are_named():
         "create alone left 64.0 bytes a work, which other libraries do not explain",
         "capture alone left 91.9 bytes a work, which other libraries do not explain",
     ]
-    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []  # without a comparison, all growth is ours
+    # Without a comparison, all growth counts for the package.
+    assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []
     assert others_bytes({"capture": 1000}, {}) == 0

@@ -1,4 +1,4 @@
-"""Tests of mutants of kernels: their generation, their records, and a second run of a few of them."""
+"""Tests of mutants of kernels: their generation, their records, and a second run of a few mutants."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")  # some mutants come from examples
+# Some mutants are changes of example kernels.
+pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "evaluation" / "kernel_mutants"))
@@ -60,7 +61,8 @@ def test_a_mutant_keeps_the_lines_after_it():
 def test_nearness_of_places():
     inlined = [("x/cuda_tma/pipeline.cuh", 60), ("kernel.cu", 41)]
     culprit = Culprit.of("pipeline.cuh", (60, 60), [inlined])
-    assert culprit.is_near([("kernel.cu", 40)])  # the line before the call
+    # The mutant changes the line before the call.
+    assert culprit.is_near([("kernel.cu", 40)])
     assert not culprit.is_near([("kernel.cu", 45)])
     assert culprit.is_near([("x/cuda_tma/pipeline.cuh", 57), ("kernel.cu", 90)])
     assert not culprit.is_near([("x/cuda_tma/pipeline.cuh", 70), ("kernel.cu", 41)])
@@ -96,7 +98,7 @@ def test_the_readme_has_the_shares(capsys):
     assert total.startswith(f"{len(ROWS)} mutants: ") and len(of_mutators) == 2 * len({row["mutator"] for row in ROWS})
 
 
-# One mutant of each mutator, from the fastest kernels.
+# The list contains one mutant of each mutator, from the fastest kernels.
 QUICK = ("examples/tiled_load", "examples/transpose", "tests/gpu/pipeline", "examples/kv_tiles")
 CHOSEN = {row["mutator"]: row for row in ROWS if row["outcome"] == FOUND and row["subject"] in QUICK}
 

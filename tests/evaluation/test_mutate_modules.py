@@ -68,8 +68,8 @@ def measured(seconds, *lines, tests=2):
 
 
 def test_the_tests_of_a_mutant():
-    """The tests of the module itself come first, then those of its folder, then the fastest. Files that do not execute
-    the line are not run."""
+    """The tests of the module run first, then the tests of its folder, and then the fastest tests. The tool does not
+    run files that do not execute the line."""
     known = {
         "tests/test_slow.py": measured(60, 8),
         "tests/test_quick.py": measured(1, 8),

@@ -1,4 +1,4 @@
-"""Tests of the counts of other suites, which a tool reads from pytest's document, groups by reason, and compares."""
+"""Tests of the tool that counts the results of other test suites by reason, and compares the counts."""
 
 from __future__ import annotations
 

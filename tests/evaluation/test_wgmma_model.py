@@ -49,7 +49,7 @@ def test_padding_is_not_part_of_tf32():
 
 @pytest.mark.parametrize(("name", "dtype"), [("f32", np.float32), ("f16", np.float16)])
 def test_rounded_to_nearest(name, dtype):
-    """The model rounds as NumPy does, including subnormals and overflow."""
+    """The model's rounding agrees with NumPy's, including subnormals and overflow."""
     rng = np.random.default_rng(1)
     whole = rng.integers(-(2**40), 2**40, 20_000) >> rng.integers(0, 40, 20_000)
     last = rng.integers(*((-190, 100) if name == "f32" else (-60, 5)), 20_000)
@@ -61,8 +61,8 @@ def test_rounded_to_nearest(name, dtype):
 
 
 def test_rounded_toward_zero():
-    """The result is the number itself or its neighbor of smaller magnitude. If the type has fewer bits, the low bits
-    are zeros."""
+    """The rounded result is the number itself or its neighbor of smaller magnitude. If the type has fewer bits, the low
+    bits are zeros."""
     whole, last = np.array([2**24 + 1, -(2**24 + 1), 2**24 + 2, 2**30 - 1]), np.zeros(4, np.int64)
     bits = rounded(FORMATS["f32"], whole, last, 23, nearest=False)
     assert bits.view(np.float32).tolist() == [2**24, -(2**24), 2**24 + 2, 2**30 - 64]
@@ -125,7 +125,7 @@ def neighbors(form: Form) -> list[Adder]:
 
 
 def test_search_finds_the_parameters():
-    """The search finds the parameters of an adder from its results only. The adder is not among the initial guesses."""
+    """The search finds the parameters of an adder from the adder's results. The adder is not an initial guess."""
     form = FORMS[0]
     adder = Adder(fraction_bits=22, group=8, result_bits=23, nearest=True)
     recorded = multiply(form, *operands(form), adder=adder)
@@ -166,7 +166,7 @@ def test_model_is_the_recording(form):
 
 
 def test_mma_of_8_bits_is_another():
-    """The sums of mma.sync for e4m3 keep more bits than those of wgmma."""
+    """The sums of mma.sync for e4m3 keep more bits than the sums of wgmma."""
     name = "e4m3.e4m3.f32"
     differ = RECORDED[1][f"{name}/wgmma"] != RECORDED[1][f"{name}/mma"]
     assert np.count_nonzero(differ) > 4000

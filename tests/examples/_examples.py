@@ -1,4 +1,4 @@
-"""Names that the tests of ``examples`` and related tests share."""
+"""The functions and values that the tests of the examples share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cuda_tma._command import demo
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [*sorted((ROOT / "examples").glob("[!_]*.py")), Path(demo.__file__)]
-# Some instances of the template kernels that the examples compile.
+# The table contains some instances of the template kernels in the examples.
 INSTANCES = {
     "elementwise": ("add<FLOAT32, true>", "add<FLOAT16, false>", "add_tma<FLOAT16>", "add_tma<INT32>"),
     "attention": tuple(f"attention<{d}, {causal}>" for d, causal in

@@ -48,7 +48,7 @@ def test_warps_are_converged_at_cluster_barriers():
 
 
 def test_every_script_with_a_kernel_is_tested():
-    """A script that includes the header declares SOURCE and TARGETS as literals, so that the test above finds them."""
+    """A script that includes the header declares SOURCE and TARGETS as literals, so that the tests find them."""
     with_kernel = {script.stem for script in SCRIPTS if "#include <cuda_tma/" in script.read_text()}
     assert {"tiled_load", "replace_address", "fp8_tiles", "demo"} <= with_kernel
     for script in SCRIPTS:
@@ -60,7 +60,7 @@ def test_every_script_with_a_kernel_is_tested():
     "script", [script for script in SCRIPTS if script.parent.name == "examples"], ids=lambda s: s.stem
 )
 def test_importing_an_example_runs_nothing(script):
-    """An example runs only under its main guard."""
+    """The import of an example runs no kernel, because its code is under a main guard."""
     statements = ast.parse(script.read_text()).body
     assert not [node for node in statements if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)]
     assert isinstance(statements[-1], ast.If)
@@ -69,8 +69,8 @@ def test_importing_an_example_runs_nothing(script):
 
 @pytest.mark.parametrize("script", [s for s in SCRIPTS if "SOURCE" in constants(s)], ids=lambda script: script.stem)
 def test_a_tile_is_declared_only_in_cpp(script):
-    """Python reads the box, data type, swizzle and shared-memory size from the kernel, and sets no limit. The demo is
-    different: only Python contains its maps, and C++ receives their types."""
+    """Python reads the box, data type, swizzle and shared-memory size from the kernel. The demo is different: only
+    Python contains its maps, and C++ receives their types."""
     tree = ast.parse(script.read_text())
     stated = {keyword.arg for node in ast.walk(tree) if isinstance(node, ast.Call) for keyword in node.keywords}
     said_by_hand = {"box_dim", "swizzle", "l2_promotion", "pixels_per_column", "channels_per_pixel", "shmem_size"}
@@ -98,7 +98,7 @@ def test_the_examples_to_learn_from_are_short(name, lines):
 
 @pytest.mark.parametrize("name", ["tiled_load", "fp8_tiles", *EXAMPLES_WITH_CASES])
 def test_a_kernel_without_an_effect_is_found(name, driver, monkeypatch):
-    """Every argument fits the kernel's parameter, and the check fails if the launch has no effect."""
+    """Every argument of the example fits its kernel's parameter. Its check fails if the launch has no effect."""
     pytest.importorskip("torch")
     from tests.support.hosted_examples import hosted_example
 
@@ -139,7 +139,8 @@ def test_an_example_without_torch_gives_a_hint(name):
 
 
 def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
-    example("gemm")  # this makes the module next to it importable
+    # The test makes the module next to the example importable.
+    example("gemm")
     _example = importlib.import_module("_example")
     done = []
 
@@ -230,8 +231,8 @@ def grouped_gemm(monkeypatch, driver):
 
 @pytest.mark.parametrize("wrong", [None, "skipped", "routing", "before"])
 def test_each_step_of_a_routing_is_its_own(grouped_gemm, wrong):
-    """The example checks the result of the last step with the routing of that step. Rows before the first row stay
-    unchanged."""
+    """The example checks the result of the last step with the routing of that step. Rows before the step's first row
+    stay unchanged."""
     (edges,) = grouped_gemm.SMALL
     grouped_gemm.goes_too_far = wrong == "before"
     runs = grouped_gemm.cases([edges])

@@ -14,7 +14,8 @@ from cuda_tma import simulate
 pytest.importorskip("torch")
 
 gemm = example("gemm_every_shape")
-cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))  # next to it, and importable from then on
+# The module is next to the example, and the test makes it importable.
+cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))
 Problem, Case = variants.Problem, cases.Case
 Variant = variants.Variant
 
@@ -97,16 +98,23 @@ def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
     [
         ((4096, 4096, 4096), Variant(128, 256, down=2)),
         ((8192, 8192, 1024), Variant(128, 224, down=2)),
-        ((3072, 3072, 3072), Variant(128, 192, down=2)),  # 384 tiles are 2.9 rounds, where 288 of 256 columns are 2.2
-        ((5120, 5120, 5120), Variant(128, 224, down=2)),  # 920 tiles are 6.97 rounds, 800 are 6.06
-        ((128, 4096, 4096), Variant(128, 64, splits=2)),  # 64 tiles, and K divided between two CTAs
-        ((16, 6144, 4096), Variant(64, 16, is_turned=True)),  # 96 tiles, without a division of K
-        ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),  # the larger operand is read once
+        # The 384 tiles make 2.9 rounds. The 288 tiles of 256 columns would make 2.2 rounds.
+        ((3072, 3072, 3072), Variant(128, 192, down=2)),
+        # The 920 tiles make 6.97 rounds, and 800 tiles would make 6.06 rounds.
+        ((5120, 5120, 5120), Variant(128, 224, down=2)),
+        # This case has 64 tiles, and K is divided between two CTAs.
+        ((128, 4096, 4096), Variant(128, 64, splits=2)),
+        # This case has 96 tiles, and K is not divided.
+        ((16, 6144, 4096), Variant(64, 16, is_turned=True)),
+        # The kernel reads the larger operand once.
+        ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),
+        # The bandwidth of L2 limits this case.
         (
             (2500, 5000, 3000),
             Variant(128, 224, down=2, across=2, is_turned=True),
-        ),  # L2 is the bottleneck
-        ((1, 14336, 4096), Variant(128, 8, is_turned=True)),  # weights are read once: they are the rows
+        ),
+        # The kernel reads the weights once, because they are the rows.
+        ((1, 14336, 4096), Variant(128, 8, is_turned=True)),
     ],
 )
 def test_shapes_whose_best_variant_was_measured(sizes, expected):

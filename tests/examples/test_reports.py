@@ -1,4 +1,4 @@
-"""A test that the reports of the examples equal those of ``tests/data/reports``."""
+"""A test that the reports of the examples equal the reports in ``tests/data/reports``."""
 
 import pytest
 

@@ -29,7 +29,7 @@ def gpu() -> simulate.Device:
 
 @pytest.fixture(scope="module")
 def compiled(gpu):
-    """Compile each kernel once."""
+    """Compile each kernel of the examples once for all tests."""
     return functools.cache(lambda source, name, **constants: gpu.compile(source, name, constants=constants))
 
 
@@ -64,7 +64,8 @@ def test_copy_2d(run, compiled, ctas):
     down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
     run(Config(ctas, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    assert taken[0] == down * across + ctas  # the last tile of each CTA is beyond the end
+    # The last tile of each CTA is beyond the end of the tensor.
+    assert taken[0] == down * across + ctas
 
 
 def test_transpose(run, compiled):
@@ -126,7 +127,8 @@ def normal(*shape):
 
 
 def assert_product(c, a, b):
-    """Compare as `examples/gemm.py` does: the tolerance covers rounding to bfloat16 and the order of the sums."""
+    """Compare two matrices with the tolerance of `examples/gemm.py`, which covers rounding to bfloat16 and the order of
+    the sums."""
     expected = a.astype(np.float32) @ b.astype(np.float32).T
     tolerance = np.abs(expected) * 2**-8 + a.shape[1] ** 0.5 * 2**-15
     assert (np.abs(c.astype(np.float32) - expected) <= tolerance).all()
@@ -171,8 +173,8 @@ def test_conv_im2col(run, gpu, compiled, n=1, h=9, w=12):
 
 
 def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
-    """The experts have no tokens, one token, or more than one tile. Then one expert has all tokens, with the same
-    counter."""
+    """The experts have no tokens, one token, or more than one tile of tokens. In a second launch, one expert has all
+    tokens."""
     grouped = example("grouped_gemm")
     kernel = compiled(grouped.SOURCE, "grouped_gemm", **grouped.CONSTANTS)
     constants, steps = kernel.parameters.constants, ((0, 70, 1, 5), (76, 0, 0, 0))
@@ -195,7 +197,7 @@ def test_grouped_gemm(run, compiled, rows=264, depth=72, clusters=2):
 
 
 def test_a_routing_of_256_experts(gpu):
-    """Every row of every tile occurs once, in the order of sizes. The list spreads large and small tiles evenly."""
+    """The list of tiles contains every row of every tile once. The list distributes large and small tiles evenly."""
     kernel = gpu.compile(example("grouped_gemm").SOURCE.split("// Where sums go")[0] + ROUTE, "route")
     counts = np.random.default_rng(5).integers(0, 300, 256).astype(np.int32) * (np.arange(256) % 3 > 0)
     tiles = np.full((4096, 4), -1, np.int32)
@@ -212,7 +214,8 @@ def test_a_routing_of_256_experts(gpu):
     sizes, large = counts[tiles[:end, 0]], counts[tiles[:end, 0]] >= 100
     for kind in (large, ~large):
         assert (np.diff(sizes[kind]) <= 0).all()
-        places = (np.flatnonzero(kind) + 0.5) / end  # these are spread over the whole list
+        # The list distributes these tiles evenly.
+        places = (np.flatnonzero(kind) + 0.5) / end
         assert np.allclose(places, (np.arange(kind.sum()) + 0.5) / kind.sum(), atol=0.51 * (1 / kind.sum() + 1 / end))
 
 

@@ -1,4 +1,4 @@
-"""Names that the tests of ``header_order`` and related tests share."""
+"""The functions and values that the tests of the header's fences share."""
 
 from __future__ import annotations
 

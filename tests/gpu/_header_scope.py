@@ -1,4 +1,4 @@
-"""Names that the tests of ``header_scope`` and related tests share."""
+"""The functions and values that the tests of the header's scopes share."""
 
 from __future__ import annotations
 

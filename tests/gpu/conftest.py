@@ -1,5 +1,5 @@
-"""Fixtures of the GPU tests: their requirements, and the record of their results (RESULTS.md), because CI has no
-GPU."""
+"""Fixtures of the GPU tests: the requirements of the tests, and the record of their results (RESULTS.md), because CI
+has no GPU."""
 
 import datetime
 import os
@@ -14,8 +14,10 @@ from cuda.bindings import driver
 from . import modules, results
 
 _published: list[str] = []
-_watched: list[results.Launch] = []  # launches of these tests that the simulator also ran
-_collected: list[pytest.Item] = []  # tests of this folder, as in the lists below
+# The list contains the launches of these tests that the simulator also ran.
+_watched: list[results.Launch] = []
+# The values are tests of this folder.
+_collected: list[pytest.Item] = []
 _deselected: list[pytest.Item] = []
 
 
@@ -31,7 +33,8 @@ def compute_capability():
                 attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
             )
         ]
-    except Exception:  # cuda.bindings 12.9 and 13.x raise different errors without a driver
+    # cuda.bindings 12.9 and 13.x raise different errors without a driver.
+    except Exception:
         return None
     if error or any(result for result, _ in values):
         return None
@@ -81,7 +84,8 @@ def watched(request):
     """
     from cuda_tma import simulate
 
-    if os.environ.get("CUDA_TMA_WATCH") == "off":  # under compute-sanitizer, the simulator would only add time
+    # Under compute-sanitizer, the simulator would only add time.
+    if os.environ.get("CUDA_TMA_WATCH") == "off":
         yield
         return
     each = getattr(request.module, "WATCHED_LAUNCHES", 2)
@@ -127,7 +131,8 @@ def pytest_terminal_summary(terminalreporter, config):
 
 
 def pytest_unconfigure():
-    modules.PROGRAMS.clear()  # cuda.core's Program must not be the last object that is freed
+    # The Program of cuda.core must not be the last object that is freed.
+    modules.PROGRAMS.clear()
 
 
 def facts(capability):
@@ -135,7 +140,8 @@ def facts(capability):
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()  # one line for each device
+    # The list has one line for each device.
+    drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()
     return [
         f"devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",
         f"driver: {', '.join(sorted(set(drivers))) or 'unknown'}; Python {platform.python_version()}",

@@ -51,7 +51,7 @@ _INIT = "if (t == 0) { full.init(1); fence_barrier_init(); }"
 
 @dataclass(frozen=True)
 class Fact:
-    """One kernel.
+    """One kernel whose result or access PTX does not define.
 
     Attributes
     ----------
@@ -181,4 +181,5 @@ def _run(fact: Fact) -> str:
 
 if __name__ == "__main__":
     print(_run(FACTS[sys.argv[1]]), flush=True)
-    __import__("os")._exit(0)  # a lost context cannot be closed
+    # No call can close a lost context.
+    __import__("os")._exit(0)

@@ -1,4 +1,4 @@
-"""Kernels of the tests of graphs, and their arguments."""
+"""The kernels of the tests of graphs, and their arguments."""
 
 import functools
 

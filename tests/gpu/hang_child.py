@@ -33,7 +33,8 @@ class Case:
         is_typed = planted.box_rows == ROWS
         self.given = memory if is_typed else cuda_tma.create_tensor_map(memory, box_dim=(planted.box_rows, WIDTH))
         self.kernel = cuda_tma.compile(planted.source, "hang", watchdog_ms=WATCHDOG_MS, **options)
-        self.config = LaunchConfig(grid=1, block=64, cluster=planted.cluster)  # the unit is a cluster
+        # The unit of the grid is a cluster.
+        self.config = LaunchConfig(grid=1, block=64, cluster=planted.cluster)
         torch.cuda.synchronize()
 
     def launch(self, stream: object) -> None:
@@ -52,7 +53,7 @@ def said(wait: Callable[[], object]) -> dict[str, object]:
 
 
 def planted_hang(number: int, stream: object) -> dict[str, object]:
-    """Run one hang of the table."""
+    """Run one planted hang of the table."""
     case = Case(PLANTED[number])
     case.launch(stream)
     told = said(lambda: cuda_tma.synchronize(stream))
@@ -60,7 +61,7 @@ def planted_hang(number: int, stream: object) -> dict[str, object]:
 
 
 def by_torch(stream: object) -> dict[str, object]:
-    """Wait with torch, which gives no report. Then cuda_tma.synchronize raises the report."""
+    """Wait with torch, which raises no report, and then with cuda_tma.synchronize, which raises the report."""
     case = Case(SHORT)
     case.launch(stream)
     waited = said(torch.cuda.synchronize)
@@ -80,7 +81,7 @@ def in_a_graph(stream: object) -> dict[str, object]:
 
 
 def two_at_once(stream: object) -> dict[str, object]:
-    """Run two kernels that hang and one that does not, on streams of their own."""
+    """Run two kernels that hang and one kernel that ends, each on its own stream."""
     cases, other, third = [Case(SHORT), Case(RING)], *(cuda_tma.Device(0).create_stream() for _ in range(2))
     counts, kept = cuda_tma.compile(COUNTS, "count"), torch.zeros(64, dtype=torch.int32, device="cuda")
     torch.cuda.synchronize()
@@ -119,7 +120,7 @@ def built_elsewhere(stream: object) -> dict[str, object]:
 
 
 def trapped(stream: object) -> dict[str, object]:
-    """Execute a trap. The context is lost, and the report is not."""
+    """Execute a trap, which destroys the context but not the report."""
     case = Case(SHORT, defines={"CUDA_TMA_WATCHDOG_TRAP": None})
     case.launch(stream)
     return said(lambda: cuda_tma.synchronize(stream))
@@ -146,7 +147,8 @@ def main() -> None:
             told["launches"] = bool((kept - before).equal(torch.arange(64, dtype=torch.int32, device="cuda")))
         print(json.dumps({"case": case, **told}), flush=True)
         if not lives:
-            os._exit(0)  # no call can wait for the objects of a lost context
+            # No call can wait for the objects of a lost context.
+            os._exit(0)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import cuda_tma
 
 
 class Hardware:
-    """A device like :class:`cuda_tma.simulate.Device`: arrays are read and written in place."""
+    """A GPU with the interface of :class:`cuda_tma.simulate.Device`, which reads and writes arrays in place."""
 
     def __init__(self):
         self.device = cuda_tma.Device()
@@ -20,7 +20,7 @@ class Hardware:
         return cuda_tma.compile(source, name)
 
     def launch(self, config, kernel, *arguments, order=None, seed=0):
-        """Run one launch to its end. The arguments `order` and `seed` apply only to the simulator."""
+        """Run one launch to its end. The parameters `order` and `seed` apply only to the simulator."""
         there = [on_gpu(argument) if isinstance(argument, np.ndarray) else argument for argument in arguments]
         torch.cuda.synchronize()
         shape = LaunchConfig(grid=config.grid, cluster=config.cluster, block=config.block)

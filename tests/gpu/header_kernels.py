@@ -12,7 +12,8 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 FILL = 0xA5
-WINDOW_BYTES = 40 * 1024  # bytes of shared memory that a kernel fills, and copies to the output at the end
+# A kernel fills this number of bytes of shared memory, and copies them to the output at the end.
+WINDOW_BYTES = 40 * 1024
 MEMORY_BYTES = 2**20 + 2**16
 
 HINTS = ("", ", evict_first()", ", evict_last()", ", evict_normal()", ", evict_unchanged()")
@@ -61,7 +62,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap map, const _
     const Place& p = places.of[cluster_cta_rank()];
     __shared__ Barrier full;
 """
-# In each kernel, one thread executes {statement}, the function of the header that is tested.
+# In each kernel, one thread executes {statement}, which calls the tested function of the header.
 LOAD = """
     unsigned char* window = filled_window(nullptr, count);
     unsigned char* tile = window + p.slot;
@@ -87,13 +88,13 @@ STORE = """
     }}
 }}
 """
-# For data that threads of other CTAs send without a copy: the waiting thread acquires the data at cluster scope.
+# This wait is for data that threads of other CTAs send without a copy. The waiting thread acquires at cluster scope.
 RECEIVE = LOAD.replace("wait_or_trap(full, 0);", "wait_or_trap(full, 0);\n    full.wait_cluster(0);")
 SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {statement}\n}}\n"}
 
 
 class Place(ctypes.Structure):
-    """The struct Place of the kernels."""
+    """The Python form of the kernels' C++ struct Place."""
 
     _fields_ = (
         ("at", ctypes.c_int * 5), ("offset", ctypes.c_ushort * 3), ("cta_mask", ctypes.c_ushort),
@@ -106,12 +107,12 @@ class Places(ctypes.Structure):
 
 
 def place(coordinates=(), offsets=(), cta_mask=0, tx_bytes=0, slot=0):
-    """Return a place in driver order, as everywhere in this file."""
+    """Return a place whose coordinates are in driver order."""
     return Place((ctypes.c_int * 5)(*coordinates), (ctypes.c_ushort * 3)(*offsets), cta_mask, tx_bytes, slot)
 
 
 def coordinates_of(rank):
-    """Return C++ for the place's coordinates."""
+    """Return the C++ text of a place's coordinates."""
     return f"Coordinates{{{', '.join(f'p.at[{i}]' for i in range(rank))}}}"
 
 
@@ -176,7 +177,8 @@ class Machine:
         every = Places((Place * 4)(*places))
         if len(places) > 1:
             config["cluster"] = len(places)
-        config = LaunchConfig(**{"grid": 1, "block": 128} | config, shmem_size=WINDOW_BYTES + 1024)  # grid: of clusters
+        # The grid counts clusters.
+        config = LaunchConfig(**{"grid": 1, "block": 128} | config, shmem_size=WINDOW_BYTES + 1024)
         cuda_tma.launch(
             self.stream, config, self.kernel(shape, statement), self.map(params) if params else self.nowhere, every,
             self.buffers["memory"], self.buffers["bytes"], self.buffers["out"], count,
@@ -185,7 +187,7 @@ class Machine:
         self.launches += 1
 
     def load(self, statement, places, count, params=None, shape="load"):
-        """Return the content of each CTA's window after the launch, one row for each CTA."""
+        """Return one row for each CTA: the content of its window after the launch."""
         self.run(shape, statement, places, params=params, count=count)
         return self.get("out", len(places) * count).reshape(len(places), count)
 

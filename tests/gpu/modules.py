@@ -1,4 +1,5 @@
-"""Several kernels of one source, compiled by cuda.core's Program, which is kept because `watch()` needs its PTX."""
+"""The compilation of several kernels of one source by cuda.core's Program, which is kept because `watch()` needs its
+PTX."""
 
 from cuda.core import Program, ProgramOptions
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-ROWS, WIDTH = 64, 128  # the tile has 8,192 bytes
+# The tile has 8,192 bytes.
+ROWS, WIDTH = 64, 128
 _HEAD = """
 #include <cuda_tma/pipeline.cuh>
 #include <cuda_tma/tile.cuh>
@@ -40,10 +41,10 @@ _LOAD = "load(tiles[0], map, full, Coordinates{0, 0});"
 
 @dataclass(frozen=True)
 class Planted:
-    """A hang of 64 threads of a block, by default.
+    """A kernel that hangs, by default with 64 threads in a block.
 
-    `lines` are the lines of the report. In them, {here} and {there} stand for the numbers of the source lines that have
-    these marks. `ends` is the outcome on hardware: "hang", "fault" or "never".
+    `lines` are the lines of the report, in which {here} and {there} stand for the numbers of the marked source lines.
+    `ends` is the outcome on hardware: "hang", "fault" or "never".
     """
 
     name: str
@@ -61,7 +62,7 @@ class Planted:
 
     @property
     def report(self) -> list[str]:
-        """Return the lines of the report with their numbers."""
+        """Return the lines of the report with the numbers of the source lines."""
         marks = {
             mark: 1 + next(i for i, text in enumerate(self.source.splitlines()) if f"// {mark}" in text)
             for mark in ("here", "there")

@@ -53,7 +53,7 @@ __device__ void show(Sum* out, const Sum (&sums)[Count]) {
 }
 
 """
-# K fills the span of SWIZZLE_128B: four instructions for every type.
+# K fills the span of SWIZZLE_128B, so each type needs four instructions.
 SOURCE = (
     PRELUDE
     + r"""

@@ -61,8 +61,10 @@ class Launch(NamedTuple):
 class Part:
     """The record of one run of some of these tests."""
 
-    facts: Sequence[str]  # place, time and commit
-    files: Sequence[str]  # files whose tests all ended
+    # This field contains the place, the time and the commit.
+    facts: Sequence[str]
+    # This field contains the files whose tests all ended.
+    files: Sequence[str]
     counts: Mapping[str, int]
     published: Sequence[str] = ()
     launches: Sequence[Launch] = ()
@@ -78,7 +80,8 @@ class Part:
 
 
 def together(parts: Sequence[Part]) -> Part:
-    """Merge parts into one. Raise a ValueError if they differ in commit or machine, or have tests in common."""
+    """Merge partial records into one record. Raise a ValueError if the parts differ in commit or machine, or share
+    tests."""
     facts = {tuple(fact for fact in part.facts if not fact.startswith("date: ")) for part in parts}
     files = [name for part in parts for name in part.files]
     if len(facts) > 1:
@@ -96,21 +99,22 @@ def together(parts: Sequence[Part]) -> Part:
 
 
 def missing(part: Part) -> list[str]:
-    """Return the files of this folder whose tests did not run. A run of some tests is not evidence for the rest."""
+    """Return the files of this folder whose tests did not run. A run of some tests is not evidence for other tests."""
     return sorted({path.name for path in FOLDER.glob("test_*.py")} - set(part.files))
 
 
 def ended_files(
     files: Collection[str], collected: int, reported: int, deselected: int, arguments: Iterable[str]
 ) -> list[str]:
-    """Return the files whose tests all ran, or an empty result if that is not known.
+    """Return the files whose tests all ran, or an empty result if these files are not known.
 
     Parameters
     ----------
     files : collection of str
         Names of the files whose tests were collected.
     collected, reported, deselected : int
-        Tests found, tests with an outcome, and tests left out by -k, -m and the like.
+        The numbers of collected tests, of tests with an outcome, and of tests that options such as -k and -m
+        deselected.
     arguments : iterable of str
         The arguments of pytest.
     """
@@ -119,7 +123,7 @@ def ended_files(
 
 
 def watched(launches: Sequence[Launch]) -> list[str]:
-    """Return the number of launches that the simulator also ran, and for each kernel without such a launch the
+    """Return the number of launches that the simulator also ran. For each kernel without simulated launches, return the
     reason."""
     ran = [launch for launch in launches if not launch.skipped]
     kernels, names = {(launch.kernel, launch.ptx) for launch in ran}, {launch.kernel for launch in ran}
@@ -165,7 +169,7 @@ def with_changes(text: str, paths: Sequence[str]) -> str:
 
 
 def changed_since(name: str) -> list[str] | None:
-    """Return the measured files that differ from that commit, or None if git does not have the commit."""
+    """Return the measured files that differ from a commit, or None if git does not have the commit."""
     said = git("diff", "--name-only", "--no-renames", name, "--", *MEASURED)
     return None if said is None else said.splitlines()
 

@@ -1,4 +1,4 @@
-"""Tests of maps in device memory, from which a kernel selects one by its index."""
+"""Tests of an array of maps in device memory, from which a kernel selects a map by its index."""
 
 import subprocess
 import sys
@@ -13,7 +13,8 @@ import cuda_tma
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.usefixtures("watched")
-WATCHED_LAUNCHES = 1  # this map has 64 CTAs, and later maps have 10,000
+# 64 CTAs use the first map, and 10,000 CTAs use later maps.
+WATCHED_LAUNCHES = 1
 
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
@@ -70,8 +71,8 @@ def test_ten_thousand_addresses_of_one_geometry(kernel, stream):
 
 
 def test_a_graph_uploads_at_every_launch(kernel, device, stream):
-    """The graph captures the copy of the maps, but does not own their memory. It is launched twice, each time with
-    other maps."""
+    """The graph captures the copy of the maps, but does not own their memory. The test launches the graph twice, each
+    time with other maps."""
     pool = torch.randn(8, 16, 32, device="cuda")
     addresses = pool.data_ptr() + np.arange(8, dtype=np.uint64) * 16 * 32 * 4
     maps = cuda_tma.create_tensor_maps(pool[0], OPTIONS, addresses=addresses)
@@ -89,7 +90,8 @@ def test_a_graph_uploads_at_every_launch(kernel, device, stream):
     address = int(on_device.handle)
     del on_device
     result, _ = driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
-    assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE  # the buffer was freed
+    # The program has freed the buffer.
+    assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 
 TORCH_ALONE = """

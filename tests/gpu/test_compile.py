@@ -1,4 +1,4 @@
-"""Tests of compile(): its kernels run, also if they were loaded from disk, and the driver reports their attributes."""
+"""Tests of compile(): compiled kernels and kernels from disk run, and the driver reports their attributes."""
 
 import os
 import re
@@ -89,7 +89,8 @@ def test_dynamic_shared_memory_is_the_kernels_own(compiled, stream):
     kernel, out = compiled("large"), torch.zeros(2, dtype=torch.int32, device="cuda")
     parameters = cuda_tma.parameters_of(kernel)
     assert parameters.dynamic_shared_bytes == 101 * 1024
-    assert 96 <= parameters.static_shared_bytes <= 1024  # the dynamic part starts at a multiple of 1024 bytes
+    # The dynamic part starts at a multiple of 1024 bytes.
+    assert 96 <= parameters.static_shared_bytes <= 1024
     assert [(p.name, p.type, p.size_bytes) for p in parameters] == [("out", "pointer", 8)]
     launched(stream, kernel, out)
     assert out.tolist() == [sum(i % 251 for i in range(100 * 1024)), 0]
@@ -148,4 +149,5 @@ def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
     exec(on_simulator, names)
     exec(on_gpu, names)
     assert torch.equal(names["out"], 2 * names["x"]) and names["out"].is_cuda
-    assert len([*tmp_path.glob("*.kernel")]) == 1  # the simulator keeps no kernel
+    # The simulator keeps no kernel.
+    assert len([*tmp_path.glob("*.kernel")]) == 1

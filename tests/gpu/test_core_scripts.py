@@ -1,7 +1,7 @@
-"""Tests of scripts with tensor maps of cuda.core, unchanged and with one changed import: a load, and a changed
-address.
+"""Tests of scripts with tensor maps of cuda.core, unchanged and with one changed import.
 
-They resemble NVIDIA's examples of tensor maps; evaluation/run_core_scripts.py runs the examples themselves.
+One script loads a tile, and one script changes an address. The scripts resemble NVIDIA's examples of tensor maps;
+evaluation/run_core_scripts.py runs the examples themselves.
 """
 
 import subprocess

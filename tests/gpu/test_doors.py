@@ -160,7 +160,8 @@ def test_every_inherited_constructor(device):
     ]:
         assert type(view) is View
         assert (view.shape, view.dtype, view.device_id) == ((64, 128), np.float32, 0)
-        assert view.strides in ((128, 1), None)  # cuda.core uses None for C-contiguous arrays
+        # cuda.core uses None for the strides of C-contiguous arrays.
+        assert view.strides in ((128, 1), None)
         assert view.exporting_obj is source
         assert view.as_tensor_map((16, 32)).params.global_dim == (128, 64)
     host = View.from_array_interface(np.zeros((4, 4), np.float32))
@@ -169,7 +170,7 @@ def test_every_inherited_constructor(device):
 
 
 def test_views_of_the_view_of_a_buffer(device):
-    """The views contain cuda.core's Buffer, which has less information than the tensor."""
+    """Each view contains a Buffer of cuda.core, which has less information than the tensor."""
     View = cuda_tma.StridedMemoryView
     x = matrix(device)
     again = View.from_any_interface(View.from_any_interface(x, stream_ptr=-1).view(), stream_ptr=-1)
@@ -190,10 +191,12 @@ def test_a_view_waits_for_the_default_stream(device):
         torch.cuda.synchronize()
         with torch.cuda.stream(side):
             torch.cuda._sleep(200_000_000)
-            view_type.from_dlpack(x, 0)  # the tensor's pending work is on the current stream
+            # The pending work of the tensor is on the current stream.
+            view_type.from_dlpack(x, 0)
         done = torch.cuda.Event()
         done.record(torch.cuda.default_stream())
-        assert not done.query(), view_type  # the default stream waits
+        # The default stream waits for the current stream.
+        assert not done.query(), view_type
         done.synchronize()
 
 
@@ -238,7 +241,7 @@ def test_a_thread_without_a_context_gets_an_error(device):
 
 
 def assert_fine(script):
-    """Run a script in a process of its own, and assert that it ends without an error."""
+    """Run a script in a separate process, and assert that the process ends without an error."""
     child = subprocess.run([sys.executable, "-c", script + "print('fine')\n"], capture_output=True, text=True)
     assert child.stdout.strip() == "fine", child.stderr
 
@@ -295,7 +298,7 @@ def test_an_export_does_not_wait_for_the_gpu(device):
 
 
 def test_a_map_that_cuda_bindings_encoded_is_adopted(device):
-    """The driver encodes a CUtensorMap through cuda.bindings. The descriptor contains exactly its bytes."""
+    """The driver encodes a CUtensorMap through cuda.bindings. The descriptor contains exactly the bytes of this map."""
     from cuda.bindings import driver
 
     x = matrix(device)

@@ -1,4 +1,4 @@
-"""A test of facts for the simulator's models, each in a process of its own."""
+"""A test of hardware facts for the simulator's models, each in a separate process."""
 
 import subprocess
 import sys

@@ -21,8 +21,8 @@ def allocated():
 
 def comes_to(least, most):
     """Return whether the allocated memory reaches this size within a few seconds. The driver releases the objects of a
-    graph on its own thread, and the calling thread frees them between two bytecodes. Up to Python 3.12 it does so only
-    after it has released the GIL."""
+    graph on its own thread, and the calling thread frees them between two bytecodes. Up to Python 3.12, the thread
+    frees the objects only after it has released the GIL."""
     deadline = time.monotonic() + 10
     while not least <= allocated() <= most and time.monotonic() < deadline:
         time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Tests of CUDA graphs: captured graphs, graphs built of nodes, changed nodes, and arguments that are read back."""
+"""Tests of CUDA graphs: captured graphs, graphs from nodes, changes of nodes, and the arguments that a node returns."""
 
 import subprocess
 import sys
@@ -42,7 +42,8 @@ def test_cuda_cores_nodes_follow_ours(definition, stream):
     x, out = random(), zeros(17, dtype=torch.uint64)
     descriptor = map_of(x)
     ours = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("put"), ONE, descriptor, out, 7))
-    ours.memset(out.data_ptr() + 16 * 8, 1, 1)  # the lowest byte of the number
+    # The value is the lowest byte of the number.
+    ours.memset(out.data_ptr() + 16 * 8, 1, 1)
     run(definition.instantiate(), stream)
     assert words(out) == (bytes(descriptor), 1)
 
@@ -84,7 +85,8 @@ def test_arguments_of_an_executable_graph_are_changed(definition, stream):
 def test_a_prepared_launch_replaces_the_kernel(definition, stream):
     a, b, c, out = random(), zeros(), zeros(), zeros(17, dtype=torch.uint64)
     executable, live = changed_node(definition, cuda_tma.prepare(kernel("copy"), GRID, a, b))
-    live[1] = c  # a tensor, for which the node creates a map
+    # The node creates a map for this tensor.
+    live[1] = c
     run(executable, stream)
     assert torch.equal(c, a) and not b.any()
     live.update(cuda_tma.prepare(kernel("put"), ONE, map_of(a), out, 3))
@@ -149,7 +151,8 @@ def test_arguments_are_read_back(definition, device, publish):
 
 
 def arguments_shown(node):
-    """Return for every node the values, or the reason for their absence, so that one run shows all."""
+    """Return for every node the values, or the reason for their absence, so that one run shows the results of all
+    nodes."""
     try:
         return [each.value for each in graph.arguments_of(node, kernel("put"))]
     except ValueError as error:
@@ -157,7 +160,7 @@ def arguments_shown(node):
 
 
 def test_cuda_core_reads_our_nodes(definition, stream):
-    """cuda.core copies the definition of each launch, and finds the same kernel and grid."""
+    """cuda.core copies the definition of each launch, and the copy has the same kernel and grid."""
     a, b = random(), zeros()
     node = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("copy"), GRID, a, b))
     assert (node.grid, node.block, node.shmem_size) == ((2, 4, 1), (32, 1, 1), 0)
@@ -174,7 +177,8 @@ def test_cuda_core_reads_our_nodes(definition, stream):
 def test_a_wrong_argument_is_named_and_the_capture_survives(device, stream, mode):
     out, x = zeros(17, dtype=torch.uint64), random()
     descriptor, put, copy = map_of(x), kernel("put"), kernel("copy")
-    cuda_tma.launch(stream, ONE, put, descriptor, out, 1)  # the launch loads the kernel, which a global capture forbids
+    # The launch loads the kernel, which a global capture forbids.
+    cuda_tma.launch(stream, ONE, put, descriptor, out, 1)
     cuda_tma.launch(stream, GRID, copy, x, zeros())
     stream.sync()
     builder = device.create_graph_builder().begin_building(mode)
@@ -243,7 +247,7 @@ print(out.item() == count, log)
 
 
 def test_a_node_is_changed_while_a_launch_waits():
-    """A launch of another thread waits for a host function in Python. A change of a node waits for neither of them,
-    with or without the GIL."""
+    """A launch of another thread waits for a host function in Python. A change of a node waits neither for the launch
+    nor for the host function, with or without the GIL."""
     child = subprocess.run([sys.executable, "-c", WHILE_A_LAUNCH_WAITS], capture_output=True, text=True, timeout=60)
     assert child.stdout.strip() == "True ['begins', 'ends', 'launched']", child.stderr

@@ -1,5 +1,5 @@
-"""Tests of kernels that hang on hardware: soon after the deadline each has the simulator's report, and the process runs
-on."""
+"""Tests of kernels that hang on hardware: after the deadline, each kernel has the simulator's report, and the process
+continues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LIVING = ["by_torch", "in_a_graph", "two_at_once", "one_kernel_twice", "built_el
 
 
 def children(cases: list[str], timeout: float) -> dict[str, dict]:
-    """Return the reports of processes with hangs. If a process dies, a second process runs the rest."""
+    """Return the reports of processes with hangs. If a process dies, a second process runs the remaining hangs."""
     told: dict[str, dict] = {}
     while left := [case for case in cases if case not in told]:
         command = [sys.executable, "-m", "tests.gpu.hang_child", *left]

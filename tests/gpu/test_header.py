@@ -22,7 +22,8 @@ from .header_kernels import FILL, HINTS, WINDOW_BYTES, coordinates_of, machine_f
 
 pytestmark = pytest.mark.usefixtures("watched")
 
-SLOT_BYTES = 1024  # the pattern of a swizzle repeats at multiples of its span
+# The pattern of a swizzle repeats at multiples of its span.
+SLOT_BYTES = 1024
 FITS = settings(
     deadline=None,
     derandomize=True,
@@ -40,7 +41,7 @@ machine = machine_fixture(
 
 
 def of_form(mode, rank, inside=False):
-    """Return parameters of one mode and rank. The argument `inside` is that of im2col_params()."""
+    """Return parameters of one mode and rank. The parameter `inside` is the same as for im2col_params()."""
     params = tiled_params(min_rank=rank) if mode == "tiled" else im2col_params(inside=inside)
     return params.filter(lambda chosen: chosen.rank == rank)
 
@@ -56,7 +57,7 @@ def form(name, params):
 
 
 def with_surroundings(memory, seed=0):
-    """Return the tensor's memory followed by some more bytes, which a store must not change."""
+    """Return the tensor's memory and some following bytes, which a store must not change."""
     return np.concatenate([memory, np.random.default_rng(seed).integers(0, 256, 256, np.uint8)])
 
 
@@ -66,7 +67,7 @@ def with_surroundings(memory, seed=0):
 @pytest.mark.parametrize("prefetched", [False, True], ids=["", "prefetched"])
 @every_form
 def test_loads(machine, mode, rank, prefetched):
-    """The loads have each cache hint. After a prefetch of the tile and the descriptor, the bytes are the same."""
+    """The loads use each cache hint. A prefetch of the tile and the descriptor does not change the loaded bytes."""
 
     @settings(FITS, max_examples=30)
     @given(load_cases(of_form(mode, rank)), st.sampled_from(HINTS))
@@ -83,7 +84,8 @@ def test_loads(machine, mode, rank, prefetched):
         where = place(coordinates, offsets, tx_bytes=expected.tx_bytes)
         (window,) = machine.load(statement, [where], expected.smem.size, params)
         assert_tile_equal(params, window, expected, coordinates, offsets)
-        assert np.array_equal(window, expected.smem)  # the copy wrote no other byte
+        # The copy wrote no other byte.
+        assert np.array_equal(window, expected.smem)
 
     check()
 
@@ -186,7 +188,7 @@ def test_multicast(machine, mode, rank, ctas):
 
 
 def test_a_planted_wrong_byte_is_caught(machine):
-    """One byte of the emulator's tile is changed, and the comparison fails."""
+    """The test changes one byte of the emulator's tile, so that the comparison fails."""
     params = cuda_tma.params_of(cuda_tma.TensorSpec((4, 64), "uint8"), box_dim=(2, 64))
     memory = np.random.default_rng(5).integers(0, 256, 256, np.uint8)
     machine.put("memory", memory)

@@ -18,7 +18,8 @@ machine = machine_fixture()
 @pytest.mark.parametrize("hint", HINTS)
 @pytest.mark.parametrize("size", [16, 4096, WINDOW_BYTES])
 def test_bulk_copies(machine, size, hint):
-    """The copies go to shared memory, with a prefetch, and back to another place. The bytes around it do not change."""
+    """The copies transfer bytes to shared memory, with a prefetch, and back to another place. The bytes around that
+    place do not change."""
     memory = np.random.default_rng(size).integers(0, 256, 3 * WINDOW_BYTES, np.uint8)
     machine.put("memory", memory)
     statement = f"prefetch_bulk(memory, p.tx_bytes{hint}); load_bulk(tile, memory, p.tx_bytes, full{hint});"

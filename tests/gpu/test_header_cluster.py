@@ -46,7 +46,7 @@ def signed(word, bits=32):
     return word - (word >> (bits - 1) << bits)
 
 
-# The effect of each operation with one more value on a word, in unsigned integers of this size.
+# The table contains the effect of each operation with one value on a word, as unsigned integers of this size.
 COMBINE = {
     "add": lambda old, new, bits: (old + new) % (1 << bits),
     "inc": lambda old, new, bits: 0 if old >= new else old + 1,
@@ -74,7 +74,8 @@ def combined(op, name, old, new, bits, times=1):
 
 
 def test_reduce_async(machine):
-    """Three CTAs apply each operation and type to a fourth CTA at the same time, and all three have their effect."""
+    """Three CTAs apply each operation and type to the memory of a fourth CTA at the same time. All three operations
+    take effect."""
     calls = "".join(
         f"reduce_async<Reduction::{op}>(reinterpret_cast<{name}*>(tile + {8 * i}), 1, ({name})0x{VALUE:x}, full);"
         for i, (op, name) in enumerate(SINGLE)
@@ -121,8 +122,8 @@ def test_send_reduce_bulk(machine, op, name):
 
 
 def test_barrier_of_another_cta(machine):
-    """The barrier expects bytes and receives arrivals, once and several times at once. After the wait, earlier writes
-    are visible."""
+    """The barrier expects bytes and receives arrivals, one at a time and several at a time. After the wait, earlier
+    writes are visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 6 : 1);
         fence_barrier_init();
@@ -190,7 +191,8 @@ def test_cluster_barrier_in_two_steps(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3])
 def test_pipeline_of_a_cluster(machine, stages):
-    """CTA 0 loads each tile for both CTAs by multicast. In each CTA, 64 threads read it, and release it at CTA 0."""
+    """CTA 0 loads each tile for both CTAs by multicast. In each CTA, 64 threads read the tile and release it at CTA
+    0."""
     memory = np.random.default_rng(7).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -229,10 +231,8 @@ def test_pipeline_of_a_cluster(machine, stages):
 
 @pytest.mark.parametrize("stages", [1, 2, 4])
 def test_pipeline_of_two_producers(machine, stages):
-    """Each producer polls its stage early, and loads half of a tile. Consumers also poll early. One half stays
-    separate.
-
-    Threads that release a stage arrive singly, in pairs and as whole warps. Each arrival counts once.
+    """Each producer polls its stage early, and loads half of a tile. Consumers also poll early. Threads that release a
+    stage arrive one by one, in pairs and as whole warps. Each arrival counts once.
     """
     memory = np.random.default_rng(8).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
@@ -266,7 +266,7 @@ def test_pipeline_of_two_producers(machine, stages):
 
 
 def test_named_barriers_take_turns(machine):
-    """Each of two warps waits at its own barrier until the other warp has arrived there."""
+    """Each of two warps waits at its own barrier until the other warp has arrived at this barrier."""
     statement = """
         __shared__ unsigned order[32], next;
         if (threadIdx.x == 0) next = 0;
