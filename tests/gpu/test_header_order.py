@@ -71,8 +71,8 @@ def test_tensor_map_changed_between_loads(machine):
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_pipeline(machine, stages):
-    """One thread loads 16 tiles through a ring of stages, and 64 other threads read them. Each tile arrives complete
-    and in order."""
+    """One thread loads 16 tiles through a ring of stages, and 64 other threads read the tiles. Each tile arrives
+    complete and in order."""
     memory = np.random.default_rng(6).integers(0, 256, 4096, np.uint8)
     machine.put("memory", memory)
     statement = f"""
@@ -131,8 +131,8 @@ def test_elect_one(machine):
 
 
 def test_barrier_phases(machine):
-    """The function try_wait returns false until the phase is complete, expect_tx adds to the phase, and a barrier can
-    be initialized again after invalidate."""
+    """The function try_wait returns false until the phase is complete. expect_tx adds bytes to the phase, and a barrier
+    can be initialized again after invalidate."""
     statement = """
         if (threadIdx.x) return;
         auto seen = reinterpret_cast<unsigned*>(out);
@@ -164,7 +164,7 @@ def test_barrier_phases(machine):
 
 
 def test_arrive_at(machine):
-    """The barrier of CTA 0 completes after the arrivals of the three other CTAs, and their earlier writes are
+    """The barrier of CTA 0 completes after the arrivals of the three other CTAs. Earlier writes of these CTAs are then
     visible."""
     statement = """
         if (threadIdx.x == 0) full.init(cluster_cta_rank() ? 1 : 3);

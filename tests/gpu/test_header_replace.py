@@ -1,4 +1,4 @@
-"""Tests of tensor maps that the GPU changes by the device header: they equal the host's maps byte for byte."""
+"""Tests of tensor maps that the GPU changes by the device header: these maps equal the host's maps byte for byte."""
 
 from dataclasses import replace
 
@@ -19,7 +19,8 @@ machine = machine_fixture(
 )
 
 
-# These run in the first warp. `mine` is a map in shared memory, and `slot` is the place of its copy in global memory.
+# The first warp runs these statements. `mine` is a map in shared memory, and `slot` is the place of its copy in global
+# memory.
 CHANGE = """
     __shared__ TensorMap mine;
     if (threadIdx.x == 0) {{
@@ -32,7 +33,7 @@ CHANGE = """
 
 
 def changes_to(params, encoded):
-    """Return C++ that turns another map into this map. For dimensions beyond the rank, the driver writes zeros, which
+    """Return C++ that changes any map into this map. For dimensions beyond the rank, the driver writes zeros, which
     mean an extent of 1."""
     words = np.frombuffer(encoded, np.uint32)
     rest = [1] * (5 - params.rank)
@@ -84,8 +85,8 @@ def test_every_field(machine):
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_a_changed_map_is_loaded_through(machine, scope):
-    """CTA 0 makes a map with a different number of rows, and signals CTA 1, which loads through it. Rows beyond the new
-    end are zeros."""
+    """CTA 0 makes a map with a different number of rows, and signals CTA 1, which loads through this map. Rows beyond
+    the new end are zeros."""
     memory = np.random.default_rng(11).integers(1, 256, 4096, np.uint8)
     change = CHANGE.format(changes="replace_global_address(mine, memory + 64 * count); replace_global_dim<1>(mine, 2);")
     statement = f"""

@@ -15,7 +15,7 @@ machine = machine_fixture("device header, flags: {launches} launches make earlie
 
 @pytest.mark.parametrize("scope", ["gpu", "sys"])
 def test_a_flag_between_ctas(machine, scope):
-    """CTA 1 reads the data that CTA 0 stored before it set the flag."""
+    """CTA 0 stores data and sets a flag. CTA 1 waits for the flag and reads the data."""
     tile = np.random.default_rng(9).integers(0, 256, 4096, np.uint8)
     fields = {"scope": scope, "turn": 0, "there": "memory"}
     statement = f"{ONE_THREAD} if (blockIdx.x == 0) {{ {TELL.format(**fields)} }} else {{ {BE_TOLD.format(**fields)} }}"

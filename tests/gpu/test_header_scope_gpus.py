@@ -1,7 +1,5 @@
-"""A test of a flag, by the device header, between GPUs that can access each other's memory.
-
-These launches are not watched. The session waits for the end of a watched launch, but this kernel waits for a later
-launch.
+"""A test of a flag, by the device header, between GPUs that can access each other's memory. The simulator does not
+watch these launches. The session would wait for the end of a watched launch, but this kernel waits for a later launch.
 """
 
 import numpy as np
@@ -35,7 +33,7 @@ def test_a_flag_between_gpus(machine, stream):
         be_told = there.kernel("plain", ONE_THREAD + BE_TOLD.format(scope="sys", turn=0))
     finally:
         machine.device.set_current()
-    # Peer access covers memory of cuMemAlloc. Memory of a pool, such as the buffers', would need access to the pool.
+    # Peer access covers memory of cuMemAlloc. Memory of a pool would need separate access to the pool.
     driver.cuCtxEnablePeerAccess(driver.cuDevicePrimaryCtxRetain(1)[1], 0)
     tile = np.random.default_rng(10).integers(0, 256, 4096, np.uint8)
     machine.put("bytes", tile)
@@ -48,10 +46,11 @@ def test_a_flag_between_gpus(machine, stream):
         driver.cuMemsetD8(shared_memory, 0, 8192)
         driver.cuCtxSynchronize()
         arguments = (there.nowhere, Places(), int(shared_memory), there.buffers["bytes"], there.buffers["out"], 0)
-        cuda_tma.launch(there.stream, config, be_told, *arguments)  # this kernel waits on its GPU ...
+        # This kernel waits on its GPU for the second kernel.
+        cuda_tma.launch(there.stream, config, be_told, *arguments)
         machine.device.set_current()
         arguments = (machine.nowhere, Places(), int(shared_memory), machine.buffers["bytes"], machine.buffers["out"], 0)
-        cuda_tma.launch(stream, config, tell, *arguments)  # ... for this kernel
+        cuda_tma.launch(stream, config, tell, *arguments)
         stream.sync()
         other.set_current()
         there.stream.sync()

@@ -1,4 +1,5 @@
-"""Tests of random convolutions in 1 to 3 dimensions: every column of im2col equals unfolding, byte for byte."""
+"""Tests of random convolutions in 1 to 3 dimensions: every column of im2col equals the unfolded image, byte for
+byte."""
 
 import collections
 import subprocess
@@ -64,7 +65,7 @@ __global__ void read_columns(const __grid_constant__ TensorMap map, const Place*
 
 
 class ColumnReader:
-    """A reader that compiles the kernel once. Each read is one launch, with a CTA for each load."""
+    """A reader of shared memory that compiles its kernel once. Each read is one launch, with a CTA for each load."""
 
     def __init__(self, device, stream):
         names = [f"read_columns<{rank}>" for rank in (3, 4, 5)]
@@ -107,7 +108,7 @@ def on_device(rng, elements):
 
 
 def driver_order(case, tensor):
-    """Compute the driver's arguments without the package."""
+    """Compute the driver's arguments without the functions of the package."""
     g = case.geometry
     reaches = [(kernel - 1) * step for kernel, step in zip(g.kernel_size, g.dilation, strict=True)]
     return Im2colParams(
@@ -125,8 +126,8 @@ def driver_order(case, tensor):
 
 
 def driver_strides(elements):
-    """Return strides in bytes, innermost first. For extent 1 they are the package's: contiguous, and multiples of 32
-    bytes."""
+    """Return strides in bytes, innermost first. A dimension of extent 1 has the stride that the package chooses:
+    contiguous, and a multiple of 32 bytes."""
     strides, span = [], elements.shape[-1] * elements.itemsize
     for extent, stride in zip(elements.shape[-2::-1], elements.strides[-2::-1], strict=True):
         strides.append(stride if extent > 1 else -(-span // 32) * 32)

@@ -1,5 +1,4 @@
-"""A test of the common parts of tensor-core kernels: include/test_kernels.py, which uses the simulator, runs on
-hardware."""
+"""A test that runs include/test_kernels.py, the tests of the common parts of tensor-core kernels, on hardware."""
 
 import os
 import re
@@ -14,7 +13,7 @@ CASES = 27  # the least number of cases
 
 
 def test_tests_of_the_simulator_run_on_hardware(device, publish):
-    """The test runs in a process of its own, because a kernel that hangs never ends."""
+    """The test runs in a separate process, because a kernel that hangs never ends."""
     pytest.importorskip("torch")
     pytest.importorskip("ml_dtypes")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/include/test_kernels.py"]

@@ -26,9 +26,11 @@ def test_a_descriptor_of_another_context_is_refused(kernel, stream, device):
 
     x = torch.zeros(64, 128, device="cuda")
     try:
-        error, other = driver.cuCtxCreate(None, 0, 0)  # CUDA 13: construction parameters, flags, device
+        # CUDA 13 takes construction parameters, flags and the device.
+        error, other = driver.cuCtxCreate(None, 0, 0)
     except TypeError:
-        error, other = driver.cuCtxCreate(0, 0)  # cuda.bindings 12.9
+        # cuda.bindings 12.9 takes only the flags and the device.
+        error, other = driver.cuCtxCreate(0, 0)
     assert error == driver.CUresult.CUDA_SUCCESS
     try:
         descriptor = cuda_tma.create_tensor_map(x, box_dim=(16, 32))
@@ -96,7 +98,7 @@ def test_a_graph(kernel, device):
 
 
 def test_a_kernel_is_first_launched_into_a_graph(device):
-    """The call that finds the kernel in its context does not affect the capture."""
+    """launch() finds the kernel in its context by a driver call that does not affect the capture."""
     fresh = compiled(device, "fresh", 'extern "C" __global__ void fresh(float* out) { *out = 3; }')
     out = torch.zeros(1, device="cuda")
     torch.cuda.synchronize()
@@ -235,7 +237,8 @@ def test_a_stream_of_a_green_context(kernel, device):
     torch.cuda.synchronize()
     of_green = core.Stream.from_handle(int(handle))
     assert_launched(kernel("put_map"), of_green, descriptor, out)
-    # In the opposite direction, the descriptor is made while the green context is current, and launched in the other.
+    # In the opposite direction, the test creates the descriptor in the green context, and launches it in the primary
+    # context.
     check(driver.cuCtxPushCurrent(check(driver.cuCtxFromGreenCtx(green))))
     try:
         made_in_green = cuda_tma.create_tensor_map(x, box_dim=(32, 32))

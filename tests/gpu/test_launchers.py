@@ -1,4 +1,4 @@
-"""Tests of docs/launchers.md: each snippet runs in a process of its own, if its library is installed."""
+"""Tests of docs/launchers.md: each snippet runs in a separate process, if its library is installed."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ LIBRARIES = {"CuPy": "cupy", "numba": "numba", "Triton": "triton", "graphs and n
 
 
 def snippets():
-    """Return the snippets by their headings. The snippet before the first heading belongs to all of them."""
+    """Return the snippets by their headings. Each snippet begins with the snippet before the first heading."""
     common, *sections = re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)
     (first,) = blocks(common)
     found = {section.splitlines()[0]: blocks(section) for section in sections}
@@ -31,7 +31,8 @@ COMMON, SNIPPETS = snippets()
 
 
 def run(source, folder):
-    file = folder / "snippet.py"  # Triton reads the source of kernels from a file
+    # Triton reads the source of kernels from a file.
+    file = folder / "snippet.py"
     file.write_text(source)
     return subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=240)
 
@@ -61,8 +62,8 @@ print("compiles")
 
 
 def require_numba_compiles(folder):
-    """Skip the test if numba-cuda cannot compile an empty kernel. It uses np.row_stack, which NumPy 2.5 lacks. Any
-    other failure appears in the snippet.
+    """Skip the test if numba-cuda cannot compile an empty kernel, because it uses np.row_stack, which NumPy 2.5 lacks.
+    The snippet shows any other failure.
     """
     if not hasattr(np, "row_stack"):
         done = run(EMPTY, folder)
@@ -109,7 +110,7 @@ except Exception as error:
 
 
 def test_place_of_a_map_in_one_block(tmp_path, publish):
-    """The map is at the driver's offset wherever the block is. The offsets in a struct differ."""
+    """The map is at the driver's offset for any address of the block. The offsets in a struct differ."""
     done = run(COMMON + NAIVE, tmp_path)
     lines = done.stdout.splitlines()
     assert lines[0] == "offsets [112, 240]", done.stderr

@@ -1,5 +1,5 @@
-"""Tests of lifetimes: a descriptor keeps its memory alive, detects a moved tensor, and releases its memory at its
-end."""
+"""Tests of lifetimes: a descriptor keeps its memory alive, detects a moved tensor, and releases its memory when it is
+deleted."""
 
 import gc
 import resource
@@ -119,7 +119,8 @@ def test_a_million_descriptors_leave_memory_flat(device):
     on_device, on_host = torch.cuda.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     cycle(1_000_000)
     assert torch.cuda.memory_allocated() == on_device
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - on_host < 256  # KiB
+    # The unit of ru_maxrss is KiB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - on_host < 256
 
 
 def test_ten_thousand_cycles_leave_memory_flat(device):
@@ -129,7 +130,8 @@ def test_ten_thousand_cycles_leave_memory_flat(device):
             descriptor.replace_address(torch.empty(64, 64, device="cuda"))
             cuda_tma.StridedMemoryView.from_any_interface(descriptor.tensor, stream_ptr=-1).as_tensor_map((4, 4))
 
-    gc.disable()  # no object may depend on the garbage collector
+    # Python must free each object without the garbage collector.
+    gc.disable()
     try:
         cycle(2000)
         on_device, on_host = torch.cuda.memory_allocated(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -137,4 +139,5 @@ def test_ten_thousand_cycles_leave_memory_flat(device):
     finally:
         gc.enable()
     assert torch.cuda.memory_allocated() == on_device
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - on_host < 1024  # KiB
+    # The unit of ru_maxrss is KiB.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - on_host < 1024

@@ -1,4 +1,5 @@
-"""Tests of mistakes that cuda.core 1.2 accepts, or refuses without a reason, compared with this package."""
+"""Tests of mistakes that this package refuses with a reason. cuda.core 1.2 accepts them, or refuses them without a
+reason."""
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ def both(tensor):
 
 def test_a_strided_innermost_dimension(device):
     theirs, ours = both(torch.zeros(64, 128, device="cuda")[:, ::2])
-    theirs.as_tensor_map((16, 32))  # cuda.core accepts this: the copy loads the elements between the columns
+    # cuda.core accepts this slice, and the copy loads the elements between the columns.
+    theirs.as_tensor_map((16, 32))
     with pytest.raises(TensorMapError, match=r"dimension 1, the innermost, has stride 2 .*contiguous\(\)"):
         ours.as_tensor_map((16, 32))
 
@@ -33,7 +35,7 @@ def test_a_transposed_matrix(device):
 def test_replacing_the_address_by_another_shape_and_dtype(device):
     theirs, ours = both(torch.zeros(256, 256, device="cuda"))
     other = torch.zeros(16, dtype=torch.float64, device="cuda")
-    theirs.as_tensor_map((16, 32)).replace_address(other)  # cuda.core accepts this
+    theirs.as_tensor_map((16, 32)).replace_address(other)
     descriptor = ours.as_tensor_map((16, 32))
     before = bytes(descriptor), descriptor.params, descriptor.tensor
     with pytest.raises(TensorMapError, match="dtype is int32, and the descriptor was made for float32"):
@@ -69,7 +71,8 @@ def test_replacing_the_address(device):
 
 def test_a_uint8_override_on_float32(device):
     theirs, ours = both(torch.zeros(64, 128, device="cuda"))
-    theirs.as_tensor_map((16, 32), data_type=np.uint8)  # accepted: a quarter of each row, at the wrong stride
+    # cuda.core accepts a quarter of each row, with the wrong stride.
+    theirs.as_tensor_map((16, 32), data_type=np.uint8)
     with pytest.raises(TensorMapError, match="UINT8 has 8-bit elements and the tensor's are float32, 32 bits"):
         ours.as_tensor_map((16, 32), data_type=np.uint8)
 
@@ -94,8 +97,10 @@ def test_a_broken_rule_is_named(device):
     with pytest.raises(TensorMapError) as explained:
         ours.as_tensor_map((16, 300), swizzle="128B")
     message = str(explained.value)
-    assert "6932 bytes" in message and "1733" in message and "1736" in message  # the stride and its remedy
-    assert "300" in message and "256" in message  # the error names the box and its limit
+    # The error contains the stride and the remedy.
+    assert "6932 bytes" in message and "1733" in message and "1736" in message
+    # The error contains the box and its limit.
+    assert "300" in message and "256" in message
     assert len(explained.value.violations) >= 2
 
 

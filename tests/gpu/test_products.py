@@ -36,7 +36,7 @@ def kernels(device, publish):
 
 
 def matrix(element, rows, columns, most):
-    """Return integers that every type can represent: any value of s8 and u8, otherwise up to `most`."""
+    """Return integers that the type can represent: any value for s8 and u8, and values up to `most` for other types."""
     low, high = {"s8": (-128, 127), "u8": (0, 255)}.get(element, (-most, most))
     return torch.randint(low, high + 1, (rows, columns), device="cuda").to(TYPES[element])
 
@@ -47,7 +47,8 @@ def operands(form, rows):
     a, b = (
         matrix(t, count, elements, 2 if form.held == "unsigned" else 4) for t, count in ((form.a, 64), (form.b, rows))
     )
-    if form.satfinite:  # all values have one sign, so that the order of the sum has no effect
+    # All values have one sign, so that the order of the sum has no effect.
+    if form.satfinite:
         a, b = a.clamp(min=0), b.clamp(min=0)
     return a, b, {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}[form.held]
 
@@ -58,7 +59,7 @@ def bytes_map(device, tile):
 
 
 def expected(form, a, b, start, sign=1):
-    """Compute the sums in int64, and convert them to the accumulator type: f16 and float are exact, int wraps or
+    """Compute the sums in int64, and convert them to the accumulator type. f16 and float are exact, and int wraps or
     saturates."""
     a, b = (each.to(torch.float32).cpu().numpy().astype(np.int64) for each in (a, b))
     if form.held != "int":
@@ -95,7 +96,7 @@ def test_mma(device, kernels, form):
 
 
 def test_mma_of_transposed_tiles(device, kernels):
-    """M and N are innermost, and ldmatrix transposes the tiles."""
+    """M and N are the innermost dimensions, and ldmatrix transposes the tiles."""
     a, b, start = operands(BF16, 64)
     out = torch.full((64, 16), torch.nan, device="cuda")
     maps = [bytes_map(device, each.T.contiguous()) for each in (a, b)]

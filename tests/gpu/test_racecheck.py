@@ -1,10 +1,10 @@
 """Tests of compute-sanitizer's racecheck on missing waits: a kernel reads a tile before ``full.wait()``.
 
 Observed (compute-sanitizer 2025.3.1, driver 580, sm_90): racecheck finds the race for a tile that ``load_bulk`` writes,
-also if a second load precedes some reads of the first. It does not find the race for a tile that ``load`` writes
-through a tensor map, although the kernel read wrong bytes. It tracks the reads of a store in neither case. It does not
-report a tile that threads overwrite before ``wait_group_read``, or stored before all threads have written it. Racecheck
-is therefore useful only for loads of contiguous bytes, and for the ordinary accesses around them.
+also if a second load precedes some reads of the first. Racecheck does not find the race for a tile that ``load`` writes
+through a tensor map, although the kernel read wrong bytes. Racecheck does not track the reads of a store. It does not
+report a tile that threads overwrite before ``wait_group_read``, or a store before all threads have written the tile.
+Racecheck is therefore useful only for loads of contiguous bytes, and for ordinary accesses around these loads.
 """
 
 import os

@@ -16,7 +16,8 @@ from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")
 
-LAUNCHES = 400  # the least number of launches that are compared
+# This number is the least number of compared launches.
+LAUNCHES = 400
 _compared: list[int] = []
 
 
@@ -68,7 +69,8 @@ def test_cases(device, name):
     """The copies take effect as late as PTX allows."""
     with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
-            for run in (ours, *rivals.values()):  # the case checks the results of all launches
+            # The case checks the results of all launches.
+            for run in (ours, *rivals.values()):
                 run()
     assert_same(launches)
 

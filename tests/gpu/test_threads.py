@@ -1,5 +1,5 @@
-"""A test of eight threads that make, change, prepare, launch and capture for seconds (stress_threads.py: for
-minutes)."""
+"""A test of eight threads that create maps, change maps, launch and capture for seconds. The script stress_threads.py
+runs for minutes."""
 
 import re
 import subprocess

@@ -21,9 +21,11 @@ WATCHED_LAUNCHES = 40
 
 SWIZZLE_SPANS = {"NONE": None, "32B": 32, "64B": 64, "128B": 128}
 RANKS = (1, 2, 3, 4, 5)
-NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}  # recorded: each type's fill repeats 0x7FF7
+# In the recordings, the fill of each type repeats 0x7FF7.
+NAN_FILL = {2: 0x7FF7, 4: 0x7FF77FF7, 8: 0x7FF77FF77FF77FF7}
 
-# the dtype's name, data_type= or None, and the resulting type
+# Each row contains the dtype's name, the argument data_type or None, and the resulting type.
+
 INFERRED = {
     "uint8": "UINT8", "int8": "UINT8", "bool": "UINT8", "uint16": "UINT16", "int16": "UINT16", "uint32": "UINT32",
     "int32": "INT32", "uint64": "UINT64", "int64": "INT64", "float16": "FLOAT16", "float32": "FLOAT32",
@@ -44,7 +46,8 @@ def reader(device, stream):
 
 
 def tfloat32(bits):
-    """Round to a mantissa of 10 bits, as the TMA unit does. NaN becomes 0x7FFFE000 (both recorded)."""
+    """Round a float to a mantissa of 10 bits, as the TMA unit does. A NaN becomes 0x7FFFE000. Both facts were
+    recorded."""
     is_nan = (bits & 0x7FFFFFFF) > 0x7F800000
     rounded = ((bits.astype(np.uint64) + 0x1000) & 0xFFFFE000).astype(np.uint32)
     return np.where(is_nan, np.uint32(0x7FFFE000), rounded)
@@ -61,7 +64,8 @@ def random_view(rng, library, dtype_name, rank, inner_unit):
         tensor = torch.from_numpy(host_bytes).cuda().view(getattr(torch, dtype_name))
     else:
         tensor = cupy.asarray(host_bytes).view(np.dtype(dtype_name))
-        cupy.cuda.get_current_stream().synchronize()  # it copies from pinned memory; the reader has a stream of its own
+        # torch copies from pinned memory, and the reader has a separate stream.
+        cupy.cuda.get_current_stream().synchronize()
     start = inner_unit * int(rng.integers(0, stored_inner // inner_unit))
     end = int(rng.integers(start + 1, stored_inner + 1))
     slices = [slice(int(rng.integers(0, 2)) if n > 1 else 0, None, int(rng.integers(1, 3))) for n in shape]
@@ -96,8 +100,8 @@ def random_box(rng, rank, itemsize, span):
 
 
 def driver_bytes(tensor_address, elements, strides_bytes, box, element_strides, data_type, swizzle, fill):
-    """Return the bytes of cuTensorMapEncodeTiled, called through ctypes. Its arguments are computed without the
-    package."""
+    """Return the bytes of cuTensorMapEncodeTiled, called through ctypes with arguments that the test computes without
+    the package."""
     u32, u64 = ctypes.c_uint32, ctypes.c_uint64
     rank = elements.ndim
     tensor_map = (u64 * 16)()
@@ -188,7 +192,7 @@ def test_a_planted_wrong_byte_is_caught(reader):
 
 
 def test_a_misaligned_innermost_coordinate_kills_the_context():
-    """The test runs in a child process, because the host accepts the coordinate and the context is lost."""
+    """The test runs in a child process, because the host accepts the coordinate and the load destroys the context."""
     script = (
         "import torch, cuda_tma\n"
         "from tests.gpu.tile_reader import TileReader\n"

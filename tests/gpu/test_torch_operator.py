@@ -1,4 +1,4 @@
-"""Tests of torch operators on a GPU: opcheck, compiled code, CUDA graphs, memory, and the cost of a call."""
+"""Tests of torch operators on a GPU: opcheck, compiled code, CUDA graphs, memory, and the time of a call."""
 
 from __future__ import annotations
 
@@ -144,8 +144,9 @@ def test_a_device_other_than_the_current_one():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompilations equals that of torch's own operators."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
+    """The number of recompilations equals the number for torch's own operators."""
+    # The import takes 2 s, so the module does not import it at collection.
+    from torch._dynamo.testing import CompileCounterWithBackend
 
     if backend == "inductor":
         pytest.importorskip("triton")
@@ -160,7 +161,7 @@ def test_compiled(backend, dynamic):
 
 
 def test_reduce_overhead(publish):
-    """torch captures CUDA-graph trees. Each call has another input, and its result equals that of the same kernel
+    """torch captures CUDA-graph trees. Each call has another input, and its result equals the result of the kernel
     without a graph."""
     pytest.importorskip("triton")
     compiled = torch.compile(lambda x: scale(x + 1, 2.0) - 1, fullgraph=True, mode="reduce-overhead")
@@ -211,7 +212,7 @@ def milliseconds(graph, replays):
 
 
 def test_the_time_in_a_graph_is_the_kernel_s(publish):
-    """The graph contains a hundred launches, without torch's dispatcher."""
+    """The graph replays a hundred launches without torch's dispatcher."""
     x, y = rand(2048, 2048), torch.empty(2048, 2048, device="cuda")
     kernel, config = kernels.scale(cuda_tma.compile), grid(x)
     into = operator("cuda_tma_gpu_tests::scale_into", kernels.scale, mutates_args=["y"], config=config)
@@ -271,7 +272,8 @@ def test_memory(publish):
     publish(f"torch operator: {CALLS} calls grow GPU memory by {ours[0]} and {ours[1]}, the process by {ours[2]} bytes")
     assert ours[0] == theirs[0] == 0
     assert ours[1] <= max(theirs[1], 0)
-    assert ours[2] <= max(theirs[2], 0) + 2**20  # Python's allocator takes 100 bytes per call
+    # Python's allocator takes 100 bytes for each call.
+    assert ours[2] <= max(theirs[2], 0) + 2**20
     library._destroy()
 
 
@@ -287,8 +289,8 @@ def microseconds(call):
 
 
 def test_the_cost_of_a_call(publish):
-    """The cost of a call is compared with the sum of two parts: an empty operator that allocates the output, and the
-    launch."""
+    """The test compares the time of a call with the sum of two parts: an empty operator that allocates the output, and
+    the launch."""
     empty, library = empty_operator()
     x, kernel, config = rand(32, 32), kernels.scale(cuda_tma.compile), cuda_tma.LaunchConfig(grid=1, block=32)
     fixed = operator("cuda_tma_gpu_tests::fixed", kernels.scale, outputs={"y": like("x")}, config=config)

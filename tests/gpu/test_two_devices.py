@@ -1,4 +1,5 @@
-"""Tests of objects of two devices: they are refused where they would access the wrong memory, and work on their own."""
+"""Tests of objects of two devices: each object works on its own device, and a call with objects of both devices is
+refused."""
 
 import numpy as np
 import pytest
@@ -95,7 +96,8 @@ def test_a_launch_takes_maps_of_its_streams_device(devices, tensors):
     kernel = core.Program(PUT_MAP, "c++", options).compile("cubin").get_kernel("put_map")
     outs = [torch.zeros(16, dtype=torch.uint64, device=tensor.device) for tensor in tensors]
     config = core.LaunchConfig(grid=1, block=1)
-    for n in (0, 1):  # the first launch is on device 0, and device 1 must find the kernel again
+    # The first launch is on device 0, and device 1 must find the kernel again.
+    for n in (0, 1):
         torch.cuda.synchronize(n)
         with pytest.raises(
             cuda_tma.TensorMapError, match=f"made on device {1 - n} in .* the launch is on device {n} in"

@@ -71,7 +71,7 @@ def kernels(device):
 
 @pytest.fixture(scope="module")
 def window(kernels):
-    """Return the kernels of one tile of 16 x 64 float32 elements, which has two boxes."""
+    """Return the kernels for a tile of 16 x 64 float32 elements, which has two boxes."""
     defines = {"TYPE": "FLOAT32", "ROWS": 16, "COLUMNS": 64, "SWIZZLE": "SWIZZLE_128B"}
     return lambda name: kernels(name, **defines)
 
@@ -158,8 +158,7 @@ def test_another_tile_is_refused_before_the_launch(window, stream):
 
 
 def test_many_launches_in_flight_keep_their_maps(window, device):
-    """The address changes while earlier launches wait. The tensors have one shape, with one tensor of another shape
-    between them."""
+    """The address changes while earlier launches wait. All tensors have one shape, except for one tensor in between."""
     kernel, stream = window("copy"), device.create_stream()
     sources = [random((64 + 16 * (index % 3 == 2), 128)) for index in range(60)]
     targets = [torch.zeros_like(source) for source in sources]
@@ -185,7 +184,8 @@ def test_a_launch_keeps_nothing_and_a_prepared_one_its_tensors(window, stream):
     assert torch.cuda.memory_allocated() == before
     expected = random((64, 128))
     prepared = cuda_tma.prepare(kernel, config, expected.clone(), torch.zeros(64, 128, device="cuda"))
-    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]  # this fills the memory of a freed clone
+    # This statement overwrites the memory of a freed clone.
+    others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]
     torch.cuda.synchronize()
     prepared(stream)
     stream.sync()
@@ -216,7 +216,8 @@ def test_threads_launch_tensors_of_their_own(window, device):
 
 
 def captured(device, config, kernel, *args):
-    """Capture a graph of one launch. A capture that stays open would make every later test fail."""
+    """Capture a graph of one launch, and end the capture even after an error, because an open capture would make later
+    tests fail."""
     torch.cuda.synchronize()
     builder = device.create_graph_builder().begin_building()
     try:
@@ -267,7 +268,8 @@ def last_word(stream, kernel, shmem_size, launch=cuda_tma.launch):
 
 
 def test_the_limit_is_raised_after_the_first_launch_too(device, stream):
-    """The kernel is already loaded in the context, and a change of its attributes applies there as well."""
+    """The context has already loaded the kernel, and a change of the kernel's attributes applies in this context
+    too."""
     kernel = cuda_tma.compile(SHARED, "last_word", cache=False)
     assert last_word(stream, kernel, 0) == -1
     most = torch.cuda.get_device_properties(0).shared_memory_per_block_optin

@@ -11,7 +11,8 @@ from . import modules
 
 FILL = 0xA5
 MAX_WINDOW_BYTES = 40 * 1024
-GUARD_BYTES = 64  # the bytes after the tile show that the load writes nothing there
+# The bytes after the tile show that the load writes only the tile.
+GUARD_BYTES = 64
 
 READ_WINDOW = r"""
 #include <cuda_tma/tma.cuh>
@@ -71,7 +72,7 @@ class Position(ctypes.Structure):
 
 
 class TileReader:
-    """A reader that compiles the kernel once. Each read is one launch."""
+    """A reader of tiles that compiles its kernel once. Each read is one launch."""
 
     def __init__(self, device, stream):
         import torch
@@ -124,7 +125,8 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
     span = {"NONE": rows.shape[1], "32B": 32, "64B": 64, "128B": 128}[swizzle]
     offset = np.arange(rows.shape[0])[:, None] * span + np.arange(rows.shape[1])
     if swizzle != "NONE":
-        chunks_of_span = span // 16 - 1  # a mask for the XOR with the line's number
+        # This mask is for the XOR with the line's number.
+        chunks_of_span = span // 16 - 1
         offset ^= ((offset >> 7) & chunks_of_span) << 4
     window = np.full(window_bytes, FILL, np.uint8)
     window[offset] = rows
@@ -132,6 +134,6 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
 
 
 def first_difference(got, wanted):
-    """Return the index of the first byte that differs, or None."""
+    """Return the index of the first byte that differs in two arrays, or None."""
     differing = np.flatnonzero(got != wanted)
     return int(differing[0]) if differing.size else None

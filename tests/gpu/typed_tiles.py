@@ -1,7 +1,7 @@
 """A test of typed tiles on a GPU: their loads, contents and stores, element by element.
 
-The tiles run in a process of their own, because a tile with a wrong byte count would hang: run `python -m
-tests.gpu.typed_tiles`. The last printed line contains their number.
+The tiles run in a separate process, because a tile with a wrong byte count would hang: run `python -m
+tests.gpu.typed_tiles`. The last printed line contains the number of tiles.
 """
 
 import itertools
@@ -81,7 +81,7 @@ __global__ void in_parts(const __grid_constant__ TiledMap<Part> source, typename
     for (int i = threadIdx.x; i < TileType::row_count() * TileType::width(); i += blockDim.x) out[i] = element(tile, i);
 }
 """
-# For each dtype of a tensor: the data types that keep its bits, and boxes.
+# The table contains for each dtype of a tensor the data types that keep its bits, and boxes.
 DTYPES = {
     torch.uint8: ("UINT8", ("256", "16, 64", "5, 128", "2, 3, 100", "16, 256")),
     torch.bfloat16: ("BFLOAT16", ("64", "64, 64", "16, 96", "3, 4, 128", "8, 256")),
@@ -89,11 +89,12 @@ DTYPES = {
     torch.float64: ("FLOAT64", ("16", "9, 16", "8, 24", "4, 2, 32")),
 }
 SWIZZLES = {"SWIZZLE_NONE": 1 << 20, "SWIZZLE_32B": 32, "SWIZZLE_64B": 64, "SWIZZLE_128B": 128}
-SHAPE = (11, 70, 304)  # the tensor is wider than most boxes in every direction, and its rows are multiples of 16 bytes
+# The tensor is wider than most boxes in every direction, and its rows are multiples of 16 bytes.
+SHAPE = (11, 70, 304)
 
 
 def tiles():
-    """Yield (C++ type, extents, dtype, whether a typed store is possible)."""
+    """Yield tuples of the C++ type, the extents, the dtype, and a bool that is true if a typed store is possible."""
     for dtype, (data_type, boxes) in DTYPES.items():
         for box, (swizzle, span) in itertools.product(boxes, SWIZZLES.items()):
             extents = tuple(map(int, box.split(", ")))

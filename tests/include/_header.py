@@ -1,4 +1,4 @@
-"""Names that the tests of ``header`` and related tests share."""
+"""The functions and values that the tests of the device header share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def compile_source(
     options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into it, and Python shares b" "
+    # NVRTC writes into this object, and Python shares the object ``b" "``.
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     text = log.decode().strip("\0\n ")
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, text

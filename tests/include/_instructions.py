@@ -1,4 +1,4 @@
-"""Names that the tests of ``instructions`` and related tests share."""
+"""The functions and values that the tests of the header's instructions share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REMOTE = "mapa.shared::cluster.u32(shared({}), rank)"
 
 
 def fill(text: str, fields: dict[str, str]) -> str:
-    """Replace the fields as str.format() does, but keep the braces of C++ and PTX."""
+    """Replace the fields of a template as str.format() does, but keep the braces of C++ and PTX."""
     return re.sub(r"\{(\w+)\}", lambda field: fields[field[1]], text)
 
 

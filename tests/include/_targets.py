@@ -1,4 +1,4 @@
-"""Names that the tests of ``targets`` and related tests share."""
+"""The functions and values that the tests of the header's targets share."""
 
 from __future__ import annotations
 

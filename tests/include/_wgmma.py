@@ -1,4 +1,4 @@
-"""Names that the tests of ``wgmma`` and related tests share."""
+"""The functions and values that the tests of the wgmma headers share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that the tests of ``wgmma_operands`` and related tests share."""
+"""The functions and values that the tests of wgmma's operands share."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ SWIZZLES = (TensorMapSwizzle.SWIZZLE_32B, TensorMapSwizzle.SWIZZLE_64B, TensorMa
 
 
 def descriptor(mode: int, address: int, leading_bytes: int, stride_bytes: int) -> int:
-    """Return the expected result of the header's constexpr function, from "Matrix Descriptor Format" of the PTX ISA."""
+    """Return the expected matrix descriptor, by the section "Matrix Descriptor Format" of the PTX ISA."""
     layout = {0: 0, 1: 3, 2: 2, 3: 1}[int(mode)]
     return address >> 4 | leading_bytes >> 4 << 16 | stride_bytes >> 4 << 32 | layout << 62

@@ -1,4 +1,4 @@
-"""Tests of element.cuh: elements of narrow floats convert to the same values as in ml_dtypes."""
+"""Tests of element.cuh: elements of narrow floats convert to the same values as the types of ml_dtypes."""
 
 from __future__ import annotations
 
@@ -61,15 +61,16 @@ def test_a_float_is_rounded_when_it_is_assigned(name):
     )  # fmt: skip
     rounded = given.astype(dtype).astype(np.float32)
     assert np.array_equal(codes.view(dtype).astype(np.float32), rounded, equal_nan=True)
-    small = np.abs(rounded) < 200  # the largest value of e4m3 is 448
+    # The largest value of e4m3 is 448.
+    small = np.abs(rounded) < 200
     doubled = (2 * rounded).astype(dtype).astype(np.float32)
     assert np.array_equal(twice.view(dtype).astype(np.float32)[small], doubled[small], equal_nan=True)
 
 
 @pytest.mark.parametrize(("type_", "name", "one"), [("BFLOAT16", "Bf16", 0x3F80), ("FLOAT16", "F16", 0x3C00)])
 def test_a_tile_gives_values(type_, name, one):
-    """A tile of 16-bit floats returns 1.0 for the bits of 1.0. The kernel doubles the value in place, and its bits are
-    right."""
+    """A tile of 16-bit floats returns 1.0 for the bits of 1.0. The kernel doubles the value in place, and the resulting
+    bits are right."""
     tensor = np.full((8, 64), one, np.uint16).view(FORMATS[name])
     values, bits = np.zeros(64, np.float32), np.zeros(64, np.uint16)
     run(
@@ -101,8 +102,8 @@ def test_a_tile_gives_values(type_, name, one):
     [("U4_ALIGN8B", "E2m1", 0), ("U4_ALIGN16B", "E2m1", 8), ("U6_ALIGN16B", "E2m3", 4), ("U6_ALIGN16B", "E3m2", 4)],
 )
 def test_a_packed_element_is_a_value(type_, name, gap):
-    """The tile has 128 elements of 4 or 6 bits, in groups of 16, with the gaps of the type. as<E2m1>(row, column)
-    returns a value."""
+    """The tile has 128 elements of 4 or 6 bits, in groups of 16, with the gaps of the type. The call as<E2m1>(row,
+    column) returns a value."""
     width = 4 if name == "E2m1" else 6
     codes = np.random.default_rng(2).integers(0, 1 << width, 128, np.uint8)
     bits = (codes[:, None] >> np.arange(width) & 1).astype(np.uint8).reshape(8, -1)

@@ -43,7 +43,7 @@ def test_everything_compiles(target, statements):
 
 
 def test_nothing_is_left_out():
-    """The statements above contain each function of tma.cuh and of the headers that it includes, except refuse.cuh and
+    """The statements of this test contain each function of tma.cuh and of its included headers, except refuse.cuh and
     watchdog.cuh."""
     included = {HEADER.name} | included_by(HEADER.name) - {"refuse.cuh", "watchdog.cuh"}
     defined = set().union(*map(defined_in, included))
@@ -53,7 +53,7 @@ def test_nothing_is_left_out():
 
 
 def test_every_header_has_its_tests():
-    """A new header is added here when a test compiles its functions."""
+    """The list contains each header whose functions a test compiles."""
     included = included_by(HEADER.name)
     elsewhere = {
         "dynamic_shared.cuh",
@@ -95,7 +95,7 @@ def test_all_headers_compile_together(target):
 
 
 def test_macros_of_a_kernel_do_not_get_into_headers():
-    """The option ``compile(defines={"N": 64})`` defines such macros. T is a name in NVRTC's own header."""
+    """The option ``compile(defines={"N": 64})`` defines macros with short names. T is a name in NVRTC's own header."""
     words = "BM BN BK MN ROWS COLUMNS STAGES SIZE TYPE WARPS TILE BOX RANK MODE ROW COUNT BLOCK GROUP DEPTH WIDTH"
     macros = {*string.ascii_uppercase, *words.split()} - {"T"}
     defines = "".join(f"#define {macro} (9 +)\n" for macro in sorted(macros))
@@ -105,7 +105,7 @@ def test_macros_of_a_kernel_do_not_get_into_headers():
 
 
 def test_bad_instruction_is_caught():
-    """An instruction that does not exist fails here, although it passes as PTX."""
+    """An instruction that does not exist fails in this test, although NVRTC accepts it in PTX."""
     source = kernel(['load(tile, map, full, Coordinates{x}); asm volatile("cp.async.bulk.tensor.1d.nonsense;");'])
     assert "nonsense" in ptx(source)
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
@@ -141,14 +141,14 @@ def test_older_target_is_named():
 
 @pytest.mark.parametrize("header", sorted(FOLDER.glob("*.cuh")), ids=lambda header: header.stem)
 def test_older_language_is_named(header):
-    """The error appears whichever header is first. Headers that are C++14 themselves need tma.cuh."""
+    """The error appears for any first header. Headers that compile as C++14 need tma.cuh."""
     source = f"#include <cuda_tma/{header.name}>\n"
     with pytest.raises(AssertionError, match=r"the headers are C\+\+17; compile with -std=c\+\+17 or later"):
         compile_source(source + "#include <cuda_tma/tma.cuh>\n", "sm_90a", std="c++14")
 
 
 def test_bulk_reductions_are_all_there_are():
-    """The table of bulk.cuh equals ptxas's: ptxas refuses every other pair of operation and type."""
+    """ptxas accepts exactly the pairs of operation and type in the table of bulk.cuh."""
     types = {name for names in BULK_TYPES.values() for name in names.split()}
     absent = [(op, name) for op, name in product(BULK_TYPES, sorted(types)) if name not in BULK_TYPES[op].split()]
     instruction = "cp.reduce.async.bulk.global.shared::cta.bulk_group.{}.{} [%0], [%1], 16;"
@@ -191,7 +191,7 @@ def test_swizzled_is_the_function_of_swizzle_py():
 
 
 def test_tensor_map_is_the_drivers():
-    """The size and alignment are those of CUtensorMap in cuda.h of CUDA 13. A barrier is one 64-bit integer."""
+    """TensorMap has the size and alignment of CUtensorMap in cuda.h of CUDA 13. A barrier is one 64-bit integer."""
     cubin(
         "#include <cuda_tma/tma.cuh>\n"
         "static_assert(sizeof(cuda_tma::TensorMap) == 128 && alignof(cuda_tma::TensorMap) == 128);\n"
@@ -201,13 +201,14 @@ def test_tensor_map_is_the_drivers():
 
 
 def test_compile_time(capsys):
-    """The header adds little to the compile time. The test takes the best of three measurements, because other programs
-    may run."""
+    """The header increases the compile time only a little. The test takes the least of three times, because other
+    programs may run."""
     bare = 'extern "C" __global__ void kernel(float* out) { out[threadIdx.x] = 1; }'
     with_header, without = (min(_seconds(source) for _ in range(3)) for source in (MINIMAL, bare))
     with capsys.disabled():
         print(f"\nNVRTC, sm_90a: {with_header * 1e3:.0f} ms with the header, {without * 1e3:.0f} ms a kernel without")
-    assert with_header < max(0.15, 4 * without)  # a kernel without the header takes 0.04 s on an idle machine
+    # A kernel without the header takes 0.04 s on an idle machine.
+    assert with_header < max(0.15, 4 * without)
 
 
 def _seconds(source: str) -> float:
@@ -217,10 +218,11 @@ def _seconds(source: str) -> float:
 
 
 def test_with_cccl():
-    """One translation unit may include this header and CCCL's, in either order."""
+    """One translation unit may include this header and the headers of CCCL, in any order."""
     try:
         cccl = find_nvidia_header_directory("cccl")
-    except Exception:  # the errors of this header depend on the missing library
+    # The errors of this header depend on the missing library.
+    except Exception:
         cccl = None
     if not cccl:
         pytest.skip("no CCCL headers here")

@@ -1,7 +1,7 @@
 """Tests that a function of the header is the PTX instruction in its comment, with its operands in their places.
 
-The tables below pair C++ with PTX. Both use the names of the kernel's parameters; shared(...) is an address converted
-to that of shared memory.
+The tables of this module contain pairs of C++ and PTX. Both texts use the names of the kernel's parameters; shared(...)
+is an address that is converted to an address of shared memory.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ LOAD = "cp.async.bulk.tensor.{rank}d.shared::cluster.global.%s.mbarrier::complet
 STORE = "cp.async.bulk.tensor.{rank}d.global.shared::cta.%s.bulk_group{hint}"
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint}"
 REDUCE = "cp.reduce.async.bulk.tensor.{rank}d.global.shared::cta.%s.%s.bulk_group{hint}"
-# {at} stands for {a, b, c} and {offsets} for {r}, with an entry for each dimension. {policy} is a last operand, or
-# empty.
+# {at} stands for {a, b, c} and {offsets} stands for {r}, with one entry for each dimension. {policy} is the last
+# operand, or empty.
 TILED = {
     "load(tile, *map, *full, Coordinates{at}{policy});": (
         LOAD % ("tile", "") + " [shared(tile)], [map, {at}], [shared(full)]{policy}"
@@ -179,7 +179,7 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of the header is one instruction. The test compares its name and all its operands in order."""
     assert effects("tma.cuh", PARAMETERS, table) == table
 
 
@@ -193,7 +193,7 @@ def test_nothing_is_left_out():
 
 
 def test_results_of_the_hardware_are_returned():
-    """The functions return whether the phase is complete, or the thread elected. wait() polls until the phase is
+    """The functions return true if the phase is complete, or if the thread is elected. wait() polls until the phase is
     complete."""
     said = {
         "full->wait(parity);": ((0, 0, 1), "; ".join([TRY_WAIT] * 3)),

@@ -20,7 +20,8 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 
 @pytest.fixture(scope="module")
 def gpu():
-    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):  # tests/gpu/test_kernels.py sets this variable
+    # The module tests/gpu/test_kernels.py sets this variable.
+    if os.environ.get("CUDA_TMA_TEST_HARDWARE"):
         from tests.gpu.hardware import Hardware
 
         return Hardware()
@@ -35,8 +36,8 @@ def launched(gpu, config, kernel, *arguments, seed=0):
 
 # ---- epilogue.cuh ----
 
-# A warpgroup stores accumulators whose values encode their places. Two tiles are one above the other (with
-# Turn::transposed, side by side). The second tile crosses the edge of the tensor in its rows and its last columns.
+# A warpgroup stores accumulators whose values encode their places. One tile is above the other, or next to it with
+# Turn::transposed. The second tile crosses the edge of the tensor in its rows and its last columns.
 LEAVE = """
 extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, float* expected, int first) {
     constexpr int GROUPS = 64 / (TURN == Turn::none ? Part::extent(0) : Part::extent(1));
@@ -66,16 +67,21 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
     [
         ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2, 256),
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2, 96),
-        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),  # a tile of two boxes
+        # This tile has two boxes.
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
-        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),  # the width is an odd number of 16 bytes
-        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),  # fewer parts fit
+        # The width is an odd multiple of 16 bytes.
+        ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),
+        # Fewer parts fit into shared memory.
+        ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2, 64),
         ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2, 128),
         ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2, 128),
         ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2, 72),
-        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 5, 40, "transposed", 2, 33),  # three have some of 33 columns
-        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),  # one part contains them
+        # Three parts have some of the 33 columns.
+        ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 5, 40, "transposed", 2, 33),
+        # One part contains all columns.
+        ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),
     ],
 )
 def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, columns):
@@ -88,7 +94,8 @@ def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, col
     whole = output if turn == "none" else np.ascontiguousarray(output.T)
     launched(gpu, Config(1, 128), gpu.compile(source, "leave"), whole, expected, first)
     in_part = [int(extent) for extent in re.search(r"Box<(\d+), (\d+)>", part).groups()][turn == "none"]
-    end = min(width, first + -(-columns // in_part) * in_part)  # the parts are complete
+    # The parts are complete.
+    end = min(width, first + -(-columns // in_part) * in_part)
     output[:, first:end] = expected[:rows, : end - first].astype(output.dtype)
     assert not np.isnan(expected).any()
     assert np.array_equal(whole, output if turn == "none" else output.T, equal_nan=True)
@@ -129,7 +136,7 @@ product(const __grid_constant__ TiledMap<A> a_map, const __grid_constant__ Tiled
 """
 
 
-# ... whose first loads begin before the CTAs synchronize.
+# The first loads of this kernel begin before the CTAs synchronize.
 BEGUN = PRODUCT
 for before, after in {
     "    if (threadIdx.x == 0) shared.ring.init(1);\n": """    if (is_producer<1>()) {
@@ -164,7 +171,8 @@ def test_a_product(gpu, steps, left, source):
     c = np.full(64 * 64 + 128, np.nan, np.float32)
     launched(gpu, Config(1, 256), gpu.compile(USING + source, "product"), a, b, c, steps)
     assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
-    assert (c[64 * 64 :] == left).all()  # the test checks the concurrent work, and the stage after the last one
+    # The test checks the concurrent work, and the stage after the last stage.
+    assert (c[64 * 64 :] == left).all()
 
 
 # ---- schedule.cuh ----
@@ -188,7 +196,7 @@ extern "C" __global__ void bands(int down, int across, int* places) {
 
 @pytest.mark.parametrize(("down", "across"), [(1, 1), (8, 3), (7, 5), (3, 1), (17, 4)])
 def test_bands(gpu, down, across):
-    """The schedule goes down a band, whose tiles may be fewer in the last band, and then to the right."""
+    """The schedule goes down a band of tiles, and then to the right. The last band may have fewer tiles."""
     found = np.full((3, down * across, 2), -1, np.int32)
     launched(gpu, Config(1, 32), gpu.compile(USING + BANDS, "bands"), down, across, found)
     for places, height in zip(found.tolist(), (1, 3, 8), strict=True):
@@ -219,11 +227,11 @@ extern "C" __global__ void tasks(const Task* given, unsigned* drawn, int count, 
 @pytest.mark.parametrize("ctas", [1, 2])
 @pytest.mark.parametrize("count", [0, 1, 9])
 def test_each_task_is_drawn_once(gpu, count, ctas):
-    """One cluster takes each task, all its CTAs receive it, and the next launch works again.
-
-    Waits without ``.acquire.cluster`` would be advice of the sanitizer.
+    """One cluster takes each task, all CTAs of the cluster receive the task, and the next launch works again. Waits
+    without ``.acquire.cluster`` would cause advice of the sanitizer.
     """
-    given = np.zeros((count + 2, 4), np.int32)  # two clusters, and for each a last task that ends it
+    # There are two clusters, and each cluster receives a last task that ends it.
+    given = np.zeros((count + 2, 4), np.int32)
     given[:, 0], given[count:, 1] = np.arange(count + 2), 1
     drawn, kernel = np.zeros(1, np.int32), gpu.compile(USING + TASKS, "tasks")
     for seed in range(3):
@@ -256,7 +264,8 @@ EPILOGUE = (
         ),
         (PART, "float sums[16]; out.take(sums, map, Coordinates{0, 0});", "a thread has columns / 2 sums"),
         (PART, "in_roles<3, 24, 168>([] {}, [] {});", "no more registers than at the launch"),
-        (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),  # 65536, but then 64512
+        # The number of registers is first 65536, and then 64512.
+        (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),
         (PART, "__shared__ TaskList<int> list; list.init(1);", "a task is copied in pieces of 16 bytes"),
     ],
 )
@@ -278,7 +287,7 @@ def test_parts_with_wgmma_have_a_clear_error():
 
 
 def test_nothing_is_left_out():
-    """The kernels above call each function, directly or through another function."""
+    """The kernels of this module call each function, directly or through another function."""
     used = words([LEAVE, PRODUCT, BEGUN, BANDS, TASKS])
     inner = {
         "rounded",

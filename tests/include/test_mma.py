@@ -19,7 +19,7 @@ PARAMETERS = {
     "real": "float*",
     "whole": "int*",
 }
-# Types of accumulators, A and B; the types in the instruction.
+# The table contains the types of accumulators, A and B, and the types in the instruction.
 FORMS = {
     **{("float", t, t): f"k16.row.col.f32.{t}.{t}.f32" for t in ("bf16", "f16")},
     ("float", "tf32", "tf32"): "k8.row.col.f32.tf32.tf32.f32",
@@ -59,7 +59,7 @@ PRODUCTS = {
 
 
 def test_products():
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of mma.cuh is one instruction. The test compares its name and all its operands in order."""
     assert effects("mma.cuh", PARAMETERS, PRODUCTS) == PRODUCTS
 
 
@@ -111,7 +111,8 @@ WAYS = [
 
 
 def test_lanes_name_their_rows():
-    """The test covers each swizzle, lane and place. The matrices of a lane go down first, or to the right first."""
+    """The test covers each swizzle, lane and place. Successive matrices of a lane go down first, or to the right
+    first."""
     checks = [
         f"for (unsigned lane = 0; lane < 32; ++lane) for (unsigned row = 0; row < 64; row += 8)"
         f" for (unsigned byte = 0; byte < swizzle_span<{mode.name}>(); byte += 32) {{"
@@ -139,7 +140,7 @@ TILES = [
 
 
 def test_rows_of_typed_tiles():
-    """The rows continue from box to box, for a pitch that differs from the span."""
+    """The rows of the tile continue from box to box. The pitch of a row differs from the span of the swizzle."""
     checks = [
         f"{{ using T = {tile}; constexpr unsigned size = sizeof(T::Element);"
         " for (unsigned lane = 0; lane < 32; ++lane) for (unsigned column = 0; column * size + 32 <= T::width() * size;"

@@ -72,7 +72,7 @@ STORE_ASYNC = {
     },
 }
 
-# The instruction takes the codes that the map contains, except for these two and the packed types.
+# The instruction takes the codes of the map's fields, except for these two codes and the packed types.
 CLEAR_TF32 = "red.shared::cta.and.b32 [shared(map) + 8], -65537; "
 TF32 = {TensorMapDataType.TFLOAT32: 11, TensorMapDataType.TFLOAT32_FTZ: 12}
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.{} [shared(map)], {}"
@@ -108,7 +108,7 @@ TENSOR_MAP_REPLACE = {
         for template, scope in (("", "gpu"), ("<Scope::gpu>", "gpu"), ("<Scope::sys>", "sys"))
     },
 }
-# Targets beyond sm_90 have the packed types, and the atomicity of a swizzle, which the kernel also resets.
+# Targets after sm_90 have the packed types, and the atomicity of a swizzle, which the kernel also resets.
 PACKED = {
     f"replace_data_type<{int(t)}>(*map);": CLEAR_TF32 + REPLACE.format("elemtype", "b32", int(t))
     for t in TensorMapDataType
@@ -158,7 +158,7 @@ CLUSTER_LAUNCH = {
     ),
 }
 
-# For each header: its functions, the target for their PTX, and whether one target has all of them.
+# The table contains for each header its functions, the target of their PTX, and whether one target has all functions.
 HEADERS = {
     "scope.cuh": (SCOPE, "compute_90", lambda target: True),
     "store_async.cuh": (STORE_ASYNC, "compute_90", lambda target: True),
@@ -166,7 +166,7 @@ HEADERS = {
     "multimem.cuh": (MULTIMEM, "compute_90", lambda target: True),
     "cluster_launch.cuh": (CLUSTER_LAUNCH, "compute_100a", lambda target: target[-1] in "af" and "90" not in target),
 }
-# Functions that are not instructions, or that are in a header of their own.
+# These functions are not instructions, or are in a separate header.
 OTHERS = {"set_derived_bytes"}
 EVERY = "".join(
     f"#include <cuda_tma/{path.name}>\n" for path in sorted(FOLDER.glob("*.cuh")) if "macros" not in path.name
@@ -174,7 +174,7 @@ EVERY = "".join(
 
 
 def of(header: str) -> dict[str, str]:
-    """Return the parameters of the kernel that need only this header."""
+    """Return those parameters of the kernel that need only this header."""
     from_tma = {"Barrier*": "store_async.cuh cluster_launch.cuh", "TensorMap*": "tensor_map_replace.cuh"}
     needs = from_tma | {"LaunchResponse*": "cluster_launch.cuh"}
     return {name: kind for name, kind in PARAMETERS.items() if header in needs.get(kind, header)}
@@ -182,10 +182,12 @@ def of(header: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("header", HEADERS)
 def test_function_is_its_instruction(header):
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of an optional header is one instruction. The test compares its name and all its operands in
+    order."""
     table, target, _ = HEADERS[header]
     found = effects(header, of(header), table, target=target)
-    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table  # CUDA 13 writes .b
+    # CUDA 13 prints the type as .b.
+    assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table
 
 
 def test_function_is_its_instruction_beyond_sm90():
@@ -258,7 +260,7 @@ def test_misuse_is_named(statement, message):
 
 
 def test_reductions_of_other_ctas_are_all_there_are():
-    """The tables of store_async.cuh and of send_reduce_bulk() equal ptxas's, for every operation and type."""
+    """ptxas accepts exactly the operations and types in the tables of store_async.cuh and of send_reduce_bulk()."""
     bulk = "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{}.{} [%0], [%0], 16, [%0];"
     single = RED_ASYNC + ".{}.{} [%0], {}, [%0];"
     operations = [op.removeprefix("bit_") for op in REDUCTIONS]

@@ -1,4 +1,4 @@
-"""Tests of pipeline.cuh: it compiles in every size, its functions are the documented instructions, and its ring
+"""Tests of pipeline.cuh: the header compiles in every size, its functions are the documented instructions, and its ring
 works."""
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def test_parts_for_clusters_and_several_producers_compile(target):
 
 
 def test_every_function_of_the_pipeline_is_compiled():
-    """The kernels above call each member function of pipeline.cuh, because the compiler skips a template without an
-    instance."""
+    """The kernels of this module call each member function of pipeline.cuh, because the compiler skips a template
+    without an instance."""
     defined = defined_in("pipeline.cuh") - {"together"}
     assert defined == {"next", "init", "acquire", "try_acquire", "acquire_cluster", "drain", "wait", "try_wait"} | {
         "release", "release_generic", "release_async_read"
@@ -83,7 +83,8 @@ def test_every_function_of_the_pipeline_is_compiled():
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 5])
 def test_stage_walks_the_ring(stages):
-    """Iteration i is in stage i % stages, with the parity of round i // stages. The compiler evaluates this."""
+    """Iteration i is in stage i % stages, with the parity of round i // stages. The compiler evaluates this
+    assertion."""
     walk = """
 __device__ constexpr bool agrees() {{
     Stage<{stages}> at;
@@ -98,7 +99,7 @@ static_assert(agrees());"""
         cubin(source.format(stages=stages, rounds=3), "sm_90a")
 
 
-# Each producer loads a part of each tile. A consumer's store stands for all its reads of a tile, including ordinary
+# Each producer loads a part of each tile. A consumer's store represents all its reads of a tile, including ordinary
 # loads.
 RING = """
 #include <cuda_tma/pipeline.cuh>
@@ -150,7 +151,7 @@ FENCE = ("bar.warp.sync 1", "fence.proxy.async.shared::cta")
 
 @cache
 def ring(stages: int) -> str:
-    """Return the PTX of a kernel in which each thread has one role. Together the threads copy tiles back to their
+    """Return the PTX of a kernel in which each thread has one role. The threads copy tiles and store them back to their
     source."""
     return ptx(RING.format(stages=stages, bytes=TILE_BYTES))
 
@@ -202,7 +203,7 @@ def test_pipeline_is_its_instructions(stages):
 
 @pytest.mark.parametrize("role", [ASKING_PRODUCER, CONSUMER])
 def test_an_unsuccessful_poll_costs_a_wait(role):
-    """After a poll of an incomplete phase, the token leads to one wait and nothing else."""
+    """After a poll of an incomplete phase, the use of the token executes one wait and no other instruction."""
     asked, *rest = trace(ring(1), arguments(role, 64, 1), answers=[0])
     assert asked.startswith(TRY_WAIT) and rest == trace(ring(1), arguments(role, 64, 1), answers=[1])[0:1] + rest[1:]
     assert rest[0] == asked and not rest[1].startswith(TRY_WAIT)
@@ -264,8 +265,8 @@ extern "C" __global__ void kernel(unsigned* passed) {
 
 
 def test_threads_at_different_stages_release_their_own_stage():
-    """Threads of a warp that has diverged may be at different stages. The first thread at each stage arrives for all
-    threads there."""
+    """Threads of a diverged warp may be at different stages. The first thread at each stage arrives for all threads at
+    this stage."""
     gpu, passed = simulate.Device(), np.full(32, 9, np.uint32)
     report = gpu.launch(simulate.Config(1, 32), gpu.compile(MEETING, "kernel"), passed)
     assert report.findings == () and passed.tolist() == [0] * 20 + [1] * 12
@@ -295,16 +296,18 @@ class Mbarrier:
 
 
 class Cta:
-    """A model of threads that step in any order, of barriers, and of tiles that arrive at any time after their load
-    began."""
+    """A model of threads that step in any order, of barriers, and of tiles that arrive at any time after the begin of
+    their load."""
 
     def __init__(self, stages: int, tiles: int, producers: list[int], consumers: list[int]):
         self.consumers = len(consumers)
         self.part_bytes = TILE_BYTES // len(producers)
         self.barriers: dict[str, Mbarrier] = {}
-        self.parts: dict[int, int] = {}  # the parts in each stage, each as its address in memory
-        self.unread: Counter[int] = Counter()  # the number of consumers that have not read the part
-        self.copies: list[tuple[int, int, str]] = []  # part, memory and barrier of each copy in flight
+        # The list contains the parts in each stage, as addresses in memory.
+        self.parts: dict[int, int] = {}
+        # The value is the number of consumers that have not read the part.
+        self.unread: Counter[int] = Counter()
+        self.copies: list[tuple[int, int, str]] = []
         self.stored: list[int] = []
         text, shape = ring(stages), (len(consumers), tiles, len(producers))
         for opcode, operands in execute(text, arguments(INIT, *shape)):
@@ -371,9 +374,9 @@ class Cta:
 def test_every_consumer_reads_every_tile(stages, tiles, producers, consumers, seed):
     """In any order of threads and copies, each consumer reads every tile after its load and before its replacement, and
     all threads end."""
-    random = Random(seed)  # a fair order, as on hardware: every thread runs again
+    random = Random(seed)
     cta = Cta(stages, tiles, producers, consumers)
-    for _ in range(5_000):  # the limit is more than four times the necessary number
+    for _ in range(5_000):
         if not cta.running and not cta.copies:
             break
         cta.step(random.randrange(1 << 20))

@@ -10,7 +10,7 @@ import pytest
 from tests.include._header import FOLDER, compile_source, cubin, instructions, nvcc, ptx
 
 LOAD = "load(tile, {}, full, Coordinates{{0, x}});"
-# Accepted arguments: in each case the compiler knows less about the map, the tile or the numbers.
+# The header accepts these arguments, because the compiler has less information about the map, the tile or the numbers.
 RIGHT = {
     "a parameter": LOAD.format("map"),
     "one of two parameters": LOAD.format("(x ? map : other)"),
@@ -141,14 +141,14 @@ def test_right_statements_are_accepted(options):
 
 
 def test_the_checks_leave_no_instructions():
-    """The instructions are the same with and without the checks."""
+    """The checks do not change the instructions of a kernel."""
     without = right().replace("#include", "#define CUDA_TMA_NO_REFUSALS\n#include", 1)
     assert instructions(ptx(right())) == instructions(ptx(without))
 
 
 @cache
 def can_ask_what_is_constant() -> bool:
-    """Return whether this NVRTC has the builtin that refuse.cuh uses (13.4 and later)."""
+    """Return whether this NVRTC has the builtin function that refuse.cuh uses (13.4 and later)."""
     asked = "#if !__has_builtin(__builtin_constant_p)\n#error\n#endif"
     try:
         compile_source(asked, "sm_90a")

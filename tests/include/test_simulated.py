@@ -1,5 +1,5 @@
 """Tests on the simulator of kernels that tests/gpu runs on hardware: the results are equal, and there are no findings.
-A test here has the name of the test there.
+A test in this module has the same name as the test in tests/gpu.
 """
 
 import pytest
@@ -8,8 +8,8 @@ from tests.gpu import test_header_cluster, test_header_order, test_header_replac
 from tests.support.simulated_machine import Machine
 
 THERE = (test_header_cluster, test_header_order, test_header_replace, test_header_scope)
-# The first two need two devices, or two kernels that run at the same time. The third takes 5 s here, and tests nothing
-# new.
+# The first two tests need two devices, or two kernels that run at the same time. The third test takes 5 s on the
+# simulator, and tests no further property.
 ON_HARDWARE_ALONE = {"test_a_flag_between_gpus", "test_dependent_grids", "test_tensor_map_written_by_another_cta"}
 
 

@@ -9,14 +9,14 @@ from tests.include._instructions import MULTICAST, PARAMETERS, REMOTE, copies
 from tests.support.ptx_interpreter import effects
 
 TARGET = "compute_100a"
-# Each row: the space, the mode, and the rest, as in the tables of test_header_instructions.py.
+# Each row contains the space, the mode, and the columns of the tables in test_header_instructions.py.
 LOAD = (
     "cp.async.bulk.tensor.{rank}d.shared::%s.global.%s.mbarrier::complete_tx::bytes%s{hint}"
     " [shared(tile)], [map, {at}], [shared(full)]"
 )
 PREFETCH = "cp.async.bulk.prefetch.tensor.{rank}d.L2.global.%s{hint} [map, {at}]"
 GATHER4 = "tile::gather4"
-HALO = ", {s, t}"  # with the offset
+HALO = ", {s, t}"
 ROWS = "{b, c, d, e}"
 FOUR_ROWS = {
     key: form.replace("{at}", "{a, b, c, d, e}").replace("{rank}", "2")
@@ -49,7 +49,7 @@ ALONG_W = {
 
 
 def of_pairs(forms: dict[str, str]) -> dict[str, str]:
-    """Return the same loads as functions of cta_group2, whose barrier may be in another CTA."""
+    """Return the loads as functions of cta_group2, whose barrier may be in another CTA."""
     return {
         f"cta_group2::{statement.replace('*full', barrier)}": (
             form.replace("shared::cta", "shared::cluster")
@@ -84,7 +84,7 @@ TABLES = {
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_function_is_its_instruction(table):
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of sm100.cuh is one instruction. The test compares its name and all its operands in order."""
     assert effects("sm100.cuh", PARAMETERS, table, target=TARGET) == table
 
 

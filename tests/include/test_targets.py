@@ -1,6 +1,6 @@
 """Tests of the table of target.cuh: each target has exactly the features that ptxas accepts, and a message lists them.
 
-The tests give ptxas instructions that are written here, without the header, for every target from sm_90 on that NVRTC
+The tests pass instructions of this module, without the header, to ptxas, for every target from sm_90 on that NVRTC
 supports.
 """
 
@@ -17,10 +17,10 @@ from tests.include._targets import kernel, statements
 
 _, ARCHITECTURES = nvrtc.nvrtcGetSupportedArchs()
 TARGETS = [f"sm_{n}{suffix}" for n in ARCHITECTURES if n >= 90 for suffix in ("", "a", "f") if (n, suffix) != (90, "f")]
-WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]  # with all features
+WHOLE = [target for target in ("sm_100a", "sm_100f", "sm_103a", "sm_110a") if target in TARGETS]
 
 _LOAD = "cp.async.bulk.tensor.{rank}d.shared::{space}.global.{mode}.mbarrier::complete_tx::bytes{more}"
-# For each feature: its instruction (which only PTX has), and the header's function that needs it.
+# The table contains for each feature an instruction of PTX, and the header's function that needs the feature.
 FEATURES = {
     "wgmma": ("wgmma.fence.sync.aligned;", "require_wgmma<int>();"),
     "setmaxnreg": ("setmaxnreg.inc.sync.aligned.u32 64;", "register_alloc<64>();"),
@@ -115,7 +115,7 @@ def test_table_matches_ptxas(target):
 
 
 def named_by(text: str) -> set[str]:
-    """Return the targets at the end of a message, restricted to those that NVRTC supports."""
+    """Return the targets at the end of a message that NVRTC supports."""
     if "or a later target with a or f" in text:
         least = int(re.search(r"\d+", text).group())
         return {target for target in TARGETS if target[-1] in "af" and int(re.search(r"\d+", target).group()) >= least}
@@ -137,7 +137,7 @@ def test_message_names_targets_that_have_it(name):
 
 
 def test_the_table_is_complete():
-    """The statements above use each feature of the table, and each function of sm100.cuh needs one."""
+    """The statements of this module use each feature of the table, and each function of sm100.cuh needs a feature."""
     rows = re.findall(r"^CUDA_TMA_FEATURE\((\w+),", (FOLDER / "target.cuh").read_text(), re.M)
     assert rows == list(FEATURES)
     functions = re.findall(r"^__device__ void \w+\(.*?^}", (FOLDER / "sm100.cuh").read_text(), re.M | re.S)
@@ -147,7 +147,7 @@ def test_the_table_is_complete():
 
 
 def test_features_can_be_queried():
-    """if constexpr (has_scatter4) compiles for a target that lacks it, in a template."""
+    """The statement ``if constexpr (has_scatter4)`` in a template compiles for a target that lacks scatter4."""
     source = kernel(["save<char>(map, tile);"]).replace(
         'extern "C"',
         "template <typename T> __device__ void save(const TensorMap& map, T* tile) {"
@@ -171,9 +171,11 @@ def test_nvcc(tmp_path):
 
 
 def test_nothing_is_left_out():
-    """A statement above contains each function of sm100.cuh, so the compiler would refuse a wrong instruction."""
+    """The statements of this module contain each function of sm100.cuh, so the compiler would refuse a wrong
+    instruction."""
     defined = defined_in("sm100.cuh")
-    assert len(defined) == 15  # 20 functions and a constructor; the functions of cta_group2 share names with others
+    # The header has 20 functions and a constructor. The functions of cta_group2 have the names of other functions.
+    assert len(defined) == 15
     assert defined <= words(statements())
     with pytest.raises(AssertionError, match="Ptx assembly aborted due to errors"):
         cubin(kernel(['asm volatile("cp.async.bulk.tensor.2d.nonsense;");']), "sm_100a")

@@ -1,4 +1,4 @@
-"""Tests of tile.cuh: its types and the package describe the same map, and its copies are those of tma.cuh."""
+"""Tests of tile.cuh: its types and the package describe the same map, and its copies are the copies of tma.cuh."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ USING = "#include <cuda_tma/pipeline.cuh>\n#include <cuda_tma/tile.cuh>\nusing n
 
 
 def cpp_type(data_type: T) -> str:
-    """Return the C++ name of a data type. It cannot start with a digit: U4_ALIGN8B."""
+    """Return the C++ name of a data type, which cannot start with a digit: U4_ALIGN8B."""
     return data_type.short_name.removeprefix("16")
 
 
@@ -46,7 +46,7 @@ def params_of_box(data_type: T, box: tuple[int, ...], swizzle: S) -> TiledParams
     )  # fmt: skip
 
 
-# Data type, box and swizzle of tiles of one box: every type, rank and swizzle. Some rows fill the span of the swizzle.
+# The list contains tiles of one box for every type, rank and swizzle. Some rows fill the span of the swizzle.
 ONE_BOX = [
     *((t, (3, 256), S.NONE) for t in T if t < T.PACKED_16U4_ALIGN16B),
     *((t, (5, 128), s) for t in (T.PACKED_16U4_ALIGN16B, T.PACKED_16U6_ALIGN16B) for s in (S.NONE, S.SWIZZLE_128B)),
@@ -56,7 +56,7 @@ ONE_BOX = [
     *((t, (16, 16), s) for t in (T.BFLOAT16, T.UINT32, T.INT64) for s in (S.NONE, S.SWIZZLE_128B)),
     *((T.FLOAT32, (8, 2, 3, 2, 16)[-rank:], s) for rank in range(1, 6) for s in (S.NONE, S.SWIZZLE_64B)),
 ]
-# Tiles that are wider than a span, with the width of the map's box.
+# The list contains tiles that are wider than a span, with the width of the map's box.
 SEVERAL = [
     (T.BFLOAT16, (128, 128), S.SWIZZLE_128B, 64),
     (T.BFLOAT16, (20, 96), S.SWIZZLE_128B, 64),
@@ -93,7 +93,8 @@ def agreement(data_type: T, box: tuple[int, ...], swizzle: S, box_width: int) ->
 
 
 def test_constants_are_the_packages():
-    """The constants are bytes, alignment, boxes and the places of elements, for every data type, rank and swizzle."""
+    """The constants of a tile are its bytes, alignment, boxes and places of elements. The test covers every data type,
+    rank and swizzle."""
     rows = [*((*one, one[1][-1]) for one in ONE_BOX), *SEVERAL]
     checks = [check for row in rows for check in agreement(*row)]
     assert {row[0] for row in rows} == set(T) and {row[2] for row in rows} == set(S)
@@ -124,8 +125,10 @@ def test_every_reduction_that_hardware_has():
 # ---- copies ----
 
 _AT = {1: "x", 2: "x, y", 3: "x, y, 4", 4: "x, y, 0, 1", 5: "x, y, 0, 1, 2u"}
-_BOX = {1: "256", 2: "4, 64", 3: "2, 2, 64", 4: "1, 2, 2, 64", 5: "1, 2, 1, 2, 64"}  # 1024 bytes
-_TYPE = "UINT32"  # this data type supports every reduction
+# The tile has 1024 bytes.
+_BOX = {1: "256", 2: "4, 64", 3: "2, 2, 64", 4: "1, 2, 2, 64", 5: "1, 2, 1, 2, 64"}
+# This data type supports every reduction.
+_TYPE = "UINT32"
 
 
 def copies(rank: int, *, im2col: bool = False, tile: str = "tile", at: str = "") -> list[str]:
@@ -158,7 +161,7 @@ extern "C" __global__ void kernel(const __grid_constant__ {parameter} map, int x
 
 @pytest.mark.parametrize(("rank", "im2col"), [*((r, False) for r in range(1, 6)), *((r, True) for r in (3, 4, 5))])
 def test_typed_copies_are_the_untyped_ones(rank, im2col):
-    """The instructions and their constants are equal."""
+    """The copies of tile.cuh and of tma.cuh have equal instructions and constants."""
     box = "4, 64" if im2col else _BOX[rank]
     tile = f"Tile<{_TYPE}, Box<{box}>>"
     statements = copies(rank, im2col=im2col)
@@ -172,8 +175,8 @@ def test_typed_copies_are_the_untyped_ones(rank, im2col):
 
 @pytest.mark.parametrize(("rows", "name", "offsets"), [(8, "tile", (0, 1024)), (32, "tile.rows<8>(16)", (2048, 6144))])
 def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
-    """The second box of 32 columns is 128 * rows bytes after the first. The machine code equals that of two copies, or
-    a part of each."""
+    """The second box of 32 columns is 128 * rows bytes after the first. The machine code equals the code of two copies,
+    or of a part of each copy."""
     tiles = [f"Tile<UINT32, Box<{extent}, 64>, SWIZZLE_128B>" for extent in (8, rows)]
     parts = (copies(2, tile=f"(tile + {offset})", at=f"x + {32 * i}, y") for i, offset in enumerate(offsets))
     for typed, *untyped in [*zip(copies(2, tile=name), *parts, strict=True)][:5]:
@@ -188,7 +191,7 @@ def test_a_wide_tile_consists_of_boxes(rows, name, offsets):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_everything_compiles(target):
-    """The test covers each function for every rank, also on targets without tensor cores of their own."""
+    """The test covers each function for every rank, also on targets without their own tensor-core instructions."""
     kernels = []
     for rank in range(1, 6):
         tile = f"Tile<{_TYPE}, Box<{_BOX[rank]}>>"
@@ -296,7 +299,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TiledMap<Tile64> map,
 
 
 def test_nothing_is_left_out():
-    """The tests above use each copy of tile.cuh and each function of a tile for threads, because the compiler skips a
+    """The tests of this module call each copy of tile.cuh and each function of a tile, because the compiler skips a
     function without a call."""
     defined = {name for name in defined_in("tile.cuh") if name.startswith(("load", "store", "reduce", "prefetch"))}
     assert len(defined) == 10 and defined <= words([*copies(2), *copies(3, im2col=True)])
@@ -318,8 +321,8 @@ def test_tiles_contain_and_copy_their_elements(monkeypatch):
 
 
 def test_the_host_reads_the_types():
-    """The types are parameters of an extern "C" kernel, with a computed extent and a pack. Boxes and bytes are those of
-    the header."""
+    """The types are parameters of an extern "C" kernel, with a computed extent and a pack. Boxes and byte counts equal
+    the header's."""
     maps = [
         MapType(mode="tiled", tile_dim=box, data_type=t, swizzle=s, oob_fill=1 - i % 2, l2_promotion=i % 4)
         for i, (t, box, s, *_) in enumerate([*ONE_BOX, *SEVERAL])

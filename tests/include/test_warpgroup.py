@@ -23,7 +23,7 @@ PTX_OF = {
     "named_barrier_sync<15>(threads);": "barrier.sync 15, threads",
     "named_barrier_arrive(number, threads);": "barrier.arrive number, threads",
     "named_barrier_arrive<3>(threads);": "barrier.arrive 3, threads",
-    # The ISA's cvt puts its first operand in the upper half.
+    # The instruction cvt of the PTX ISA puts its first operand in the upper half.
     "*word = bf16x2(first, second);": "st.global.u32 [word], cvt.rn.bf16x2.f32(second, first)",
     "*word = f16x2(first, second);": "st.global.u32 [word], cvt.rn.f16x2.f32(second, first)",
     "store_matrices(address, m0, m1, m2, m3);": STMATRIX.format(""),
@@ -31,7 +31,8 @@ PTX_OF = {
     "store_matrices(address, m0, m1);": STMATRIX_X2.format(""),
     "store_matrices_transposed(address, m0, m1);": STMATRIX_X2.format(".trans"),
 }
-CHECKS = {"require_barrier_number", "release_at"}  # functions that are not instructions, or old names of functions
+# These functions are not instructions, or are old names of functions.
+CHECKS = {"require_barrier_number", "release_at"}
 
 
 def kernel(statements: list[str]) -> str:
@@ -44,7 +45,7 @@ def kernel(statements: list[str]) -> str:
 
 
 def test_function_is_its_instruction():
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of warpgroup.cuh is one instruction. The test compares its name and all its operands in order."""
     assert effects("warpgroup.cuh", PARAMETERS, PTX_OF) == PTX_OF
 
 

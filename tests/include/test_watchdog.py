@@ -1,4 +1,5 @@
-"""Tests of watchdog.cuh: without its macro it adds nothing to a kernel, and with it, waits record their lines."""
+"""Tests of watchdog.cuh: without its macro, the header does not change a kernel. With the macro, waits record their
+lines."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ INCLUDES = "".join(
 
 @pytest.fixture(scope="module")
 def without_watchdog(tmp_path_factory) -> Path:
-    """Return the headers without the watchdog: each of its macros is replaced by its empty definition."""
+    """Return the headers without the watchdog, in which an empty definition replaces each of its macros."""
     folder = tmp_path_factory.mktemp("include")
     (folder / "cuda_tma").mkdir()
     for header in FOLDER.glob("*.cuh"):
@@ -39,7 +40,8 @@ def without_watchdog(tmp_path_factory) -> Path:
 
 
 def test_every_use_of_it_is_removed(without_watchdog):
-    """A use that remains would not compile in the test below. This test names it."""
+    """The test finds each remaining use of the watchdog's macros. A remaining use would not compile in the next
+    test."""
     left = re.compile(r"[Ww]atchdog|Site\b|CUDA_TMA_(?:SITE|HERE|NOTE|WAIT)|Deadline|AtHardwareBarrier")
     texts = {path.name: path.read_text() for path in (without_watchdog / "cuda_tma").glob("*.cuh")}
     found = {name: found[0] for name, text in texts.items() if (found := left.search(re.sub("//.*", "", text)))}
@@ -49,8 +51,9 @@ def test_every_use_of_it_is_removed(without_watchdog):
 
 @pytest.mark.parametrize(("source", "target"), [case for case in kernels() if case.values[1] == "sm_90a"])
 def test_without_the_macro_the_ptx_is_the_same(source, target, without_watchdog):
-    """Equal PTX gives equal machine code."""
-    unused = "#pragma nv_diag_suppress 177\n"  # variables of a header, which are now in the source itself
+    """The test compares PTX, because equal PTX gives equal machine code."""
+    # These variables of a header are now in the source.
+    unused = "#pragma nv_diag_suppress 177\n"
     stripped = unused + with_headers(source, without_watchdog)
     assert "CUDA_TMA_WATCHDOG" not in stripped
     assert _ptx(source, target) == _ptx(stripped, target)
@@ -63,8 +66,8 @@ def _ptx(source: str, target: str) -> str:
 
 @pytest.mark.parametrize("name", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_with_the_macro_products_still_overlap(name):
-    """ptxas reports each wgmma that must wait for the preceding one, with C7510 to C7516 and C7518. (C7517 is about the
-    exit.)"""
+    """ptxas reports each wgmma that must wait for the preceding wgmma by the messages C7510 to C7516 and C7518. (C7517
+    is about the exit.)"""
     (case,) = (case for case in kernels() if case.id == f"{name}-sm_90a")
     kernel = re.search(r"(\w+)\(const __grid_constant__ AMap|__launch_bounds__\([^\n]*\)\s*(\w+)\(", case.values[0])
     compiled = compile_source(case.values[0], kernel[1] or kernel[2], target="sm_90a", defines=ON)
@@ -72,8 +75,7 @@ def test_with_the_macro_products_still_overlap(name):
 
 
 def test_values_for_the_end_of_a_thread_take_no_registers_before():
-    """A producer has 24 registers. The compiler spills values beyond them to local memory, and reads them in each
-    step."""
+    """A producer has 24 registers. The compiler spills further values to local memory, and reads them in each step."""
     (case,) = (case for case in kernels() if case.id == "gemm-sm_90a")
     verbose = ["--ptxas-options=-v"]
     compiled = compile_source(case.values[0], "gemm", target="sm_90a", defines=ON, options=verbose)
@@ -138,7 +140,7 @@ extern "C" __global__ void kernel() {
     ],
 )
 def test_a_wait_records_its_line(statement):
-    """The line is that of the call's beginning or of its argument, and not a line of the header."""
+    """The reported line is the line of the call or of its argument, not a line of the header."""
     source = PLACES.replace("{statement}", statement)
     line = 1 + source[: source.index(statement)].count("\n")
     compiled = compile_source(source, "kernel", target="compute_90a", defines=ON)

@@ -1,4 +1,4 @@
-"""Tests of the wgmma headers: they compile for sm_90a, and their descriptors address the tiles of TMA loads."""
+"""Tests of the wgmma headers: the headers compile for sm_90a, and their descriptors address the tiles of TMA loads."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ def test_everything_compiles(statements):
 
 
 def test_nothing_is_left_out():
-    """A statement here or in another test of wgmma contains each function of the headers."""
+    """The statements of the tests of wgmma contain each function of the headers."""
     here = Path(__file__).parent
     elsewhere = "".join((here / name).read_text() for name in ("test_wgmma_forms.py", "test_wgmma_operands.py"))
     used = set(re.findall(r"\w+", " ".join(MULTIPLICATIONS + OTHER_STATEMENTS) + elsewhere))
     found = set().union(*(defined_in(path.name) for path in FOLDER.glob("wgmma*.cuh"))) | defined_in("input.cuh")
     assert len(found) == 17
     inside = {"multiply", "wgmma_of", "input_bytes", "input_of", "product_of", "require_product", "exponent_bits"}
-    assert found - used == inside  # the other functions call this one
+    # The other functions call this function.
+    assert found - used == inside
 
 
 PARAMETERS = {
@@ -66,13 +67,14 @@ WGMMA = {
 
 @pytest.mark.parametrize("table", [PTX_OF, WGMMA], ids=["the rest", "wgmma"])
 def test_function_is_its_instruction(table):
-    """One function is one instruction. The test compares its name and all its operands in order."""
+    """Each function of the wgmma headers is one instruction. The test compares its name and all its operands in
+    order."""
     assert effects("wgmma.cuh", PARAMETERS, table) == table
 
 
 @pytest.mark.parametrize(("wait", "times"), [("wgmma_wait<0>(all);", 2), ("wgmma_wait<0>();", 1)])
 def test_sums_are_read_after_the_wait(wait, times):
-    """A wait that names the accumulators makes the compiler place their uses after the wait."""
+    """The compiler places the uses of accumulators after a wait that has the accumulators as operands."""
     triple = "for (int i = 0; i < 128; ++i) out[128 + i] = 3 * all[i];"
     assert len(re.findall(r"\bmul\.f32\b", ptx(kernel([triple, wait, triple])))) == 128 * times
 
@@ -91,7 +93,7 @@ def test_misuse_is_named(statement, message):
 
 @pytest.mark.parametrize(("between", "serialized"), [("", False), ("sums[3] += 1;", True)], ids=["asynchronous", "not"])
 def test_multiplications_stay_asynchronous(between, serialized):
-    """Two groups are in flight, and ptxas adds no wait of its own. If it does, it reports C7511."""
+    """Two groups are pending, and ptxas adds no wait. ptxas would report an added wait by the message C7511."""
     step = "wgmma_fence(); wgmma(sums, x, y); wgmma(sums, x.advance(32), y.advance(32)); wgmma_commit();"
     waits = "wgmma_wait<1>(); wgmma_wait<0>(sums);"
     statements = [
@@ -107,6 +109,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @pytest.mark.parametrize("example", ["gemm", "conv_im2col", "grouped_gemm"])
 def test_an_example_compiles_as_meant(example):
-    """ptxas reports nothing about the kernel: it serializes no wgmma, spills nothing, and ignores no setmaxnreg."""
+    """ptxas prints no message about the kernel: it serializes no wgmma, spills no register, and ignores no
+    setmaxnreg."""
     _, log = compile_source(str(constants(EXAMPLES / f"{example}.py")["SOURCE"]), "sm_90a")
     assert log == ""

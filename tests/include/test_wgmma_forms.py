@@ -18,8 +18,8 @@ sys.path.append(str(Path(__file__).parents[2] / "tools"))
 import write_wgmma
 
 FP8, INT8 = ("e4m3", "e5m2"), ("s8", "u8")
-# For each form: the types of the accumulators, A and B, the function, the types in the instruction, and its other
-# operands.
+# The table contains for each form the types of the accumulators, A and B, the function, and the types and other
+# operands of the instruction.
 FORMS = {
     **{("float", t, t, "wgmma"): (f"k16.f32.{t}.{t}", "1, 1, 0, 0", "1, 1, 0") for t in ("bf16", "f16")},
     ("unsigned", "f16", "f16", "wgmma"): ("k16.f16.f16.f16", "1, 1, 0, 0", "1, 1, 0"),
@@ -74,14 +74,15 @@ def table(forms: Iterable[tuple[str, str, str, str]], columns: Iterable[int]) ->
 
 
 def done(statements: Iterable[str]) -> dict[str, str]:
-    """Return the PTX of each statement."""
+    """Return the PTX of each statement of a kernel."""
     return effects(">\n#include <cuda_tma/".join(HEADERS), PARAMETERS, statements)
 
 
 @pytest.mark.parametrize("columns", [EVERY_N[:16], EVERY_N[16:24], EVERY_N[24:]], ids=lambda c: f"{c[0]} to {c[-1]}")
 @pytest.mark.parametrize("form", [("float", "bf16", "bf16", "wgmma"), ("unsigned", "f16", "f16", "wgmma")], ids=str)
 def test_every_n(form, columns):
-    """The tables of wgmma_macros.cuh contain all accumulators, and the operands after them, for each count."""
+    """The tables of wgmma_macros.cuh contain all accumulators and the following operands for each number of
+    accumulators."""
     expected = table([form], columns)
     assert done(expected) == expected
 
@@ -108,7 +109,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) kernel(unsigned* out, Matri
 
 
 def work(form: tuple[str, str, str, str], n: int) -> str:
-    """Return products that ptxas must keep: both forms of A, with accumulators that are loaded and stored."""
+    """Return products that ptxas must not remove: both forms of A, with accumulators that the kernel loads and
+    stores."""
     held, a, b, function = form
     count = count_of(held, n)
     calls = (f"{function}(sums, {operand('x', a, where)}, {operand('y', b)});" for where in (False, True))
@@ -135,7 +137,7 @@ def test_signs():
 
 
 def test_a_in_registers_of_untyped_operands():
-    """The arguments are those of the older form: data types as template arguments, with bf16 as the default."""
+    """The older form of the function has data types as template arguments, with bf16 as the default."""
     sums = "float sums[4] = {}; const unsigned part[4] = {p, q, r, s};"
     calls = {"wgmma(sums, part, y);": ("bf16", 0), "wgmma<Input::f16, Major::MN>(sums, part, y);": ("f16", 1)}
     texts = done(f"{sums} {call}" for call in calls).values()
@@ -149,8 +151,8 @@ MOVES = re.compile(r"\b(?:mov|add|fma|mul)\.[rnf.]*32\s+%f")
 
 @pytest.mark.parametrize(("named", "behind"), [("", 32), ("sums", 0)], ids=["not named", "named"])
 def test_sums_are_ready_before_the_fence(named, behind):
-    """The compiler computes named accumulators before the fence. Without their names it may compute them after it, and
-    does."""
+    """The compiler computes accumulators before a fence that has them as operands. Without these operands, the compiler
+    computes them after the fence."""
     source = kernel(
         [
             f"float sums[32]; for (int i = 0; i < 32; ++i) sums[i] = 1; wgmma_fence({named}); wgmma(sums, x, y);",
@@ -162,7 +164,7 @@ def test_sums_are_ready_before_the_fence(named, behind):
 
 
 def test_a_in_registers_is_written_after_the_wait():
-    """Named registers are read for the last time before the wait. Later uses read a copy."""
+    """The last read of a register that the wait has as an operand is before the wait. Later uses read a copy."""
     source = kernel(
         [
             "float sums[4] = {}; unsigned rows[1][4]; for (int i = 0; i < 4; ++i) rows[0][i] = out[i] * 3;",
@@ -211,7 +213,7 @@ def test_misuse_is_named(statement, message):
     ],
 )
 def test_missing_header_is_named(statement, header):
-    """The statement compiles with only that header."""
+    """The statement compiles with only the stated header."""
     alone = kernel([statement]).replace(INCLUDES, "#include <cuda_tma/wgmma.cuh>\n")
     with pytest.raises(AssertionError, match=f"include <cuda_tma/{header}>"):
         ptx(alone)
@@ -220,7 +222,8 @@ def test_missing_header_is_named(statement, header):
 
 @pytest.mark.parametrize("target", ["sm_90", "sm_100a", "sm_120a"])
 def test_other_targets(target):
-    """Other targets may include the headers and query features. A missing feature is an error that names it."""
+    """Other targets may include the headers and query features. The use of a missing feature is an error that names the
+    feature."""
     asking = "template <typename T> __device__ void f(T x) { if constexpr (has_wgmma) { %s } }\nextern"
     uses = ["wgmma_fence();", "wgmma_commit();", "wgmma_wait<0>();", "float sums[4]; wgmma(sums, x, x);"]
     source = kernel(["f(x); out[4] = part[0];"])
@@ -237,7 +240,7 @@ def test_macros_match_the_tool():
 
 
 def test_macros_end():
-    """The headers define no macro after their end."""
+    """The headers leave no macro defined after their end."""
     names = re.findall(r"^#define (CUDA_TMA_\w+)", write_wgmma.FILES["wgmma_macros.cuh"], re.M)
     assert len(names) > 100
     checks = "".join(f"#ifdef {name}\n#error {name}\n#endif\n" for name in names)

@@ -1,6 +1,7 @@
 """Tests of wgmma operands in shared memory: descriptors address tiles of TMA loads, swizzled or not, typed or not.
 
-The test decodes descriptors by the PTX ISA without the header, and compares them with the emulator's loads.
+The test decodes descriptors by the rules of the PTX ISA without the header, and compares the addresses with the
+emulator's loads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PARAMETERS = {"tile": "void*", "k_rows": "unsigned", "out": "unsigned long long*
 
 
 def stored(parameters: dict[str, str], statements: list[str], arguments: dict[str, int | str]) -> list[int]:
-    """Return the values that statements store in `out`, for these values of the kernel's parameters."""
+    """Return the values that statements store in `out`, for given values of the kernel's parameters."""
     lines = trace(ptx(source_of("tile.cuh>\n#include <cuda_tma/wgmma.cuh", parameters, statements)), arguments.values())
     return [int(line.split()[-1]) % 2**64 for line in lines if line.startswith("st.global")]
 
@@ -94,7 +95,7 @@ def test_descriptors_read_loaded_tiles(mode):
 
 
 def test_descriptors_advance():
-    """The argument is in bytes. The start address is in units of 16 bytes."""
+    """The argument of advance() is in bytes. The start address in a descriptor is in units of 16 bytes."""
     source = "#include <cuda_tma/wgmma.cuh>\nstatic_assert(cuda_tma::MatrixDescriptor{0x40}.advance(32).bits == 0x42);"
     cubin(source, "sm_90a")
 
@@ -115,7 +116,8 @@ def read_core_matrices(
     """Return the (rows, 16) elements that one instruction reads without a swizzle, from core matrices of 8 x 16
     bytes."""
     row, k = np.indices((rows, 16))
-    if transposed:  # 8 rows of K by 8 elements of M or N
+    # A core matrix has 8 rows of K and 8 elements of M or N.
+    if transposed:
         linear = k // 8 * k_bytes + k % 8 * 16 + row // 8 * mn_bytes + row % 8 * 2
     else:
         linear = k // 8 * k_bytes + k % 8 * 2 + row // 8 * mn_bytes + row % 8 * 16
@@ -137,7 +139,7 @@ def test_boxes_of_16_bytes_are_core_matrices():
 
 
 TYPED = {
-    # Two boxes of 64 columns: 8 rows down, and 16 elements into the second box.
+    # The tile has two boxes of 64 columns. The matrix begins 8 rows down, and 16 elements into the second box.
     ("Tile<BFLOAT16, Box<64, 128>, SWIZZLE_128B>", "k_major(*tile, 8, 80)"): (
         "bf16",
         3,
@@ -155,17 +157,16 @@ TYPED = {
         16,
         1024,
     ),
-    # Three dimensions: all dimensions but the innermost count as rows.
+    # The tile has three dimensions, and all dimensions except the innermost count as rows.
     ("Tile<BFLOAT16, Box<2, 32, 64>, SWIZZLE_128B>", "k_major(*tile, 40)"): ("bf16", 3, 40 * 128, 16, 1024),
-    # M or N is innermost: boxes of 32 columns, 16 rows of K down, in the third box.
+    # M or N is innermost in boxes of 32 columns. The matrix begins 16 rows of K down, in the third box.
     ("Tile<FLOAT16, Box<32, 128>, SWIZZLE_64B>", "mn_major(*tile, 16, 64)"): ("f16", 2, 2 * 2048 + 1024, 2048, 512),
 }
 
 
 @pytest.mark.parametrize(("tile", "call"), TYPED)
 def test_typed_tiles_have_their_types(tile, call):
-    """The data type, the swizzle and the offsets follow from a Tile, and so does the box that contains an element of
-    K."""
+    """The type Tile determines the data type, the swizzle, the offsets, and the box that contains an element of K."""
     element, mode, offset, leading, stride = TYPED[tile, call]
     major = "MN" if call.startswith("mn") else "K"
     checks = f"using X = decltype({call}); static_assert(X::type == Input::{element} && X::major == Major::{major});"

@@ -1,4 +1,5 @@
-"""Tests of the places of one element in two layouts: the simulator's registers and known pairs give the same places."""
+"""Tests of the places of one element in two layouts. The tests compare them with the simulator's registers and with
+known pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from cuda_tma.simulate._matrix.fragments import rows_of_8, rows_of_16, rows_to_s
 from cuda_tma.simulate._matrix.moves import MatrixMove
 from cuda_tma.smem import smem_offset
 
-C = "wgmma.d:f32"  # the layout of an accumulator
+# This layout is the layout of an accumulator.
+C = "wgmma.d:f32"
 
 
 def compared(written, read):
@@ -39,7 +41,7 @@ def numbered(registers, lanes, bits):
 
 
 def stacked(read, registers, lanes, bits):
-    """Return the instruction's result on both: the thread and the index of each element."""
+    """Return the thread and the index of each element after the instruction."""
     found = [read(of) for of in numbered(registers, lanes, bits)]
     return np.stack([each.view(f"u{bits // 8}").astype(np.int64) for each in found], axis=-1)
 
@@ -70,7 +72,8 @@ def test_accumulators_are_in_the_places_of_products(columns):
 def test_matrices_have_the_places_of_ldmatrix_and_stmatrix(turned):
     def tile(registers):
         rows = MatrixMove(4, turned).to_rows(registers.reshape(4, 1, 32)).view(np.uint16).reshape(2, 2, 8, 8)
-        return rows.transpose(1, 2, 0, 3).reshape(16, 16)  # two stacked matrices, twice
+        # Two stacked matrices occur twice.
+        return rows.transpose(1, 2, 0, 3).reshape(16, 16)
 
     suffix = ".trans" * turned
     expected = stacked(tile, 4, 32, 16)
@@ -107,7 +110,7 @@ def test_a_tile_has_the_place_of_its_load(swizzle):
 
 @pytest.mark.parametrize("type_", ["f16", "bf16"])
 def test_a_converted_accumulator_is_a_16_bit_operand(type_):
-    """Attention uses this pair: S = Q K^T in registers becomes P, the operand A of P V."""
+    """Attention uses this pair of layouts: S = Q K^T in registers becomes P, the operand A of P V."""
     found = compared(f"{C}:64x128", f"wgmma.a:{type_}")
     assert found.equal and found.exchange is None
     assert str(found).splitlines() == [
@@ -120,8 +123,7 @@ def test_an_accumulator_is_not_an_8_bit_operand():
     found = compared(C, "wgmma.a:e4m3")
     assert not found.equal and found.same.sum() == 256 and found.lost == 0
     assert found.found[0, 2].tolist() == [8, 0] and found.found[0, 4].tolist() == [0, 2]
-    # In each quad, the first and the last lane have the right element in a quarter of their values, the other lanes in
-    # none.
+    # In each group of four lanes, the first and the last lane have the right element in a quarter of their values.
     assert {thread: kept for thread, (kept, of) in found.threads().items() if of == 16} == {
         thread: (4, 0, 0, 4)[thread % 4] for thread in range(128)
     }
@@ -138,7 +140,8 @@ def test_the_suggested_fix_works():
     """Accumulator registers in the reported order are the operand A with its columns in the reported order."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
-    values = rows_to_sums(sums)  # [16, 128]: the values of each thread
+    # The shape [16, 128] contains the values of each thread.
+    values = rows_to_sums(sums)
     as_they_are = values.reshape(4, 4, 128).swapaxes(1, 2)
     wrong = rows_of_16(np.ascontiguousarray(as_they_are).view(np.uint32)[..., 0])
     assert np.array_equal(wrong, sums[found.found[..., 0], found.found[..., 1]]) and (wrong != sums).any()
@@ -167,8 +170,8 @@ def test_stmatrix_takes_the_sums_of_wgmma_in_pairs():
 def test_tiles_of_two_swizzles_differ():
     found = compared("tile:bf16:64B", "tile:bf16:128B")
     assert found.read.shape == (8, 32) and found.exchange is None
-    # Rows of 64 bytes have pitches of 64 and 128 bytes. Only the first row is in its place, and half of the read bytes
-    # are missing.
+    # Rows of 64 bytes have pitches of 64 and 128 bytes in the two layouts. Only the first row is in its place, and half
+    # of the read bytes are not written.
     assert found.same.sum() == 32 and found.same[0].all() and found.lost == 128
     assert found.read.place(1, 0) == (144,) and found.found[1, 0].tolist() == [2, 0]
     assert "128 elements are read where nothing was written: earlier content, perhaps NaN" in str(found)
@@ -181,7 +184,7 @@ def test_tensor_memory_is_distinguished():
     assert layouts.layout("tmem.d:f32:128x8").place(77, 5) == (77, 5)
     assert layouts.layout("tmem.d:f32:64x8").place(17, 5) == (33, 5)
     assert "not verified on hardware" in found.read.source
-    # The first 16 rows equal the accumulators of mma.
+    # The layout of the first 16 rows equals the layout of mma's accumulators.
     sixteen = layouts.layout("tcgen05.ld.16x256b:b32:32x32").places[:16]
     assert np.array_equal(sixteen, layouts.layout("mma.d:f32:16x32").places)
 

@@ -90,7 +90,7 @@ def test_row_m_of_an_a_operand_is_in_lane_m():
 
 
 def test_scale_factors():
-    """The layout is Sm1xxBlockScaledConfig of CUTLASS, ((32,4),4):((16,4),1) in bytes, of which 16 become a lane."""
+    """The layout is Sm1xxBlockScaledConfig of CUTLASS, ((32,4),4):((16,4),1) in bytes. A lane has 16 bytes."""
     found = places("tmem.scales:ue8m0:128x4")
     rows, columns = np.indices((128, 4))
     byte = rows % 32 * 16 + rows // 32 * 4 + columns
@@ -110,8 +110,8 @@ def test_scale_factors_of_256_rows():
     [("16x64b", "((2,2,8),1):((8,16,1),0)"), ("16x32bx2", "((16,2),1):((1,16),0)")],
 )
 def test_shapes_of_loads_as_cutlass_has_them(shape, atom):
-    """The shapes are Copy_Traits of SM100_TMEM_LOAD_16dp64b1x and 16dp32b1x, in elements of 32 bits counted down
-    columns."""
+    """The shapes are from Copy_Traits of SM100_TMEM_LOAD_16dp64b1x and 16dp32b1x. They count elements of 32 bits down
+    the columns."""
     pytest.importorskip("tensor_layouts")
     of_16_rows = layouts.layout(f"cute:{atom}@16x2")
     assert np.array_equal(places(f"tcgen05.ld.{shape}:b32:32x2")[:16], of_16_rows.places)

@@ -1,8 +1,8 @@
-"""The necessary statements of a pipeline: without such a statement, two accesses lose their order, or a thread waits
-forever.
+"""The necessary statements of a pipeline. If a necessary statement is missing, two accesses are unordered, or a thread
+waits forever.
 
-Other statements are not necessary in a pipeline: a wait for a free stage if there are more stages than tiles, or a
-barrier next to another one. The tests do not leave these out.
+Other statements are not necessary, for example a wait for a free stage if there are more stages than tiles, or a
+barrier next to another barrier. The tests never omit an unnecessary statement.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def _chosen(given: dict[str, object]) -> list[str]:
 
 def _of_stages(of: Pipeline) -> list[str]:
     reads, written = of.consumer == "LOADS", of.producer in ("CP_ASYNC", "STORES")
-    again = of.turns > of.stages  # a stage is filled a second time
+    # The pipeline fills a stage a second time.
+    again = of.turns > of.stages
     ring = again and not of.together
     told_narrowly = (of.remote and reads and ring and of.release != "HEADER") or of.finish == "PEER_STORES"
     return _chosen(

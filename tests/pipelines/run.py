@@ -18,7 +18,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Outcome:
-    """The outcome of a pipeline under several schedules: findings by schedule, and the wrong outputs."""
+    """The outcome of a pipeline under several schedules: the findings of each schedule, and the wrong outputs."""
 
     def __init__(self) -> None:
         self.findings: dict[tuple[str, int], tuple[simulate.Finding, ...]] = {}
@@ -56,7 +56,8 @@ def run(
         rest = [arrays[name] for name in ("out", "peers", "partial", "total")]
         config = simulate.Config(shape.grid // shape.ctas, shape.block, shape.ctas)
         order, seed = schedule
-        steps = 3_000_000 if fault == "NOTHING" else 300_000  # a thread that spins on a flag takes many steps
+        # A thread that spins on a flag takes many steps.
+        steps = 3_000_000 if fault == "NOTHING" else 300_000
         report = gpu.launch(
             config, kernel, *maps, given, *rest, flags, shape.items, order=order, seed=seed, max_steps=steps
         )
@@ -70,7 +71,8 @@ def run(
 def _input(shape: Pipeline) -> np.ndarray:
     rows = max(1, shape.items) * 8 * shape.slices
     random = np.random.default_rng(7)
-    if shape.consumer == "WGMMA":  # the values -2 to 2 as bf16, so that sums are exact
+    # The values are -2 to 2 as bf16, so that sums are exact.
+    if shape.consumer == "WGMMA":
         values = random.integers(-2, 3, (rows, shape.cols)).astype(np.float32)
         return (values.view(np.uint32) >> 16).astype(np.uint16)
     return random.integers(0, 1 << 8 * shape.element_bytes, (rows, shape.cols), dtype=np.uint64).astype(
@@ -106,7 +108,8 @@ def _items_of(shape: Pipeline, worker: int) -> range:
 def _expected(shape: Pipeline, given: np.ndarray) -> Arrays:
     n = shape.consumers
     tiles = given.reshape(-1, 8 * shape.slices * shape.cols)
-    sums = np.zeros((shape.grid, n), np.uint32)  # the sums of each CTA's threads at the end
+    # The array contains the sums of each CTA's threads at the end.
+    sums = np.zeros((shape.grid, n), np.uint32)
     if shape.consumer == "LOADS":
         out, sums = _out_of_loads(shape, tiles)
     elif shape.consumer == "WGMMA":

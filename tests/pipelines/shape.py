@@ -14,14 +14,14 @@ _ONE_READS = ("STORE", "REDUCE", "STORE_BULK")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """One pipeline: the macros of ``pipeline.cu``, in lower case, and its launch.
+    """The macros of ``pipeline.cu`` for one pipeline, in lower case, and the launch of the pipeline.
 
     Attributes
     ----------
     grid, multiprocessors, items : int
-        CTAs; the number of multiprocessors that they share, so that they may run in waves; tiles for all of them.
-    element, swizzle, cols, slices : type, swizzle, elements of a row, eights of rows of a tile
-    consumers, producers : int
+        The number of CTAs, of multiprocessors (fewer than CTAs if these run in waves), and of tiles of all CTAs.
+    element, swizzle, cols, slices : The data type, the swizzle, the elements of a row, and the rows of a tile divided
+    by 8. consumers, producers : int
         Threads.
     """
 
@@ -61,12 +61,12 @@ class Pipeline:
 
     @property
     def workers(self) -> int:
-        """Return the number of workers that each process some of the tiles: CTAs, or with multicast clusters."""
+        """Return the number of workers that process tiles. A worker is a CTA, or a cluster with multicast."""
         return self.grid // self.ctas if self.multicast else self.grid
 
     @property
     def turns(self) -> int:
-        """Return the number of tiles of the worker that has the most."""
+        """Return the largest number of tiles of a worker."""
         return -(-self.items // self.workers)
 
     @property
@@ -76,7 +76,7 @@ class Pipeline:
 
     @property
     def reads_once(self) -> bool:
-        """Return whether one thread reads a stage, by a store from it."""
+        """Return whether only one thread reads a stage, by a store from this stage."""
         return self.consumer in _ONE_READS
 
     @property
@@ -85,7 +85,7 @@ class Pipeline:
         return self.multicast or self.producer == "ST_ASYNC"
 
     def defines(self, fault: str = "NOTHING") -> dict[str, object]:
-        """Return the macros, with one statement left out."""
+        """Return the macros of a pipeline that lacks one statement."""
         values = {name.upper(): value for name, value in asdict(self).items()}
         number = {"LOADS": 0, "WGMMA": 1, "STORE": 2, "REDUCE": 3, "STORE_BULK": 4}[self.consumer]
         launch = ("GRID", "MULTIPROCESSORS", "ITEMS")
@@ -148,7 +148,8 @@ def _ends(draw, of: Pipeline) -> Pipeline:
     )
     finish = draw(st.sampled_from(finishes))
     handoffs = ["NO_HANDOFF"] * 3 + ["LAST", "LAST_ACQ_REL"] + ["LAST_LOADED"] * (finish == "NO_PEER")
-    handoffs += ["CHAIN"] * (of.grid < 4)  # many threads that spin take long
+    # Many spinning threads need much time.
+    handoffs += ["CHAIN"] * (of.grid < 4)
     return replace(
         of,
         finish=finish,

@@ -23,10 +23,7 @@ class RealBug:
     ----------
     name : str
         The name of its file.
-    source : str
-    thread : str
-        ``owner/name#number``.
-    bug, fix : str
+    source : str thread : str The public discussion, as ``owner/name#number``. bug, fix : str
         The defect, and its fix.
     kind, severity : str
         The kind and severity of the finding.
@@ -35,7 +32,7 @@ class RealBug:
     box : tuple of int
         The box of both maps, in tensor order.
     order : str
-        The order of asynchronous copies in which the bug is that finding.
+        The order of asynchronous copies in which the sanitizer reports the finding.
     """
 
     name: str

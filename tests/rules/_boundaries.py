@@ -1,4 +1,4 @@
-"""Names that the tests of ``boundaries`` and related tests share."""
+"""The functions and values that the tests of the rules' boundaries share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of every rule at its boundary: the last legal values, and the violations of the first illegal ones."""
+"""Tests of every rule at its boundary: the last legal values, and the violations by the first illegal values."""
 
 from dataclasses import replace
 
@@ -11,7 +11,8 @@ from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 U6_WIDE = replace(PACKED_WIDE, data_type=15)
 
-# legal params, compute capability, argument, its legal values, and the others with all their violations
+# Each row contains legal params, a compute capability, an argument, its legal values, and illegal values with all
+# violations.
 # fmt: off
 CASES = [
     (PLAIN, (9, 0), "data_type", [0, 12], [

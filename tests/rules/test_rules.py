@@ -1,4 +1,5 @@
-"""Tests of the rules: they agree with the driver, each rule applies by itself, and a page documents them."""
+"""Tests of the rules: they agree with the driver, each rule can be the only broken rule, and a page documents the
+rules."""
 
 from dataclasses import replace
 
@@ -37,7 +38,7 @@ def test_a_rule_without_violations_gives_an_empty_sequence(rule):
 
 
 def put(name, values, index=None, base=LEGAL):
-    """Return a strategy that draws changes of one argument, or of one element of it."""
+    """Return a strategy that draws changes of one argument, or of one element of the argument."""
     if index is None:
         return st.fixed_dictionaries({name: values})
     whole = getattr(base, name)
@@ -53,7 +54,8 @@ RANK_2 = {
     "pixel_box_upper_corner": (),
 }
 # fmt: off
-SINGLE = [  # rule, index, legal params, changes that break only this rule, compute capability
+# Each row contains a rule, an index, legal params, changes that break only this rule, and a compute capability.
+SINGLE = [
     ("data_type", None, PLAIN, put("data_type", ints(16, 99)), (9, 0)),
     ("data_type", None, PACKED, put("swizzle", st.just(3)), (9, 0)),
     ("rank", None, LEGAL_IM2COL, st.just(RANK_2), (9, 0)),
@@ -122,7 +124,7 @@ def test_one_broken_constraint_is_named_and_nothing_else(rule, index, base, chan
     assert (found[0].parameter, found[0].source, found[0].severity) == (row.parameter, row.source, "error")
 
 
-# Changes that break one rule for any legal params: (rule, argument, illegal values of it or of an element).
+# These changes break one rule for any legal params. Each row contains the rule, the argument, and illegal values.
 # fmt: off
 BREAKS = [
     ("data_type", "data_type", st.integers(17, 99)),
@@ -167,7 +169,7 @@ def test_legal_maps_are_accepted_by_later_devices(params, capability):
 
 
 def test_a_load_of_exactly_228_kib_is_legal():
-    """Recorded: the driver accepts 233,472 bytes and refuses 233,520, the next size in the recording."""
+    """The recordings show that the driver accepts 233,472 bytes and refuses 233,520 bytes, the next recorded size."""
     rows = [row for row in golden() if row.is_judged and not _broken_otherwise(row)]
     sizes = {(stored_transfer_bytes(row.params), row.accepted) for row in rows}
     assert max(size for size, accepted in sizes if accepted) <= 228 * 1024
@@ -229,7 +231,8 @@ def test_every_rule_is_broken_once():
     assert {rule.name for rule in RULES} == {rule for rule, *_ in SINGLE}
 
 
-# alternatives, and combinations of several numbers
+# The remedies are alternatives, and combinations of several numbers.
+
 NO_NEAREST = {
     *("data_type", "interleave", "mode", "swizzle", "swizzle_packed", "swizzle_wide", "l2_promotion", "oob_fill"),
     *("allocation_class", "compute_capability", "array_length", "box_dim_bytes", "pixels_per_column_bytes"),
@@ -271,7 +274,7 @@ def test_the_message_is_in_the_drivers_terms():
 
 
 def test_interleaved_im2col_pairs_the_corners_as_the_driver_does():
-    """Observed: with an interleaved layout, the driver takes the extent of W from global_dim[0]."""
+    """With an interleaved layout, the driver takes the extent of W from global_dim[0] (observed)."""
     interleaved = replace(LEGAL_IM2COL, interleave=1, global_dim=(8, 48, 40, 8), pixel_box_upper_corner=(-9, 3))
     (violation,) = check(interleaved)
     assert (violation.rule, violation.index, violation.nearest) == ("pixel_box_empty", 0, -8)

@@ -1,4 +1,4 @@
-"""Tests of the sentence of every rule: its whole text, with tensor order, units and the remedy."""
+"""Tests of the error text of every rule: the whole text, with tensor order, units and the remedy."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.rules._rules import FEW_CHANNELS, LEGAL_WIDE, PACKED, PACKED_IM2COL, 
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
 DTYPES = {7: "float32", 9: "bfloat16"}
-# legal params, compute capability, the change, and the sentence about it
+# Each row contains legal params, a compute capability, a change, and the error text for the change.
 # fmt: off
 SENTENCES = [
     (PLAIN, (9, 0), {"data_type": -1},

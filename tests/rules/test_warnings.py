@@ -27,7 +27,7 @@ def warnings(params, capability=(9, 0)):
     return [v for v in check(params, capability, warnings=True) if v.severity == "warning"]
 
 
-# params, compute capability, changes, and all warnings
+# Each row contains params, a compute capability, changes, and all warnings.
 # fmt: off
 WARNED = [
     (PLAIN, (9, 0), {"global_dim": (64, 2147483648, 40)}, [
@@ -54,7 +54,8 @@ WARNED = [
     ]),
     (PLAIN, (9, 0), {"global_dim": (60, 48, 40)}, []),
     (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (63, 48, 40)}, []),
-    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [  # a slice has 16 bytes, and is not a narrow row
+    # A slice has 16 bytes, and is not a narrow row.
+    (replace(PLAIN,**SLICES), (9, 0), {"global_dim": (1, 48, 40)}, [
         "box_dim[0]=32 should be at most the tensor's extent, 1: the rest of the box is fill.",
     ]),
     (replace(PLAIN,**SLICES), (9, 0), {"global_strides": (1024, 49152)}, []),
@@ -318,8 +319,8 @@ def test_bits_that_no_driver_writes_are_warned_of(params):
 
 @pytest.mark.parametrize("word,mask,read", [(2, 2, False), (16, 4096, False), (18, 1, False), (2, 3 << 22, True)])
 def test_bits_that_no_load_reads_are_distinguished(word, mask, read):
-    """The bits are bit 1 of word 2, the transfer size and the period of the swizzle. Maps of CuTe DSL differ in them,
-    and work."""
+    """The unusual bits are bit 1 of word 2, the transfer size and the period of the swizzle. Maps of CuTe DSL have
+    other values of these bits, and work."""
     odd = replace(LEGAL, unexplained=((word, mask),))
     (warning,) = warnings(odd)
     assert warning.value == (word, mask) and warning.requirement == (

@@ -1,4 +1,5 @@
-"""Right kernels of TileLang: a pipelined product by TMA, a sum by atomic operations, two kernels in one function."""
+"""Right kernels of TileLang: a pipelined product by TMA, a sum by atomic operations, and two kernels in one
+function."""
 
 import tilelang
 import tilelang.language as T

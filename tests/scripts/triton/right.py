@@ -1,4 +1,4 @@
-"""Right kernels of Triton: their results equal torch's, and the sanitizer reports no error in them."""
+"""Right kernels of Triton: their results equal torch's, and the sanitizer reports no error."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A load, a sum and a store in place of an atomic operation."""
+"""A kernel that updates a sum by a load and a store instead of an atomic operation."""
 
 import torch
 import triton

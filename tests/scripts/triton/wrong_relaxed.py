@@ -1,4 +1,4 @@
-"""A flag without release and acquire, which does not order the data."""
+"""A kernel that sets a flag without release and acquire, so that the flag does not order the data."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A load without a mask, which reads beyond the tensor in the last block."""
+"""A kernel with an unmasked load, which reads beyond the tensor in the last block."""
 
 import torch
 import triton

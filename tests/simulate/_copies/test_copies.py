@@ -1,4 +1,5 @@
-"""Tests of asynchronous copies: every form, in every order of completion, against NumPy and the emulator."""
+"""Tests of asynchronous copies: the results of every form, in every order of completion, equal NumPy's and the
+emulator's."""
 
 from __future__ import annotations
 

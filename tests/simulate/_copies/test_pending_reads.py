@@ -1,4 +1,4 @@
-"""Tests of bulk stores that are pending when their CTA ends: the next CTA in this shared memory has other bytes."""
+"""Tests of bulk stores that are pending when their CTA ends. The next CTA in the same shared memory has other bytes."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ extern "C" __global__ void each_stores(int* out) {
                      :: "l"(out + 32 * blockIdx.x), "r"((unsigned)__cvta_generic_to_shared(tile)) : "memory");
 }
 """
-CTAS = 200  # more CTAs than run at the same time
+# The grid has more CTAs than run at the same time.
+CTAS = 200
 
 
 @pytest.mark.parametrize("order", ["early", "late", "random"])

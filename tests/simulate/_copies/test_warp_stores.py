@@ -1,6 +1,6 @@
-"""Tests of a TMA instruction in all lanes of a warp: it is one store, but a load or a reduction for each lane.
+"""Tests of a TMA instruction in all lanes of a warp: 32 lanes execute one store, but 32 loads or reductions.
 
-Recorded on an H200: ptxas emits one UTMASTG where the operands are uniform, and a loop over the lanes for a load and a
+On an H200 (recorded), ptxas emits one UTMASTG if the operands are uniform, and a loop over the lanes for a load and a
 reduction. CuTe DSL lets 32 lanes execute each store.
 """
 
@@ -102,7 +102,8 @@ def test_stores_of_the_same_bytes_by_two_warps_are_advice(body):
     assert {each.severity for each in launched(compiled(body), strict=True)[0].findings} == {"error"}
 
 
-@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])  # the whole array, and only its last element
+# The finding covers the whole array, or only its last element.
+@pytest.mark.parametrize("second", ["i + 1", "i / 255 * 7 + i"])
 @pytest.mark.parametrize("body", ["two_tiles", "two_bulk"])
 def test_stores_of_other_bytes_by_two_warps_race(body, second):
     report, _, _ = launched(compiled(body, second))
@@ -123,7 +124,8 @@ def test_a_bulk_reduction_by_all_lanes_runs_once_per_lane():
 
 def test_a_load_by_all_lanes_runs_once_per_lane():
     report, _, out = launched(compiled("load"), schedules=1)
-    assert {finding.kind for finding in report.errors} <= {"race"}  # 32 loads of the same tile
+    # The warp issues 32 loads of the same tile.
+    assert {finding.kind for finding in report.errors} <= {"race"}
     assert out[:64].tolist() == [3 * i for i in range(64)]
 
 

@@ -1,6 +1,7 @@
-"""Tests of determinism: the report of a seed is equal in all processes and Python versions, with any number of cores.
+"""Tests of determinism: the report for a seed is equal in all processes and Python versions, with any number of cores.
 
-Each Python version and each machine compares the facts of the report with one file. The sentences are not in the file.
+Each Python version and each machine compares the facts of the report with one file. The file does not contain the
+sentences.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Long PTX is kept on disk: a second process reads the entry, and a damaged entry is absent."""
+"""Tests of long PTX on disk: a second process reads the entry, and a damaged entry counts as absent."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.fixture
 def texts(monkeypatch):
-    """Count the texts that the device reads."""
+    """Count the PTX texts that the device parses."""
     found = []
     monkeypatch.setattr(device, "read", lambda text, check: found.append(text) or kept_modules.read(text, check))
     return found

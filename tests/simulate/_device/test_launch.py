@@ -68,7 +68,7 @@ def test_after_an_error_the_rest_does_not_run(gpu, kernel):
     ],
 )
 def test_a_grid_with_clusters_counts_them(gpu, kernel, config, blocks):
-    """With a LaunchConfig of cuda.core, the grid also counts clusters. The simulator accepts such a configuration."""
+    """The simulator accepts a LaunchConfig of cuda.core, whose grid also counts clusters."""
     out = np.zeros(len(blocks), np.int32)
     gpu.launch(config, kernel("where"), out).raise_for_errors()
     assert out.tolist() == blocks
@@ -93,7 +93,8 @@ def test_progress_counts_completed_schedules(capsys, monkeypatch):
 
 
 def test_an_unknown_descriptor_is_refused(gpu):
-    """A matrix descriptor has a base offset, whose effect is not recorded."""
+    """The simulator refuses a matrix descriptor with a base offset, because the effect of a base offset is not
+    recorded."""
     source = r"""
     #include <cuda_tma/wgmma.cuh>
     extern "C" __global__ void product(unsigned long long descriptor, float* out) {
@@ -103,7 +104,8 @@ def test_an_unknown_descriptor_is_refused(gpu):
                      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(descriptor));
         out[threadIdx.x] = d[0] + memory[threadIdx.x];
     }"""
-    descriptor = 1 << 62 | 1 << 49 | 64 << 32 | 1 << 16 | 64  # 128-byte swizzle, base offset 1
+    # The descriptor has the 128-byte swizzle and the base offset 1.
+    descriptor = 1 << 62 | 1 << 49 | 64 << 32 | 1 << 16 | 64
     with pytest.raises(simulate.UnsupportedInstruction, match=r"PTX line \d+: .* wgmma.mma_async.*base offset 1"):
         gpu.launch(Config(1, 128), gpu.compile(source, "product"), descriptor, np.zeros(128, np.float32))
 
@@ -140,8 +142,7 @@ extern "C" __global__ void typed(const __grid_constant__ TiledMap<Square> map) {
 
 
 def test_a_map_whose_type_differs_from_the_kernels_is_refused():
-    """A launch on a GPU refuses it as well, because the kernel would read with a different swizzle from that of the
-    copy."""
+    """A launch on a GPU also refuses the map, because the kernel would read with a different swizzle than the copy."""
     gpu = simulate.Device()
     kernel, array = gpu.compile(TYPED, "typed"), np.zeros((64, 64), np.float32)
     for given in (array, gpu.create_tensor_map(array, box_dim=(32, 32), swizzle="128B")):

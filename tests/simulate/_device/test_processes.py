@@ -1,4 +1,4 @@
-"""Tests of work in forked processes: the results are equal, and the schedules give the same report."""
+"""Tests of work in forked processes: the results and the report do not depend on the number of processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def test_results_in_order(number):
         return value * value
 
     assert [*results_of(work, range(5), number)] == [0, 1, 4, 9, 16]
-    assert written == ([] if number else [0, 1, 2, 3, 4])  # a process has its own memory
+    # A process has its own memory.
+    assert written == ([] if number else [0, 1, 2, 3, 4])
 
 
 def test_work_of_a_process_that_fails():

@@ -52,7 +52,7 @@ def gpu():
     ],
 )
 def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
-    """With this directive, the grid of a launch counts clusters (PTX ISA, ".blocksareclusters")."""
+    """With the directive .blocksareclusters, the grid of a launch counts clusters (PTX ISA, ".blocksareclusters")."""
     counted = np.zeros(1, np.int32)
     gpu.launch(config, gpu.compile(COUNT.format(attribute), "count"), counted).raise_for_errors()
     assert counted[0] == ctas * 64
@@ -71,7 +71,7 @@ def test_a_grid_follows_the_directives(gpu, attribute, config, ctas):
     ],
 )
 def test_directives_of_ptx_apply(gpu, directives, block, words):
-    """The rules are those of "Performance-Tuning Directives" in the PTX ISA."""
+    """The rules are in the section "Performance-Tuning Directives" of the PTX ISA."""
     kernel = gpu.load(PTX.format(directives), "k")
     with pytest.raises(ValueError, match=words):
         gpu.launch(Config(1, block), kernel, np.zeros(1, np.float32), 1.0)
@@ -79,14 +79,14 @@ def test_directives_of_ptx_apply(gpu, directives, block, words):
 
 @pytest.mark.parametrize(("directives", "block"), [(".reqntid 64", 64), (".maxntid 8, 4", 32), ("", 1024)])
 def test_launches_that_directives_allow_run(gpu, directives, block):
-    """The product of the extents in ``.maxntid`` limits a block, and not each extent."""
+    """The product of the extents in ``.maxntid`` limits a block, but no single extent does."""
     out = np.zeros(1, np.float32)
     assert gpu.launch(Config(1, block), gpu.load(PTX.format(directives), "k"), out, 2.5).errors == ()
     assert out[0] == 2.5
 
 
 def test_a_kernel_without_cluster_sizes_needs_them_at_the_launch(gpu):
-    """The rule is that of ".explicitcluster" in the PTX ISA."""
+    """The rule is in the section ".explicitcluster" of the PTX ISA."""
     kernel = gpu.load(PTX.format(".explicitcluster"), "k")
     with pytest.raises(ValueError, match=r"\.explicitcluster\): pass cluster"):
         gpu.launch(Config(1, 32), kernel, np.zeros(1, np.float32), 1.0)
@@ -101,8 +101,8 @@ def test_directives_in_the_text_of_a_compiler():
 
 
 def test_ptx_gives_the_type_of_a_float(gpu):
-    """PTX contains the type of the parameter. Without C++, a launch on a GPU passes the bits of an int, which are
-    another number."""
+    """The PTX contains the type of the parameter. Without the C++ type, a launch on a GPU would pass the bits of an
+    int, which represent another number."""
     kernel = gpu.load(PTX.format(""), "k")
     assert [each.type for each in kernel.parameters] == [None, "float"]
     with pytest.raises(TypeError, match=r"argument 1 of kernel k: .* the int 2 was passed; pass 2\.0"):
@@ -161,7 +161,7 @@ def test_settings_of_numpy_are_taken():
 
 
 def test_a_suppression_may_be_text(gpu):
-    """The text has the form of the arguments of the fixture's mark."""
+    """The text of a suppression has the same form as in the mark of the fixture."""
     text = "out-of-bounds:PTX line 9:the array is a stand-in"
     gpu = simulate.Device(suppressions=[text])
     assert gpu.suppressions == (simulate.Suppression.parse(text),)
@@ -187,7 +187,7 @@ def test_invalid_kernel_is_refused(gpu):
 
 
 def test_a_map_without_grid_constant_is_refused_in_the_words_of_a_compiler(gpu, nvrtc):
-    """The headers place an unknown instruction there (cuda_tma/refuse.cuh), which a compiler reports."""
+    """The header cuda_tma/refuse.cuh places an unknown instruction at a wrong use, which a compiler reports."""
     words = (
         r"^kernel 'copied' does not compile for compute_90a: copied.cu\(8\): this TensorMap is a copy in local memory: "
         "declare the parameter as const __grid_constant__ TensorMap and pass it on by reference"
@@ -210,7 +210,7 @@ def test_a_map_with_grid_constant_runs(gpu):
 
 @pytest.fixture
 def nvrtc():
-    """Compile C++ to PTX, without the simulator."""
+    """Compile C++ to PTX with NVRTC, without the simulator."""
     from cuda_tma._compile.nvrtc import request, run
 
     return lambda source: run(request(source, "copied", target="compute_90a")).ptx

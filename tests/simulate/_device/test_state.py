@@ -1,4 +1,4 @@
-"""Tests of the state that launches share: several threads use it, and an interrupt does not change it."""
+"""Tests of the state that launches share: several threads use the state, and an interrupt does not change it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ THREADS = 8
 
 
 def added(gpu: simulate.Device, number: int) -> tuple[list[int], list[str]]:
-    """Launch on memory of its own; a launch with an odd number has two warps on the same words."""
+    """Launch a kernel on separate memory. In a launch with an odd number, two warps use the same words."""
     values = np.arange(64, dtype=np.uint32)
     lanes = 32 if number % 2 else 64
     report = gpu.launch(simulate.Config(1, 64), gpu.load(PTX, "adds"), values, np.uint32(number), np.uint32(lanes))
@@ -66,12 +66,14 @@ def test_launches_of_eight_threads_are_apart(is_one_device):
             assert {*values} == wanted[0]
     gc.collect()
     added(one, 2)
-    assert len([*one._memory]) <= 1  # a launch removes the arrays that have ended
+    # A launch removes the arrays that Python has deleted.
+    assert len([*one._memory]) <= 1
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_launches_in_another_process(method):
-    """The parent has launched, with a time limit, whose thread a fork does not have."""
+    """The parent process has launched a kernel with a time limit. A forked process does not have the thread of the time
+    limit."""
     gpu = simulate.Device(time_limit=60.0)
     assert {*added(gpu, 4)[0]} == {4}
     with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as pool:

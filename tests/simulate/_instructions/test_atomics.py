@@ -1,4 +1,5 @@
-"""Tests of atomics of many threads at few addresses: the simulator quickly computes the results of a sequence."""
+"""Tests of atomics of many threads at few addresses: the fast results of the simulator equal the results of a
+sequence."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def test_integers_are_combined_one_after_the_other(op, data):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("special", [1.0, np.nan, np.inf, 1e-42])
 def test_floats_are_added_one_after_the_other(dtype, special):
-    """Each sum is rounded. The instruction determines the treatment of subnormals and NaN."""
+    """The simulator rounds each sum. The instruction determines the treatment of subnormals and NaN."""
     draw = np.random.default_rng(5)
     values = (draw.standard_normal(500) * 10.0 ** draw.integers(-6, 6, 500)).astype(dtype)
     values[250] = special

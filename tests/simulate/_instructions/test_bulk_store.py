@@ -1,4 +1,4 @@
-"""Tests of ``st.bulk``: it writes zeros to shared memory through the generic proxy."""
+"""Tests of ``st.bulk``, which writes zeros to shared memory through the generic proxy."""
 
 from __future__ import annotations
 

@@ -68,11 +68,12 @@ def test_atomics_of_vectors(launched):
     o, u = np.zeros(16, np.float32), np.zeros(8, np.uint32)
     launched("vectors", 32, o, u)
     assert o[:11].tolist() == [32, 32, 32, 31 * 16, 32, 32, 0, 0, 32, 32, 62]
-    assert u.tolist() == [0x50005000, 0x50005000, 0, 0] + [0x3F803F80] * 4  # 32 in f16, 1 in bf16
+    # The bits represent 32 in f16, and 1 in bf16.
+    assert u.tolist() == [0x50005000, 0x50005000, 0, 0] + [0x3F803F80] * 4
 
 
 def test_sixteen_bytes_are_compared_as_bits(launched):
-    """In NumPy these bytes are a complex number with a NaN, which does not equal itself."""
+    """In NumPy, these bytes are a complex number with a NaN, which does not equal itself."""
     nan = 0x7FF8000000000000
     o = np.array([nan, 1, 5, 6, *[0] * 6], np.uint64)
     launched("wide", 1, o)
@@ -174,7 +175,7 @@ IN_REGISTERS = """
 
 
 def test_calls_that_pass_registers_and_numbers(gpu):
-    """No C++ compiler emits such calls, and ptxas accepts them."""
+    """ptxas accepts these calls, although no C++ compiler emits them."""
     o = np.zeros((32, 3), np.uint32)
     gpu.launch(Config(1, 32), gpu.load(IN_REGISTERS, "k"), o).raise_for_errors()
     assert o.tolist() == [[x + 5, 9, 3 * x] for x in range(32)]

@@ -1,5 +1,5 @@
-"""Tests of the windows of shared memory: .shared::cta is that of the executing CTA, .shared::cluster that of each
-CTA."""
+"""Tests of the windows of shared memory: .shared::cta contains memory of the executing CTA, .shared::cluster of all
+CTAs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ extern "C" __global__ void __cluster_dims__(2) k(const int* in, int* out, int fa
 LINE = 1 + SOURCE.splitlines().index("        asm volatile(STATEMENT  // the line of the finding")
 _GENERIC = ".reg .b64 g; cvt.u64.u32 g, %2; cvta.shared::cluster.u64 g, g;"
 _STORED = "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"
-# The operands of each instruction: local (%1), remote (%2), input (%3) and output (%4); %0 is a result.
+# The operands of each instruction are a local address (%1), a remote address (%2), an input (%3) and an output (%4). %0
+# is the result.
 OF_ONE_CTA = {
     "ld": "ld.shared::cta.u32 %0, [%1];",
     "ld.plain": "ld.shared.u32 %0, [%1];",
@@ -60,7 +61,7 @@ OF_ONE_CTA = {
     "mov.u32 %0, 0;",
     "ldmatrix": "{ .reg .b32 r; ldmatrix.sync.aligned.m8n8.x1.shared.b16 r, [%1]; mov.u32 %0, 0; }",
 }
-# Instructions that access another CTA's memory, and the resulting `data[0] + value` in CTA 0.
+# The table contains instructions that access another CTA's memory, and the resulting `data[0] + value` in CTA 0.
 OF_THE_CLUSTER = {
     "ld": ("ld.shared::cluster.u32 %0, [%1];", 100),
     "ld.generic": ("{ .reg .b64 g; cvt.u64.u32 g, %1; cvta.shared::cluster.u64 g, g; ld.u32 %0, [g]; }", 100),
@@ -97,7 +98,8 @@ def test_an_address_of_another_cta_ends_the_kernel(form):
 @pytest.mark.parametrize("form", OF_ONE_CTA)
 def test_an_address_that_mapa_gives_of_the_own_cta_is_right(form):
     report, out = launched(OF_ONE_CTA[form], 0)
-    assert [finding.kind for finding in report.findings] == ["early-exit"] * (form == "bulk load")  # it never waits
+    # This instruction never waits.
+    assert [finding.kind for finding in report.findings] == ["early-exit"] * (form == "bulk load")
     assert (out[4:64] == np.arange(4, 64)).all() and out[0] != -1
 
 

@@ -1,4 +1,4 @@
-"""Tests of the time limit of a launch, or of the load of its PTX: an error, and the findings until then."""
+"""Tests of the time limit of a launch, or of the load of its PTX: the report has an error and the earlier findings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ COUNTS = (
     "add.u64 %rd1, %rd1, 1;\nbra L;\n}\n"
 )
 LIMIT_SECONDS = 0.3
-MOST_SECONDS = 3.0  # a longer limit for busy machines
+# The limit is longer for busy machines.
+MOST_SECONDS = 3.0
 SENTENCE = "the launch reached the time limit of 0.3 s after "
 
 
@@ -234,7 +235,7 @@ def test_the_help_states_the_default(capsys):
 
 
 def test_watched_work_is_removed_under_the_lock(monkeypatch):
-    """The thread of the watch reads the work at the same time."""
+    """The watching thread reads the work concurrently."""
     monkeypatch.setattr(threading.Thread, "start", lambda self: None)
     watch, used = deadline._Watch(), []
 
@@ -249,7 +250,8 @@ def test_watched_work_is_removed_under_the_lock(monkeypatch):
 
         def values(self):
             used.append(watch._lock.locked())
-            monkeypatch.setattr(deadline, "_IDLE_SECONDS", -1.0)  # the thread ends at its next turn
+            # The thread ends at its next turn.
+            monkeypatch.setattr(deadline, "_IDLE_SECONDS", -1.0)
             return [*super().values()]
 
     watch._watched = Watched()

@@ -1,4 +1,5 @@
-"""Tests of the detection of endless loops: a loop that returns to an earlier state never ends; other loops run on."""
+"""Tests of the detection of endless loops: a loop that returns to an earlier state never ends, and other loops
+continue."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ def test_polling_a_phase_that_does_not_complete_is_a_wait(gpu, order):
 
 
 def test_a_state_counts_only_after_every_group_has_run():
-    """Three groups have equal states, and the last of them may change memory when it runs."""
+    """Three groups of threads have equal states, and the last group may change memory when it runs."""
     standing = [(None, pc, np.zeros(1, np.int64)) for pc in range(3)]
     scheduler = SimpleNamespace(standing=lambda: standing)
     nothing = SimpleNamespace(writeable=tuple, all=tuple)

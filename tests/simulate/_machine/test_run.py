@@ -1,5 +1,5 @@
-"""Tests of a launch after a finding: it continues where hardware continues. If it ends, a suppression gives no
-verdict."""
+"""Tests of a launch after a finding: the launch continues if hardware continues. If the launch ends, a suppressed
+finding leaves an error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cuda_tma import simulate
 from cuda_tma.__main__ import main
 from cuda_tma.simulate import Suppression
 
-# ThunderKittens contains this code: each lane of a warp initializes the mbarrier. Recorded: an H200 continues after a
-# second init.
+# ThunderKittens contains this code: each lane of a warp initializes the mbarrier. An H200 continues after a second init
+# (recorded).
 SOURCE = r"""
 #include <cuda_tma/tma.cuh>
 using namespace cuda_tma;

@@ -1,5 +1,4 @@
-"""Tests of products on the simulator: they equal the recorded H200's bit for bit, for every type, wgmma and
-mma.sync."""
+"""Tests of products on the simulator, which equal the recorded products of an H200 bit for bit, for every type."""
 
 from __future__ import annotations
 
@@ -67,7 +66,7 @@ def drawn(rng: np.random.Generator, element: str, shape: tuple[int, ...], suite:
 @pytest.mark.parametrize("suite", ["any", "near", "ends"])
 @pytest.mark.parametrize("form", FLOATING, ids=str)
 def test_any_bits(form, suite):
-    """The results equal the model in integers, for K of one instruction, and of the shortest mma.sync."""
+    """The results equal the model in integers, for the K of one wgmma and of the shortest mma.sync."""
     rng = np.random.default_rng(zlib.crc32(f"{form}{suite}".encode()))
     for k, columns in ((form.k, 40), (form.k // 2, 8)):
         shapes = ((5, 16, k), (5, columns, k), (5, 16, columns))
@@ -82,7 +81,7 @@ def test_any_bits(form, suite):
 @pytest.mark.parametrize("form", [form for form in FLOATING if form.sums == "f32"], ids=str)
 @pytest.mark.parametrize("add", [False, True])
 def test_in_registers(form, add):
-    """The results in arbitrary registers equal those of arrays bit for bit, and no other register changes."""
+    """The results in arbitrary registers equal the results of arrays bit for bit, and no other register changes."""
     rng = np.random.default_rng(7)
     n, lanes, rows = 24, np.array([256, 0, 512]), rng.permutation(40)[:12]
     a, b = (drawn(rng, element, (3, size, form.k), "ends") for element, size in ((form.a, 64), (form.b, n)))
@@ -105,7 +104,7 @@ def test_more_than_an_instruction_has_is_refused():
 
 
 def test_without_c():
-    """Without C, no term has the exponent of C, and a product of zeros is +0."""
+    """Without an operand C, the sum has no term for C, and a product of zeros is +0."""
     form = FORMS[0]
     a, b, c = operands(form)
     assert np.array_equal(result(form, a, b, None), result(form, a, b, np.zeros_like(c)))
@@ -113,7 +112,7 @@ def test_without_c():
 
 
 def test_a_small_term_is_cut():
-    """A term of 2^-25 of the largest term is exact, and one of 2^-26 is lost. For e4m3 in wgmma the limits are 2^-13
+    """A term of 2^-25 of the largest term is exact, and a term of 2^-26 is lost. For e4m3 in wgmma the limits are 2^-13
     and 2^-14."""
     a = np.array([[[1.0, 2.0**-25]], [[1.0, 2.0**-26]]])
     ones = np.ones((2, 1, 2))

@@ -1,4 +1,5 @@
-"""Tests of the simulated tensor cores: operands as TMA writes them, registers as in the figures of the PTX ISA."""
+"""Tests of the simulated tensor cores: the operands are as TMA writes them, and the registers are as in the figures of
+the PTX ISA."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def numbers(rng: np.random.Generator, shape: tuple[int, ...], type_: str) -> np.
 
 
 def encoded(values: np.ndarray, type_: str) -> np.ndarray:
-    """Return values as bytes. The last axis is longer by the size of a value."""
+    """Return values as bytes. The length of the last axis is multiplied by the size of a value."""
     bits = values.astype(DTYPES[type_]) if type_ in DTYPES else FORMATS[type_].encode(values)
     return np.ascontiguousarray(bits).view(np.uint8)
 
@@ -95,7 +96,8 @@ def test_products_of_every_type(a_type, b_type, d_type, in_registers):
         else:
             a_operand = gathered(a_smem, wgmma.a_addresses(bits))
         before = numbers(rng, (64, n), "f32")
-        expected = (a[:, k:] @ b[:, k:].T) * (-1 if signs else 1) + 0.0  # no sum is -0
+        # No sum is -0.
+        expected = (a[:, k:] @ b[:, k:].T) * (-1 if signs else 1) + 0.0
         start = sums_as_registers(before, d_type)
         assert (wgmma.multiply(a_operand, b_pieces, start) == sums_as_registers(expected + before, d_type)).all()
         assert (wgmma.multiply(a_operand, b_pieces, None) == sums_as_registers(expected, d_type)).all()
@@ -129,7 +131,7 @@ def test_both_orders_in_every_swizzle(a_major, b_major, mode):
 
 @pytest.mark.parametrize("major", ["K", "MN"])
 def test_core_matrices_without_a_swizzle(major):
-    """The offsets are arbitrary: the next matrix is 3 * 128 bytes away along M or N, and 5120 bytes along K."""
+    """The offsets are arbitrary: the next matrix is 3 * 128 bytes away along M or N, and 5120 bytes away along K."""
     rng = np.random.default_rng(3)
     b = numbers(rng, (64, 16), "f16")
     data = encoded(b if major == "K" else b.T, "f16")
@@ -197,8 +199,8 @@ def test_an_unknown_base_offset_is_refused():
 @pytest.mark.parametrize(("a_type", "b_type", "d_type"), TYPES)
 @pytest.mark.parametrize("pieces", [1, 2])
 def test_mma_sync(a_type, b_type, d_type, pieces):
-    """The source is "Matrix Fragments for mma.m16n8k16 with floating point type" and related sections of the PTX ISA,
-    in bytes. Two warps execute the product."""
+    """The layout follows "Matrix Fragments for mma.m16n8k16 with floating point type" and related sections of the PTX
+    ISA. Two warps execute the product."""
     rng = np.random.default_rng(5)
     k = 16 * pieces // element_bytes(a_type)
     a, b = numbers(rng, (2, 16, k), a_type), numbers(rng, (2, 8, k), b_type)
@@ -232,8 +234,8 @@ def test_mma_sync(a_type, b_type, d_type, pieces):
     ("types", "end"), [("s4.s4", ""), ("u4.s4", ".satfinite"), ("b1.b1", ".and.popc"), ("b1.b1", ".xor.popc")]
 )
 def test_mma_sync_of_parts_of_a_byte(types, end, pieces):
-    """The layout counts bytes as for other types. The first element is in the lowest bits. ptxas accepts .satfinite at
-    the end."""
+    """The layout counts bytes as for other types. The first element of a byte is in its lowest bits. ptxas accepts
+    .satfinite at the end of the opcode."""
     bits = {"s": 4, "u": 4, "b": 1}
     a_type, b_type = types.split(".")
     k, rng = 128 * pieces // bits[a_type[0]], np.random.default_rng(9)
@@ -290,7 +292,8 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert move == matrix_move_of(
         instruction(f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared::cta.b16 [a], {{{registers}}}")
     )
-    cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"  # the spelling of cute/arch
+    # CUTLASS (cute/arch) uses this spelling.
+    cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"
     assert move == matrix_move_of(instruction(cutlass))
     elements = np.arange(3 * count * 64, dtype=np.uint16).reshape(3, 8 * count, 8)
     found = move.to_registers(elements.view(np.uint8))

@@ -14,7 +14,8 @@ def test_each_code_in_its_piece(type_):
     assert {*TYPES} == PADDED
     bits = 4 if type_ == "e2m1" else 6
     codes = np.arange(1 << bits, dtype=np.uint8).reshape(-1, 16)
-    pieces = np.full((len(codes), 16), 0xFF, np.uint8)  # the padding has no effect
+    # The padding has no effect.
+    pieces = np.full((len(codes), 16), 0xFF, np.uint8)
     digits = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :bits]
     pieces[:, : 2 * bits] = np.packbits(digits.reshape(len(codes), -1), axis=-1, bitorder="little")
     assert np.array_equal(decoded_padded(pieces.ravel(), type_), codes.ravel().view(TYPES[type_]).astype(np.float64))

@@ -1,4 +1,4 @@
-"""Tests of the kernels of the GPU tests of products, on the simulator: header and simulator agree on every operand."""
+"""Tests on the simulator of the kernels that test products on a GPU: header and simulator agree on every operand."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from tests.gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_
 GPU = simulate.Device()
 DTYPES = {"bf16": "u2", "f16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "u1", "u8": "u1"}
 SUMS = {"float": np.float32, "int": np.int32, "unsigned": np.float16}
-STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}  # two f16 registers of the value 3
+# The word contains two f16 values of 3.
+STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}
 BF16 = Form("bf16", "bf16", "float")
-# Form, N, A in registers, negated: each combination of types and operands, with the least and the greatest N.
+# Each row contains the form, N, whether A is in registers, and negations. N is the least or the greatest value.
 WGMMA = [
     (BF16, 8, False, True),
     (BF16, 256, False, False),

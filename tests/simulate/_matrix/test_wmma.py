@@ -1,4 +1,4 @@
-"""Tests of CUDA C++'s ``nvcuda::wmma`` on the simulator: every type and shape, against NumPy."""
+"""Tests of CUDA C++'s ``nvcuda::wmma`` on the simulator: the results of every type and shape equal NumPy's."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ __device__ void multiply(const In* a, const In* b, const Out* c, Out* out) {
     wmma::store_matrix_sync(out + warp * M * N, sums, M, wmma::mem_col_major);
 }
 """
-TYPES = {  # the name in wmma, the type in memory, the NumPy type; the same for the accumulators
+# Each row contains the name in wmma, the type in memory and the NumPy type, for the operands and for the accumulators.
+TYPES = {
     "half": ("half", "half", np.float16, ("float", np.float32)),
     "half to half": ("half", "half", np.float16, ("half", np.float16)),
     "bf16": ("__nv_bfloat16", "__nv_bfloat16", bfloat16, ("float", np.float32)),
@@ -39,7 +40,8 @@ TYPES = {  # the name in wmma, the type in memory, the NumPy type; the same for 
     "double": ("double", "double", np.float64, ("double", np.float64)),
 }
 SQUARE, LOW, HIGH = (16, 16, 16), (8, 32, 16), (32, 8, 16)
-CASES = [  # whether B is row-major
+# The value is true if B is row-major.
+CASES = [
     ("half", SQUARE, True), ("half", LOW, False), ("half", HIGH, True), ("half to half", SQUARE, False),
     ("bf16", LOW, True), ("bf16", HIGH, False), ("s8", SQUARE, True), ("s8", LOW, False), ("u8", HIGH, True),
     ("tf32", (16, 16, 8), False), ("double", (8, 8, 4), True),
@@ -48,7 +50,7 @@ WARPS = 3
 
 
 def source():
-    """Return a kernel for each case."""
+    """Return one kernel for each case of type, shape and layout."""
     text = SOURCE
     for number, (name, (m, n, k), rows) in enumerate(CASES):
         kind, element, _, (total, _) = TYPES[name]

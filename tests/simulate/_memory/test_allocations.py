@@ -1,4 +1,4 @@
-"""Tests of the memory of a GPU for watched launches: a result of the driver that is an error is raised."""
+"""Tests of the memory of a GPU for watched launches: an error of the driver becomes an exception."""
 
 import pytest
 from cuda.bindings import driver

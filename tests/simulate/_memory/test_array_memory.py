@@ -1,4 +1,4 @@
-"""Tests of arrays as memory of kernels: each array is mapped until it is deleted, at an address of its own."""
+"""Tests of arrays as memory of kernels: each array is mapped at a unique address until Python deletes the array."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def test_a_view_of_an_array_that_was_resized_is_refused(gpu, put):
     assert segments(gpu) == before
     gpu.launch(FOUR, put, array).raise_for_errors()
     assert array[:5].tolist() == [*ONE_TO_FOUR, 0]
-    with pytest.raises(ValueError, match="cannot resize an array"):  # NumPy keeps the memory of a mapped array
+    # NumPy keeps the memory of a mapped array.
+    with pytest.raises(ValueError, match="cannot resize an array"):
         array.resize(1, refcheck=False)
 
 
@@ -87,12 +88,13 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
     del array
     assert memory() is None
     gpu.launch(FOUR, put, zeros(4)).raise_for_errors()
-    assert segments(gpu) == before  # the array of this launch replaces the deleted array
+    # The array of this launch replaces the deleted array.
+    assert segments(gpu) == before
 
 
 @pytest.mark.parametrize("trace", [False, True])
 def test_the_notes_of_the_sanitizer_end_with_the_launch(gpu, put, monkeypatch, trace):
-    """The notes are as long as the array. They are freed without a collection of cycles."""
+    """The shadow notes have the length of the array. Python frees the notes without a collection of cycles."""
     made = []
 
     class Kept(device.Sanitizer):
@@ -232,7 +234,7 @@ def test_temporaries_stay_until_the_launch_ends(gpu, add):
 
 
 def test_an_array_that_ends_in_another_thread_stays_until_the_launch_ends(gpu, ptx, monkeypatch):
-    """The last reference is dropped while the kernel runs and has the array's address."""
+    """The program drops the last reference while the kernel runs with the array's address."""
     arrays, out = [np.ones(4, np.float32)], zeros(4)
     address, run = gpu.address(arrays[0]), device.run
 
@@ -260,7 +262,7 @@ def test_the_variables_of_a_program_end_with_it(gpu, ptx):
         gpu.launch(FOUR, kernel, array).raise_for_errors()
     del kernel
     gpu.launch(FOUR, put, array).raise_for_errors()
-    assert segments(gpu) == before + 1  # the array
+    assert segments(gpu) == before + 1
 
 
 def test_a_module_that_is_refused_leaves_no_variables(gpu):

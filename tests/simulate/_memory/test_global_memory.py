@@ -1,4 +1,4 @@
-"""Tests of the segments of global memory, which are found by their addresses."""
+"""Tests of the segments of global memory, which the simulator finds by their addresses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_memory_takes_over_segments_in_any_order():
 
 
 def test_a_memory_takes_over_many_segments_in_one_step():
-    """Single additions would each copy the list, and take minutes."""
+    """The test adds all segments at once, because each single addition would copy the list."""
     memory, starts = GlobalMemory(), range(0, 256 * 200_000, 256)
     data = np.zeros(64, np.uint8)
     memory.restore([Segment(start, data, "") for start in starts], [], starts.stop)
@@ -39,7 +39,7 @@ def test_a_memory_takes_over_many_segments_in_one_step():
 
 
 def test_each_change_of_the_table_holds_the_lock():
-    """A change is several steps, and a thread that changes the table at the same time would lose a segment."""
+    """A change of the table takes several steps. Without a lock, a concurrent change would lose a segment."""
     memory, one = GlobalMemory(), segment(1000)
     memory._lock = lock = CountedLock()
     uses = []
