@@ -1,4 +1,4 @@
-"""Names that the tests of ``third_party`` and related tests share."""
+"""The functions and values that the tests of third-party kernels share."""
 
 from __future__ import annotations
 

@@ -49,14 +49,14 @@ def run(pytester):
         pytester.makeini(f"[pytest]\n{ini}")
         pytester.makepyfile(TEST + tests)
         start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
-        # Another test of the same process may have imported the fixture before.
+        # Another test of the same process may already have imported the fixture.
         return start("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *options)
 
     return run
 
 
 def test_launches_by_every_function_are_checked(run):
-    """A sequence of launches that may overlap is one of the ways."""
+    """The fixture also checks a sequence of launches that may overlap."""
     result = run(
         """
 RACE = """
@@ -99,8 +99,8 @@ def test_expected(simulated_gpu):
 
 
 def test_launches_in_the_teardown_of_another_fixture_are_checked(run):
-    """A launch in a teardown makes the teardown an error, and the test passes. The fixture checks the launches of a
-    test once."""
+    """A wrong launch in a teardown is an error of the teardown, and the test passes. The fixture checks each launch of
+    a test once."""
     result = run("""
 @pytest.fixture
 def wrong_after(simulated_gpu):
@@ -254,7 +254,7 @@ def test_no_reason(simulated_gpu):
 
 @pytest.mark.parametrize("processes", [(), ("-n", "1")])
 def test_suppressions_for_all_tests_are_reported_if_none_needs_them(run, pytester, monkeypatch, processes):
-    monkeypatch.setenv("PYTHONPATH", str(Path(cuda_tma.__file__).parent.parent))  # for other processes
+    monkeypatch.setenv("PYTHONPATH", str(Path(cuda_tma.__file__).parent.parent))
     pytester.path.joinpath("known.txt").write_text(f"# all tests\n{KNOWN}\nrace:old.cu:4:it was an estimate\n")
     result = run(
         """

@@ -98,7 +98,8 @@ DEFECTS = {
 
 @pytest.mark.parametrize("name", DEFECTS)
 def test_a_defect_is_a_finding(launch, name, monkeypatch):
-    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)  # a sixteenth of the limit, with the same code path
+    # The size is a sixteenth of the limit, and uses the same code path.
+    monkeypatch.setattr(_code, "REGISTER_BYTES", 1 << 26)
     config, arguments, kind, text = DEFECTS[name]
     (finding,) = launch(name, config, *arguments).errors
     assert finding.kind == kind
@@ -111,8 +112,8 @@ def test_threads_of_large_local_memory_run_fewer_at_a_time(launch):
 
 
 def test_copies_of_a_statement_are_one_cause(launch):
-    """The four iterations of the loop are eight instructions. The reverse order of the two accesses is not a second
-    cause."""
+    """The four iterations of the loop are eight instructions. The sanitizer reports only one finding for both orders of
+    the two accesses."""
     findings = launch("unrolled", (1, 64), np.zeros(64, np.int32)).errors
     places = [(finding.source, finding.other) for finding in findings]
     assert {finding.kind for finding in findings} == {"race"}
@@ -305,7 +306,7 @@ repeat: stacksave.u64 saved;
 
 
 def test_memory_of_a_size_that_threads_compute():
-    """The function and its caller allocate memory, and the caller restores its stack. Both together use half of the
+    """The function and its caller allocate memory, and the caller restores its stack. Together they use half of the
     limit twenty times."""
     gpu, out = simulate.Device(), np.zeros(96, np.uint32)
     kernel = gpu.load(ALLOCATES, "k")

@@ -1,4 +1,4 @@
-"""Tests of the division of a chain of inlined calls into places of the user and of libraries."""
+"""Tests that a chain of inlined calls is divided into places of the user and places of libraries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of ``docs/ptx_scope.md``: it lists the PTX that the simulator does not run, with a form of each instruction."""
+"""Tests of ``docs/ptx_scope.md``, which lists a form of each PTX instruction that the simulator does not run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def opcode(form: str) -> str:
 
 
 def is_known(form: str) -> bool:
-    """Return whether a kernel runs that contains this instruction in a branch which no thread executes."""
+    """Return whether a kernel with this instruction in an unexecuted branch runs."""
     declared = "\n".join(f".reg .{type_} %{name}<16>;" for name, type_ in REGISTERS.items())
     body = f"{declared}\nbra DONE;\n{form}\nDONE: ret;"
     text = f".version 9.2\n.target sm_100a\n.address_size 64\n.visible .entry k() {{\n{body}\n}}\n"

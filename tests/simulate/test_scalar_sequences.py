@@ -1,4 +1,5 @@
-"""Tests of the sequences for a GPU: ptxas accepts each form, and a wrong result is found with its instruction."""
+"""Tests of instruction sequences for a GPU: ptxas accepts each form, and a wrong result is reported with its
+instruction."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.support.scalar_forms import forms
 
 
 def run(programs, inputs):
-    """Return the output that a GPU would store if the table is right."""
+    """Return the output that a GPU stores according to the table."""
     outputs = np.zeros((len(programs), sequences.MOST_SLOTS, sequences.LANES), np.uint64)
     for program, given, stored in zip(programs, inputs, outputs, strict=True):
         held = {
@@ -109,8 +110,8 @@ def test_later_steps_read_earlier_results():
 
 
 def test_the_machine_agrees_with_the_table():
-    """For a part of the forms, the simulator binds registers, immediates, predicates, carries and vectors as the table
-    does."""
+    """For some forms, the test compares the simulator's operands with the table: registers, immediates, predicates,
+    carries and vectors."""
     batch = [*sequences.one_of_each()[::8], *map(sequences.program_of, range(60))]
     inputs = sequences.inputs_of(batch)
     outputs = np.zeros((len(batch), sequences.MOST_SLOTS, sequences.LANES), np.uint64)

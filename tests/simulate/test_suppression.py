@@ -1,4 +1,4 @@
-"""Tests of suppressions: the places and functions of both accesses count."""
+"""Tests of suppressions, which may match the places and functions of both accesses."""
 
 import pytest
 

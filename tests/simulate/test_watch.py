@@ -1,4 +1,5 @@
-"""Tests of watched launches. The fake driver accepts them; arrays replace its memory, and a function its kernel."""
+"""Tests of watched launches on a fake driver. Arrays replace the GPU's memory, and a Python function replaces the
+kernel."""
 
 from __future__ import annotations
 
@@ -168,7 +169,8 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
     gpu.run = run
     links = Links(table.ctypes.data, 40)
     with simulate.watch() as found:
-        for _ in range(2):  # the variable has the value of the first launch
+        # The variable has the value of the first launch.
+        for _ in range(2):
             cuda_tma.launch(STREAM, ONE_WARP, kernel, links)
     assert [(watched.differences, watched.report.errors) for watched in found] == [((), ())] * 2
     assert [array[0] for array in arrays] == [107 + 108] * 40
@@ -179,7 +181,7 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
 
 
 def test_ptx_is_taken_from_its_owner(gpu, twice):
-    """The kernel belongs to cuda.core's Program, which is found by the kernel's name."""
+    """The kernel belongs to a Program of cuda.core, which the watch finds by the kernel's name."""
     kernel, tensor_map, out, _ = twice
     compiled, handle = compiled_of(kernel), next(HANDLES)
     gpu.driver.kernels[handle] = compiled.lowered_name, parameter_sizes(compiled)
@@ -278,7 +280,7 @@ def test_an_exception_in_the_block_ends_the_watch(gpu, error):
 
 
 def test_another_thread_launches_after_the_comparison(gpu, twice):
-    """The second thread would change the memory that the first one compares."""
+    """The second thread would change the memory that the first thread compares."""
     kernel, tensor_map, out, _ = twice
     compute, order = gpu.run, []
 

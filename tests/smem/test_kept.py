@@ -1,4 +1,5 @@
-"""Tests of stored results for params: they are independent of the address, bounded in number, and never mixed up."""
+"""Tests of cached results for params: the results do not depend on the address, their number is limited, and none is
+wrong."""
 
 import dataclasses
 import tracemalloc
@@ -59,8 +60,8 @@ def test_the_cache_distinguishes_other_kinds_and_subclasses_of_maps():
 
 
 def test_numbers_of_another_kind_leave_no_trace():
-    """Equal numbers of different types are one key. Once, a narrow integer wrapped, and its result was stored for all
-    of them."""
+    """Equal numbers of different types are one key of the cache. A narrow integer once overflowed, and the wrong result
+    was stored for this key."""
     plain = changed(data_type=T.UINT16, global_dim=(64, 64), global_strides=(128,), box_dim=(64, 64))
     for kind in (np.uint8, np.int16, np.int64):
         for kept in KEPT:

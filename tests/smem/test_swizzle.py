@@ -38,7 +38,7 @@ def matrix(box, data_type=T.BFLOAT16, **changes):
     return dataclasses.replace(MATRIX, box_dim=box, data_type=data_type, **changes)
 
 
-# Rows of 16-byte chunks, as in the tables of PTX ISA 5.5.7. Each entry is the chunk of the row at that place.
+# The table contains rows of 16-byte chunks, as in PTX ISA 5.5.7. Each entry is the chunk of the row at that place.
 TABLES = {
     S.NONE: ["01234567"],
     S.SWIZZLE_32B: ["01234567", "10325476"],
@@ -101,7 +101,8 @@ def test_alignment(mode, alignment):
     ("params", "extents", "tx", "smem"),
     [
         (matrix((64, 64), swizzle=3), (64, 64), 8192, 8192),
-        (matrix((8, 64), swizzle=3), (8, 64), 1024, 8192),  # 16 of every 128 bytes
+        # The tile has data in 16 of every 128 bytes.
+        (matrix((8, 64), swizzle=3), (8, 64), 1024, 8192),
         (matrix((8, 64), swizzle=1), (8, 64), 1024, 2048),
         (matrix((8, 7), element_strides=(8, 2)), (8, 4), 64, 64),
         (INTERLEAVED, (4, 2, 1, 5), 1280, 1280),
@@ -130,7 +131,8 @@ def test_footprint_of_im2col():
     assert shared.box_extents(params) == (16, 5)
     assert (shared.tx_bytes(params), shared.smem_bytes(params)) == (160, 640)
     wide = Im2colWideParams(**common, pixel_box_lower_corner_width=0, pixel_box_upper_corner_width=0, mode=1)
-    assert shared.box_extents(wide) == (16, 128)  # W128 ignores pixels_per_column
+    # The mode W128 ignores pixels_per_column.
+    assert shared.box_extents(wide) == (16, 128)
 
 
 @settings(max_examples=50)
@@ -283,8 +285,8 @@ def test_an_impossible_field_of_params(change, message):
         refuses(message, call, params)
 
 
-# The numbers of ways are computed by hand. With rows of 128 bytes a column is in one bank; the swizzle spreads 8 rows
-# of 16-byte chunks over all banks.
+# The numbers of ways were computed by hand. With rows of 128 bytes, a column is in one bank. The swizzle distributes 8
+# rows of 16-byte chunks over all banks.
 @pytest.mark.parametrize(
     ("params", "row", "column", "ldmatrix"),
     [
@@ -294,12 +296,16 @@ def test_an_impossible_field_of_params(change, message):
         (matrix((64, 64), swizzle=3), 1, 4, 1),
         (matrix((32, 64), swizzle=2), 1, 4, 1),
         (matrix((16, 64), swizzle=1), 1, 4, 1),
-        (matrix((16, 64)), 1, 8, 2),  # with rows of 32 bytes, every fourth row is in the same bank
-        (matrix((16, 32), T.FLOAT64), 1, 16, 8),  # a request serves 16 lanes
+        # With rows of 32 bytes, every fourth row is in the same bank.
+        (matrix((16, 64)), 1, 8, 2),
+        # A memory request serves 16 lanes.
+        (matrix((16, 32), T.FLOAT64), 1, 16, 8),
         (matrix((8, 64), swizzle=3), 1, 4, 1),
         (matrix((64, 64), swizzle=S.SWIZZLE_128B_ATOM_64B), 1, 16, 4),
-        (matrix((32, 64), T.UINT8), 1, 8, 2),  # again with rows of 32 bytes
-        (matrix((32, 32), T.FLOAT64), 1, 16, 8),  # two requests read a row of 256 bytes
+        # The rows of this tile also have 32 bytes.
+        (matrix((32, 64), T.UINT8), 1, 8, 2),
+        # Two memory requests read a row of 256 bytes.
+        (matrix((32, 32), T.FLOAT64), 1, 16, 8),
     ],
 )
 def test_bank_conflicts(params, row, column, ldmatrix):
@@ -307,11 +313,13 @@ def test_bank_conflicts(params, row, column, ldmatrix):
 
 
 def test_the_worst_read_names_its_words():
-    rows = matrix((32, 40), T.FLOAT32)  # with rows of 128 bytes
+    # The rows of these tiles have 128 bytes.
+    rows = matrix((32, 40), T.FLOAT32)
     assert shared.worst_read(rows, "row").tolist() == list(range(32))
     assert shared.worst_read(rows, "column").tolist() == list(range(0, 32 * 32, 32))
     assert shared.worst_read(rows, "ldmatrix").tolist() == [32 * row + word for row in range(8) for word in range(4)]
-    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]  # with rows of 32 bytes
+    # The rows of these tiles have 32 bytes.
+    slices = [8 * number + 4 * (number > 3) + word for number in range(8) for word in range(4)]
     assert shared.worst_read(INTERLEAVED, "ldmatrix").tolist() == slices
 
 
@@ -330,7 +338,8 @@ def test_cute_layout_is_the_same_mapping_at_every_index(params):
     layout = shared.smem_layout(params)
     unit = _BYTES[params.data_type]
     for index in itertools.product(*map(range, shared.box_extents(params))):
-        if params.interleave:  # the first mode counts the elements of a slice, whose 16-byte chunks may be swapped
+        # The first mode counts the elements of a slice, whose 16-byte chunks may be swapped.
+        if params.interleave:
             slice_start = _layout.linear_offset(params, index)
             for channel in range(_layout.slice_bytes(params) // unit):
                 expected = shared.swizzle_offset(params.swizzle, slice_start + channel * unit)

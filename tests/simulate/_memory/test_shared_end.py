@@ -1,4 +1,5 @@
-"""Tests of the end of a CTA's shared memory: an access to its last byte is right, one to the next byte is a finding."""
+"""Tests of the end of a CTA's shared memory: an access to the last byte is right, an access to the next byte is a
+finding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that the tests of ``hostile`` and related tests share."""
+"""The functions and values that the tests of hostile PTX share."""
 
 from __future__ import annotations
 

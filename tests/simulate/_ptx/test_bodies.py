@@ -1,5 +1,4 @@
-"""Tests of bodies of functions: they are parsed at their first use, with the lines and names of their place in the
-text."""
+"""Tests of bodies of functions: the simulator parses a body at its first use, with the lines and names of its place."""
 
 from __future__ import annotations
 

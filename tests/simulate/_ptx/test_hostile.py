@@ -137,7 +137,7 @@ def test_constant_expressions_have_64_bits():
 
 
 def test_an_access_after_the_local_variables_grows_the_stack():
-    """The read returns the written value. Both accesses enlarge the stack."""
+    """The read returns the written value. Both accesses extend the stack."""
     text = ".visible .entry f(.param .u64 p)\n{\n.reg .b32 %r<4>; .reg .b64 %rd<2>; .local .b8 x[256];\n"
     text += "mov.u32 %r1, %tid.x;\nst.local.u32 [x+4096], %r1;\nld.local.u32 %r2, [x+9000];\n"
     text += "ld.local.u32 %r2, [x+4096];\nld.param.u64 %rd1, [p];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\n"
@@ -177,7 +177,7 @@ ret;
 
 
 def printed(pattern, *arguments, threads=1):
-    """Return the output of printf, with arguments of 4 bytes each."""
+    """Return the output of printf for arguments of 4 bytes each."""
     data = [*pattern.encode(), 0]
     stores = "\n".join(f"st.local.u32 [%rd3+{4 * i}], {value};" for i, value in enumerate(arguments))
     text = PRINTS.format(size=len(data), bytes=",".join(map(str, data)), stores=stores)

@@ -1,4 +1,5 @@
-"""Tests of statements of PTX with small mistakes: each is refused with its line, ends in a finding, or runs."""
+"""Tests of PTX statements with small mistakes: the simulator refuses each with its line, reports a finding, or runs
+it."""
 
 from __future__ import annotations
 
@@ -174,7 +175,7 @@ def test_an_atomic_with_a_cache_policy_runs():
 
 @pytest.mark.parametrize("threads", [32, 64])
 def test_a_wgmma_of_a_part_of_a_warpgroup_is_a_fault(threads):
-    """The blocks that run at the same time have 128 threads together, but a warpgroup belongs to one block."""
+    """All blocks that run at the same time have 128 threads in total, but a warpgroup belongs to one block."""
     text = ".visible .entry f()\n{\nwgmma.fence.sync.aligned;\nwgmma.commit_group.sync.aligned;\nret;\n}\n"
     gpu = simulate.Device()
     (finding,) = gpu.launch(Config(8, threads), gpu.load(HEAD + text, "f")).errors

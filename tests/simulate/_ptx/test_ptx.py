@@ -34,11 +34,12 @@ from tests.include import _header, _targets, _wgmma
 from tests.include._header import ptx
 
 DATA = Path(__file__).parents[2] / "data"
-LINE_INFO = (DATA / "line_info.ptx").read_text()  # the line in line_info.cu
+# This number is the line in line_info.cu.
+LINE_INFO = (DATA / "line_info.ptx").read_text()
 
 
 def body(text: str):
-    """Return the function that has these statements."""
+    """Return a function with the given statements."""
     head = ".version 8.0\n.target sm_90a\n.address_size 64\n.extern .shared .align 128 .b8 memory[];\n"
     return parse(f"{head}.entry kernel(.param .u64 pointer) {{\n{text}\n}}").functions["kernel"]
 
@@ -92,14 +93,14 @@ def test_opcodes_are_split_and_guarded():
 
 
 def test_directives_may_be_adjacent():
-    """cuda_fp16.hpp writes them without a separator."""
+    """The inline PTX of cuda_fp16.hpp has several statements without a separator."""
     found = body("{.reg.b32 a;.reg.pred p;.shared.align 8.b32 x;mov.b32 a,x;}")
     assert [register.type for register in found.registers] == ["b32", "pred"]
     assert (found.variables["x"].align, found.instructions[0].operands) == (8, (Register(0), Symbol("x")))
 
 
 def test_scopes_have_registers_and_labels_of_their_own():
-    """Inline asm in an unrolled loop has the same names twice."""
+    """Inline asm in an unrolled loop declares the same names twice."""
     once = "{ .reg .pred p; .reg .b32 %r<2>;\n again: mov.b32 %r1, 7; @p bra again; bra done; }"
     found = body(f".reg .b32 %r<2>; {once} {once} mov.b32 %r1, 8; done: ret;")
     assert [register.name for register in found.registers] == ["%r0", "%r1", "p", "%r0", "%r1", "p", "%r0", "%r1"]

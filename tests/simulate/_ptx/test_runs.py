@@ -1,4 +1,4 @@
-"""Tests of long runs of integers: a table has the same bytes if its numbers are parsed together or one by one."""
+"""Tests of long lists of integers: the parser gives the same bytes for a whole table and for single numbers."""
 
 from __future__ import annotations
 

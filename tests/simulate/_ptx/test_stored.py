@@ -1,4 +1,4 @@
-"""Modules as JSON: each value returns equal, and other JSON is refused in bounded time."""
+"""Tests of modules as JSON: the reader returns equal values, and refuses other JSON in bounded time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ done:
 
 
 def stored(bodies=("k", "other")):
-    """Return the JSON of the module, as the disk returns it."""
+    """Return the JSON of a module in the form that is stored on disk."""
     return json.loads(json.dumps(packed(read(PTX), "k", bodies)))
 
 
@@ -73,7 +73,7 @@ def test_a_function_without_a_body_is_read_from_the_text():
 
 
 def _rows_of(given, of):
-    """Return the rows of a class."""
+    """Return the stored rows of a class."""
     return [row for row in given["rows"] if row[0] == _CLASSES.index(of)]
 
 
@@ -123,7 +123,7 @@ def _later_row(given):
 
 
 def _doubled(given):
-    """Sixty vectors, each of which contains the preceding one twice."""
+    """The JSON has sixty vectors, and each vector contains the preceding vector twice."""
     vector = _CLASSES.index(Vector)
     given["rows"].append([vector, []])
     for _ in range(60):

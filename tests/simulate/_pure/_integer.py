@@ -1,4 +1,4 @@
-"""Names that the tests of ``integer`` and related tests share."""
+"""The functions and values that the tests of integer instructions share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the approximate functions that exist; ``ptxas`` refuses the others."""
+"""Tests of the forms of approximate functions that exist. ptxas refuses other forms."""
 
 import numpy as np
 import pytest
@@ -30,8 +30,10 @@ def launched(opcode: str, value: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("opcode", "value", "result"),
     [
-        ("ex2.approx.ftz.bf16", np.array([0x4000], np.uint16), 0x4080),  # 2.0 and 4.0 in bf16
-        ("ex2.approx.f16", np.array([0x4000], np.uint16), 0x4400),  # 2.0 and 4.0 in f16
+        # The values are 2.0 and 4.0 in bf16.
+        ("ex2.approx.ftz.bf16", np.array([0x4000], np.uint16), 0x4080),
+        # The values are 2.0 and 4.0 in f16.
+        ("ex2.approx.f16", np.array([0x4000], np.uint16), 0x4400),
         ("tanh.approx.bf16", np.array([0], np.uint16), 0),
         ("ex2.approx.ftz.f32", np.array([0x40000000], np.uint32), 0x40800000),
     ],

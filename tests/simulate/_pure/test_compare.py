@@ -69,7 +69,7 @@ def test_selection():
 
 # ---- approximations ----
 
-# The errors that PTX documents over these ranges, relative or (for sin and cos) absolute.
+# PTX documents these errors for these ranges. The errors of sin and cos are absolute, and other errors are relative.
 APPROXIMATE = {
     "ex2": (-126, 127, np.exp2, 2**-22.5),
     "lg2": (0.5, 2, np.log2, None),
@@ -101,7 +101,8 @@ def test_approximations_are_within_their_error(name, ftz):
     ("text", "given", "wanted"),
     [
         ("ex2.approx.ftz.f32 d, a", 0xFF800000, 0),
-        ("ex2.approx.ftz.f32 d, a", 0xC3008000, 0),  # 2 ** -128.5 is subnormal
+        # The value 2 ** -128.5 is subnormal.
+        ("ex2.approx.ftz.f32 d, a", 0xC3008000, 0),
         ("ex2.approx.f32 d, a", 0x00000000, 0x3F800000),
         ("lg2.approx.f32 d, a", 0x80000000, 0xFF800000),
         ("lg2.approx.f32 d, a", 0xBF800000, 0x7FFFFFFF),

@@ -1,4 +1,5 @@
-"""Tests of conversions: integers are compared with Python's, floating-point numbers with fractions and ml_dtypes."""
+"""Tests of conversions. The tests compare integers with Python's, and floating-point numbers with fractions and
+ml_dtypes."""
 
 from __future__ import annotations
 
@@ -71,7 +72,7 @@ def test_integers_to_floats(data, source, result, mode):
 @settings(max_examples=200)
 @given(st.data(), st.sampled_from(FLOATS), st.sampled_from(INTEGERS), st.sampled_from([*INTEGRAL]))
 def test_floats_to_integers(data, source, result, mode):
-    """Results are clamped. For NaN see "cvt" in the PTX ISA."""
+    """The conversion clamps results. The section "cvt" of the PTX ISA defines the result for NaN."""
 
     def expected(bits):
         value = value_of(bits, source)
@@ -137,7 +138,7 @@ def test_rounding_to_integers(data, type_, mode):
 
 
 def test_satfinite():
-    """Larger values become the largest value, and NaN stays NaN."""
+    """Values beyond the range become the largest value, and NaN remains NaN."""
     given_ = [0x47800000, 0xFF800000, 0x7FC00000, 0x3F800000]
     assert compute("cvt.rn.satfinite.f16.f32 d, a", given_) == [0x7BFF, 0xFBFF, 0x7FFF, 0x3C00]
     assert compute("cvt.rn.satfinite.relu.f16.f32 d, a", given_) == [0x7BFF, 0, 0x7FFF, 0x3C00]
@@ -205,7 +206,7 @@ def test_every_byte(name, dtype):
 
 
 def test_halves_without_a_rounding_modifier():
-    """Triton converts fp8 to bf16 through f16 with this form, and ptxas emits F2F as for .rn."""
+    """Triton converts fp8 to bf16 through f16 with this form of cvt, and ptxas emits F2F as for .rn."""
     given_ = [0x3C01, 0x3C07, 0x7C00, 0x7E00, 0x8001]
     assert compute("cvt.bf16.f16 d, a", given_) == compute("cvt.rn.bf16.f16 d, a", given_)
     assert compute("cvt.bf16.f16 d, a", given_) == [0x3F80, 0x3F81, 0x7F80, 0x7FFF, 0xB380]
@@ -228,13 +229,13 @@ def test_tf32(data, mode):
 
 
 def test_tf32_of_a_nan():
-    """The result is measured on an H200."""
+    """The expected result was recorded on an H200."""
     assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == compute("cvt.rna.satfinite.tf32.f32 d, a", [0x7FC00000])
     assert compute("cvt.rna.tf32.f32 d, a", [0x7FC00000]) == [0x7FC00000]
 
 
 def test_packed_integers():
-    """Operand b is in the lowest bits, and the low part of c is above a and b (PTX ISA, "cvt.pack")."""
+    """Operand b is in the lowest bits, followed by a and by the low part of c (PTX ISA, "cvt.pack")."""
     a, b, c = [300, 0xFFFFFFFF], [5, 0xFFFFFF00], [0xABCD, 0x1234]
     assert compute("cvt.pack.sat.u8.s32.b32 d, a, b, c", a, b, c) == [0xABCDFF05, 0x12340000]
     assert compute("cvt.pack.sat.s8.s32.b32 d, a, b, c", a, b, c) == [0xABCD7F05, 0x1234FF80]
@@ -255,7 +256,7 @@ def test_unknown_facts_are_not_guessed(text):
 
 
 def test_numbers_in_the_text():
-    """A number in an instruction has the data type of its operand."""
+    """A literal number in an instruction has the data type of its operand."""
     cases = [
         (Immediate(-1), "u32", 0xFFFFFFFF), (Immediate(1 << 40), "s16", 0), (Immediate(0x80), "s8", -128),
         (Immediate(0x3F800000, "f32"), "f32", 1.0), (Immediate(0x3F800000, "f32"), "f64", 1.0),

@@ -1,4 +1,4 @@
-"""Tests of floating-point instructions, against fractions that are rounded once."""
+"""Tests of floating-point instructions, whose results equal exact fractions that are rounded once."""
 
 from __future__ import annotations
 
@@ -154,7 +154,8 @@ def test_a_scalar_operand_of_a_pair_of_f32():
 @settings(max_examples=30)
 @given(data=st.data())
 def test_extremes_of_three(name, flags, data):
-    """The results are the extremes of two values, computed twice. With .abs, they are those of the magnitudes."""
+    """The results are the extremes of two values, computed in two ways. With .abs, the results are the extremes of the
+    magnitudes."""
     lanes = data.draw(st.lists(st.tuples(*[floats_of("f32")] * 3), min_size=1, max_size=12))
     a, b, c = zip(*lanes, strict=True)
     of_two = compute(f"{name}{flags}.f32 d, a, b", compute(f"{name}{flags}.f32 d, a, b", a, b), c)
@@ -207,12 +208,12 @@ def test_flushing_and_saturation(data, kind, flags):
 
 @pytest.mark.parametrize(("type_", "sat"), list(product(("f32", "f16"), (False, True))))
 def test_flushing_just_below_the_least_normal_number(type_, sat):
-    """In each rounding mode, results that round to the least normal number are not flushed. A result half a unit below
-    it is a tie."""
+    """In each rounding mode, a result that rounds to the least normal number is not flushed. A result half a unit below
+    that number is a tie."""
     exponent_bits, fraction_bits = LAYOUT[type_]
     one, least = (1 << exponent_bits - 1) - 1 << fraction_bits, 1 << fraction_bits
     minus = 1 << exponent_bits + fraction_bits
-    below = [one - (places << fraction_bits) for places in range(fraction_bits, fraction_bits + 6)]  # of 1, `least`
+    below = [one - (places << fraction_bits) for places in range(fraction_bits, fraction_bits + 6)]
     lanes = [(a | minus, least, least) for a in below] + [(a, least, least | minus) for a in below]
     lanes += [(a | minus | 1, least, least) for a in below] + [(one - 1, least, 0), (one - 1, least | minus, minus)]
     for mode in DIRECTIONS if type_ == "f32" else ("rn",):
@@ -226,8 +227,8 @@ def test_flushing_just_below_the_least_normal_number(type_, sat):
 
 
 def test_observations_just_below_the_least_normal_number():
-    """On an H200, one value rounds to 2**-126 and is not flushed. Another is less than 2**-126 and exact with unlimited
-    exponents, and is flushed."""
+    """On an H200, a value that rounds to 2**-126 is not flushed. A value that is less than 2**-126 and exact with
+    unlimited exponents is flushed."""
     for text in ("mad.rn.ftz.sat.f32", "fma.rn.ftz.f32"):
         assert compute(f"{text} d, a, b, c", [0xB1D5D18A], [0x00800000], [0x00800000]) == [0x00800000]
         assert compute(f"{text} d, a, b, c", [0x00800000], [0x3F7FFFFF], [0]) == [0]
@@ -351,7 +352,7 @@ def test_testp(type_):
 
 
 def test_special_values_of_every_pair():
-    """For add and mul, all pairs of special values of f32 are compared with NumPy, with NaN as on the GPU."""
+    """The test compares add and mul of all pairs of special f32 values with NumPy. The NaN is the NaN of a GPU."""
     special = np.uint32([0, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00001])
     a, b = np.array(list(product(np.concatenate([special, special | 1 << 31]), repeat=2)), np.uint32).T.copy()
     for name, ufunc in (("add", np.add), ("mul", np.multiply)):
@@ -363,7 +364,8 @@ def test_special_values_of_every_pair():
 
 @pytest.mark.parametrize(("text", "wide"), [("add.rz.f32.f16", "add.rz.f32"), ("sub.f32.bf16", "sub.f32")])
 def test_mixed_precision_sums_widen_the_first_source(text, wide):
-    """PTX, "Mixed Precision Floating Point Instructions"; documented, not verified on hardware."""
+    """The rule is in "Mixed Precision Floating Point Instructions" of the PTX ISA (documented, not verified on
+    hardware)."""
     values = np.random.default_rng(0).normal(size=500)
     other = (values[::-1] * 1e3).astype(np.float32).view(np.uint32)
     if text.endswith(".f16"):

@@ -1,4 +1,4 @@
-"""Tests of integer instructions of the simulator, against Python's integers."""
+"""Tests of integer instructions of the simulator, whose results equal results of Python's integers."""
 
 from __future__ import annotations
 
@@ -352,7 +352,7 @@ def test_prmt(data):
         return found
 
     check("prmt.b32 d, a, b, c", "b32 b32 b32", general, data)
-    # PTX ISA, "prmt": the bytes of {b, a} by mode and selector, beginning with the most significant byte.
+    # The table contains the bytes of {b, a} by mode and selector, from the most significant byte on (PTX ISA, "prmt").
     a, b = [0x03020100] * 4, [0x07060504] * 4
     for mode, rows in {
         "f4e": "3210 4321 5432 6543", "b4e": "5670 6701 7012 0123", "rc8": "0000 1111 2222 3333",

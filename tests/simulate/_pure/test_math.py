@@ -1,4 +1,5 @@
-"""Tests of CUDA's mathematical functions on the simulator, against Python's. NVRTC compiles them.
+"""Tests of CUDA's mathematical functions on the simulator, which are compared with Python's functions. NVRTC compiles
+them.
 
 The functions are long programs of scalar instructions, and one wrong rounding would change a result.
 """
@@ -12,7 +13,8 @@ import pytest
 
 from cuda_tma import simulate
 
-# Errors in units of the last place with a margin (CUDA C++ Programming Guide, "Mathematical Functions").
+# The table contains errors in units of the last place with a margin (CUDA C++ Programming Guide, "Mathematical
+# Functions").
 ONE = {
     "sin": (math.sin, 2), "cos": (math.cos, 2), "tan": (math.tan, 4), "asin": (math.asin, 4), "acos": (math.acos, 4),
     "atan": (math.atan, 3), "sinh": (math.sinh, 4), "cosh": (math.cosh, 3), "tanh": (math.tanh, 3),
@@ -60,6 +62,6 @@ def test_mathematical_functions(suffix, kind, dtype):
         lanes = [a] if name in ONE else [a, b]
         expected = np.array([function(*(float(x) for x in lane)) for lane in zip(*lanes, strict=True)])
         error = np.abs(row.astype(np.float64) - expected) / np.maximum(np.abs(expected), np.finfo(dtype).tiny)
-        # Python's own functions are within one unit of the last place of a double.
+        # The results of Python's functions are within one unit of the last place of a double.
         worst = (ulps + (1 if dtype == np.float64 and ulps else 0)) * one_ulp
         assert (error <= worst).all(), (name, error.max() / one_ulp)

@@ -1,4 +1,4 @@
-"""Tests of conversions to and from e2m1, e2m3, e3m2 and ue8m0, against ml_dtypes."""
+"""Tests of conversions to and from e2m1, e2m3, e3m2 and ue8m0, whose results equal those of ml_dtypes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = np.concatenate([rng.normal(scale=8.0, size=4000), np.arange(-64, 64) / 
 
 
 def codes(values, dtype, bits):
-    """Return the codes of ml_dtypes for values that are clamped first."""
+    """Return the codes of ml_dtypes for clamped values."""
     largest = float(ml_dtypes.finfo(dtype).max)
     return np.clip(values, -largest, largest).astype(dtype).view(np.uint8).astype(int) & (1 << min(bits, 6)) - 1
 

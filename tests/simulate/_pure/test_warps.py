@@ -1,4 +1,4 @@
-"""Tests of exchanges between lanes of a warp, against the pseudocode of the PTX ISA, lane by lane."""
+"""Tests of exchanges between lanes of a warp, which follow the pseudocode of the PTX ISA for each lane."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that several tests of the sanitizer share."""
+"""The functions and values that several tests of the sanitizer share."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ extern "C" __global__ void kernel(const __grid_constant__ TensorMap source, cons
     out[t] = sum;
 }
 """
-# For each bug: its kind, the line of the finding, the line of the other access, and a part of the message.
+# Each row contains the kind of a bug, the line of the finding, the line of the other access, and a part of the message.
 BUGS = [
     (1, "race", "READ", "LOAD", "still be writing"),
     (2, "race", "LOAD", "READ", "still be reading"),

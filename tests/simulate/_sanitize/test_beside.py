@@ -1,4 +1,4 @@
-"""Tests of the statements that a finding names in addition to its accesses, because the fix may be next to neither."""
+"""Tests of the related statements in a finding. The fix may be next to a related statement instead of an access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""An access reaches its verdict in at most 15 calls between modules, also after atomics and for a copy by TMA."""
+"""Tests that the sanitizer judges an access in at most 15 calls between modules, also after atomics and for TMA
+copies."""
 
 from __future__ import annotations
 
@@ -73,11 +74,12 @@ def of_package(frame):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """For each access: its proxy, its space, its kind, and the calls between modules up to its verdict."""
+    """A recorder of each access: its proxy, its space, its kind, and the number of calls between modules up to its
+    verdict."""
     found, access = [], Sanitizer.access
 
     def counted(self, given):
-        numbers = [1]  # this call
+        numbers = [1]
 
         def note(frame, event, argument):
             if event == "call" and frame.f_code.co_filename.startswith(ROOT):

@@ -1,4 +1,4 @@
-"""Tests of clocks that share rows among the threads of a warp: they equal plain clocks with a row for each thread."""
+"""Tests that clocks with shared rows for the threads of a warp equal plain clocks with a row for each thread."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ THREADS, LANES = CTAS * LANES_OF_CTA, CTAS * LANES_OF_CTA * SLOTS
 
 
 class Plain:
-    """The same clocks without shared rows."""
+    """The reference implementation of clocks, without shared rows."""
 
     def __init__(self, shape):
         self.rows = np.zeros(shape, np.int32)

@@ -170,7 +170,7 @@ def test_products_in_a_loop_are_advice():
 
 
 def test_a_race_in_addition_to_advice_is_an_error():
-    """Warp 0 reads after its shuffle, and the other warps read before theirs."""
+    """Warp 0 reads after its shuffle, and the other warps read before their shuffles."""
     read = "v += get(shared + (t ^ 1));"
     before = f"if (t >= 32) {read} v += __shfl_sync(~0u, v, lane ^ 1); if (t < 32) {read}"
     assert ("race", "error") in kinds(launched(before, STORE))
@@ -211,6 +211,6 @@ def test_a_map_that_is_replaced_after_its_copy_is_advice(ending, expected):
 
 
 def test_warps_that_diverge_and_reconverge():
-    """The active lanes of some turns do not form a slice."""
+    """The active lanes in some turns of the loop are not contiguous."""
     body = "for (int i = 0; i < 4; ++i) { if (t / 32 == i) v += elect_one(); v += __shfl_sync(~0u, v, lane ^ 1); }"
     assert launched(body + SYNC, STORE, strict=True) == ()

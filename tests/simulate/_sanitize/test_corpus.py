@@ -1,4 +1,5 @@
-"""The two corpora of tests/corpus: at least 95 % of the wrong kernels are found, and no right kernel has an error."""
+"""Tests of the two corpora of tests/corpus: the sanitizer finds 95 % of the wrong kernels, and no error in a right
+kernel."""
 
 from __future__ import annotations
 
@@ -9,14 +10,15 @@ from cuda_tma import simulate
 from tests.support.corpus_kernels import CorpusKernel, kernels, run
 
 SCHEDULES = 4
-MISSED: dict[str, str] = {  # wrong kernels without the expected error, and the reason
+# The table contains the wrong kernels without the expected error, and the reasons.
+MISSED: dict[str, str] = {
     "first/private_histogram_two_bins_short": "its values, drawn from 0 to 7, all fall into the first of its bins",
     "first/wgmma_without_barrier_after_the_fill": "advice: an H200 synchronizes a warpgroup at wgmma",
 }
 
 
 def is_found(kernel: CorpusKernel, report: simulate.Report) -> bool:
-    """Return whether an error has an expected kind and names a marked line."""
+    """Return whether an error has an expected kind and a marked line."""
     named = (
         place
         for finding in report.errors

@@ -68,7 +68,7 @@ def test_a_copy_that_a_thread_waits_for_has_no_error(name: str) -> None:
 
 
 def test_each_thread_of_a_large_block_leaves_a_copy_pending() -> None:
-    """Each thread with a pending copy adds a column to the clocks, and 256 columns are more than the clocks have in
-    reserve."""
+    """Each thread with a pending copy adds a column to the clocks. The 256 columns exceed the reserved columns of the
+    clocks."""
     (finding,) = [each for each in launched("copy(0, in);", 256).errors if each.kind == "early-exit"]
     assert "no thread has waited for it" in finding.message

@@ -1,4 +1,4 @@
-"""Tests of the related statements of findings: the threads of a deadlock, also if a wait of the kernel times out."""
+"""Tests of the related statements in findings, such as the waiting threads of a deadlock."""
 
 from __future__ import annotations
 

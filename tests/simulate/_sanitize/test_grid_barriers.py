@@ -1,5 +1,5 @@
-"""Tests of blocks that synchronize through global memory, with fences in different places, or without the block
-barrier."""
+"""Tests of blocks that synchronize through global memory, with fences at different places, or without a barrier of the
+block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of small kernels: they have no finding, and have one if one statement is left out."""
+"""Tests of small kernels: the complete kernel has no finding, and the kernel without one statement has a finding."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ extern "C" __global__ void product_wait(const __grid_constant__ TensorMap source
     multiply(out, true, RIGHT);  // HERE
 }
 """
-# For each kernel: its CTAs, its threads, and the finding if a statement is left out.
+# Each row contains the CTAs and threads of a kernel, and the finding of the kernel without one statement.
 KERNELS = {
     "warp": (1, 32, "race", "error"),
     "named": (1, 64, "race", "error"),

@@ -1,4 +1,5 @@
-"""Tests of ``cp.async`` in many lanes: as one operation and one by one, memory and findings are equal."""
+"""Tests of ``cp.async`` in many lanes: one operation for all lanes gives the same memory and findings as single
+operations."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ extern "C" __global__ void kernel(const int* in, int* out) {
     __shared__ alignas(16) int tile[2][256];
     int t = threadIdx.x;
 """
-# Bodies for 64 threads and 512 numbers, and the lines of each body that an error names.
+# The table contains bodies for 64 threads and 512 numbers, and the lines of each body that are in an error.
 BODIES = {
     "right: two stages": (
         """

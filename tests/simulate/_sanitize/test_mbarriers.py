@@ -1,4 +1,4 @@
-"""Tests of mbarriers that are invalidated while in use, waited for with an old token, or have one arrival too many."""
+"""Tests of wrong uses of mbarriers: an invalidation during a use, a wait with an old token, and an excess arrival."""
 
 from __future__ import annotations
 

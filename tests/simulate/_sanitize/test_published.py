@@ -1,4 +1,4 @@
-"""Tests of values that the last block reads from others, with and without the fences of the CUDA C++ Programming
+"""Tests of values that the last block reads from other blocks, with and without the fences of the CUDA C++ Programming
 Guide."""
 
 from __future__ import annotations

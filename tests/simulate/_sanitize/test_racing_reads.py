@@ -8,7 +8,8 @@ import pytest
 from cuda_tma import simulate
 
 HEAD = 'extern "C" __global__ void k(int* p, int* out) {'
-KEPT = 'asm volatile("" : "+r"(x));'  # the compiler keeps the load in all threads
+# The compiler keeps the load in all threads.
+KEPT = 'asm volatile("" : "+r"(x));'
 UPDATE = f"{HEAD} int x = *p; {KEPT} if (threadIdx.x == 0) *p = x + 3; }}"
 
 
@@ -64,7 +65,7 @@ def test_one_effect_leaves_the_other_place_advice() -> None:
 
 
 def test_replays_leave_memory_as_the_launch_did() -> None:
-    """An update in place happens once, whatever the number of replays."""
+    """The launch updates an array in place only once, for any number of replays."""
     source = f"{HEAD} out[threadIdx.x] += threadIdx.x + 1; int x = *p; {KEPT} if (threadIdx.x == 0) *p = x + 3; }}"
     found, p, out = report(source)
     assert [each.severity for each in found.findings] == ["advice"]

@@ -1,4 +1,5 @@
-"""Tests of bugs of public repositories (`tests/real_bugs`): the bug is found, and the fixed kernel has no finding."""
+"""Tests of bugs of public repositories (`tests/real_bugs`): the sanitizer finds the bug, and the fixed kernel has no
+finding."""
 
 from __future__ import annotations
 

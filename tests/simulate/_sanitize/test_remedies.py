@@ -1,4 +1,5 @@
-"""Tests of ten findings of a random sample: the literal remedy, applied to the kernel's source, fixes the bug."""
+"""Tests of ten findings of a random sample: the remedy in the finding, applied to the kernel's source, fixes the
+bug."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ import compared_kernels
 import write_findings
 from finding_kernels import KERNELS
 
-# The sample was drawn from the bugs at that time, and does not contain later ones.
+# The sample was drawn from the bugs at that time, and does not contain later bugs.
 REAL_BUGS = [
     "cutlass_2364_init_that_is_none",
     "cutlass_2944_load_beyond_the_last_tile",
@@ -53,7 +54,8 @@ POOL = sorted([*REAL_BUGS, *(f"V{number}" for number in range(1, 11)), *(KERNELS
 SEED = 2026
 
 FENCE = "\n    fence_proxy_async();"
-# For each kernel: a part of the remedy, and its statements, which follow, precede or replace other statements.
+# Each row contains a part of the remedy, and the remedy's statements, which follow, precede or replace other
+# statements.
 FIXES = {
     "V7": [("put __syncthreads()", "fence_barrier_init(); }", "fence_barrier_init(); }\n    __syncthreads();")],
     "deepep_642_polled_then_loaded": [
@@ -64,7 +66,8 @@ FIXES = {
         ("in each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
         ("in each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
     ],
-    "tirx_kernels_202_slot_reused_early": [  # the reader already arrives on `empty`
+    # The reader already arrives on `empty`.
+    "tirx_kernels_202_slot_reused_early": [
         ("and wait for it before the write", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
     ],
     "V6": [
@@ -80,8 +83,8 @@ FIXES = {
     "sglang_39124_write_then_bulk_store": [
         ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
     ],
-    # These are not in the sample. One of two CTAs waits for the other. In the first kernel, the other CTA already
-    # arrives.
+    # These kernels are not in the sample. One of two CTAs waits for the other CTA. In the first kernel, the other CTA
+    # already arrives.
     "cutlass_3643_peer_not_waited_for": [
         ("wait for that mbarrier with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
     ],

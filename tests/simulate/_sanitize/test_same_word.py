@@ -1,4 +1,5 @@
-"""Tests of unordered stores of several threads to one word: a race if the values differ, advice if they are equal."""
+"""Tests of unordered stores of several threads to one word: they are a race if the values differ, and advice
+otherwise."""
 
 from __future__ import annotations
 

@@ -47,13 +47,14 @@ def test_a_bug_is_found(bug, kind, where, other, part):
 @pytest.mark.parametrize("order", ["late", "random"])
 @pytest.mark.parametrize(("bug", "kind"), [bug[:2] for bug in BUGS])
 def test_a_bug_is_found_in_other_orders(bug, kind, order):
-    """A wait for the wrong phase may let the next arrival come too early, and then never return."""
+    """After a wait for the wrong phase, the next arrival may be too early, and a later wait may never return."""
     assert launched(bug, order=order).errors[0].kind in (kind, "barrier-use")
 
 
 def test_one_finding_a_cause_with_a_count():
     (finding,) = launched(2).findings
-    assert finding.count == 24  # in 3 of 4 turns, by each of 8 warps
+    # Each of 8 warps executes the access in 3 of 4 turns.
+    assert finding.count == 24
     assert finding.blocks == ((0, 0, 0),) and finding.threads == (0,)
 
 
@@ -96,7 +97,8 @@ def test_an_access_in_only_one_schedule_is_found():
     (finding,) = report.errors
     read = BY_LUCK[: BY_LUCK.index("// READ")].count("\n") + 1
     assert finding.kind == "race" and read in (finding.source[-1].line, finding.other[-1].line)
-    assert out.tolist() == [9, 0]  # the result of the first schedule, which has no finding
+    # This result is from the first schedule, which has no finding.
+    assert out.tolist() == [9, 0]
 
 
 def test_a_cause_is_one_finding_for_all_schedules():

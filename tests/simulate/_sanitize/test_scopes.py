@@ -199,7 +199,8 @@ def test_a_fence_of_the_cta_is_enough_in_a_cta():
 def test_scopes_without_the_other_thread_are_a_race(name):
     *of_flag, of_data = launched(name).errors
     assert of_data.kind == "race" and "nothing orders the two" in of_data.message
-    assert len(of_flag) == (name != "cta_fence")  # in cta_fence, the accesses of the flag have the scope
+    # In cta_fence, the accesses to the flag have the scope.
+    assert len(of_flag) == (name != "cta_fence")
     assert all("does not include the other's thread" in finding.message for finding in of_flag)
 
 
@@ -215,8 +216,8 @@ def test_sent_values_may_be_released_again():
 
 
 def test_a_wait_for_values_of_another_cta_needs_the_scope_of_the_cluster():
-    """The rule is disputed. The barrier counts the bytes as those of a copy, for which a wait of CTA scope is
-    enough."""
+    """The rule is disputed. The barrier counts the bytes like bytes of a copy, for which a wait of CTA scope is
+    sufficient."""
     (finding,) = launched("sent_waited").findings
     assert (finding.kind, finding.severity) == ("race", "advice")
     assert "st.async at sent_waited.cu:" in finding.message and "wait_cluster()" in finding.message
@@ -232,7 +233,8 @@ def test_a_release_is_transitive():
     assert launched("passed_on", grid=3, strict=True, schedules=4).findings == ()
 
 
-@pytest.mark.parametrize("multiprocessors", [1, 8])  # in waves, or all in one step
+# The CTAs run in waves, or all at the same time.
+@pytest.mark.parametrize("multiprocessors", [1, 8])
 @pytest.mark.parametrize("name", ["last_by_fences", "last_by_acq_rel"])
 def test_the_last_block_follows_all_others(name, multiprocessors):
     report = launched(name, grid=40, strict=True, schedules=3, multiprocessor_count=multiprocessors)

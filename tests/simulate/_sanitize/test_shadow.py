@@ -1,4 +1,4 @@
-"""Tests of the cells of a shadow, against the same computation in NumPy."""
+"""Tests of the cells of a shadow, which equal the same computation in NumPy."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_late(strong, is_one):
 
 
 def test_put_and_clear():
-    """Both assign as NumPy does: of several accesses to one unit, the last one stays."""
+    """Both functions assign as NumPy does: after several accesses to one unit, the unit contains the last access."""
     stamps, *_, first = drawn(1)
     values, notes = stamps.values.copy(), stamps.notes.copy()
     units, own = first[:, None] + np.arange(EACH), np.arange(ACCESSES) + 100
@@ -89,9 +89,11 @@ def test_timed_cells_compare_clusters_by_time():
     """In two clusters of 4 threads, a thread of the first cluster wrote in epoch 2 at time 7."""
     threads, started, here = 4, np.array([5, 0]), (np.array([2]), 2)
     for lane, column, value, taken in (
-        (0, 1, 1, 0),  # a write of the same cluster, in an earlier epoch
+        # This write is of the same cluster, in an earlier epoch.
+        (0, 1, 1, 0),
         (0, 1, 2, 1),
-        (4, 1, 9, 0),  # a write of the other cluster, whose clock contains times of the first
+        # This write is of the other cluster, whose clock contains times of the first cluster.
+        (4, 1, 9, 0),
         (4, 4, 6, 0),
         (4, 4, 7, 1),
     ):
@@ -115,11 +117,13 @@ def test_touch_refuses_units_outside_the_memory():
         assert cells.touch(np.array([first]), 2, clock, np.array([0]), False, True, False, -1, 6) == done
     cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
     assert cells.touch(np.array([17]), 2, clock, np.array([0]), False, True, False, -1, 6, 0, 7, 3) == 1
-    assert np.flatnonzero(cells.values[2]).tolist() == [3, 4]  # bytes 24 and on
+    # The bytes from 24 on are in the area.
+    assert np.flatnonzero(cells.values[2]).tolist() == [3, 4]
 
 
 def test_releases_limit_the_order_between_clusters():
-    """Two clusters of 4 threads: a write of the first at time 7 precedes the second only if no releases exist."""
+    """There are two clusters of 4 threads. A write of the first cluster at time 7 precedes the second cluster only
+    without releases."""
     cells = Stamps(*(np.zeros((3, 8), dtype) for dtype in (np.int64, np.int32, np.int64)))
     clocks, warps, started = np.zeros((1, 8, 6), np.int32), np.zeros((1, 1, 6), np.int32), np.zeros(2, np.int64)
     clocks[0, 1, 1], clocks[0, [0, 4], 0], clocks[0, 4, 4], clocks[0, 0, 1] = 2, 1, 7, 2
@@ -129,5 +133,6 @@ def test_releases_limit_the_order_between_clusters():
         who = np.array([lane])
         assert cells.follow(1 << 2, *here, rows, who, released, 0, 3) == follows
         assert (cells.touch(*here, rows, who, False, False, False, 0, 10, 9, 0, 3, released) == 1) == follows
-    for position in (-8, 56):  # outside the memory
+    # This access is outside the memory.
+    for position in (-8, 56):
         assert not cells.follow(1 << 2, np.array([position]), 2, rows, np.array([4]), False, 0, 3)

@@ -42,7 +42,7 @@ __device__ int* filled() {
 }
 extern "C" __global__ void kernel(int* out, int* other) {
 """
-# The body of each wrong kernel, and the body of its right twin.
+# Each entry contains the body of a wrong kernel, and the body of its right twin.
 PAIRS = {
     "store_and_atomic": (
         "if (B) out[0] = 5; else atomicAdd(out, 1);",
@@ -132,7 +132,7 @@ PAIRS = {
         "if (T == 0) { atomicAdd(out + B, 1); other[B] = __ldcg(out + B); }",
     ),
 }
-# Right kernels: blocks exchange values without a fence of the reader, or in observation order (PTX ISA).
+# In these right kernels, blocks exchange values without a fence of the reader, or in observation order (PTX ISA).
 RIGHT = {
     "compare_and_swap_begins_with_a_load": (
         "int seen = other[0], old; do { old = seen; seen = atomicCAS(other, old, old + 2); } while (seen != old);"

@@ -1,5 +1,5 @@
-"""Tests of wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): each is found at its line, its twin is
-right."""
+"""Tests of wrong uses of tensor memory and tcgen05 (`tests/tcgen05_bugs`): each has an error at its line, its twin has
+none."""
 
 from __future__ import annotations
 

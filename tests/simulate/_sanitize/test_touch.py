@@ -1,4 +1,4 @@
-"""Tests of accesses of several threads in one call: the reports equal those of single accesses."""
+"""Tests of accesses of several threads in one call: the reports equal the reports of single accesses."""
 
 from __future__ import annotations
 

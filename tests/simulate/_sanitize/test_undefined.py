@@ -1,4 +1,4 @@
-"""Tests of undefined values: they are an error if a replay shows an effect, otherwise advice."""
+"""Tests of undefined values: an undefined value is an error if a replay shows an effect, and advice otherwise."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def made(kind, **facts):
 
 def test_every_class_is_listed():
     of_any = [each for base in (Violation, *BASES, shared_violations.SharedRace) for each in base.__subclasses__()]
-    names = {each.__name__ for each in of_any}  # with slots, a second class exists for each name
+    # With slots, a second class exists for each name.
+    names = {each.__name__ for each in of_any}
     assert {each.__name__ for each in (*CLASSES, *BASES)} == names
 
 

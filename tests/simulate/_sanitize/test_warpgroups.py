@@ -1,4 +1,5 @@
-"""Tests of wgmma operands that only some threads of the warpgroup write before it: advice, with the recorded fact."""
+"""Tests of wgmma operands for which only some threads of the warpgroup have waited. The race is advice with the
+recorded fact."""
 
 from __future__ import annotations
 

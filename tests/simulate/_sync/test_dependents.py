@@ -40,7 +40,8 @@ extern "C" __global__ void reads(const int* a, int* b) {
 }
 extern "C" __global__ void writes(int* a) { a[at()] = 1; }
 """
-CTAS, THREADS = 40, 64  # more than one wave of the smallest device
+# The grid has more than one wave of the smallest device.
+CTAS, THREADS = 40, 64
 EARLY = Config(CTAS, THREADS, programmatic_stream_serialization=True)
 PLAIN = Config(CTAS, THREADS)
 
@@ -73,7 +74,7 @@ def test_a_kernel_without_a_wait_reads_old_data(chain):
         a, b = (np.zeros(CTAS * THREADS, np.int32) for _ in "ab")
         gpu.launch_all([(PLAIN, kernels["first"], a), (config, kernels["forgets"], a, b)], order=order)
         left[order, config] = {*b.tolist()}
-    # Only the CTAs of the first wave had ended and written.
+    # Only the CTAs of the first wave have ended and written their results.
     assert left["early", EARLY] == left["late", PLAIN] == {2} and 0 in left["late", EARLY]
 
 
@@ -93,7 +94,7 @@ def test_a_missing_wait_is_a_race(chain, order):
 
 @pytest.mark.parametrize("order", ["early", "late"])
 def test_one_thread_waits_for_its_block(order):
-    """A barrier orders the accesses of the block after the wait of one thread."""
+    """After the wait of one thread, a barrier orders the accesses of the whole block."""
     gpu, found = simulate.Device(), {}
     for right in (1, 0):
         names = ("first", "by_one")
@@ -154,7 +155,8 @@ def test_a_grid_meets(order):
     kernel = gpu.compile(COOPERATIVE, "turn", options=[f"-I{path}" for path in (*INCLUDES, *TOOLKIT)])
     report = gpu.launch(Config(48, 64, is_cooperative=True), kernel, o, order=order)
     assert report.findings == () and np.array_equal(o, np.roll(np.arange(48 * 64), -64))
-    (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings  # a grid whose CTAs cannot all be resident
+    # The CTAs of this grid cannot all be resident.
+    (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings
     assert finding.kind == "fault"
     with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, but 2 multiproc"):
         gpu.launch(Config(80, 64, is_cooperative=True), kernel, o)

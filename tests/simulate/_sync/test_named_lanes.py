@@ -1,4 +1,4 @@
-"""Tests of masks that name the lanes of an instruction of a warp."""
+"""Tests of the lane masks of warp-wide instructions."""
 
 import numpy as np
 import pytest

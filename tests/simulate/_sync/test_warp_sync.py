@@ -1,4 +1,4 @@
-"""Tests of parts of warps at warp-wide instructions or masks: some lanes do not wait, or the masks disagree."""
+"""Tests of warp-wide instructions in some lanes of a warp: some lanes do not wait, or the masks disagree."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ def test_a_strict_device_reports_them_as_errors():
 @pytest.mark.parametrize("name", TWINS)
 def test_lanes_that_end_or_arrive_are_right(name):
     kinds = {finding.kind for finding in reported(TWINS[name]).findings}
-    assert kinds <= {"race"}  # a barrier between the two blocks of code, which write the same words
+    # A barrier is between the two blocks of code, which write the same words.
+    assert kinds <= {"race"}
 
 
 @pytest.mark.parametrize("name", MASKS)

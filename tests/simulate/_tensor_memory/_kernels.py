@@ -1,4 +1,4 @@
-"""Kernels of tensor memory for the tests: a prelude of instructions, and functions that run a body of them."""
+"""The kernels of the tests of tensor memory: a prelude of instructions, and functions that run the body of a kernel."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def launched(
 
 
 def line_of(source: str, mark: str) -> int:
-    """Return the line of a mark in a source, from 1, as the compiler counts lines."""
+    """Return the line of a mark in a source. Lines count from 1, as in the compiler."""
     lines = (PRELUDE + source).splitlines()
     return next(number for number, line in enumerate(lines, 1) if re.search(rf"// {mark}\b", line))
 

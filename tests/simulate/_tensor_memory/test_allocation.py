@@ -1,4 +1,5 @@
-"""Tests of tcgen05.alloc, dealloc and relinquish_alloc_permit: sizes, waits, and each wrong use with its fixed twin."""
+"""Tests of tcgen05.alloc, dealloc and relinquish_alloc_permit: sizes, waits, and each wrong use with its corrected
+twin."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_columns_that_are_never_freed_are_a_deadlock():
     assert "tcgen05.alloc asks for 32 columns, and 512 of 512 are allocated" in finding.message
 
 
-# The wrong body, a part of the message, and the fixed body.
+# Each entry contains the wrong body, a part of the message, and the corrected body.
 WRONG = {
     "leak": (
         "if (warp == 0) ALLOC(base, 32); // HERE\n",

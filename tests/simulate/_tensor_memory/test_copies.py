@@ -1,4 +1,4 @@
-"""Tests of tcgen05.cp in all shapes, tcgen05.shift, and loads that reduce: the cells that each writes."""
+"""Tests of the cells that tcgen05.cp in all shapes, tcgen05.shift, and loads with a reduction write."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cuda_tma.simulate._tensor_memory.copy_shapes import shifted
 
 from ._kernels import core_matrices, device, launched
 
-# The cells of columns 0 to 15 after an operation. The cells that it does not write are 9.
+# The kernel returns the cells of columns 0 to 15 after an operation. Unwritten cells are 9.
 SOURCE = """
 extern "C" __global__ void k(const uint4* rows, u32* out) {
     __shared__ alignas(128) uint4 tile[ROWS * 2];
@@ -55,7 +55,8 @@ def rows_of(count: int) -> np.ndarray:
     return np.random.default_rng(count).integers(0, 256, (max(8, count), 32), np.uint8)
 
 
-LANES = {  # for each lane, the row that it receives, or -1
+# The array contains for each lane the received row, or -1.
+LANES = {
     "128x256b": (128, 8, np.arange(128)),
     "128x128b": (128, 4, np.arange(128)),
     "4x256b": (4, 8, np.where(np.arange(128) % 32 == 0, np.arange(128) // 32, -1)),

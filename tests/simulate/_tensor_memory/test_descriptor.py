@@ -37,8 +37,8 @@ def test_a_descriptor_that_is_not_valid(bits, error, problem):
 
 @pytest.mark.parametrize(("swizzle", "span"), [(2, 128), (4, 64), (6, 32)])
 def test_rows_of_k_under_a_swizzle(swizzle, span):
-    """The places are those of a box that TMA writes. The row in a group of eight selects the exchange of 16-byte
-    chunks."""
+    """The places of the matrix equal the places of a box that TMA writes. The row in a group of eight selects the
+    exchange of 16-byte chunks."""
     found = pieces(encoded(0, 0, 8 * span, swizzle), 64, 2, False)
     row, piece = np.ogrid[:64, :2]
     linear = row * span + piece * 16

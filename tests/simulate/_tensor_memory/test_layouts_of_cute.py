@@ -10,7 +10,7 @@ from cuda_tma import layouts, simulate
 from tests.tcgen05_bugs import PRELUDE
 
 # The kernel loads sums of f32 from columns 0 to 127, packs pairs as bf16, and stores them from column 32 on. Operand A
-# is 128 x 64.
+# has the size 128 x 64.
 KERNEL = (
     PRELUDE.replace("1 << 4;  // f16", "1 << 4 | 1 << 7 | 1 << 10;  // bf16")
     + """
@@ -64,7 +64,7 @@ def test_a_product_is_right_if_the_layouts_are_equal(base):
     rng = np.random.default_rng(0)
     sums = rng.integers(-4, 5, (128, 128)).astype(np.float32)
     factor = rng.integers(-4, 5, (16, 64)).astype(np.float32)
-    # four blocks of K, each of two core matrices side by side in K, with 8 rows of 16 bytes
+    # The operand has four blocks of K. Each block has two core matrices side by side in K, with 8 rows of 16 bytes.
     blocks = factor.reshape(16, 4, 2, 8).transpose(1, 2, 0, 3).astype(ml_dtypes.bfloat16).view(np.uint16)
     out = np.zeros((128, 16), np.float32)
     report = gpu.launch(simulate.Config(1, 128), gpu.compile(KERNEL, "k"), sums, blocks.ravel(), out, base)

@@ -1,4 +1,5 @@
-"""Tests of accesses before a tcgen05 operation is complete: a finding at the line, and a fixed twin of each kernel."""
+"""Tests of accesses before a tcgen05 operation is complete. Each kernel has a finding at its line, and a corrected
+twin."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ SUMS = f"{ONE} {{ PRODUCT(false); COMMIT(bar); }}\n"
 READ = "LD(x, d + quarter()); WAIT_LD();"
 FILL = "for (u32 c = 32; c < 40; ++c) ST(d + quarter() + c, 0x3f803f80);"
 AGAIN = f"{ONE} {{ WAIT(bar + 1, 0);\nPRODUCT(false); // HERE\nCOMMIT(bar + 2); }} WAIT(bar + 2, 0);"
-# The wrong body, a part of the message, and the fixed body.
+# Each entry contains the wrong body, a part of the message, and the corrected body.
 WRONG = {
     "no wait": (
         SUMS + f"{READ} // HERE\nWAIT(bar, 0);",
@@ -170,7 +171,7 @@ def test_its_fixed_twin_has_no_error(name):
 
 
 def test_registers_that_are_used_before_the_stage_is_released_are_advice():
-    """Compilers omit the wait, because a use of a register is a true dependency."""
+    """Compilers omit the wait for a load, because the use of a loaded register is a true dependency."""
     body = SUMS + f"WAIT(bar, 0); LD(x, d + quarter()); x += 1; out[t] = x; ARRIVE(bar + 1);\n{AGAIN}"
     (finding,) = report(body).findings
     assert (finding.kind, finding.severity) == ("tcgen05-order", "advice")
@@ -210,7 +211,7 @@ UNWRITTEN = "LD(x, d + 48 + quarter()); // HERE\nWAIT_LD();"
 
 
 def test_columns_that_nothing_wrote_are_advice_if_their_values_have_no_effect():
-    """Triton 3.9 peels the load of a product out of its loop, which may have no turn."""
+    """Triton 3.9 moves the first load of a product before its loop, which may have no iteration."""
     report = launched(SOURCE.replace("BODY", f"{UNWRITTEN} x = 0;"), np.zeros(128, np.uint32))
     (finding,) = report.findings
     assert (finding.kind, finding.severity) == ("tensor-memory", "advice")

@@ -71,7 +71,8 @@ def test_256_rows_lie_in_the_lanes_of_two_ctas():
 def test_128_rows_lie_in_half_of_the_lanes_and_the_columns_in_both_halves():
     a, b, product = matrices(128, 32)
     report, out = launched(128, 32, a, b)
-    assert report.errors[0].kind == "tensor-memory"  # the product does not write columns 16 to 31
+    # The product does not write columns 16 to 31.
+    assert report.errors[0].kind == "tensor-memory"
     found = out.view(np.float32)
     for rank in range(2):
         rows = product[64 * rank : 64 * rank + 64]

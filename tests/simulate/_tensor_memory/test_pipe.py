@@ -1,4 +1,4 @@
-"""Tests of the pipe of tensor operations: each has a number, and takes effect in order."""
+"""Tests of the queue of tensor operations: each operation has a number, and takes effect in order."""
 
 from cuda_tma.simulate._tensor_memory.pipe import Pipes
 

@@ -59,7 +59,8 @@ def numbers(rows: int, count: int) -> np.ndarray:
     return np.random.default_rng(rows + count).integers(-4, 5, (rows, count)).astype(np.float64)
 
 
-TYPES = [  # the kind, the code of D, the type of the operands, its code, and its size in bytes
+# Each row contains the kind, the code of D, the type of the operands, the code of the type, and its size in bytes.
+TYPES = [
     ("f16", 1, "f16", 0, 2),
     ("f16", 1, "bf16", 1, 2),
     ("tf32", 1, "tf32", 2, 4),
@@ -112,8 +113,10 @@ def test_products_of_four_bits_that_are_padded():
 
 def test_padded_elements():
     piece = np.zeros((1, 16), np.uint8)
-    piece[0, :8] = 0x31  # 1 and 3: 0.5 and 1.5
-    piece[0, 8:] = 0xFF  # padding
+    # The codes 1 and 3 represent 0.5 and 1.5.
+    piece[0, :8] = 0x31
+    # These bytes are padding.
+    piece[0, 8:] = 0xFF
     assert decoded_padded(piece, "e2m1").tolist() == [[0.5, 1.5] * 8]
 
 

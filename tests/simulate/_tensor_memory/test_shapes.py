@@ -1,5 +1,4 @@
-"""Tests of tcgen05.ld and tcgen05.st: each shape as in the figures of the PTX ISA, and with two columns in a
-register."""
+"""Tests of tcgen05.ld and tcgen05.st in each shape of the PTX ISA, also with two columns in a register."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from cuda_tma.simulate._tensor_memory.shapes import shape_of
 
 from ._kernels import device
 
-# The lane and the column of register r of thread t.
+# The functions return the lane and the column of register r of thread t.
 PLACES = {
     "32x32b": (1, 1, lambda r, t: (t, r)),
     "16x64b": (1, 2, lambda r, t: (t // 4 + 8 * (t % 2), t // 2 % 2 + 2 * r)),

@@ -1,4 +1,4 @@
-"""Tests of operands: a name without an address is refused."""
+"""Tests of operands: the simulator refuses a name without an address."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tests of the bytes that the registers of a thread take."""
+"""Tests of the number of bytes of a thread's registers."""
 
 from types import SimpleNamespace
 
@@ -6,5 +6,6 @@ from cuda_tma.simulate._warps.code import Code
 
 
 def test_the_bytes_of_the_registers_of_a_thread():
-    of = SimpleNamespace(row_counts={0: 3, 1: 2, 4: 10, 8: 5})  # the element size of a predicate is 0
+    # The element size of a predicate is 0.
+    of = SimpleNamespace(row_counts={0: 3, 1: 2, 4: 10, 8: 5})
     assert Code.register_bytes.fget(of) == 3 + 2 + 40 + 40

@@ -1,4 +1,4 @@
-"""Tests of events: they are a closed set of frozen values, and a fence becomes the event of its proxy."""
+"""Tests of events, which are a closed set of frozen values. A fence becomes the event of its proxy."""
 
 import dataclasses
 from typing import get_args

@@ -1,5 +1,5 @@
-"""Tests of the registers of a wgmma before the wait: an access is found, and reads a wrong value; copies are
-ignored."""
+"""Tests of accesses to the registers of a wgmma before the wait: the access is a finding, and a read returns a wrong
+value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ extern "C" __global__ void k(float* out, int turns) {
     out[1024 + t] = read;
 }
 """
-# The body, the line of the finding, the line of the other statement, the event, and the values.
+# Each entry contains the body, the line of the finding, the line of the other statement, the event, and the values.
 WRONG = {
     "read": ("PRODUCT(c); // OTHER\nCOMMIT();\nSET(read, c[0]); // HERE\nWAIT(0);", "reads registers", {"read": 1}),
     "read behind an uncommitted": (

@@ -20,7 +20,8 @@ READS_RESERVED = "mov.u32 %r1, %reserved_smem_offset_1;"
     [
         ("", "call read, ();", SHARED_START),
         (READS_RESERVED, "call read, ();", RESERVED_SHARED),
-        (READS_RESERVED, "", SHARED_START),  # the kernel does not call the function
+        # The kernel does not call the function.
+        (READS_RESERVED, "", SHARED_START),
         ("", READS_RESERVED, RESERVED_SHARED),
     ],
 )
