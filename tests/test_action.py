@@ -1,4 +1,4 @@
-"""Tests of the steps of the GitHub action in a shell: it fails at a wrong kernel, and passes after the fix."""
+"""Tests of the steps of the GitHub action in a shell. The action fails at a wrong kernel, and passes after the fix."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_step_fails_at_the_line_passes_after_the_fix_and_reports_only_new_fi
 
 
 def test_the_steps_use_no_input_in_a_script():
-    """Steps read inputs from the environment, so that the text of an input is not code in a step."""
+    """The steps read inputs from the environment, so that a shell does not execute the text of an input."""
     assert [step["run"] for step in ACTION["runs"]["steps"] if "${{" in step["run"]] == []
 
 

@@ -41,7 +41,7 @@ def test_every_word_comes_back(word):
 
 @given(st.integers(1, MOST))
 def test_word_stored_by_init(count):
-    """For mbarrier.init on sm_90, ptxas computes the word by two shifts of 2**20 - count."""
+    """For mbarrier.init on sm_90, ptxas computes the 64 bits by two shifts of 2**20 - count."""
     less = (1 << 20) - count
     assert decode_barrier(less << 43 | less << 1) == Barrier(0, count, count, 0)
 
@@ -60,7 +60,7 @@ def test_invalid_word_of_64_bits(word):
 
 
 def test_bytes_of_an_array_are_a_word():
-    """Kernels write the bytes of the word into an array."""
+    """The kernels write the bytes of the mbarrier into an array."""
     word = encode_barrier(Barrier(1, 2, 3, 64))
     assert decode_barrier(np.array([word], np.uint64).view(np.uint8)) == Barrier(1, 2, 3, 64)
     with pytest.raises(ValueError, match="word has 4 bytes, but an mbarrier has 8"):
@@ -85,7 +85,7 @@ def test_invalid_word(word):
 
 
 def test_recorded_cases_are_defined():
-    """No case exceeds the ranges of the PTX ISA."""
+    """The recorded cases do not exceed the ranges of the PTX ISA."""
     names = [name for name, _ in barrier_cases.cases()]
     assert len(names) == len(set(names)) > 90
     for name, operations in barrier_cases.cases():
@@ -97,7 +97,8 @@ def test_recorded_cases_are_defined():
 
 
 def test_words_of_hardware_are_decoded():
-    """The cases end with every count of arrivals at a limit, phases of both parities, and values between."""
+    """The last states of the cases include limits of the arrival counts, phases of both parities, and values in
+    between."""
     barriers, words = replay_barriers.observed(recordings.read(DATA / "barriers_sm90.jsonl.gz"))
     assert len(words) >= 74 and {barrier.phase for barrier in barriers} == {0, 1}
     assert [decode_barrier(word) for word in words] == barriers
@@ -110,7 +111,8 @@ def test_the_layout_is_found_in_words_of_hardware():
     assert replay_barriers.layout(barriers, words) == BARRIER_FIELDS
 
 
-# Results of kernels of tests/data/faults_sm90.jsonl.gz that expect 4096 bytes, and read the word after inval.
+# The results are from kernels of tests/data/faults_sm90.jsonl.gz, which expect 4096 bytes and read the mbarrier after
+# inval.
 LEFT = {
     "a load": Barrier(1, 1, 1, 0),
     "a load that is multicast": Barrier(1, 1, 1, 0),
@@ -118,7 +120,8 @@ LEFT = {
     "more bytes come than are expected": Barrier(0, 0, 1, -16),
     "multicast to no CTA": Barrier(0, 0, 1, 4096),
     "a bulk load of 0 bytes": Barrier(1, 1, 1, 0),
-    "a bulk load of 24 bytes": Barrier(0, 0, 1, 8),  # 16 of 24 threads arrive
+    # 16 of 24 threads arrive.
+    "a bulk load of 24 bytes": Barrier(0, 0, 1, 8),
     "a barrier is made twice": Barrier(0, 1, 1, 0),
 }
 
@@ -134,6 +137,6 @@ def test_the_recorder_compiles():
 
 
 def test_the_layout_follows_from_words_only():
-    """The words come from the table, with numbers that fill their fields."""
+    """The table determines the 64 bits, with numbers that fill their fields."""
     barriers = [barrier for _, operations in barrier_cases.cases() for barrier in barrier_cases.states(operations)]
     assert replay_barriers.layout(barriers, [encode_barrier(barrier) for barrier in barriers]) == BARRIER_FIELDS

@@ -13,14 +13,14 @@ COMMAND = Path(__file__).parent.parent / "cuda_tma" / "_command"
 SHARED = {"_budget", "_files", "_given", "_intercept"}
 # Private names that the command still needs, by module. No public function returns them.
 PRIVATE = {
-    # facts that the errors and rules of the library also use
+    # The errors and rules of the library also use these facts.
     "_compute_capability": {"parse_compute_capability"},
     "_cuda_errors": {"CUDA_ERRORS", "OBSERVED", "CudaError", "find_error"},
     "_data_type": {"element_bits"},
     "_limits": {"DESCRIPTOR_BYTES", "TMA_SINCE"},
-    # the parts of the page of --html
+    # These functions create the parts of the page of --html.
     "_show": {"pages", "svg", "timeline_svg"},
-    # the user's part of a chain of inlined calls
+    # The function finds the user's part of a chain of inlined calls.
     "simulate._places": {"by_way_of", "statements"},
 }
 

@@ -1,4 +1,4 @@
-"""Tests of compute capabilities in every form, and of invalid ones."""
+"""Tests of compute capabilities in every valid form, and of invalid values."""
 
 import numpy as np
 import pytest

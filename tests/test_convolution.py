@@ -12,7 +12,8 @@ from cuda_tma._options import TensorMapIm2colOptions
 from cuda_tma.testing import view_bytes
 from tests.support.convolutions import Case, random_case, random_geometry, unfold
 
-CASES = 240  # for each number of spatial dimensions
+# The table has an entry for each number of spatial dimensions.
+CASES = 240
 
 
 def case_params(case):
@@ -52,7 +53,8 @@ def _spare_pixels(case):
 
 @pytest.mark.parametrize("change", [{"stride": 2}, {"dilation": 2}, {"padding": 0}, {"padding": ((1, 1), (2, 0))}])
 def test_another_geometry_gives_another_matrix(change):
-    """The loads of one convolution differ from the unfolded tensor of another, so the comparison can fail."""
+    """The loads of one convolution differ from the unfolded tensor of another convolution, so the comparison can
+    fail."""
     elements = np.arange(2 * 9 * 9 * 16, dtype=np.uint32).reshape(2, 9, 9, 16) + 1
     case = Case(Convolution(3, padding=1), elements, 16, 32, "64B")
     other = dataclasses.replace(case, geometry=Convolution(**{"kernel_size": 3, "padding": 1, **change}))
@@ -95,7 +97,8 @@ def test_unfold_times_filter_is_torchs_convolution(dims, padding):
             g = Convolution(g.kernel_size, 1, padding, g.dilation)
         elif any(before != after for before, after in g.padding):
             continue
-        elements = rng.integers(-9, 10, (2, *extents, 3)).astype(np.float64)  # integers, whose sums are exact
+        # The values are integers, whose sums are exact.
+        elements = rng.integers(-9, 10, (2, *extents, 3)).astype(np.float64)
         weights = rng.integers(-9, 10, (4, 3, *g.kernel_size)).astype(np.float64)
         wanted = convolve(
             torch.from_numpy(np.moveaxis(elements, -1, 1).copy()), torch.from_numpy(weights), stride=g.stride,
@@ -176,7 +179,7 @@ def test_convolutions_without_an_im2col_map(arguments, message):
 
 @pytest.mark.parametrize("dims", [1, 2, 3])
 def test_the_limits_are_the_drivers(dims):
-    """The driver's rules accept every Convolution on a tensor that is large enough."""
+    """The driver's rules accept every Convolution on a sufficiently large tensor."""
     limit = {1: 32768, 2: 128, 3: 16}[dims]
     largest = Convolution((limit + 1,) * dims, 8, 0)
     widest = Convolution((2 * limit,) * dims, 8, (limit,) * dims)
@@ -189,7 +192,8 @@ def test_the_limits_are_the_drivers(dims):
 
 
 def test_a_split_filter_is_the_whole_filter():
-    """For a filter that is too large, the remedy is two maps. The second is moved by the offset of its first tap."""
+    """For a filter that is too large, the remedy is two maps. The second map is shifted by the offset of its first
+    tap."""
     rng = np.random.default_rng(5)
     elements = rng.integers(0, 2**32, (2, 3, 160, 4), np.uint32)
     whole = Case(Convolution((1, 5), padding=((0, 0), (60, 60)), dilation=(1, 30)), elements, 4, 64, "NONE")

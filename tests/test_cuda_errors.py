@@ -22,7 +22,8 @@ from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]
-NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}  # these calls do not return an error of an earlier kernel
+# These calls do not return an error of an earlier kernel.
+NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
 
@@ -73,7 +74,7 @@ def test_sources_match_the_recordings():
 
 @pytest.mark.parametrize("row", CASE_ROWS, ids=lambda row: row["case"])
 def test_sticky_errors(row):
-    """Every later call returns the error of a kernel. Only the call with an error of its own returns that error."""
+    """Every later call returns the error of a kernel. Only a call with another error returns that error."""
     if row["found"] == "hang":
         assert "after" not in row
         return
@@ -84,11 +85,13 @@ def test_sticky_errors(row):
     broken_rule = after.pop("cuTensorMapEncodeTiled of a map that breaks a rule")
     if row["found"]:
         assert {name for name, number in after.items() if number != stays} == NEVER_FAIL and broken_rule == stays
-        assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays  # this process cannot recover
+        # This process cannot recover.
+        assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays
     elif not stays:
         assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
     else:
-        assert after["cuCtxSynchronize"] == stays  # after a prefetch, a later call returns the error
+        # After a prefetch, a later call returns the error.
+        assert after["cuCtxSynchronize"] == stays
 
 
 def test_a_blocking_launch_is_the_one_that_fails():
@@ -100,7 +103,8 @@ def test_a_blocking_launch_is_the_one_that_fails():
         "the innermost coordinate is not a multiple of 16 bytes": (715, 715),
         "trap": (719, 719),
     }
-    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])  # otherwise a later call returns the error
+    # Otherwise, a later call returns the error.
+    assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])
 
 
 def test_outcomes_in_words():

@@ -68,7 +68,8 @@ def test_fields_of_a_data_types_card(name, smem_bits, chunk_elements, align_byte
 def test_every_data_type_has_a_card_and_a_code_of_its_own():
     assert [*ELEMENTS] == [*T]
     assert len({element.code for element in ELEMENTS.values()}) == len(T)
-    assert Element(6, code=14).chunk_elements == 64  # 48 bytes
+    # The row has 48 bytes.
+    assert Element(6, code=14).chunk_elements == 64
 
 
 def test_the_data_type_that_follows_from_a_dtype():
@@ -106,7 +107,8 @@ def test_every_dtype_by_its_name_and_by_its_type(name, monkeypatch):
     if hasattr(ml_dtypes, name):
         assert dtype == np.dtype(getattr(ml_dtypes, name))
         assert _ml_dtype(name) == dtype
-        monkeypatch.setitem(sys.modules, "ml_dtypes", None)  # this simulates a missing package
+        # This statement simulates a missing package.
+        monkeypatch.setitem(sys.modules, "ml_dtypes", None)
         assert _ml_dtype(name) == np.dtype(f"u{bits // 8}")
     else:
         assert code in (0, 1, 2, 5, 6)
@@ -182,7 +184,7 @@ def test_short_names_are_accepted_unless_numpy_has_them(name, wanted):
 
 
 def test_each_name_of_dlpack_has_its_own_type():
-    """Source: dlpack.h, DLDataTypeCode of version 1.1; code, bits and lanes."""
+    """The codes, bits and lanes are from DLDataTypeCode in dlpack.h of DLPack 1.1."""
     codes = {11: "float8_e4m3fnuz", 12: "float8_e5m2", 13: "float8_e5m2fnuz", 10: "float8_e4m3fn", 7: "float8_e3m4"}
     assert {code: DLPACK_NAMES[code, 8, 1] for code in codes} == codes
     assert len(DLPACK_DTYPES) == len(DLPACK_NAMES)

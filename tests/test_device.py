@@ -1,4 +1,4 @@
-"""Tests of Device: the methods of cuda.core, which a fake class provides here, and the additions of this package."""
+"""Tests of Device: the methods of cuda.core, which a fake class provides, and the additions of this package."""
 
 import pytest
 from cuda import core
@@ -8,7 +8,7 @@ from cuda_tma import Device, TensorMapError
 
 
 class CoreDevice:
-    """The parts of cuda.core that a Device uses."""
+    """A fake of the parts of cuda.core that a Device uses."""
 
     count = 3
 
@@ -44,7 +44,7 @@ def test_a_device_is_cuda_cores(stand_in):
 
 
 def test_attributes_are_stored_in_cuda_cores(stand_in):
-    """Every attribute that cuda.core stores in a slot is stored there."""
+    """A Device stores each attribute for which cuda.core has a slot in that slot."""
     device = Device(1)
     slots = [name for name, member in vars(core.Device).items() if type(member).__name__ == "member_descriptor"]
     assert slots

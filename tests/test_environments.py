@@ -33,7 +33,7 @@ PEERS = {
     "bindings 13.1.1, core 1.0.0": ("cuda-bindings==13.1.1", "cuda-core==1.0.0"),
     "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
 }
-# Runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
+# The list contains runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
 RUNTIMES = {
     "numba": ("numba-cuda[cu13]==0.30.4",),
     "cupy": ("cupy-cuda13x==14.2.0", *(f"nvidia-cuda-{each}==13.*" for each in ("nvrtc", "runtime", "cccl"))),
@@ -46,7 +46,7 @@ RUNTIMES = {
 RUNNING = f"{sys.version_info.major}.{sys.version_info.minor}{sys.abiflags}"
 OTHER_PYTHONS = [version for version in VERSIONS if version != RUNNING]
 
-# Tests on the fake driver, the fast tests that need only NumPy, and the doctests.
+# The list contains tests on the fake driver, fast tests that need only NumPy, and doctests.
 EXTENSION_TESTS = (
     *(f"test_{each}.py" for each in ("tensor_map", "tensor_map_im2col", "kernel_arg", "options")),
     "_read/test_reading.py",
@@ -75,7 +75,7 @@ except Exception as error:
 print(json.dumps({"file": cuda_tma.__file__, "message": message}))
 """
 
-# Variables that could let a compiler or Python find CUDA or this source tree.
+# With these variables, a compiler or Python could find CUDA or this source tree.
 HIDDEN = {"CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "PYTHONPATH", "CFLAGS", "LDFLAGS"}
 ENVIRON = {name: value for name, value in os.environ.items() if name not in HIDDEN}
 
@@ -88,7 +88,7 @@ def run(*command, **keywords):
 
 
 def pip(python, *arguments):
-    """Use this environment's pip for another Python, which may not have a pip."""
+    """Run this environment's pip for another Python, which may not have pip."""
     return run(sys.executable, "-m", "pip", "--python", python, *arguments)
 
 
@@ -150,7 +150,8 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
     found["demo"] = run(own, "-m", "cuda_tma", "demo", "--output", folder / "demo.png", cwd=folder)
-    for name in ("tests", "examples", "docs", "evaluation"):  # the tests read these files
+    # The tests read these files.
+    for name in ("tests", "examples", "docs", "evaluation"):
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     shutil.copy(sources / "README.md", folder)
     report = run(own, "-m", "pytest", "-q", *[f"tests/{module}" for module in modules], *options, cwd=folder)
@@ -191,7 +192,7 @@ def trials(request, pool, sources, wheel, tmp_path_factory):
         folder, unpacked = tmp_path_factory.mktemp("python"), sources.result()
         own_wheel = build_wheel(python, folder, unpacked)
         modules = EXTENSION_TESTS + PURE_TESTS
-        # doctests compile kernels
+        # Doctests compile kernels.
         return try_wheel(python, folder / "venv", unpacked, own_wheel, ("nvidia-cuda-nvrtc",), modules, *DOCTESTS)
 
     def try_peers(peers):
@@ -247,8 +248,8 @@ def test_one_wheel_for_all_peers(trials, name):
 
 
 def test_the_source_distribution_is_the_repository(sources):
-    """The source distribution contains the tests and all files that they read. The trials above run the tests from
-    it."""
+    """The source distribution contains the tests and all files that they read. Each trial runs the tests of the source
+    distribution."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:
         pytest.skip("there is no git history with the repository's files")
@@ -273,7 +274,8 @@ def name_in_package(path):
 
 
 def test_metadata_for_an_index(wheel):
-    """The metadata contain the license, and a description without links to files that an index does not have."""
+    """The metadata contain the license, and a description without links to files that the package index does not
+    have."""
     with zipfile.ZipFile(wheel.result()) as packed:
         (name,) = [name for name in packed.namelist() if name.endswith(".dist-info/METADATA")]
         metadata = email.message_from_bytes(packed.read(name))
@@ -307,4 +309,5 @@ def test_building_needs_no_cuda_header():
     included = set()
     for path in (ROOT / "cuda_tma").rglob("*.p[yx][xd]"):
         included |= set(re.findall(r'cdef extern from "([^"]*)"', path.read_text()))
-    assert included == {"Python.h", "sums.h"}  # the second library is this package's
+    # The second library belongs to this package.
+    assert included == {"Python.h", "sums.h"}

@@ -7,7 +7,7 @@ from tests.support.descriptors import golden
 
 
 def test_the_encoders_answer_as_recorded(driver):
-    """The test compares the verdict and every byte of a sample of the recorded calls in all three modes."""
+    """The test compares the verdict and every byte for a sample of the recorded calls in all three modes."""
     memory, seen = ctypes.create_string_buffer(128 + 64), set()
     target = -(-ctypes.addressof(memory) // 64) * 64
     for mode in (TiledParams, Im2colParams, Im2colWideParams):

@@ -35,7 +35,7 @@ def test_a_new_file_is_not_executable(tmp_path):
 
 
 def test_a_file_that_cannot_be_used_is_closed(tmp_path, monkeypatch):
-    """The limit of open files would be reached otherwise."""
+    """The test would exceed the limit of open files if the function left a file open."""
     handles = []
 
     def refused(handle, blocking):

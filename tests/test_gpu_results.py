@@ -61,8 +61,10 @@ FILES = {path.name for path in results.FOLDER.glob("test_*.py")}
     [
         ((FILES, 5, 5, 0, ["tests/gpu"]), True),
         ((FILES - {"test_tiles.py"}, 5, 5, 0, ["tests/gpu"]), False),
-        ((FILES, 5, 4, 0, ["tests/gpu"]), False),  # ended by -x
-        ((FILES, 5, 5, 1, ["tests/gpu"]), False),  # -k
+        # The option -x ended this run.
+        ((FILES, 5, 4, 0, ["tests/gpu"]), False),
+        # The option -k deselected a test of this run.
+        ((FILES, 5, 5, 1, ["tests/gpu"]), False),
         ((FILES, 5, 5, 0, ["tests/gpu", "tests/gpu/test_tiles.py::test_one"]), False),
     ],
 )
@@ -71,7 +73,7 @@ def test_a_part_of_the_files_is_not_a_complete_record(run, whole):
 
 
 def test_parts_are_one_record_together(tmp_path, monkeypatch):
-    """Parts of one record have the same commit and machine, and different tests. A file that is in no part is
+    """The parts of a record have the same commit and machine, and different tests. A file that is not in a part is
     missing."""
     monkeypatch.setattr(results, "RESULTS", tmp_path / "RESULTS.md")
     rest = dataclasses.replace(PART, files=sorted(FILES), counts={"passed": 4, "failed": 1}, failed=["tests/gpu/c"])

@@ -1,4 +1,4 @@
-"""Tests of kernel nodes of graphs: added, changed and read back, with the objects that a graph keeps alive."""
+"""Tests that add, change and read kernel nodes of graphs, and tests of the objects that a graph keeps alive."""
 
 import ctypes
 import gc
@@ -24,7 +24,7 @@ def definition(driver):
 
 @pytest.fixture
 def prepared(kernel, device_tensor):
-    """Return a map, a pointer and an int that were launched."""
+    """Return the arguments of a launch: a map, a pointer and an int."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     return cuda_tma.prepare(kernel("9TensorMap", "Pf", "i", sizes=(128, 8, 4)), CONFIG, descriptor, 1 << 40, -7)
 
@@ -99,7 +99,7 @@ def test_shared_memory_is_allowed(driver, definition, kernel):
 
 
 def clustered():
-    """Return a configuration like cuda.core's with a driver."""
+    """Return a configuration like a configuration of cuda.core with a driver."""
     config = core.LaunchConfig(grid=2, block=32)
     config.cluster = (4, 1, 1)
     return config
@@ -117,7 +117,8 @@ def test_a_single_argument_changes(driver, live, prepared, device_tensor):
     assert changed(driver) == [bytes(other), rest[0], struct.pack("i", 8)]
     assert (len(live), live[2], prepared[2]) == (3, 8, -7)
     (node,) = driver.nodes.values()
-    assert node.launch.arguments == [bytes(prepared[0]), *rest]  # the kernel of the definition
+    # The node has the kernel of the definition.
+    assert node.launch.arguments == [bytes(prepared[0]), *rest]
 
 
 def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
@@ -126,7 +127,8 @@ def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
     (node,) = driver.nodes.values()
     assert node.executable[0x7000].arguments == [made(tensor)]
     assert (node.executable[0x7000].grid, node.executable[0x7000].block) == ((5, 1, 1), (64, 1, 1))
-    live[0] = other = device_tensor((64, 128), address=1 << 34)  # a typed map from a tensor
+    # The argument of the typed map is a tensor.
+    live[0] = other = device_tensor((64, 128), address=1 << 34)
     assert changed(driver) == [made(other)] and live[0] is other
 
 
@@ -176,7 +178,7 @@ def test_a_closed_graph_is_not_changed(driver, definition, prepared):
 
 
 def test_the_gil_is_free_after_a_refused_change(driver, live):
-    """The driver may load the kernel at the first change that it accepts."""
+    """The driver may load the kernel at the first accepted change."""
     driver.errors["cuGraphExecKernelNodeSetParams"] = 1
     with pytest.raises(Exception, match="CUDA_ERROR_INVALID_VALUE"):
         live[2] = 3
@@ -265,7 +267,7 @@ def test_arguments_that_are_not_shown(driver, definition, prepared, shows, messa
 
 @pytest.mark.parametrize("keeps_alive", [True, False])
 def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, keeps_alive):
-    """The node keeps the tensor that the map has at that time, whatever address the map has later."""
+    """The node keeps the present tensor of the map, also if the address of the map changes later."""
     tensor = device_tensor((64, 128))
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))
     prepared = cuda_tma.prepare(kernel("9TensorMap", sizes=(128,)), CONFIG, descriptor)
@@ -282,7 +284,7 @@ def test_a_node_keeps_its_arguments(driver, definition, kernel, device_tensor, k
 
 @pytest.mark.parametrize("call", ["cuGraphAddKernelNode", "cuUserObjectCreate", "cuGraphRetainUserObject"])
 def test_a_node_that_is_refused_leaves_nothing(driver, definition, prepared, call):
-    """A refused call leaves neither a node nor the objects that the node would have kept."""
+    """A refused call creates no node, and keeps no objects for a node."""
     driver.errors[call] = 2
     with pytest.raises(Exception, match="CUDA_ERROR_OUT_OF_MEMORY"):
         graph.add_kernel_node(definition, prepared)
@@ -309,7 +311,8 @@ def test_a_refused_map_leaves_the_preceding_one(driver, live, device_tensor):
     first, second = (
         cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
     )
-    for _ in range(2):  # the first change takes a different path from later changes
+    # The code path of the first change differs from the path of later changes.
+    for _ in range(2):
         live[0] = first
         driver.errors["cuGraphExecKernelNodeSetParams"] = 1
         with pytest.raises(Exception, match="refused to change a node of kernel k"):

@@ -27,7 +27,7 @@ def test_a_definition_keeps_objects_until_it_ends(driver, definition):
     del thing
     gc.collect()
     assert gone() is not None and driver.kept == [(0x6000, 0xA000)]
-    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))  # as the driver does
+    thread = threading.Thread(target=driver.destroy_graph, args=(0x6000,))
     thread.start()
     thread.join()
     dropped()
@@ -45,13 +45,14 @@ def test_released_objects_wait_for_the_gil(driver, definition):
         pass
     if sys.version_info >= (3, 13):
         assert gone() is None
-    time.sleep(0)  # this releases the GIL
+    # This call releases the GIL.
+    time.sleep(0)
     dropped()
     assert gone() is None and driver.user_objects == {}
 
 
 def test_objects_that_wait_because_the_queue_is_full_go_at_the_next_use(driver, definition):
-    """Only the main thread runs pending calls. During this test it waits for another thread."""
+    """Only the main thread runs pending calls. During this test, the main thread waits for another thread."""
     thing, results = Thing(), []
     gone = weakref.ref(thing)
     graph.keep_alive(definition, thing)

@@ -1,5 +1,5 @@
-"""Tests of reports of kernels that do not end: planted hangs on the simulator, records in the GPU's form, and the
-text."""
+"""Tests of reports of kernels that do not end: planted hangs on the simulator, records of a GPU, and the text of a
+report."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def launched(gpu, planted):
 
 @pytest.mark.parametrize("planted", PLANTED, ids=NAMES)
 def test_the_simulator_reports_each(gpu, planted):
-    """The text is that of tests/gpu/test_hang.py for hardware. Parentheses contain the copied bytes, which only the
-    simulator has."""
+    """The text equals the text in tests/gpu/test_hang.py for hardware. Parentheses contain the copied bytes, which only
+    the simulator reports."""
     first = launched(gpu, planted)[0]
     assert first.kind == planted.finding
     if planted.ends == "fault":
@@ -96,7 +96,7 @@ def test_known_copied_bytes_are_reported(gpu):
 
 
 def test_expected_and_copied_bytes_are_not_an_arrival(gpu):
-    """The counts are those of a phase without any event."""
+    """The counts belong to a phase without any arrival or copy."""
     planted = PLANTED[NAMES.index("too many bytes expected")]
     bodies = planted.source.replace("arrive_expect_tx(16384)", "expect_tx(8192)")
     kernel = gpu.compile(bodies, "hang")
@@ -145,7 +145,7 @@ SHORT = encode_barrier(Barrier(1, 0, 1, 16384))
 
 
 def test_records_become_a_report():
-    """The expected sentence is that of the requirement."""
+    """The expected sentence is from the requirement of this feature."""
     of_ring = {"word": SHORT, "parity": 1, "stage_of": 1, "stage": 2, "expected_bytes": 49152, "block": (3, 0, 0)}
     records = np.concatenate([record(warp=warp, **of_ring) for warp in (2, 0, 3, 1)])
     (hang,) = memory.hangs_of(records, {7: WATCHED})
@@ -312,7 +312,7 @@ def test_an_invalid_deadline(given):
 
 
 def test_a_deadline_that_is_set_twice():
-    """Otherwise one of the deadlines would be ignored silently."""
+    """The package refuses two deadlines, because it would silently ignore one of them."""
     with pytest.raises(
         ValueError, match=r"watchdog_ms=500 and defines\['CUDA_TMA_WATCHDOG_MS'\]=90 set the same macro; pass"
     ):

@@ -74,7 +74,7 @@ def test_a_value_takes_the_parameters_size(launch, value, size, wanted):
 
 @pytest.mark.parametrize(("value", "size", "_"), PACKED)
 def test_a_value_writes_nothing_after_its_parameter(launch, driver, value, size, _):
-    """The next parameter was packed before this value."""
+    """The test packs the next parameter before this value."""
     parameter_info = driver.cuKernelGetParamInfo
 
     def of_the_other(kernel, index, offset, size):
@@ -193,8 +193,8 @@ def test_a_descriptor_and_a_pointer_are_not_confused(launch, device_tensor):
 
 
 def test_an_array_is_its_address(launch, driver, device_tensor):
-    """This holds for any library, at the first and at later launches. An integer of ctypes is not a tensor, and is
-    passed by value each time."""
+    """The rule holds for any library, at the first and at later launches. An integer of ctypes is not a tensor, and
+    each launch passes it by value."""
     torch = pytest.importorskip("torch")
     driver.pinned = ((0, 1 << 63),)
     tensor = torch.zeros(8, 4)
@@ -270,7 +270,7 @@ def test_an_array_without_memory_is_refused_unless_it_is_empty(launch):
 
 
 def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
-    """The encoders of cuda.bindings make such a map."""
+    """The encoders of cuda.bindings create a CUtensorMap."""
     raw = bytes(cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32)))
     theirs = cuda_driver.CUtensorMap()
     theirs.opaque = list(struct.unpack("16Q", raw))
@@ -282,7 +282,7 @@ def test_the_drivers_own_tensor_map_is_passed_by_value(launch, device_tensor):
 
 
 def test_a_descriptor_is_packed_by_value(launch, driver, device_tensor):
-    """A later argument that changes the descriptor has no effect."""
+    """If the conversion of a later argument changes the descriptor, the launch uses the earlier bytes."""
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
     before = bytes(descriptor)
 

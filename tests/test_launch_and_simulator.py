@@ -1,4 +1,5 @@
-"""Tests that cuda_tma.launch and the simulator accept the same launches, and refuse the others with the same text."""
+"""Tests that cuda_tma.launch and the simulator accept the same launches, and refuse other launches with the same
+text."""
 
 from __future__ import annotations
 
@@ -95,7 +96,8 @@ def test_a_torch_tensor_without_memory_is_refused_alike(doors, name, parameters)
     make, words = TENSORS[name]
     refusals = doors.refusals(parameters, make(torch))
     launched, simulated = ((error, re.sub(r" \(Cannot .*?\)", "", text)) for error, text in refusals)
-    assert launched == simulated  # except for torch's own text, which depends on the way to read a tensor
+    # The text of torch's own error depends on the way to read a tensor.
+    assert launched == simulated
     assert words in launched[1]
 
 

@@ -21,7 +21,7 @@ GRAPH_CONFIG = core.LaunchConfig(grid=2, block=32)
 
 
 class CoreDevice:
-    """A replacement of cuda.core's memory resource."""
+    """A stand-in for cuda.core's memory resource."""
 
     def __init__(self, device_id):
         self.memory_resource = self
@@ -40,7 +40,7 @@ class Scene:
         self.shared = [self.stream, self.typed, self.of_pointer, *self.tensors, CONFIG, GRAPH_CONFIG, OPTIONS]
 
     def forget(self):
-        """Clear the memory of the tests' own objects."""
+        """Delete the objects that the tests keep."""
         for kept in (self.driver.launches, self.driver.nodes, self.driver.captures, *(t.asked for t in self.tensors)):
             kept.clear()
         self.driver.calls.clear()
@@ -69,7 +69,8 @@ def prepare(scene):
 
 def capture(scene):
     step = cuda_tma.prepare(scene.typed, GRAPH_CONFIG, scene.tensors[0], 0)
-    stream = core.Stream.from_handle(0x6010)  # a graph builder also has a stream of its own
+    # A graph builder also has a separate stream.
+    stream = core.Stream.from_handle(0x6010)
     scene.driver.captures[0x6010] = 0x6000
     graph.keep_alive(stream, step)
     step(stream)
@@ -97,5 +98,6 @@ def test_no_objects_remain(driver, kernel, device_tensor, monkeypatch, work):
         return sys.getallocatedblocks(), [sys.getrefcount(each) for each in scene.shared]
 
     (blocks, references), (blocks_later, references_later) = (left() for _ in range(2))
-    assert blocks_later - blocks < ROUNDS // 2  # a leak adds ROUNDS blocks; ctypes itself keeps fewer
+    # A leak adds ROUNDS blocks of memory. ctypes keeps fewer blocks.
+    assert blocks_later - blocks < ROUNDS // 2
     assert references_later == references

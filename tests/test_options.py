@@ -129,7 +129,7 @@ def test_everything_that_as_tensor_map_takes_for_options():
 
 @pytest.mark.parametrize("value", [None, 0, TensorMapSwizzle.NONE, CoreSwizzle.NONE])
 def test_a_default_next_to_options_has_no_effect(value):
-    """The keywords of cuda.core have these values as defaults, and scripts pass them on."""
+    """The keywords of cuda.core have these values as defaults, and scripts pass these values explicitly."""
     wanted = TensorMapOptions((8, 16), swizzle="128B")
     assert options_by_keywords(wanted, keywords(swizzle=value)) is wanted
     names = ("interleave", "swizzle", "l2_promotion", "oob_fill")
@@ -306,7 +306,7 @@ def test_a_word_that_is_equal_to_all_others_is_read():
 
 
 def test_only_plain_integers_are_cached():
-    """Equal values are not always equally legal, and a mutable value cannot be a key."""
+    """Two equal values can differ in legality, and a mutable value cannot be a key of the cache."""
 
     class Extent:
         def __init__(self, value):
@@ -337,7 +337,8 @@ def test_only_plain_integers_are_cached():
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 1
     promotion.value = 2
     assert options_by_keywords(None, keywords(box_dim=(8, 8), l2_promotion=promotion)).l2_promotion == 2
-    for n in range(600):  # more entries than the cache keeps
+    # The test makes more entries than the cache keeps.
+    for n in range(600):
         assert options((1 + n % 256, 1 + n // 256)).box_dim == (1 + n % 256, 1 + n // 256)
 
 
@@ -373,6 +374,6 @@ def test_the_padding_of_a_convolution_is_zeros():
 
 
 def test_both_names_of_a_fill_with_nan_have_the_drivers_value():
-    """Source: cuda.h, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA."""
+    """The rule is from CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA in cuda.h."""
     fill = cuda_tma.TensorMapOOBFill
     assert (int(fill.NONE), int(fill.NAN), int(fill.NAN_REQUEST_ZERO_FMA)) == (0, 1, 1)

@@ -59,7 +59,8 @@ def test_kernels_of_compile_are_known(kernel):
         KernelParameter("out", "pointer", 504, 8),
     )
     assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
-    assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024  # two tiles, and a barrier in the padding before the third
+    # The struct has two tiles, and a barrier in the padding before the third tile.
+    assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024
     assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
     assert found["window"].map_type == WINDOW
     assert [key in found for key in ("window", found[1], "", "none", 0)] == [True, True, False, False, False]
@@ -80,7 +81,7 @@ def test_a_kernel_of_another_compiler_has_the_types_of_its_name(kernel):
 
 
 def test_names_of_other_parameters_are_not_shown(kernel):
-    """The text has one name for a pack of parameters."""
+    """The source text has one name for a pack of parameters."""
     compiled = compile_source(
         "template <class... A> __global__ void k(int n, A... rest) {}", "k<int, float*>", target="sm_90a"
     )
@@ -105,7 +106,7 @@ def test_an_invalid_parameter_is_reported(kernel):
 
 
 def test_an_extern_c_kernel_refuses_a_float_for_an_int(kernel, driver):
-    """By sizes only, the bits of 1.5 fit the four bytes of an int. The types of the source refuse it."""
+    """The bits of 1.5 fit the four bytes of an int. A launch with the types of the source refuses the value."""
     compiled = compile_source('extern "C" __global__ void k(int count) {}', "k", target="sm_90a")
     with pytest.raises(TypeError, match=r"argument 0 \(count\) of kernel k: the parameter takes an integer of 4 bytes"):
         cuda_tma.launch(ForeignStream(), CONFIG, kernel("k", [4], compiled), 1.5)

@@ -29,7 +29,7 @@ BYTES_64 = params_of(TensorSpec((64, 64), "bfloat16"), box_dim=(64, 64))
 
 
 class Index:
-    """An integer that is not Python's."""
+    """An integer type other than Python's int."""
 
     def __init__(self, value):
         self.value = value
@@ -56,7 +56,7 @@ def fields_of(params):
 
 
 def of_kind(params, kind):
-    """Return the same fields as numbers of this kind, if it can represent them. Small numbers must fit."""
+    """Return the same fields as numbers of this type, if the type can represent them. Small numbers must fit."""
 
     def convert(value):
         if isinstance(value, tuple):
@@ -79,7 +79,8 @@ def types_of(params):
 @pytest.mark.parametrize("params", ALL_MODES)
 def test_integers_of_any_kind_become_ints(params, kind):
     given = of_kind(params, KINDS[kind])
-    assert {type(v) for v in given.values()} != {int, tuple}  # this shows that the test converts something
+    # This assertion shows that the test converts values.
+    assert {type(v) for v in given.values()} != {int, tuple}
     made = type(params)(**given)
     assert made == params and types_of(made) == {int} and repr(made) == repr(params)
     assert encode(made) == encode(params) and diff(made, params) == () and check(made) == check(params)
@@ -138,7 +139,7 @@ def test_a_tuple_of_another_class_becomes_a_tuple():
 
 
 def test_a_foreign_number_changes_no_answer_about_plain_ones():
-    """Params that compare equal share stored results."""
+    """Params that compare equal share cached results."""
     foreign = dataclasses.replace(BYTES_64, box_dim=(np.uint8(64), np.uint8(64)))
     assert (smem.tx_bytes(foreign), smem.smem_bytes(foreign)) == (8192, 8192)
     assert type(smem.tx_bytes(foreign)) is type(smem.tx_bytes(BYTES_64)) is int
@@ -269,7 +270,8 @@ def test_unreadably_long_numbers(digits):
 def test_the_repr_of_unreadably_long_numbers(sign, bits):
     number = sign * 2**bits
     for name, value in fields_of(LEGAL).items():
-        if name != "unexplained":  # the masks have 32 bits
+        # The masks have 32 bits.
+        if name != "unexplained":
             huge, written = number, hex(number)
             if isinstance(value, tuple):
                 huge, written = (number,), f"({written},)"

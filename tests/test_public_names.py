@@ -1,4 +1,5 @@
-"""Tests of the public names: the reference, ``__all__`` and the stubs list the same ones; others have an underscore."""
+"""Tests of the public names: the reference, ``__all__`` and the stubs list the same names. Other names have an
+underscore."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ ENTRY = re.compile(
 )
 MODULES = public_names.public_modules()
 OBJECTS = public_names.objects()
-TWICE = {"Device"}  # one name is of a GPU and one of the simulator, so that a program can replace one by the other
+# One name is for a GPU and one for the simulator, so that a program can replace one name by the other name.
+TWICE = {"Device"}
 
 
 def entries() -> Counter[str]:
@@ -104,7 +106,8 @@ def test_private_modules_do_not_show(name):
     if name == "cuda_tma.torch":
         pytest.importorskip("torch")
     module = importlib.import_module(name)
-    shown = {each: getattr(module, each, None) for each in dir(module)}  # cuda_tma.torch needs torch
+    # The module cuda_tma.torch needs torch.
+    shown = {each: getattr(module, each, None) for each in dir(module)}
     private = [each.__name__ for each in shown.values() if isinstance(each, ModuleType) and "._" in each.__name__]
     assert private == []
     assert {*module.__all__} <= {*shown}

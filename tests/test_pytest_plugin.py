@@ -1,4 +1,4 @@
-"""Tests of ``pytest --cuda-tma``: exactly the tests whose kernels are wrong fail."""
+"""Tests of ``pytest --cuda-tma``, in which exactly the tests with wrong kernels fail."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Tests of README and the front page of the site: the code prints the report that they show, and numbers are
-current."""
+"""Tests of README and the front page of the site: the code prints the shown report, and numbers are current."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ def test_the_code_is_short_and_uses_public_names():
 
 
 def test_the_code_for_a_gpu_runs_under_the_sanitizer(tmp_path):
-    """Both blocks form one script. The command reports the race of the first kernel, and nothing for the fixed
-    kernel."""
+    """Both blocks form one script. The command reports the race of the first kernel, and has no finding in the
+    corrected kernel."""
     pytest.importorskip("torch")
     script = tmp_path / "script.py"
     script.write_text(WITHOUT_GPU.text + ON_GPU.text)

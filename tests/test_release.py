@@ -63,7 +63,7 @@ def test_a_pull_request_is_tested_on_each_python():
 
 
 def test_test_files_of_wheels_exist():
-    """The sources of the package do not exist there, so that the tests use the wheel."""
+    """The sources of the package do not exist in the test's folder, so that the tests use the wheel."""
     settings = PROJECT["tool"]["cibuildwheel"]
     assert [name for name in settings["test-sources"] if not (ROOT / name).exists()] == []
     assert "cuda_tma" not in settings["test-sources"]

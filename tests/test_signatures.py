@@ -1,4 +1,4 @@
-"""Tests of the signatures of compiled functions in ``help()`` and editors: each appears once."""
+"""Tests that each signature of a compiled function appears once in ``help()`` and editors."""
 
 import inspect
 import pydoc
@@ -21,7 +21,8 @@ COMPILED = {
 
 @pytest.mark.parametrize("name", COMPILED)
 def test_help_shows_the_signature_once(name):
-    shown = "".join(pydoc.plain(pydoc.render_doc(COMPILED[name])).split())  # Python 3.13 breaks a long one into lines
+    # Python 3.13 divides a long signature into lines.
+    shown = "".join(pydoc.plain(pydoc.render_doc(COMPILED[name])).split())
     assert shown.count(f"{name}{inspect.signature(COMPILED[name])}".replace(" ", "")) == 1
     assert inspect.getdoc(COMPILED[name])[0].isupper()
 

@@ -1,7 +1,7 @@
 """Tests of the structure in CONTRIBUTING.md: imports go one way between rooms, without cycles, and sizes are limited.
 
-Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike.
-Stubs do not count, because two of their types, a descriptor and its device, name each other.
+Each ``import`` and ``cimport`` counts, at the top of a file, inside functions and under ``TYPE_CHECKING`` alike. Stubs
+do not count, because the types of a descriptor and of its device refer to each other in stubs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "cuda_tma"
 CODE = (".py", ".pyx", ".pxd")
 
-# Rooms in order, from the most basic one: a module imports only from its own room and earlier ones. A room is a folder.
-# Two rooms contain the modules of cuda_tma itself: the contract, which users read and write, and the doors.
+# The list contains the rooms in order, from the most basic room. A module imports only from its own room and earlier
+# rooms. A room is a folder. Two rooms contain the modules of cuda_tma itself: the contract, which users read and write,
+# and the doors.
 CONTRACT = "contract"
 DOORS = "doors"
 ROOMS = (
@@ -59,7 +60,7 @@ DOOR_MODULES = {
     "testing",
     "_view",
 }
-# The rooms that make and launch descriptors and arguments of kernels use these types.
+# The rooms that create and launch descriptors and kernel arguments use these types.
 OWN_TYPES = {"_make": {"_tensor_map"}, "_launch": {"_tensor_map", "_kernel_arg"}}
 
 STATEMENT = re.compile(
@@ -84,7 +85,7 @@ MODULES = modules()
 
 
 def imported(name: str, path: Path) -> Iterator[str]:
-    """Yield the modules of the package that one file names."""
+    """Yield the modules of the package that a file imports."""
     text = TEXT.sub('""', path.read_text())
     folder = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
     for found in STATEMENT.finditer(text):
@@ -101,7 +102,7 @@ def imported(name: str, path: Path) -> Iterator[str]:
 
 
 def _absolute(source: str, folder: list[str]) -> list[str]:
-    """Return a spelled module as parts below the package."""
+    """Return the parts of an imported module's name below the package."""
     below = source.lstrip(".")
     dots = len(source) - len(below)
     base = folder[: len(folder) - dots + 1] if dots else []
@@ -156,7 +157,8 @@ def test_rooms_import_only_those_above_them():
 
 # ---- the layers of the simulator ----
 
-# Layers in order, from those that import no other layer, to the package itself and its pytest fixture.
+# The list contains the layers in order, from layers without imports of other layers to the package and its pytest
+# fixture.
 LAYERS = (
     "_errors",
     "_ptx",
@@ -220,9 +222,12 @@ def test_the_graph_sees_every_kind_of_import():
     """The imports are at the top, inside a function, of a module through its package, of names, and of another
     extension's declarations."""
     assert "params" in GRAPH["codec._codec"]
-    assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]  # cimport, and "from ..rules import _refusals"
-    assert "_show.html" in GRAPH["_tensor_map"]  # an import inside a function
-    assert "" in GRAPH["simulate._watch"]  # an import of the package itself inside a function
+    # The lines contain cimport, and "from ..rules import _refusals".
+    assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]
+    # The line is an import inside a function.
+    assert "_show.html" in GRAPH["_tensor_map"]
+    # The line is an import of the package itself inside a function.
+    assert "" in GRAPH["simulate._watch"]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +272,8 @@ def test_no_import_is_hidden():
 
 MOST_LINES, MOST_FUNCTION_LINES = 400, 40
 FOLDERS = ("cuda_tma", "benchmarks", "evaluation", "examples", "tools", "tests")
-LONGER = {  # files that may be longer than MOST_LINES, and the reasons
+# These files may be longer than MOST_LINES, for the stated reasons.
+LONGER = {
     "tests/rules/test_boundaries.py": "a table: every boundary of every rule",
 }
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*")) if path.suffix in (*CODE, ".pyi")]
@@ -315,14 +321,16 @@ def test_tests_that_need_torch_are_not_collected_without_it():
     """`make test` runs without torch, and these tests skip."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
-    paths = [path for path in paths if "scripts" not in path.parts]  # other tests run these in processes of their own
+    # Other tests run these modules in separate processes.
+    paths = [path for path in paths if "scripts" not in path.parts]
     needing = {str(path.relative_to(tests)) for path in paths if "\nimport torch\n" in path.read_text()}
     assert needing == set(NEEDS_TORCH)
 
 
 # ---- the tests ----
 
-IMPORTERS = {  # test modules that import other test modules, and the reasons
+# These test modules import other test modules, for the stated reasons.
+IMPORTERS = {
     "tests/include/test_simulated.py": "it runs the tests of tests/gpu on the simulator",
     "tests/test_contributing.py": "it compares the page with the tables of test_structure",
 }

@@ -1,4 +1,4 @@
-"""Tests of suggestions: they are legal, cover the tile, have the largest size, and give true reasons."""
+"""Tests of suggested boxes: they are legal, cover the tile, have the largest size, and have true reasons."""
 
 import dataclasses
 import math
@@ -154,7 +154,7 @@ def test_refusals(arguments, options, message):
 
 
 def test_a_long_tile_is_cut_as_fast_as_a_short_one():
-    """Single cuts would take 2^28 steps, or 2^55 for a tile that no tensor contains."""
+    """A search by single cuts would take 2^28 steps, or 2^55 steps for a tile that no tensor contains."""
     found = suggest((2**32, 64), "uint8", smem_limit_bytes=1024)
     assert found.options.box_dim == (16, 64) and found.loads == (2**28, 1)
     with pytest.raises(TensorMapError, match="no box of"):

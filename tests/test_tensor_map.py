@@ -58,13 +58,14 @@ def test_equality_is_by_content(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [cuda_tma.TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_only_functions_make_one(driver, device_tensor, kind):
-    """A finalizer that runs during the construction cannot make one: before Python 3.12 an allocation may collect
-    garbage."""
+    """A finalizer that runs during the construction cannot create a descriptor. Before Python 3.12, an allocation may
+    collect garbage."""
     made, refused = [], []
 
     class MakesOne:
         def __init__(self):
-            self.itself = self  # garbage that only a collection of cycles finds
+            # Only a collection of cycles finds this garbage.
+            self.itself = self
 
         def __del__(self):
             try:
@@ -138,7 +139,7 @@ def test_a_refused_replacement_changes_nothing(driver, device_tensor, other, mes
 
 
 def test_a_map_taken_from_an_array_compares_data_types(driver, device_tensor):
-    """The shape and the strides in bytes are the same here."""
+    """The shape and the strides in bytes of both tensors are the same."""
     options = TensorMapOptions((16, 32))
     taken = cuda_tma.create_tensor_maps([device_tensor((64, 128), (256, 1))], options)[0]
     with pytest.raises(TensorMapError, match="dtype is float64, and the descriptor was made for float32"):
@@ -191,7 +192,8 @@ def test_a_descriptor_owns_its_tensor_and_releases_it(driver, device_tensor):
         del tensor
         assert reference() is descriptor.tensor
         del descriptor
-        assert reference() is None  # no cycle exists, so no garbage collection is needed
+        # The objects form no cycle, so Python frees them without a garbage collection.
+        assert reference() is None
     finally:
         gc.enable()
 
@@ -202,7 +204,8 @@ def test_a_descriptor_is_small(driver, device_tensor):
     options = TensorMapOptions((16, 32))
     assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
     keep = [None] * 1000
-    for _ in range(100):  # the fake driver keeps this number of calls
+    # The fake driver keeps this number of calls.
+    for _ in range(100):
         cuda_tma.create_tensor_map(view, options)
     tracemalloc.start()
     try:
@@ -215,7 +218,8 @@ def test_a_descriptor_is_small(driver, device_tensor):
 
 
 def test_a_device_makes_maps_while_it_is_current(driver, device_tensor):
-    device = object.__new__(cuda_tma.Device)  # its constructor queries the real driver
+    # The constructor of LaunchConfig queries the real driver.
+    device = object.__new__(cuda_tma.Device)
     object.__setattr__(device, "_core", types.SimpleNamespace(device_id=1))
     object.__setattr__(device, "_ordinal", 1)
     tensor = device_tensor((64, 128), device_id=1)
@@ -238,13 +242,14 @@ def test_many_cycles_leave_nothing(driver, device_tensor):
 
 @pytest.mark.parametrize("kind", [TensorMapDescriptor, cuda_tma.TensorMapArray])
 def test_blank_descriptors_do_not_exist(driver, device_tensor, kind):
-    """A blank descriptor could be launched, because its context would be that of a stream with an unknown context."""
+    """A blank descriptor must not exist, because a stream with an unknown context could launch it."""
     makers = lambda: kind(), lambda: kind(3, a=4), lambda: kind.__new__(kind), lambda: object.__new__(kind)
     for make in (*makers, lambda: copyreg.__newobj__(kind)):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
             make()
     cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
-    for make in makers:  # the result is the same after successful calls
+    # The result is the same after successful calls.
+    for make in makers:
         with pytest.raises(TypeError):
             make()
 
@@ -259,7 +264,8 @@ def test_misuse_is_refused(driver, device_tensor):
 
 def test_options_travel(driver, device_tensor):
     options = TensorMapOptions((16, 32), swizzle="128B")
-    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)  # this call compiles the options
+    # This call compiles the options.
+    descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)
     for other in (
         pickle.loads(pickle.dumps(options)),
         copy.deepcopy(options),
@@ -376,7 +382,8 @@ def test_numbers_that_would_be_cut_on_their_way(driver, device_tensor, box_dim):
     message = rf"\[{place}\]={box_dim[place]} does not fit the driver's unsigned 32-bit integer; use 1 to "
     with pytest.raises(TensorMapError, match=rf"box_dim{message}256"):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=box_dim)
-    if place == 0:  # the innermost stride is 1, or refused with its own error
+    # The innermost stride is 1, or the function refuses it with a separate error.
+    if place == 0:
         with pytest.raises(TensorMapError, match=rf"element_strides{message}8"):
             cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(1, 1), element_strides=box_dim)
     with pytest.raises(TensorMapError, match="4294967295"):

@@ -1,4 +1,4 @@
-"""Tests of external tensor maps: TensorMapDescriptor.from_bytes."""
+"""Tests of TensorMapDescriptor.from_bytes, which reads external tensor maps."""
 
 import ctypes
 import dataclasses
@@ -15,7 +15,7 @@ from cuda_tma import (
 
 
 def test_an_adopted_map_takes_its_own_tensor(driver, device_tensor):
-    """The stride of a dimension of extent 1 does not matter."""
+    """The stride of a dimension of extent 1 has no effect."""
     tensor = device_tensor((4, 1, 64))
     params = cuda_tma.create_tensor_map(tensor, box_dim=(1, 1, 8)).params
     odd = dataclasses.replace(params, global_strides=(1024, params.global_strides[1]))
@@ -97,7 +97,8 @@ def test_every_kind_of_128_bytes(driver, device_tensor):
     for raw in (made, array, memoryview(made), memoryview(made).cast("I"), words, words.reshape(4, 4)):
         assert bytes(TensorMapDescriptor.from_bytes(raw)) == made
     adopted = TensorMapDescriptor.from_bytes(array)
-    array[:] = bytes(128)  # the descriptor has a copy
+    # The descriptor has a copy.
+    array[:] = bytes(128)
     assert bytes(adopted) == made
     for raw, given in [(made + b"0", "129"), (words[:8], ""), (list(made), ""), (3, ""), (None, ""), ("text", "")]:
         with pytest.raises(TensorMapError, match=f"a tensor map has 128 bytes, not {given}"):
@@ -113,7 +114,8 @@ def test_a_map_of_cuda_bindings_is_adopted(driver, device_tensor):
     assert adopted == made and adopted.tensor is tensor and adopted.params == made.params
     with pytest.raises(TensorMapError, match="begins at 0x100000000 and the tensor at 0x200000000"):
         TensorMapDescriptor.from_bytes(native, device_tensor((64, 128), address=1 << 33))
-    with pytest.raises(TensorMapError):  # no call of the encoder yet
+    # The package has not called the encoder.
+    with pytest.raises(TensorMapError):
         TensorMapDescriptor.from_bytes(CUtensorMap())
 
 
@@ -145,7 +147,7 @@ def test_the_rules_of_an_adopted_map_are_those_of_its_device(driver, device_tens
 
 
 def test_adopted_bytes_hold_no_dtype(driver, device_tensor):
-    """Maps of int8 and of uint8 have the same bytes, so an adopted map accepts either tensor."""
+    """Maps of int8 and of uint8 have the same bytes, so an adopted map accepts tensors of both types."""
     made = cuda_tma.create_tensor_map(device_tensor((64, 128), dtype="int8"), box_dim=(16, 32))
     adopted = TensorMapDescriptor.from_bytes(bytes(made))
     assert "uint8 (64, 128)" in repr(adopted)

@@ -42,11 +42,13 @@ def test_im2col_params_are_in_driver_order():
 
 @given(im2col_params())
 def test_im2col_options_of_params_make_these_params(params):
-    params = dataclasses.replace(params, element_strides=(1, *params.element_strides[1:]))  # the first is ignored
+    # The driver ignores the first value.
+    params = dataclasses.replace(params, element_strides=(1, *params.element_strides[1:]))
     tensor = describe_tensor(
         params.global_dim[::-1], _strides_of(params), f"uint{element_bits(params.data_type)}", params.global_address
     )
-    assume(all(extent > 1 for extent in params.global_dim))  # the strides of these extents are kept
+    # The map keeps the strides of these extents.
+    assume(all(extent > 1 for extent in params.global_dim))
     assert tiled_params(tensor, options_of(params)) == params
 
 
@@ -139,7 +141,8 @@ def test_im2col_wide(driver, device_tensor):
         pixel_box_lower_corner_width=-1, pixel_box_upper_corner_width=-1, channels_per_pixel=32, pixels_per_column=64,
         element_strides=(1, 1, 1, 1), swizzle=3, mode=1,
     )  # fmt: skip
-    assert descriptor.tx_bytes == 128 * 32 * 4  # W128 has 128 pixels for any pixels_per_column
+    # The mode W128 has 128 pixels for any pixels_per_column.
+    assert descriptor.tx_bytes == 128 * 32 * 4
     assert repr(descriptor).startswith("TensorMapDescriptor(im2colwide, rank 4, float32 (2, 8, 8, 64), column 128 ")
     assert cuda_tma.create_tensor_maps([tensor], WIDE)[0].params == descriptor.params
     other = device_tensor((2, 8, 8, 64), address=1 << 33)
@@ -153,7 +156,8 @@ def test_im2col_wide(driver, device_tensor):
 
 
 def test_im2col_wide_is_refused_without_an_instruction_for_it(driver, device_tensor):
-    """Driver 580 creates such maps on 9.0: the rows of this mode in tests/data are accepted there."""
+    """Driver 580 creates im2col wide maps on compute capability 9.0: in tests/data, it accepts the rows of this
+    mode."""
     with pytest.raises(TensorMapError, match="compute capability 9.0; TMA needs 10.0 or later for im2col wide"):
         cuda_tma.create_tensor_map(device_tensor((2, 8, 8, 64)), WIDE)
     assert driver.encoded == 0

@@ -41,7 +41,8 @@ def test_adopted_memory_outlives_the_tensor(driver):
         del memory
         gc.collect()
         assert reference() is not None and descriptor.is_stale() is True
-        descriptor.replace_address(1 << 40)  # the address of no tensor
+        # This address does not belong to a tensor.
+        descriptor.replace_address(1 << 40)
         gc.collect()
         assert reference() is None and descriptor.is_stale() is False
 
@@ -72,8 +73,8 @@ def test_a_torch_descriptor_is_fresh_after_a_replacement(driver):
 
 @pytest.mark.parametrize("kind", ["pinned", "managed", "allocated"])
 def test_owner_of_the_memory(driver, device_tensor, kind):
-    """The tensors are host tensors of pinned or managed memory, and memory that a library reports as one device's but
-    is managed."""
+    """The tensors are host tensors of pinned or managed memory, and managed memory that a library reports as memory of
+    one device."""
     host = np.zeros((64, 128), np.float32)
     address = -(-host.ctypes.data // 16) * 16
     everything = (0, 1 << 63)
@@ -85,7 +86,8 @@ def test_owner_of_the_memory(driver, device_tensor, kind):
         with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
             cuda_tma.create_tensor_map(elsewhere, box_dim=(16, 32))
     if host.ctypes.data == address:
-        if kind == "allocated":  # a library that reports host memory is wrong, and the driver's answer counts
+        # The library wrongly reports host memory, and the package uses the driver's answer.
+        if kind == "allocated":
             with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
                 cuda_tma.create_tensor_map(host, box_dim=(16, 32))
         else:
@@ -104,7 +106,8 @@ def test_a_map_is_changed_where_it_is_valid(driver, device_tensor, value):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current, which does not"):
         descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert bytes(descriptor) == before and descriptor.tensor is tensor and driver.stack == []
-    driver.green = (0xC0DE, 0xBEEF)  # this context shares the memory of the primary context
+    # This context shares the memory of the primary context.
+    driver.green = (0xC0DE, 0xBEEF)
     descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert descriptor.params.global_address == 1 << 33
     driver.context = 0
@@ -141,7 +144,8 @@ def test_a_failed_replacement_is_undone(driver, device_tensor, value, way):
     ],
 )
 def test_errors_of_the_driver_are_reported(driver, device_tensor, call, result, message):
-    driver.context = 0xFACE0 + len(call) + result  # a new context requires a query of its device
+    # A new context requires a query of its device.
+    driver.context = 0xFACE0 + len(call) + result
     driver.errors[call] = result
     with pytest.raises(Exception, match=message):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(16, 32))
@@ -164,7 +168,7 @@ def test_a_refusal_that_no_rule_explains(driver, device_tensor):
 
 
 def test_rules_are_those_of_the_device(driver, device_tensor):
-    """The error applies the rules of the compute capability of the intended device."""
+    """The text of the error follows the rules for the compute capability of the intended device."""
     driver.context, driver.device, driver.compute_capability = 0xD3, 3, (9, 0)
     with pytest.raises(TensorMapError, match="swizzle is 4 .*0 to 3 before compute capability 10.0"):
         cuda_tma.create_tensor_map(device_tensor((64, 128), device_id=3), box_dim=(16, 32), swizzle="128B_ATOM_32B")
@@ -196,7 +200,7 @@ def test_the_buffer_is_read_only(driver, device_tensor):
     ("data_type", "bytes_needed"), [("16U4_ALIGN8B", 16), ("16U4_ALIGN16B", 32), ("16U6_ALIGN16B", 32), ("UINT8", 16)]
 )
 def test_alignment_of_an_address(driver, device_tensor, data_type, bytes_needed):
-    """By cuTensorMapEncodeTiled, globalAddress, the alignment is 32 for the types that are padded to 16 bytes."""
+    """The alignment is 32 bytes for types that are padded to 16 bytes (cuTensorMapEncodeTiled, globalAddress)."""
     driver.compute_capability = (10, 0)
     tensor = device_tensor((8, 192), dtype="uint8")
     descriptor = cuda_tma.create_tensor_map(tensor, box_dim=(4, 128), data_type=data_type)

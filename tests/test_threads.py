@@ -1,6 +1,7 @@
-"""Tests of eight threads at once on the fake driver: its arguments belong to one call, whatever other threads do.
+"""Tests of eight concurrent threads on the fake driver: the arguments of a driver call belong to one call of the
+package.
 
-With a GIL the tests are fast and find little. On a free-threaded CPython they test the package's state.
+With a GIL, the tests are fast and rarely find a fault. On a free-threaded CPython, they test the package's state.
 """
 
 import os
@@ -21,11 +22,12 @@ from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 from tests.support.typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
-OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}  # the driver's state of each thread
+# This object contains the driver's state of each thread.
+OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}
 
 
 class ThreadedDriver(FakeDriver):
-    """A driver whose contexts belong to threads, as the real driver's do. It keeps no state between calls."""
+    """A driver whose contexts belong to threads, as in the real driver. This driver keeps no state between calls."""
 
     def __new__(cls):
         self = super().__new__(cls)
@@ -142,7 +144,8 @@ def test_new_kernels_streams_and_configurations(driver, new_kernel):
 
 
 def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
-    """Some threads set its arguments, and others launch it. Each launched map is one of the maps that were set."""
+    """Some threads set the arguments of a prepared launch, and other threads launch it. Each launched map is a map that
+    a thread has set."""
     maps = [cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(n, 32)) for n in range(1, 9)]
     prepared = cuda_tma.prepare(new_kernel(128, 8), CONFIG, maps[0], 0)
     streams = [core.Stream.from_handle(0x5000 + 16 * n) for n in range(THREADS)]
@@ -161,7 +164,7 @@ def test_a_shared_prepared_launch(driver, new_kernel, device_tensor):
 
 
 def test_arguments_are_read_while_they_are_set(new_kernel):
-    """Only Python runs here. Without critical sections a free-threaded CPython crashed in 6 of 13 runs."""
+    """The threads run only Python code. Without critical sections, a free-threaded CPython crashed in 6 of 13 runs."""
     prepared = cuda_tma.prepare(new_kernel(8, 8), CONFIG, 1 << 40, 1)
     repeats = 1000 if FREE_THREADED else 20
 
@@ -176,7 +179,8 @@ def test_arguments_are_read_while_they_are_set(new_kernel):
 
 
 def test_the_address_of_a_shared_descriptor_changes(driver, new_kernel, device_tensor):
-    """Other threads launch and read the descriptor. Its bytes and its tensor always belong to one of the tensors."""
+    """One thread changes the descriptor, while other threads launch and read it. Its bytes always belong to its present
+    tensor."""
     tensors = [device_tensor((64, 128), address=n << 32) for n in range(1, 9)]
     descriptor = cuda_tma.create_tensor_map(tensors[0], box_dim=(16, 32))
     legal = {bytes(cuda_tma.create_tensor_map(tensor, box_dim=(16, 32))) for tensor in tensors}
@@ -205,8 +209,8 @@ def test_typed_maps_of_tensors(driver, new_kernel, device_tensor):
 
 
 def test_kernels_and_streams_that_end_during_launches(driver, new_kernel):
-    """New objects may have the addresses of deleted ones. The results for a deleted object are never used for a new
-    one."""
+    """New objects may have the addresses of deleted objects. The package never uses the results of a deleted object for
+    a new object."""
 
     def work(thread, round_):
         for size in (4, 8):

@@ -19,12 +19,13 @@ torch = pytest.importorskip("torch")
 from cuda_tma.torch import _launches  # noqa: E402
 from cuda_tma.torch._launches import CudaLaunch  # noqa: E402
 
-HERE = -1  # get_device() returns this for a CPU tensor
+# The method get_device() returns this value for a CPU tensor.
+HERE = -1
 
 
 @pytest.fixture
 def launched(monkeypatch):
-    """Return the launches as (stream, config, kernel's name, arguments). CPU tensors replace those of the current
+    """Return the launches as (stream, config, kernel's name, arguments). CPU tensors replace the tensors of the current
     device."""
     found = []
     gpu = simulate.Device()
@@ -96,7 +97,7 @@ def test_racing():
 
 
 def test_the_plugin_judges_operators_of_a_suite(tmp_path):
-    """The operators use the plugin's simulator there, because it also simulates CUDA tensors."""
+    """Under the pytest plugin, the operators use its simulator, which also simulates CUDA tensors."""
     (tmp_path / "test_suite.py").write_text(SUITE)
     paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     done = subprocess.run(

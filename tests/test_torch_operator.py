@@ -1,4 +1,4 @@
-"""Tests of operators of torch: eager and compiled, on CPU tensors, by the simulator."""
+"""Tests of operators of torch on CPU tensors, eager and compiled. The simulator runs the kernels."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_the_gradient():
 
 
 def test_autocast_converts_nothing():
-    """torch.library.register_autocast adds a rule."""
+    """The function torch.library.register_autocast adds a rule for an operator."""
     x = torch.rand(32, 64)
     with torch.autocast("cpu", torch.bfloat16):
         assert scale(x, 2.0).dtype is torch.float32
@@ -147,7 +147,8 @@ def test_several_kernels():
 
 
 def test_several_kernels_compiled():
-    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
+    # The import takes 2 s, so the module does not import it at collection.
+    from torch._dynamo.testing import CompileCounterWithBackend
 
     counter = CompileCounterWithBackend("aot_eager")
     compiled = torch.compile(lambda x, sums: mean_rows(x, sums) + sums, fullgraph=True, backend=counter)
@@ -160,7 +161,7 @@ def test_several_kernels_compiled():
 
 
 def test_workspace():
-    """The kernel has a tensor of its own, which is neither an argument nor an output."""
+    """The kernel has an additional tensor, which is neither an argument nor an output."""
     partial = operator(
         "cuda_tma_tests::halves",
         kernels.add_rows,
@@ -200,8 +201,10 @@ def no_compiled_functions():
 @pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
-    """The number of recompilations equals that of torch's own operators: one for a new size, and one for any size."""
-    from torch._dynamo.testing import CompileCounterWithBackend  # the import takes 2 s, so it is not done at collection
+    """The number of recompilations equals the number for torch's own operators: one for a new size, and one for any
+    size."""
+    # The import takes 2 s, so the module does not import it at collection.
+    from torch._dynamo.testing import CompileCounterWithBackend
 
     counters = [CompileCounterWithBackend(backend), CompileCounterWithBackend(backend)]
     settings = {"fullgraph": True, "dynamic": dynamic}

@@ -26,13 +26,14 @@ import pytest
 import cuda_tma
 
 ROOT = Path(__file__).parent.parent
-PLACE = str(Path(cuda_tma.__file__).parents[1])  # only for type checkers, because the package may not be installed
+# The import is only for type checkers, because the package may not be installed.
+PLACE = str(Path(cuda_tma.__file__).parents[1])
 UNKNOWN = ("cuda", "cupy", "torch", "matplotlib", "hypothesis", "ml_dtypes", "tensor_layouts", "rich")
 MYPY = "[mypy]\nstrict = true\n" + "".join(
     f"[mypy-{name}.*]\nignore_missing_imports = true\nfollow_imports = skip\n" for name in UNKNOWN
 )
 
-# A user's program, and the expected types.
+# This program of a user contains the expected types.
 PROGRAM = """
 from typing_extensions import assert_type
 import cuda_tma
@@ -153,7 +154,7 @@ def test_pyright_accepts_every_example(programs):
 
 
 def test_the_package_is_found_next_to_a_folder_of_its_name(tmp_path):
-    """In the parent folder of a clone, `cuda_tma` is the installed package, also if it is installed in place."""
+    """In the parent folder of a clone, `cuda_tma` is the installed package, also after an installation in place."""
     (tmp_path / "cuda_tma").mkdir()
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", "import cuda_tma; print(cuda_tma.check.__name__)"]

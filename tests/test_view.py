@@ -66,7 +66,8 @@ def shown_as(**attributes):
     return type("View", (StridedMemoryView, core_view), {})
 
 
-LAYOUTS = [  # shape, strides by cuda.core, the resulting strides, elements from the first to after the last
+# Each row contains a shape, cuda.core's strides, the resulting strides, and the number of spanned elements.
+LAYOUTS = [
     ((64, 128), None, (128, 1), 64 * 128), ((16, 8), (512, 2), (512, 2), 15 * 512 + 7 * 2 + 1),
     ((0, 8), (8, 1), (8, 1), 0), ((), (), (), 1), ((3, 4), (0, 1), (0, 1), 4),
 ]  # fmt: skip
@@ -76,8 +77,8 @@ LAYOUTS = [  # shape, strides by cuda.core, the resulting strides, elements from
 def test_a_view_of_another_dtype_or_layout_spans_its_elements(
     driver, device_tensor, monkeypatch, shape, strides, then, span
 ):
-    """The Buffer spans from its first element to its last, and keeps its exporter. The test also makes a view of the
-    Buffer."""
+    """The Buffer spans from its first to its last element, and keeps its exporter alive. The test also creates a view
+    of the Buffer."""
     asked = []
 
     def from_handle(*arguments, **keywords):
@@ -169,7 +170,8 @@ def test_cuda_arrays_go_to_cuda_core_and_torch_by_dlpack(driver, device_tensor, 
     asked = []
 
     class Array:
-        __cuda_array_interface__ = None  # cuda.core reads this attribute
+        # cuda.core reads this attribute.
+        __cuda_array_interface__ = None
 
     class Torch(Array, device_tensor):
         def untyped_storage(self):
@@ -193,7 +195,7 @@ def test_a_view_of_nothing(driver):
 
 
 def test_the_device_of_unlabeled_memory_is_queried(driver):
-    """If the driver does not report a device, the memory belongs to the host."""
+    """Memory for which the driver reports no device belongs to the host."""
     driver.allocated = {(1 << 32, 1 << 33): 3}
     driver.pinned, driver.managed = ((1 << 33, 1 << 34),), ((1 << 34, 1 << 35),)
     found = [export_located(describe_tensor((4,), address=1 << n)).dlpack_device for n in (32, 33, 34, 40)]

@@ -25,7 +25,8 @@ class Reader:
     """cuda.core's reader for any version of torch, with the tensors that it received."""
 
     def __init__(self):
-        ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)  # cuda.core does this for the symbols of torch
+        # cuda.core makes the same call for the symbols of torch.
+        ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)
         self.read = pytest.importorskip("cuda.core._tensor_bridge").view_as_torch_tensor
         self.given = []
 
@@ -78,7 +79,8 @@ def test_it_shows_the_same_as_the_view_by_dlpack(reader, dtype, constructor):
         view = getattr(StridedMemoryView, constructor)(each, stream_ptr=-1)
         assert type(view) is StridedMemoryView and view.exporting_obj is each
         assert export_tensor(view).source is each and export_tensor(view) is export_tensor(view)
-        if dtype is not torch.complex32:  # the dtype has no name here
+        # The dtype has no name in this version.
+        if dtype is not torch.complex32:
             assert shown(view) == shown(by_dlpack(each))
             assert export_tensor(view).dtype_name == str(dtype).removeprefix("torch.")
     assert [stream for _, stream in reader.given] == ([-1] * len(tensors) if dtype in BY_CORE else [])
@@ -107,7 +109,7 @@ def test_a_stream_is_ordered_by_dlpack(reader):
     tensor = torch.zeros(4)
     for constructor in (StridedMemoryView.from_any_interface, StridedMemoryView.from_dlpack):
         assert constructor(tensor, 0).ptr == tensor.data_ptr()
-        with pytest.raises(AssertionError, match="stream should be None on cpu"):  # torch has this dtype
+        with pytest.raises(AssertionError, match="stream should be None on cpu"):
             constructor(tensor, 1)
     with pytest.raises(BufferError, match="ambiguous"):
         StridedMemoryView.from_dlpack(tensor)
@@ -128,7 +130,8 @@ def test_lazy_views_and_tensors_without_memory_are_refused(reader):
 
 
 def test_the_storage_is_kept(reader):
-    """In torch, x.data = y replaces the storage. The view, a map of it and a view of it keep the first storage."""
+    """In torch, x.data = y replaces the storage. The view, a map of the view and a view of the view keep the first
+    storage."""
 
     class Array(np.ndarray):
         """An array that supports weak references, unlike NumPy's arrays."""
@@ -186,7 +189,8 @@ def test_memory_of_a_gpu_is_its_own():
 
 
 def test_torch_that_cuda_core_does_not_read(reader, monkeypatch):
-    """The package looks the reader up once, with the first tensor. Without a reader, it uses DLPack."""
+    """The package looks up cuda.core's reader once, with the first tensor. Without a reader, the package uses
+    DLPack."""
     asked = []
     monkeypatch.setattr(export, "torch_reader", asked.append)
     export.set_torch_reader(None)
@@ -208,5 +212,6 @@ def test_the_reader_is_that_of_cuda_core(monkeypatch):
     monkeypatch.setitem(core.sys.modules, "cuda.core._tensor_bridge", SimpleNamespace(view_as_torch_tensor="a reader"))
     assert core.torch_reader("a tensor") == "a reader" and asked == [(("a tensor",), {"stream_ptr": -1})]
     monkeypatch.delitem(core.sys.modules, "cuda.core._tensor_bridge")
-    monkeypatch.setattr(core, "StridedMemoryView", None)  # this failure does not matter
+    # This failure has no effect.
+    monkeypatch.setattr(core, "StridedMemoryView", None)
     assert core.torch_reader("a tensor") is None

@@ -1,4 +1,4 @@
-"""Kernels that NVRTC compiles, on the fake driver, which contains the sizes and types of their parameters."""
+"""Kernels that NVRTC compiles for the fake driver, which has the sizes and types of their parameters."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PARAMETER = re.compile(r"\.param (?:\.align \d+ )?\.([a-z])(\d+) \w+(?:\[(\d+)\
 
 
 def compiled_kernel(driver, source, name, constants=None, defines=None):
-    """Return a kernel like that of `cuda_tma.compile` for sm_90a, without machine code, which the fake driver does not
-    run."""
+    """Return a kernel like a result of `cuda_tma.compile` for sm_90a, but without machine code, because the fake driver
+    runs none."""
     compiled = _compiled(source, name, tuple((constants or {}).items()), tuple((defines or {}).items()))
     handle = next(HANDLES)
     driver.kernels[handle] = (compiled.lowered_name, parameter_sizes(compiled))

@@ -1,4 +1,4 @@
-"""Random convolutions, the matrix of the unfolded input, and the im2col loads of it, for tests here and on a GPU."""
+"""Random convolutions, the matrix of the unfolded input, and its im2col loads, for tests on a GPU and without one."""
 
 import itertools
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64")
 
 
 class Load(NamedTuple):
-    """A load: its part of the matrix, and the operands of the instruction."""
+    """An im2col load: its part of the matrix, and the operands of the instruction."""
 
-    row: int  # the first output pixel
+    # This field contains the first output pixel.
+    row: int
     tap: int
     channel: int
     coordinates: tuple[int, ...]
@@ -29,7 +30,8 @@ class Case:
     """A convolution of a channels-last tensor, and the loads of its input."""
 
     geometry: Convolution
-    elements: np.ndarray  # (N, spatial..., C)
+    # The shape is (N, spatial dimensions, C).
+    elements: np.ndarray
     channels_per_pixel: int
     pixels_per_column: int
     swizzle: str
@@ -86,12 +88,14 @@ def unfold(elements, geometry):
     )
     strided = [slice(None, None, step) for step in geometry.stride]
     dilated = [slice(None, None, step) for step in geometry.dilation]
-    windows = windows[(slice(None), *strided, slice(None), *dilated)]  # (N, output..., C, taps...)
+    # The shape is (N, output dimensions, C, taps).
+    windows = windows[(slice(None), *strided, slice(None), *dilated)]
     last = np.moveaxis(windows, dims + 1, -1)
     return last.reshape(-1, int(np.prod(geometry.kernel_size)), elements.shape[-1])
 
 
-_LARGEST = {1: 60, 2: 14, 3: 7}  # the extent for each number of spatial dimensions
+# The table contains the extent for each number of spatial dimensions.
+_LARGEST = {1: 60, 2: 14, 3: 7}
 _LARGEST_KERNEL = {1: 7, 2: 4, 3: 3}
 
 
@@ -106,7 +110,8 @@ def random_geometry(rng, dims):
         stride, dilation, padding = each(1, 4), each(1, 3), each(0, 4)
         if rng.random() < 0.1:
             stride = each(1, 8)
-        if rng.random() < 0.2:  # different padding before and after
+        # The padding before and after the image differs.
+        if rng.random() < 0.2:
             padding = tuple(zip(padding, each(0, 4), strict=True))
         elif rng.random() < 0.1:
             stride, padding = 1, "same"

@@ -19,7 +19,7 @@ MARK = "// <-- here"
 
 @dataclass(frozen=True)
 class CorpusKernel:
-    """A file of the corpus.
+    """A kernel file of the corpus.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class CorpusKernel:
     launch : dict
         Grid, block, cluster, dynamic shared memory and arguments, from the file.
     marked : frozenset of int
-        The lines that a finding may name.
+        The lines that a finding may contain.
     result : tuple of (int, str), optional
         An argument, and the NumPy expression that it equals after the launch.
     """

@@ -42,13 +42,14 @@ class Recorded(NamedTuple):
 
     params: Params
     accepted: bool
-    raw: bytes  # empty if the driver refused the map
+    # The bytes are empty if the driver refused the map.
+    raw: bytes
     compute_capability: tuple[int, int]
 
     @property
     def is_judged(self):
-        """Return whether the verdict counts. Driver 580 accepts im2col wide maps on 9.0, which does not support
-        them."""
+        """Return whether the driver's verdict is valid. Driver 580 accepts im2col wide maps on compute capability 9.0,
+        which does not support them."""
         return self.compute_capability >= (10, 0) or not isinstance(self.params, Im2colWideParams)
 
 
@@ -71,12 +72,11 @@ def _recorded(row):
     return Recorded(params, row["result"] == 0, raw, tuple(row.get("compute_capability", (9, 0))))
 
 
-# the number of elements in 16 bytes, or the requirement of the packed types
+# The value is the number of elements in 16 bytes, or the requirement of the packed types.
 _UNITS = {data_type: 128 // element_bits(data_type) for data_type in range(14)} | {14: 128, 15: 128}
 
-
 _TRANSFER_BITS = 228 * 1024 * 8
-# the maximum bytes of a row for each swizzle; corners are in [-limit, limit) for each rank
+# The values are the maximum bytes of a row for each swizzle. Corners are in [-limit, limit) for each rank.
 _SPANS = {0: 2048, 1: 32, 2: 64} | dict.fromkeys((3, 4, 5, 6), 128)
 _CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}
 

@@ -1,9 +1,9 @@
-"""A replacement of the CUDA driver, so that the extension modules run without a GPU.
+"""A stand-in for the CUDA driver, so that the extension modules run without a GPU.
 
-Its encoder is that of the package: it writes the bytes of ``encode``, and accepts the maps that ``check`` accepts. Like
+The encoder uses the package: it writes the bytes of ``encode``, and accepts the maps that ``check`` accepts. Like
 driver 580, it also accepts im2col wide maps on every device. Tests compare the encoder with recordings of the real
-driver. Its memory is a list of address ranges. A test can make any entry point fail; it stores the last calls with
-their arguments.
+driver. Its memory is a list of address ranges. A test can make any entry point fail. The stand-in stores the last calls
+with their arguments.
 """
 
 import ctypes
@@ -106,37 +106,53 @@ class FakeDriver(FakeGraphs):
     stream_context: int = 0xC0DE
     device: int = 0
     compute_capability: tuple = (9, 0)
-    devices: dict = field(default_factory=dict)  # from a context to its device
-    errors: dict = field(default_factory=dict)  # from an entry point to the CUresult that it returns without an effect
-    calls: deque = field(default_factory=lambda: deque(maxlen=100))  # the last (entry point, its arguments), in order
-    params: object = None  # the last params of an encoder
-    encoded: int = 0  # the number of calls of encoders
-    primary: dict = field(default_factory=lambda: {0: 0xC0DE})  # device: its primary context, if it is active
-    green: tuple = ()  # the green contexts
-    context_ids: dict = field(default_factory=dict)  # from a context to its id, if that is not its handle
+    # The dictionary maps a context to its device.
+    devices: dict = field(default_factory=dict)
+    # The dictionary maps an entry point to the CUresult that it returns without an effect.
+    errors: dict = field(default_factory=dict)
+    # The list contains the last called entry points with their arguments, in order.
+    calls: deque = field(default_factory=lambda: deque(maxlen=100))
+    # The field contains the last params of an encoder.
+    params: object = None
+    encoded: int = 0
+    # The dictionary maps a device to its active primary context.
+    primary: dict = field(default_factory=lambda: {0: 0xC0DE})
+    green: tuple = ()
+    # The dictionary maps a context to its id, if the id is not its handle.
+    context_ids: dict = field(default_factory=dict)
     stack: list = field(default_factory=list)
     pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute reports as host memory
-    managed: tuple = ()  # ranges of managed memory
-    allocated: dict = field(default_factory=dict)  # from such a range to the ordinal of its device
-    kernels: dict = field(default_factory=dict)  # from a handle to (name, [sizes])
-    shared_bytes: dict = field(default_factory=dict)  # from a kernel to its static shared memory, if it has any
-    shared_limits: dict = field(
-        default_factory=dict
-    )  # from (kernel, device) to the limit on dynamic shared memory, if it was set
+    managed: tuple = ()
+    # The dictionary maps a range of managed memory to the ordinal of its device.
+    allocated: dict = field(default_factory=dict)
+    # The dictionary maps a handle to the name of a kernel and the sizes of its parameters.
+    kernels: dict = field(default_factory=dict)
+    # The dictionary maps a kernel to its static shared memory, if it has any.
+    shared_bytes: dict = field(default_factory=dict)
+    # The dictionary maps a kernel and a device to the limit on dynamic shared memory, if it was set.
+    shared_limits: dict = field(default_factory=dict)
     launches: list = field(default_factory=list)
     copies: list = field(default_factory=list)
-    memory: dict = field(default_factory=dict)  # from an address to (bytes, context), for memory of cuMemAlloc
-    capturing: tuple = ()  # streams that capture a graph
-    capture_mode: int = 0  # the thread's mode during a capture
-    encodes_class: int = 1  # the allocation class that its encoders write
-    half_replaced: int = 0  # the CUresult of cuTensorMapReplaceAddress after it wrote half of an address ...
-    half_replaced_from: int = 0  # ... that is not below this one
-    retained: int = 0  # the number of references to each primary context
-    _parameters: tuple = None  # (kernel, the offsets of its parameters), for the last queried kernel
+    # The dictionary maps an address of cuMemAlloc to its size and its context.
+    memory: dict = field(default_factory=dict)
+    # The tuple contains the streams that capture a graph.
+    capturing: tuple = ()
+    capture_mode: int = 0
+    # The encoders write this allocation class.
+    encodes_class: int = 1
+    # cuTensorMapReplaceAddress returns this CUresult after it has written half of an address.
+    half_replaced: int = 0
+    # Only addresses from this one on are written by half.
+    half_replaced_from: int = 0
+    # The field contains the number of references to each primary context.
+    retained: int = 0
+    # The field contains the last queried kernel and the offsets of its parameters.
+    _parameters: tuple = None
 
     def install(self, without=()):
-        """Replace the real driver by this one, without some of its entry points."""
-        self._functions = {  # kept, because ctypes functions end with their Python object
+        """Replace the real driver by this stand-in, without some of its entry points."""
+        # The stand-in keeps these objects, because a ctypes function is valid only as long as its Python object.
+        self._functions = {
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._entry_point(name))
             for name, types in SIGNATURES.items()
             if name not in without
@@ -188,7 +204,7 @@ class FakeDriver(FakeGraphs):
         }  # fmt: skip
 
     def write_map(self, target, params):
-        """Write a map, as all three encoders do."""
+        """Write a map, for each of the three encoders."""
         if not self.context:
             return 201
         self.encoded += 1
@@ -279,7 +295,8 @@ class FakeDriver(FakeGraphs):
         sizes = self.kernels[function][1]
         if index >= len(sizes):
             return INVALID_VALUE
-        if index == 0 or self._parameters[0] != function:  # kept between parameters, because there may be thousands
+        # The stand-in keeps this value between parameters, because a kernel may have thousands of them.
+        if index == 0 or self._parameters[0] != function:
             self._parameters = function, offsets(sizes)
         offset[0], size[0] = self._parameters[1][index], sizes[index]
         return 0
@@ -290,7 +307,8 @@ class FakeDriver(FakeGraphs):
         return 0
 
     def cuKernelGetFunction(self, out, kernel):
-        """Return a function whose handle differs from the kernel's, which is a multiple of 16, and between contexts."""
+        """Return a function whose handle differs from the kernel's handle (a multiple of 16), and differs in each
+        context."""
         out[0] = kernel | self.context & 15
         self.kernels[out[0]] = self.kernels[kernel]
         return 0

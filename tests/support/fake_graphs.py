@@ -30,11 +30,11 @@ def array(kind, address, count):
     return tuple((kind * count).from_address(address))
 
 
-PARAMETERS_BEGIN = 0x210  # in the constant memory of sm_90, where they are aligned; offsets count from there
+PARAMETERS_BEGIN = 0x210  # Parameters begin at this place in the constant memory of sm_90, and offsets count from it.
 
 
 def offsets(sizes):
-    """Return the places of parameters with these sizes in their block, as on driver 580: a first map is at 112."""
+    """Return the places of parameters with these sizes in their block, as on driver 580. A first map is at 112."""
     offsets, end = [], PARAMETERS_BEGIN
     for size in sizes:
         alignment = min(size, 128 if size == 128 else 8)
@@ -79,13 +79,16 @@ class Node:
 
 @dataclass
 class FakeGraphs:
-    """Kernel nodes, and the objects that graphs keep. `kernels` and `errors` are the driver's."""
+    """The kernel nodes, and the objects that graphs keep. `kernels` and `errors` belong to the fake driver."""
 
-    captures: dict = field(default_factory=dict)  # from a stream to the graph that it captures
-    nodes: dict = field(default_factory=dict)  # from a handle to its Node
+    # The dictionary maps a stream to the captured graph.
+    captures: dict = field(default_factory=dict)
+    # The dictionary maps a handle to its Node.
+    nodes: dict = field(default_factory=dict)
     shows: str = "pointers"  # "pointers", or "address" or "size" (the first entry of one block), or none
     user_objects: dict = field(default_factory=dict)  # handle: (the function and the pointer of the call at its end)
-    kept: list = field(default_factory=list)  # (graph, user object)
+    # The list contains pairs of a graph and a user object.
+    kept: list = field(default_factory=list)
 
     def cuGraphAddKernelNode(self, out, graph, after, count, params):
         launch, kernel, context = self._node_launch(params)
@@ -160,7 +163,7 @@ class FakeGraphs:
         return 0
 
     def destroy_graph(self, graph, call=lambda destroy, value: destroy(value)):
-        """Release the graph's user objects, as cuGraphDestroy does, which the package does not call."""
+        """Release the user objects of the graph, as cuGraphDestroy does. The package does not call cuGraphDestroy."""
         for each, user_object in [*self.kept]:
             if each == graph:
                 self.kept.remove((each, user_object))

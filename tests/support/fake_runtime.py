@@ -25,7 +25,7 @@ SPIN = 'extern "C" __global__ void spin(volatile int* x) { while (!*x) x[1] = x[
 
 @lru_cache(maxsize=8)
 def ptx_of(source: str, name: str) -> str:
-    """Compile a kernel to PTX. The simulator need not support its instructions."""
+    """Compile a kernel to PTX. The kernel may have instructions that the simulator does not support."""
     from cuda_tma._compile.nvrtc import request, run
 
     return run(request(source, name, target="compute_90a")).ptx

@@ -78,7 +78,8 @@ if __name__ == "__main__":
     from cuda_tma import simulate
     from cuda_tma._command import cli
 
-    sys.dont_write_bytecode = True  # a fork with a limit on file sizes would leave an incomplete file
+    # A forked process with a limit on file sizes would leave an incomplete file.
+    sys.dont_write_bytecode = True
     simulate.Device()
     for line in sys.stdin:
         print(_run_in_fork(json.loads(line)), flush=True)

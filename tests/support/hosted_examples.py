@@ -1,4 +1,4 @@
-"""Examples on the fake driver: it accepts host tensors as device tensors, and kernels have no effect."""
+"""The examples on the fake driver, which accepts host tensors as device tensors and does not run kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.compiled_kernels import compiled_kernel
 
 
 def hosted_example(name, driver, monkeypatch, source=None):
-    """Return the module of the example, with another `source` of its kernel, if it is given."""
+    """Return the module of the example, with another `source` of its kernel if one is given."""
     module = example(name)
     if source is not None:
         monkeypatch.setattr(module, "SOURCE", source)
@@ -26,7 +26,7 @@ def hosted_example(name, driver, monkeypatch, source=None):
     fakes |= {"create_tensor_maps": _create_tensor_maps}
     monkeypatch.setattr(module, "cuda_tma", SimpleNamespace(**{**vars(cuda_tma), **fakes}))
     monkeypatch.setattr(device_memory, "CoreDevice", _Memory)
-    # cuda.core queries clusters of a device, which does not exist here.
+    # cuda.core queries the support of clusters of a device, which does not exist in these tests.
     monkeypatch.setattr(module, "LaunchConfig", lambda cluster=None, **fields: core.LaunchConfig(**fields))
     return module
 

@@ -23,7 +23,7 @@ def kernel_name(*parameters):
 
 
 def _mangled_map(map_type):
-    """Return the name without a compiler's abbreviations, which a parser need not expand."""
+    """Return the mangled name without a compiler's abbreviations, which a parser need not expand."""
 
     def mangled(name, *arguments):
         return f"N8cuda_tma{len(name)}{name}I{''.join(arguments)}EE"

@@ -1,4 +1,4 @@
-"""The instructions of a cubin, for comparisons: kernels that differ only in their source text have equal bytes."""
+"""The instructions of a cubin, for comparisons. Kernels that differ only in their source text have equal bytes."""
 
 from __future__ import annotations
 

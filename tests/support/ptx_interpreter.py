@@ -2,8 +2,8 @@
 
 Registers contain integers, or the text of unknown values. Arguments are names. The result of an instruction whose
 operands are names is the text of the instruction, so that `mapa.shared::cluster.u32(shared(full), rank)` can be an
-operand of the next. The interpreter executes arithmetic, moves and branches; any other instruction is an effect that
-the caller receives.
+operand of the next instruction. The interpreter executes arithmetic, moves and branches; any other instruction is an
+effect that the caller receives.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from functools import cache
 from tests.include._header import ptx
 
 Value = int | str
-Effect = tuple[str, tuple[Value, ...]]  # opcode, operands
+# The tuple contains the opcode and the operands.
+Effect = tuple[str, tuple[Value, ...]]
 
-# Arithmetic by the opcode without its type.
+# The table contains the arithmetic function of each opcode without its type.
 ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -39,12 +40,12 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
 FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
 # These instructions copy the value from one state space or width to another.
 COPIES = ("mov", "cvt", "ld.param")
-# Effects that also give a value, in their first operand.
+# These effects also return a value, in their first operand.
 ANSWERED = (
     "mbarrier.try_wait", "elect.sync", "ld.acquire", "atom", "multimem.ld_reduce", "clusterlaunchcontrol.query_cancel",
 )  # fmt: skip
 MOST_STEPS = 10_000
-# C++ types of a kernel's parameters that may stand for shared memory.
+# A parameter of a kernel with these C++ types may represent shared memory.
 SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
@@ -78,7 +79,8 @@ def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | 
 def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]:
     """Return the guard, opcode and operands of each instruction, and the target of each label."""
     body = re.sub(r"//[^\n]*", "", text[text.index("\n{", text.index(".entry")) + 2 :])
-    body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)  # the only memory whose content is known
+    # The interpreter stores the content of local memory only.
+    body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)
     instructions: list[tuple[str, str, list[str]]] = []
     labels: dict[str, int] = {}
     for statement in body.split(";"):
@@ -94,7 +96,8 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 def _pure(opcode: str) -> Callable[..., Value] | None:
     """Return the function of an opcode on its operands, or None if the instruction is an effect."""
     if opcode == "activemask.b32":
-        return lambda: 1  # the thread is the only one of its warp
+        # The thread is the only thread of its warp.
+        return lambda: 1
     if opcode == "match.any.sync.b32":
         return lambda value, members: members
     if opcode.startswith("cvta.to.shared"):

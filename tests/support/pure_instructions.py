@@ -1,4 +1,4 @@
-"""An instruction on arrays of lanes, and exact references for it: Python's integers and fractions."""
+"""Functions that run an instruction on arrays of lanes, and exact references with Python's integers and fractions."""
 
 from __future__ import annotations
 
@@ -138,12 +138,13 @@ def flushed(value: Fraction | float, type_: str) -> Fraction | float:
 
 
 def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction | float:
-    """Flush like `flushed`, unless the result rounds to a normal number with unlimited exponents."""
+    """Flush subnormals like `flushed`, unless the result rounds to a normal number with unlimited exponents."""
     least = Fraction(2) ** (2 - (1 << LAYOUT[type_][0] - 1))
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     unit = least / (1 << LAYOUT[type_][1] + 1)
-    rest = (least - abs(value)) / unit  # the distance below it in its units
+    # This value is the distance to the next smaller number.
+    rest = (least - abs(value)) / unit
     up = rest < 1 if mode == ("rm" if value < 0 else "rp") else mode == "rn" and rest <= Fraction(1, 2)
     return value if up else flushed(value, type_)
 

@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 
-VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")  # as in pyproject.toml's [tool.cibuildwheel]
+# The table [tool.cibuildwheel] of pyproject.toml lists the same versions.
+VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")
 
 
 def find_python(asked: str) -> str | None:

@@ -26,8 +26,8 @@ import write_findings  # noqa: E402
 
 
 def of_kind(kind: str) -> str:
-    """Return the reports of a kernel of ``tools/finding_kernels.py``: those of the wrong kernel and of the fixed
-    one."""
+    """Return the reports of a kernel of ``tools/finding_kernels.py``: the report of the wrong kernel and of the fixed
+    kernel."""
     sides = (("-", "wrong"), ("+", "fixed"))
     return "".join(
         f"==== {title}\n{_text(write_findings.reported(kind, side), write_findings.lines_of(kind, side))}"
@@ -43,7 +43,8 @@ def of_bug(name: str) -> str:
 
 def of_example(name: str) -> str:
     """Return the reports of the launches of an example at a small size."""
-    from tests.support.simulated_examples import run_simulated  # needs torch
+    # This import needs torch.
+    from tests.support.simulated_examples import run_simulated
 
     with _reported() as reports:
         run_simulated(name)

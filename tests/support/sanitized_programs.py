@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 from tests.support.forked import run_forked
 
 TESTS = Path(__file__).parents[1]
-BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"  # the first line of each script
+# Each script begins with this line.
+BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"
 
 
 class Sanitized(NamedTuple):

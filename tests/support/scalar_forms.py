@@ -140,9 +140,11 @@ def _conversions() -> Iterator[str]:
     for to, of in product(integers, integers):
         if to != of:
             yield f"cvt.{to}.{of} d, a"
-            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):  # only if a result can saturate
+            # The form exists only if a result can saturate.
+            if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):
                 yield f"cvt.sat.{to}.{of} d, a"
-    eight = ("u8", "s8")  # ptxas supports no conversion between these types and bf16
+    # ptxas supports no conversion between these types and bf16.
+    eight = ("u8", "s8")
     for of, to in product(integers, floats):
         if to != "bf16" or of not in eight:
             yield from (f"cvt.{mode}.{to}.{of} d, a" for mode in MODES)

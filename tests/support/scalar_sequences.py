@@ -1,4 +1,4 @@
-"""Random sequences of scalar instructions, as PTX for a GPU, and with the results of each step by the simulator's
+"""Random sequences of scalar instructions, as PTX for a GPU, with the expected results of each step by the simulator's
 table.
 
 A warp runs a sequence, its lanes on different values. Every result is stored and read again, so that ptxas compiles
@@ -23,8 +23,10 @@ from tests.support.scalar_forms import forms
 from tests.support.scalar_open import loses_sat, may_differ
 
 LANES = 32
-POOLS = ("b16", "b32", "b64", "pred")  # pools of registers, by their content
-PER_POOL = 4  # registers that are loaded before the first step
+# The pools of registers are named by their content.
+POOLS = ("b16", "b32", "b64", "pred")
+# The program loads these registers before the first step.
+PER_POOL = 4
 STORED_BYTES = 8
 LOADED = PER_POOL * len(POOLS)
 _LETTER = re.compile(r"\b[a-z]\b")
@@ -40,7 +42,8 @@ class Step:
 
     text: str
     instructions: tuple[tuple[Instruction, Pure], ...]
-    reads: tuple[tuple[str, str], ...]  # the letter and its pool
+    # The tuple contains the letter and its pool.
+    reads: tuple[tuple[str, str], ...]
     writes: tuple[tuple[str, str], ...]
 
 
@@ -128,7 +131,8 @@ def placed(program: Program) -> list[Placed]:
         reads = {}
         for (letter, pool), choice in zip(step.reads, choices, strict=False):
             register = (pool, choice % held[pool])
-            if step.text.startswith(("min", "max")) and register in reads.values():  # ptxas simplifies max(a, a) to a
+            # ptxas simplifies max(a, a) to a.
+            if step.text.startswith(("min", "max")) and register in reads.values():
                 register = (pool, (choice + 1) % held[pool])
             reads[letter] = register
         writes, slots = {}, {}
@@ -271,7 +275,8 @@ def _put_ties(row: np.ndarray, offset: int) -> None:
             row[first : first + 3, lane] = near_one[0], scaled & (1 << 1 + exponent_bits + fraction_bits) - 1 | sign, (
                 bias << fraction_bits | (lane >> 2 & 1)
             )  # fmt: skip
-            if lane < 26:  # the product is subnormal, and rounds to the smallest normal number
+            # The product is subnormal, and rounds to the smallest normal number.
+            if lane < 26:
                 row[first : first + 3, lane] = 1 << fraction_bits, (bias << fraction_bits) - 1, sign
 
 
@@ -289,7 +294,8 @@ class Mismatch:
     expected: int
     open: bool
     error: str = ""
-    program: Program | None = None  # this program gives the same PTX and inputs again
+    # This program creates the same PTX and inputs again.
+    program: Program | None = None
 
     def __str__(self) -> str:
         if self.error:
@@ -315,7 +321,8 @@ def _of_program(program: Program, given: np.ndarray, stored: np.ndarray) -> Iter
         held |= {register: stored[each.slots[letter]] for letter, register in each.writes.items()}
         try:
             expected = computed(each.step, sources)
-        except Exception as error:  # the table has an error, and the other forms are still compared
+        # If the table has an error, the test still compares the other forms.
+        except Exception as error:
             yield Mismatch(each.step.text, (), 0, 0, False, repr(error))
             continue
         for letter in each.writes:

@@ -1,4 +1,4 @@
-"""Examples on the simulator: their tensors are on the host, and their kernels run."""
+"""The examples on the simulator, with tensors on the host and simulated kernels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.kernels import example
 from cuda_tma import simulate
 from tests.support.hosted_examples import FACTORIES
 
-# Small sizes for the simulator. In each, a tile crosses an edge.
+# The table contains small sizes for the simulator. In each size, a tile crosses an edge.
 SIZES = {
     "copy_2d": ((70, 600),),
     "transpose": ((72, 140),),
@@ -35,7 +35,8 @@ def run_simulated(name, source=None):
     module.SOURCE = source or module.SOURCE
     for attribute, value in simulated().items():
         setattr(module, attribute, value)
-    module.bank_conflicts = lambda *_: 1  # a changed tile may have bank conflicts
+    # A changed tile may have bank conflicts.
+    module.bank_conflicts = lambda *_: 1
     module.driver = SimpleNamespace(cuMemcpyDtoDAsync=lambda to, source, size, stream: ctypes.memmove(to, source, size))
     if not hasattr(module, "cases"):
         module.main()
@@ -85,7 +86,7 @@ class _Kernel:
 
 
 class _Map:
-    """A map whose address can change to that of another tensor with the same geometry."""
+    """A map whose address can change to the address of another tensor with the same geometry."""
 
     def __init__(self, gpu, tensor, options):
         self.gpu, self.options, self.form = gpu, options, _form(tensor)
@@ -119,4 +120,5 @@ def _unwrapped(value):
     if isinstance(value, _Map):
         return value.map
     is_narrow = isinstance(value, torch.Tensor) and value.dtype.itemsize == 1
-    return value.view(torch.uint8) if is_narrow else value  # NumPy has no float8
+    # NumPy has no float8.
+    return value.view(torch.uint8) if is_narrow else value

@@ -1,4 +1,4 @@
-"""Kernels of the tests of operators, as functions of ``compile``."""
+"""The kernels of the tests of operators, which ``compile`` returns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ extern "C" __global__ void scale(const __grid_constant__ TiledMap<Window> x, con
     }
 }
 """
-# sums[c] += the sum of column c of x, through partial sums in memory that the caller does not see.
+# The kernel adds the sum of column c of x to sums[c], through partial sums in internal memory.
 COLUMN_SUMS = r"""
 extern "C" __global__ void partial_sums(const float* x, float* partial, int rows, int columns) {
     const int row = blockIdx.x, half = rows / 2;
@@ -68,7 +68,7 @@ def scale(compile: Any) -> Any:
 
 
 def racing_scale(compile: Any) -> Any:
-    """Compute the same without a fence between the proxies."""
+    """Compute y = factor * x without a fence between the proxies."""
     return compile(SCALE.replace("fence_proxy_async();", ""), "scale")
 
 

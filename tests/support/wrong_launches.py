@@ -1,4 +1,5 @@
-"""Launches that cuda_tma and the simulator both refuse, or both accept: parameters, arguments, configuration."""
+"""Launches that cuda_tma and the simulator both refuse, or both accept, by their parameters, arguments or
+configuration."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Wrong(NamedTuple):
 
 
 class Right(NamedTuple):
-    """An accepted launch."""
+    """A launch that both launch functions accept."""
 
     name: str
     parameters: str

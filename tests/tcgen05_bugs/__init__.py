@@ -33,7 +33,7 @@ class WrongUse:
         The kinds of finding that are right.
     block, cluster : int
     missed : str
-        The reason for which the defect is not found; usually empty.
+        The reason why the sanitizer does not find the defect; usually empty.
     """
 
     name: str
@@ -47,12 +47,12 @@ class WrongUse:
 
     @property
     def code(self) -> str:
-        """Return CUDA C++ whose lines are those of the file."""
+        """Return the CUDA C++ of the kernel, with the line numbers of the file."""
         return f'{PRELUDE}\n#line 1 "{self.name}.cu"\n{self.text}'
 
     @property
     def culprits(self) -> set[int]:
-        """Return the lines that a finding may name."""
+        """Return the lines that a finding may contain."""
         return {number for number, line in enumerate(self.text.splitlines(), 1) if line.endswith("// culprit")}
 
 

@@ -1,4 +1,4 @@
-"""Tests of tools/gpu.sh with replacements for the parts of a GPU machine: the commands that it runs, and its record."""
+"""Tests of tools/gpu.sh with stand-ins for the parts of a GPU machine: the executed commands and the record."""
 
 import os
 import shutil
@@ -63,14 +63,16 @@ def test_stages_are_chosen(script):
     assert all(part.startswith("-m pytest tests/gpu/test_") and "-k one" in part for part in parts)
     files = [word for part in parts for word in part.split() if word.startswith("tests/gpu/")]
     assert sorted(files) == sorted(f"tests/gpu/{path.name}" for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
-    assert parts[-1].startswith("-m pytest tests/gpu/test_torch_operator.py -k one")  # alone, after the others
+    # This test runs alone, after the other tests.
+    assert parts[-1].startswith("-m pytest tests/gpu/test_torch_operator.py -k one")
     assert len(parts) == 5 == written.count(".json") and written.startswith("-m tests.gpu.results write ")
     assert timed.startswith("-m benchmarks kernels --runs 5 --output ")
 
 
 def test_the_sanitizer_runs_over_tests_and_examples(script):
     status, commands, added = script(CUDA_TMA_STAGES="sanitize", CUDA_TMA_TOOLS="memcheck synccheck")
-    assert status == 1  # the exit status of gemm
+    # The number is the exit status of gemm.
+    assert status == 1
     run = [command for command in commands if not command.startswith("sanitizer")]
     assert (
         len(run)

@@ -16,7 +16,7 @@ import write_findings  # noqa: E402
 
 
 def test_every_kind_has_a_kernel():
-    assert finding_kernels.KERNELS.keys() == simulate.KINDS.keys() - {"leak", "hardware-difference"}  # of programs
+    assert finding_kernels.KERNELS.keys() == simulate.KINDS.keys() - {"leak", "hardware-difference"}
     assert finding_kernels.LAUNCHES.keys() <= simulate.KINDS.keys()
 
 
