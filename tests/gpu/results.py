@@ -23,7 +23,8 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
-# The tested code and the tests, as arguments of git. The tests on a GPU also run the examples and kernels of two tests.
+# These paths of the tested code and the tests are arguments of git. The tests on a GPU also run the examples and the
+# kernels of two tests.
 MEASURED = ("cuda_tma", "examples", "tests/gpu", "tests/include/test_kernels.py", "tests/support/exact_examples.py")
 MEASURED += (":!tests/gpu/RESULTS.md",)
 KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")

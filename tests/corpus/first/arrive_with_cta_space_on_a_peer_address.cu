@@ -1,5 +1,5 @@
 // wrong: cluster, fault, out-of-bounds, barrier-use, misaligned, deadlock
-// The release signal to the peer maps the barrier with mapa, but arrives by the .shared::cta form, whose window covers only the executing CTA (PTX ISA, mbarrier.arrive: a remote barrier needs .shared::cluster and no return value).
+// The release signal to the peer maps the barrier's address with mapa, but arrives by the .shared::cta form. The window of this form covers only the executing CTA (PTX ISA, mbarrier.arrive: a remote barrier needs .shared::cluster and no return value).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"zeros": [2], "dtype": "int32"}]}
 __device__ unsigned remote(unsigned a, unsigned cta) {
   unsigned r;

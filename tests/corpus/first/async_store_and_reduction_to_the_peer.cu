@@ -1,5 +1,5 @@
 // right
-// Each CTA sends 32 words by st.async and adds 32 more to one remote counter by red.async; the receiver expects the bytes of both (a red.async completes its operand's bytes) and reads after its own barrier only.
+// Each CTA sends 32 words by st.async and adds 32 more to one remote counter by red.async. The receiver expects the bytes of both (a red.async completes its operand's bytes), and reads only after a wait for its own barrier.
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 32], "dtype": "uint32"}, {"zeros": [2, 33], "dtype": "uint32"}]}
 // result: argument 1 equals np.c_[a0[::-1], a0.sum(1)[::-1]]
 struct Inbox { unsigned word[32]; unsigned sum; unsigned long long full; };

@@ -1,5 +1,5 @@
 // right
-// Blocks update one word by atomicAdd, red.relaxed, red.release and a compare-and-swap loop with a relaxed first read; all are strong, of gpu scope and of one size, so they do not race.
+// Blocks update one word by atomicAdd, red.relaxed, red.release and a compare-and-swap loop with a relaxed first read. All these accesses are strong, of gpu scope and of one size, so they do not race.
 // launch: {"grid": [4], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [1], "dtype": "int32"}]}
 // result: argument 0 equals np.array([32 * (1 + 2 + 3 + 4)])
 __device__ void add_by_cas(int* p, int n) {

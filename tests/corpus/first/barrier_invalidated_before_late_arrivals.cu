@@ -1,5 +1,5 @@
 // wrong: barrier-use, race, deadlock
-// The producer invalidates the empty barrier after its last refill although the consumers' final releases may still be under way (PTX ISA, mbarrier.inval: every other operation on the object must come before; afterwards only init is allowed).
+// The producer invalidates the empty barrier after its last refill. The final arrivals of the consumers may still be pending (PTX ISA, mbarrier.inval: every other operation on the object must come before; afterwards only init is allowed).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 32], "dtype": "int32"}, {"zeros": [2, 32], "dtype": "int32"}]}
 __device__ unsigned smem_u32(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 #define WAIT(bar, parity) \

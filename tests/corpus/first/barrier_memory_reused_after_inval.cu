@@ -1,5 +1,5 @@
 // right
-// The mbarrier's bytes serve first as a barrier, after inval and __syncthreads as data, and after another __syncthreads as a barrier with another count; no operation on a barrier overlaps the change.
+// The mbarrier's bytes serve first as a barrier, then (after inval and __syncthreads) as data, and then (after another __syncthreads) as a barrier with another count. No operation on a barrier overlaps a change of use.
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "int32"}, {"zeros": [64], "dtype": "int32"}]}
 // result: argument 1 equals a0[::-1] + 64
 __device__ void meet(unsigned bar) {

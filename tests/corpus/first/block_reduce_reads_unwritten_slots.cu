@@ -1,5 +1,5 @@
 // wrong: uninitialized-read
-// The second step of the block reduction reads 32 warp sums, but the block has three warps and nothing cleared the other slots (CUDA guide, __shared__: shared memory has no initial value).
+// The second step of the block reduction reads 32 warp sums. The block has only three warps, and no thread clears the other slots (CUDA guide, __shared__: shared memory has no initial value).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [96], "dtype": "float32"}, {"zeros": [1], "dtype": "float32"}]}
 __inline__ __device__ float warpReduceSum(float val) {
   for (int offset = warpSize / 2; offset > 0; offset /= 2) val += __shfl_down_sync(0xffffffff, val, offset);

@@ -1,5 +1,5 @@
 // wrong: out-of-bounds
-// Each block copies 64 floats by a non-tensor bulk copy, but the array ends 16 floats into the last block's part; only tensor copies clip (PTX ISA, cp.async.bulk: all bytes of the source must be accessible).
+// Each block copies 64 floats by a non-tensor bulk copy, but the array ends 16 floats into the last block's part. Only tensor copies clip at the end (PTX ISA, cp.async.bulk: all bytes of the source must be accessible).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [80], "dtype": "float32"}, {"zeros": [80], "dtype": "float32"}, {"scalar": 80, "dtype": "int32"}]}
 __device__ __forceinline__ unsigned smem_addr(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }
 

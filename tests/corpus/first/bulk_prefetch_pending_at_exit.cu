@@ -1,5 +1,5 @@
 // wrong: early-exit
-// A persistent loop loads the tile after the last one too, and the block ends without a wait on its mbarrier (PTX ISA, cp.async.bulk: the destination and the mbarrier must stay valid until the copy completes).
+// A persistent loop also loads the tile after the last tile, and the block ends without a wait for this load's mbarrier (PTX ISA, cp.async.bulk: the destination and the mbarrier must stay valid until the copy completes).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "float32"}, {"zeros": [3], "dtype": "float32"}]}
 struct Ring {
   alignas(128) float tile[2][64];

@@ -1,5 +1,5 @@
 // wrong: no-progress, deadlock
-// Each block waits for its predecessor's flag, but the first block waits too, on a slot that no block sets (PTX ISA, Memory consistency model: a poll ends only when another thread's store gives it a new value).
+// Each block waits for the flag of its predecessor. The first block also waits, for a slot that no block sets (PTX ISA, Memory consistency model: a poll ends only when another thread's store gives it a new value).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [4], "dtype": "int32"}, {"zeros": [3], "dtype": "int32"}]}
 __device__ int ld_acquire(const int* p) {
   int v;

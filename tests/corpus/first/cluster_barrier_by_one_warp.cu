@@ -1,5 +1,5 @@
 // wrong: deadlock, cluster, barrier-divergence
-// To save time only warp 0 of each CTA arrives at the cluster barrier and waits (PTX ISA, barrier.cluster: it completes when all non-exited threads of the cluster have arrived).
+// Only warp 0 of each CTA arrives at the cluster barrier and waits (PTX ISA, barrier.cluster: it completes when all non-exited threads of the cluster have arrived).
 // launch: {"grid": [1], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2], "dtype": "int32"}, {"zeros": [2, 64], "dtype": "int32"}]}
 extern "C" __global__ void kernel(const int* x, int* y) {
   __shared__ int mine;

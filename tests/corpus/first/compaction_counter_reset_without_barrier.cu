@@ -1,5 +1,5 @@
 // wrong: race
-// Thread 0 reads and clears the block's shared counter with plain accesses while slower warps still add to it: no barrier lies between the last atomic and the reset (PTX ISA, Memory consistency model: a weak write conflicts with the atomics).
+// Thread 0 reads and clears the block's shared counter with ordinary accesses while other warps still add to it. No barrier is between the last atomic and the reset (PTX ISA, Memory consistency model: a weak write conflicts with the atomics).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"random": [4, 96], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}]}
 __shared__ int kept;
 

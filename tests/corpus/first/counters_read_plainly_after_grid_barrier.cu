@@ -1,5 +1,5 @@
 // right
-// All blocks count by atomics, meet in the cooperative groups grid barrier (sign bit flips when the last block comes), and then read the counters by plain loads.
+// All blocks count by atomics, wait at the grid barrier of cooperative groups (whose sign bit flips when the last block arrives), and then read the counters by ordinary loads.
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"random": [96], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}, {"zeros": [1], "dtype": "uint32"}, {"zeros": [3, 4], "dtype": "int32"}]}
 // result: argument 3 equals np.tile(np.bincount(a0 % 4, minlength=4), (3, 1))
 __device__ void grid_sync(unsigned* arrived) {

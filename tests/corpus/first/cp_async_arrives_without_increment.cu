@@ -1,5 +1,5 @@
 // right
-// A producer warp loads by cp.async and signals with cp.async.mbarrier.arrive.noinc; no wait_group appears anywhere, but each lane's arrival comes when its own copies are complete and the barrier counts 32.
+// A producer warp loads by cp.async and signals with cp.async.mbarrier.arrive.noinc. The kernel has no wait_group, but each lane arrives when its own copies are complete, and the barrier counts 32 arrivals.
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 128], "dtype": "float32"}, {"zeros": [4, 128], "dtype": "float32"}]}
 // result: argument 1 equals a0[:, ::-1]
 struct Stage { alignas(16) float v[128]; unsigned long long full, empty; };

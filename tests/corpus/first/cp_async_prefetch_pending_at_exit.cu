@@ -1,5 +1,5 @@
 // wrong: early-exit
-// The loop prefetches one tile past the last and the kernel ends without a wait for it: the copy may write shared memory of a block that has gone (CUDA guide and PTX ISA, cp.async: completion must be observed by wait_group or an mbarrier).
+// The loop prefetches one tile after the last tile, and the kernel ends without a wait for this copy. The copy may write shared memory of a block that has ended (CUDA guide and PTX ISA, cp.async: completion must be observed by wait_group or an mbarrier).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "int32"}, {"zeros": [3, 32], "dtype": "int32"}]}
 struct Stage { alignas(16) int data[32]; };
 

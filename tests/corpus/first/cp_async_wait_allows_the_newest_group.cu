@@ -1,5 +1,5 @@
 // wrong: race
-// The last iteration still waits with cp.async.wait_group 1 although no newer group was committed, so the tile it reads may not have arrived (PTX ISA, cp.async.wait_group N: up to N of the most recent groups may be pending).
+// The last iteration still waits with cp.async.wait_group 1, although no newer group was committed. The tile that this iteration reads may not have arrived (PTX ISA, cp.async.wait_group N: up to N of the most recent groups may be pending).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 128], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}]}
 __device__ __forceinline__ void cp_async16(void* s, const void* g) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(s)), "l"(g) : "memory");  // <-- here

@@ -1,5 +1,5 @@
 // right
-// CUB's decoupled look-back: status and value share one 64-bit word, so relaxed polling without a fence suffices; predecessors move from aggregate to inclusive while others read them.
+// In CUB's decoupled look-back, status and value are in one 64-bit word, so relaxed polling without a fence is sufficient. Predecessors change their status from aggregate to inclusive while other blocks read it.
 // launch: {"grid": [5], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [160], "dtype": "int32"}, {"zeros": [5], "dtype": "uint64"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [160], "dtype": "int32"}]}
 // result: argument 3 equals np.cumsum(a0)
 using word = unsigned long long;

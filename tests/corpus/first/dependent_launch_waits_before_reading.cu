@@ -1,5 +1,5 @@
 // right
-// Programmatic dependent launch: the kernel lets its dependents start at once, sets up its barrier before griddepcontrol.wait and touches global memory only after; the early trigger is legal because dependents wait themselves.
+// The kernel of a programmatic dependent launch lets its dependents start at once, initializes its barrier before griddepcontrol.wait, and accesses global memory only after that wait. The early trigger is legal, because the dependents also wait.
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 32], "dtype": "float32"}, {"zeros": [2, 32], "dtype": "float32"}]}
 // result: argument 1 equals a0[:, ::-1] + 1
 extern "C" __global__ void kernel(const float* x, float* y) {

@@ -1,5 +1,5 @@
 // wrong: race
-// In iteration k the consumer releases the slot of iteration k + 1 instead of k: the producer may refill a slot that is about to be read (PTX ISA, Causality order: the reads come after the release).
+// In iteration k, the consumer releases the slot of iteration k + 1 instead of slot k. The producer may refill a slot before the consumer reads it (PTX ISA, Causality order: the reads come after the release).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [6, 64], "dtype": "float32"}, {"zeros": [6, 64], "dtype": "float32"}]}
 using bar_t = unsigned long long;
 struct alignas(128) Storage { float slot[2][64]; bar_t full[2], empty[2]; };

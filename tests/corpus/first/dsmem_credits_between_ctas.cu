@@ -1,5 +1,5 @@
 // right
-// CTA 0 writes rows into CTA 1's one slot and gets a credit back per row: each remote arrive releases at cluster scope and each wait acquires at cluster scope, so the slot's reuse is ordered without a cluster barrier in the loop.
+// CTA 0 writes rows into the one slot of CTA 1, and receives a credit for each row. Each remote arrive releases and each wait acquires at cluster scope, so the reuse of the slot is ordered without a cluster barrier in the loop.
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "int32"}, {"zeros": [4, 32], "dtype": "int32"}]}
 // result: argument 1 equals a0 ^ 5
 struct Mailbox { int slot[32]; unsigned long long filled, credit; };

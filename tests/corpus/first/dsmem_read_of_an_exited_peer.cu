@@ -1,5 +1,5 @@
 // wrong: cluster, early-exit
-// After the cluster barrier each CTA reads its right neighbor's shared memory and ends; no second cluster barrier keeps the neighbor alive (CUDA guide, distributed shared memory: the CTA must exist until all accesses to it are done).
+// After the cluster barrier, each CTA reads the shared memory of its right neighbor, and ends. No second cluster barrier keeps the neighbor resident (CUDA guide, distributed shared memory: the CTA must exist until all accesses to it are done).
 // launch: {"grid": [1], "block": [32], "cluster": [4], "shmem_size": 0, "arguments": [{"arange": [128], "dtype": "int32"}, {"zeros": [128], "dtype": "int32"}]}
 __device__ __forceinline__ int load_remote(const int* p, unsigned rank) {
   unsigned remote;

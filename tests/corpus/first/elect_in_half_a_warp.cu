@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock
-// elect.sync with the full mask stands in a branch that only the lower 16 lanes take, while the upper ones skip to their loads (PTX ISA, elect.sync: all threads in membermask must execute the same elect.sync).
+// elect.sync with the full mask is in a branch that only the lower 16 lanes take. The upper lanes continue to their loads (PTX ISA, elect.sync: all threads in membermask must execute the same elect.sync).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
 namespace cute_like {
 __device__ bool elect_one_sync() {

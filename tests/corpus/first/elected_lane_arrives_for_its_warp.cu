@@ -1,5 +1,5 @@
 // right
-// Only lane 0 of each consumer warp releases the slot although all lanes have read it: __syncwarp orders the other lanes' reads before that arrival (CUDA guide, __syncwarp: memory ordering among participating threads).
+// Only lane 0 of each consumer warp releases the slot, although all lanes have read it. __syncwarp orders the reads of the other lanes before this arrival (CUDA guide, __syncwarp: memory ordering among participating threads).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [5, 64], "dtype": "int32"}, {"zeros": [5, 64], "dtype": "int32"}]}
 // result: argument 1 equals a0 + 7
 struct Smem { alignas(128) int slot[64]; unsigned long long full, empty; };
@@ -23,7 +23,7 @@ extern "C" __global__ void kernel(const int* x, int* y) {
         asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 256;" ::"r"(p(&s.full)) : "memory");
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 256, [%2];" ::"r"(p(s.slot)), "l"(x + 64 * i), "r"(p(&s.full)) : "memory");
       }
-    return;  // the last copy is still under way; the consumers wait for it
+    return;  // The last copy is still pending, and the consumers wait for it.
   }
   for (int i = 0; i < 5; ++i) {
     wait(p(&s.full), i & 1);

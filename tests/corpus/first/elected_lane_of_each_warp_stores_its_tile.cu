@@ -1,5 +1,5 @@
 // right
-// One elected lane of each warp stores its warp's tile after only a __syncwarp; two stores are in flight at once, but the tiles are disjoint and each lane that commits also waits.
+// After a __syncwarp, one elected lane of each warp stores the tile of its warp. Two stores are pending at once, but their tiles are disjoint, and each lane that commits a store also waits for it.
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [16, 16], "dtype": "int32"}, {"zeros": [16, 16], "dtype": "int32"}, {"map": 1, "box_dim": [8, 16], "swizzle": "NONE"}]}
 // result: argument 1 equals a0 * 2 + 1
 struct alignas(64) Map { char bytes[128]; };

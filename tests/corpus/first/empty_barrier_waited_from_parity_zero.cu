@@ -1,5 +1,5 @@
 // wrong: deadlock, barrier-use
-// The producer starts its waits on the empty barrier with parity 0 as the consumers do on the full one; nothing has been filled, so phase 0 never completes (PTX ISA, mbarrier.try_wait.parity; CUTLASS starts the producer's phase at 1).
+// The producer's first wait for the empty barrier has parity 0, like the consumers' first wait for the full barrier. No thread has released a slot, so phase 0 never completes (PTX ISA, mbarrier.try_wait.parity; CUTLASS starts the producer's phase at 1).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "float32"}, {"zeros": [4, 32], "dtype": "float32"}]}
 struct PipelineState {
   int index = 0;

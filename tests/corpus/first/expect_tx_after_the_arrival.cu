@@ -1,5 +1,5 @@
 // wrong: transaction-count, race, barrier-use, deadlock
-// The producer arrives first and announces the bytes afterwards: the only arrival ends the phase at once, so expect_tx counts for the next phase (PTX ISA, mbarrier.expect_tx: it must come before the arrival that may complete the phase).
+// The producer arrives first and declares the bytes afterwards. The only arrival ends the phase at once, so expect_tx counts for the next phase (PTX ISA, mbarrier.expect_tx: it must come before the arrival that may complete the phase).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "int32"}, {"zeros": [64], "dtype": "int32"}]}
 extern "C" __global__ void kernel(const int* in, int* out) {
   __shared__ alignas(128) int tile[64];

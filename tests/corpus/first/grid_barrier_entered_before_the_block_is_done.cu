@@ -1,5 +1,5 @@
 // wrong: race
-// Every thread fences, but thread 0 signals the grid barrier without a __syncthreads before it: other warps' stores may come after the signal (CUDA guide, threadFenceReduction: all threads' stores must precede the counting atomic).
+// Every thread executes a fence, but thread 0 signals the grid barrier without a preceding __syncthreads. Stores of other warps may follow the signal (CUDA guide, threadFenceReduction: all threads' stores must precede the counting atomic).
 // launch: {"grid": [2], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [192], "dtype": "int32"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [192], "dtype": "int32"}]}
 extern "C" __global__ void kernel(int* x, int* count, int* y) {
   const int i = 96 * blockIdx.x + threadIdx.x;

@@ -1,5 +1,5 @@
 // wrong: race
-// The hand-made grid barrier counts blocks with atomicAdd and polls with a volatile load but has no __threadfence on either side (CUDA guide, Memory fence functions: atomics and volatile do not order other accesses).
+// The grid barrier counts blocks with atomicAdd and polls with a volatile load, but has no __threadfence on either side (CUDA guide, Memory fence functions: atomics and volatile do not order other accesses).
 // launch: {"grid": [3], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [192], "dtype": "float32"}, {"zeros": [1], "dtype": "uint32"}, {"zeros": [192], "dtype": "float32"}]}
 __device__ void grid_sync(unsigned* arrived) {
   __syncthreads();

@@ -1,5 +1,5 @@
 // right
-// Every lane of both warps arrives for itself on one mbarrier of count 64 and then reads the other warp's part; it looks like too many arrivals, but the count is 64 and each thread arrives once per phase.
+// Every lane of both warps arrives at one mbarrier of count 64, and then reads the part of the other warp. These are not too many arrivals, because each thread arrives once per phase.
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 64], "dtype": "float32"}, {"zeros": [3, 64], "dtype": "float32"}]}
 // result: argument 1 equals a0[:, ::-1]
 extern "C" __global__ void kernel(const float* x, float* y) {
@@ -9,7 +9,7 @@ extern "C" __global__ void kernel(const float* x, float* y) {
   const int t = threadIdx.x;
   if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 64;" ::"r"(bar) : "memory");
   __syncthreads();
-  for (int i = 0; i < 3; ++i) {  // two slots: a thread is at most one phase ahead
+  for (int i = 0; i < 3; ++i) {  // Two slots are sufficient, because a thread is at most one phase ahead.
     s[i & 1][t] = x[64 * i + t];
     unsigned long long token;
     asm volatile("mbarrier.arrive.shared::cta.b64 %0, [%1];" : "=l"(token) : "r"(bar) : "memory");

@@ -1,5 +1,5 @@
 // right
-// Two data words and their two flags travel as one 16-byte volatile vector, as in NCCL's LL; the vector as a whole may tear, but each 8-byte element is atomic and has its own flag.
+// One 16-byte volatile vector contains two data words and their two flags, as in NCCL's LL. The vector as a whole is not atomic, but each 8-byte element is atomic and has its own flag.
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "uint32"}, {"zeros": [64], "dtype": "uint64"}, {"zeros": [64], "dtype": "uint32"}]}
 // result: argument 2 equals a0 + 1
 union Line { struct { unsigned data1, flag1, data2, flag2; }; unsigned long long v[2]; };

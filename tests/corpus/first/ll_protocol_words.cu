@@ -1,5 +1,5 @@
 // right
-// NCCL's LL protocol: data and flag travel in one aligned 8-byte volatile word, so the reader needs no fence; it looks like polling without acquire (PTX ISA: an aligned 64-bit access is single-copy atomic, volatile is relaxed.sys).
+// In NCCL's LL protocol, one aligned 8-byte volatile word contains data and flag, so the reader needs no fence. The kernel resembles polling without acquire (PTX ISA: an aligned 64-bit access is single-copy atomic, volatile is relaxed.sys).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "uint32"}, {"zeros": [4, 32], "dtype": "uint64"}, {"zeros": [4, 32], "dtype": "uint32"}]}
 // result: argument 2 equals a0 * 3
 typedef unsigned long long u64;

@@ -1,5 +1,5 @@
 // wrong: race
-// The spin lock uses plain relaxed atomics around a critical section of ordinary accesses: neither the acquire nor the release orders them, so updates get lost (PTX ISA, Causality order: relaxed atomics do not synchronize without fences).
+// The spin lock uses relaxed atomics around a critical section of ordinary accesses. Neither the acquisition nor the release of the lock orders these accesses, so updates are lost (PTX ISA, Causality order: relaxed atomics do not synchronize without fences).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [1], "dtype": "int32"}, {"zeros": [2], "dtype": "float32"}]}
 struct SpinLock {
   int* word;

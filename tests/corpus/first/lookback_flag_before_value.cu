@@ -1,5 +1,5 @@
 // wrong: race, uninitialized-read
-// The look-back publishes the tile's status first and its aggregate afterwards, in two words: the release covers only what precedes it (PTX ISA, Release and acquire patterns; CUB stores value and status in one word, or value first).
+// The look-back publishes the status of the tile first and its aggregate afterwards, in two words. The release covers only preceding writes (PTX ISA, Release and acquire patterns; CUB stores value and status in one word, or value first).
 // launch: {"grid": [4], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [128], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}]}
 __device__ void publish(int* status, int* value, int tile, int v) {
   asm volatile("st.release.gpu.global.s32 [%0], 1;" ::"l"(status + tile) : "memory");

@@ -1,8 +1,8 @@
 // wrong: race
-// The writer fences before its flag, but the reader polls with ld.relaxed and reads the partial sum without any fence behind the loop (PTX ISA, Acquire pattern: a relaxed read needs a later fence.acq_rel).
+// The writer executes a fence before it sets its flag. The reader polls with ld.relaxed, and reads the partial sum without a fence after the loop (PTX ISA, Acquire pattern: a relaxed read needs a later fence.acq_rel).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [96], "dtype": "float32"}, {"zeros": [96], "dtype": "float32"}, {"zeros": [3], "dtype": "uint32"}]}
 struct Chain {
-  float* carry;  // 32 floats per tile
+  float* carry;  // Each tile has 32 floats.
   unsigned* flag;
   __device__ float take(int tile) const {
     unsigned f = 0;

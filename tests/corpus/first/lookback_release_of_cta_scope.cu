@@ -1,5 +1,5 @@
 // wrong: race
-// Tiles of different CTAs pass their carry by a release and acquire of .cta scope: the scopes do not include each other's threads (PTX ISA, Scope and Morally strong operations).
+// Tiles of different CTAs pass their carry by a release and an acquire of .cta scope. These scopes do not include threads of the other CTA (PTX ISA, Scope and Morally strong operations).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [96], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}, {"zeros": [4], "dtype": "int32"}]}
 #define ST_RELEASE(p, v) asm volatile("st.release.cta.global.s32 [%0], %1;" ::"l"(p), "r"(v) : "memory")
 #define LD_ACQUIRE(v, p) asm volatile("ld.acquire.cta.global.s32 %0, [%1];" : "=r"(v) : "l"(p) : "memory")

@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock
-// Only lanes with a valid key enter the branch, yet match.any names all 32 lanes; the others go on to the store and never execute it (PTX ISA, match.sync: all threads in membermask must execute the same match.sync).
+// Only lanes with a valid key enter the branch, but the mask of match.any contains all 32 lanes. The other lanes continue to the store and never execute match.any (PTX ISA, match.sync: all threads in membermask must execute the same match.sync).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"random": [32], "dtype": "int32"}, {"zeros": [32], "dtype": "uint32"}]}
 #define FULL_MASK 0xffffffffu
 __device__ unsigned peers_of(int key) {

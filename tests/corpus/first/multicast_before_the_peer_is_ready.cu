@@ -1,5 +1,5 @@
 // wrong: cluster, barrier-use, race, transaction-count
-// Rank 0 multicasts as soon as its own barrier is initialized; no cluster barrier shows that rank 1 runs and has initialized its barrier at the same offset (CUDA guide, distributed shared memory: the peer must have started; PTX ISA, mbarrier.init).
+// Rank 0 multicasts as soon as its own barrier is initialized. No cluster barrier ensures that rank 1 runs and has initialized its barrier at the same offset (CUDA guide, distributed shared memory: the peer must have started; PTX ISA, mbarrier.init).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "int32"}, {"zeros": [2, 64], "dtype": "int32"}]}
 struct Smem { alignas(128) int tile[64]; unsigned long long full; };
 

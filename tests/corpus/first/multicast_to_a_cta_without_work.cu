@@ -1,5 +1,5 @@
 // wrong: cluster, early-exit, race
-// Rank 1 has no rows and returns after the cluster's setup; rank 0 still multicasts with a mask of both CTAs (CUDA guide, distributed shared memory: the target CTA must not have exited).
+// Rank 1 has no rows and returns after the initialization of the cluster. Rank 0 still multicasts with a mask of both CTAs (CUDA guide, distributed shared memory: the target CTA must not have exited).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [32], "dtype": "float32"}, {"zeros": [32], "dtype": "float32"}, {"scalar": 32, "dtype": "int32"}]}
 namespace cluster {
 __device__ int rank() { int r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }

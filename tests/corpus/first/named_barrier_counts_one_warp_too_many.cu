@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock
-// Two consumer warps sync on barrier 1 with a count of 96 because the author counted the producer warp, which never arrives there (PTX ISA, bar.sync: the barrier completes when the stated number of threads has arrived).
+// Two consumer warps wait at barrier 1 with a count of 96. The count includes the producer warp, which never arrives at this barrier (PTX ISA, bar.sync: the barrier completes when the stated number of threads has arrived).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
 struct NamedBarrier {
   static __device__ void sync(int threads, int id) { asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory"); }  // <-- here

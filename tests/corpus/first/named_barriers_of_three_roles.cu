@@ -1,5 +1,5 @@
 // right
-// Load, compute and store warps pass two buffers along by bar.arrive and bar.sync on four named barriers of 64 threads; each barrier has exactly one arriving and one waiting warp, and the first empties are preset.
+// Load, compute and store warps exchange two buffers by bar.arrive and bar.sync on four named barriers of 64 threads. Each barrier has exactly one arriving and one waiting warp, and the compute and store warps arrive once before the first round.
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "int32"}, {"zeros": [4, 32], "dtype": "int32"}]}
 // result: argument 1 equals (a0 * a0)[:, ::-1]
 template <int Id> __device__ void arrive() { asm volatile("bar.arrive %0, 64;" ::"n"(Id) : "memory"); }

@@ -1,5 +1,5 @@
 // wrong: race
-// A second pass rereads rows by ld.global.nc that the same block has written in the first pass; __syncthreads does not make the non-coherent path see them (PTX ISA, ld.global.nc: the memory must be read-only for the kernel's duration).
+// A second pass reads rows by ld.global.nc that the same block has written in the first pass. __syncthreads does not order loads through the non-coherent path (PTX ISA, ld.global.nc: the memory must be read-only for the kernel's duration).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [512], "dtype": "float32"}, {"zeros": [512], "dtype": "float32"}]}
 struct Vec4 { float x, y, z, w; };
 __device__ __forceinline__ Vec4 ldg_stream(const float* p) {

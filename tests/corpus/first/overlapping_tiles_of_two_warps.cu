@@ -1,8 +1,8 @@
 // wrong: race
-// Two warps store boxes of 8 rows whose starts are 6 rows apart; both write rows 6 and 7 with their own data (PTX ISA, Memory consistency model: overlapping writes of the async proxy are unordered).
+// Two warps store boxes of 8 rows whose first rows are 6 rows apart. Both warps write different data to rows 6 and 7 (PTX ISA, Memory consistency model: overlapping writes of the async proxy are unordered).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [16, 16], "dtype": "float32"}, {"map": 0, "box_dim": [8, 16], "swizzle": "NONE"}]}
 struct alignas(64) tensor_map_t { char opaque[128]; };
-constexpr int kRowsPerWarp = 6;  // the box has 8
+constexpr int kRowsPerWarp = 6;  // The box has 8 rows.
 
 extern "C" __global__ void kernel(float*, const __grid_constant__ tensor_map_t out_map) {
   __shared__ alignas(128) float tiles[2][8][16];

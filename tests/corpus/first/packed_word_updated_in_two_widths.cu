@@ -1,5 +1,5 @@
 // wrong: race
-// One block adds to the low half of a packed (sum, count) word with a 32-bit atomic, the other replaces the full word with 64-bit compare-and-swap; atomics of different sizes are not atomic to each other (PTX ISA, Conflict and Morally strong: both must overlap completely).
+// One block adds to the low half of a packed (sum, count) word with a 32-bit atomic, and the other block replaces the whole word with a 64-bit compare-and-swap. Atomics of different sizes are not atomic with respect to each other (PTX ISA, Conflict and Morally strong: both must overlap completely).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [1], "dtype": "uint64"}]}
 using u64 = unsigned long long;
 

@@ -1,5 +1,5 @@
 // right
-// A three-stage ring keeps one phase bit per stage in a mask and flips it at each use; the producer warp returns while its last copies are in flight, and all consumer threads poll try_wait themselves.
+// A three-stage ring keeps one phase bit for each stage in a mask, and flips the bit at each use of the stage. The producer warp returns while its last copies are pending, and all consumer threads poll with try_wait.
 // launch: {"grid": [2], "block": [96], "cluster": null, "shmem_size": 4096, "arguments": [{"arange": [32, 32], "dtype": "float32"}, {"map": 0, "box_dim": [2, 32], "swizzle": "NONE"}, {"zeros": [2, 64], "dtype": "float32"}]}
 // result: argument 2 equals a0.reshape(2, 8, 64).sum(axis=1)
 struct alignas(64) Map { unsigned long long w[16]; };

@@ -1,5 +1,5 @@
 // wrong: out-of-bounds, uninitialized-read
-// The private histogram has eight bins, but values from 0 to 99 divided by 11 need ten (C++: an index past the end of an array is undefined; CUDA guide, local memory).
+// The private histogram has eight bins, but values from 0 to 99 divided by 11 need ten bins (C++: an index past the end of an array is undefined; CUDA guide, local memory).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"random": [128], "dtype": "int32"}, {"zeros": [8], "dtype": "int32"}]}
 struct PrivateHistogram {
   int bins[8];

@@ -1,5 +1,5 @@
 // wrong: cluster, barrier-use, transaction-count, deadlock, race
-// A shared-to-shared bulk copy pushes a tile to the peer but names the sender's own mbarrier (PTX ISA, cp.async.bulk: for shared::cluster destinations the mbarrier must lie in the same CTA's shared memory as the destination).
+// A bulk copy from shared memory to the shared memory of a peer signals the mbarrier of the sender (PTX ISA, cp.async.bulk: for shared::cluster destinations the mbarrier must lie in the same CTA's shared memory as the destination).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 32], "dtype": "float32"}, {"zeros": [2, 32], "dtype": "float32"}]}
 struct Box { alignas(16) float send[32]; alignas(16) float recv[32]; unsigned long long full; };
 __device__ unsigned sa(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

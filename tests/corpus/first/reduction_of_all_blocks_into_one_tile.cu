@@ -1,5 +1,5 @@
 // right
-// All blocks reduce their tile into one global tile by TMA at the same time, wait for the full bulk group, meet at a grid barrier and read plainly: reductions are atomic per element, and wait_group without .read makes the writes visible.
+// All blocks reduce into one global tile by TMA at the same time, wait for the whole bulk group, wait at a grid barrier, and read the tile with ordinary loads. Reductions are atomic per element, and wait_group without .read makes the writes visible.
 // launch: {"grid": [3], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [4, 16], "dtype": "float32"}, {"map": 0, "box_dim": [4, 16], "swizzle": "NONE"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [3, 64], "dtype": "float32"}]}
 // result: argument 3 equals np.tile(3 * np.arange(64) + 3, (3, 1))
 struct alignas(64) TensorMap { unsigned long long w[16]; };

@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock
-// The row's width decides the mask: the lower half reduces over 16 lanes, the upper half of the same warp names all 32 (PTX ISA, redux.sync: executing threads must agree on membermask, each waits for all lanes it names).
+// The width of the row determines the mask: the lower half of a warp reduces over 16 lanes, and the mask of the upper half contains all 32 lanes (PTX ISA, redux.sync: executing threads must agree on membermask, each waits for all lanes it names).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [32], "dtype": "int32"}, {"zeros": [32], "dtype": "int32"}]}
 extern "C" __global__ void kernel(const int* v, int* out) {
   const int lane = threadIdx.x;

@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock, race
-// Producers arrive at barrier 3 with a count of 64 while the consumer syncs with 96: all participants must give the same count (PTX ISA, bar: the thread count b must be the same for all threads of one barrier).
+// Producers arrive at barrier 3 with a count of 64, and the consumer waits with a count of 96. All threads at a barrier must have the same count (PTX ISA, bar: the thread count b must be the same for all threads of one barrier).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "int32"}, {"zeros": [32], "dtype": "int32"}]}
 constexpr int kFilled = 3;
 constexpr int kProducers = 64, kConsumers = 32;

@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock, fault
-// One warp of the producer warpgroup executes setmaxnreg.dec, the other three warps do not (PTX ISA, setmaxnreg.sync.aligned: all warps of the warpgroup must execute the same instruction).
+// One warp of the producer warpgroup executes setmaxnreg.dec, and the other three warps do not (PTX ISA, setmaxnreg.sync.aligned: all warps of the warpgroup must execute the same instruction).
 // launch: {"grid": [1], "block": [256], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [256], "dtype": "float32"}, {"zeros": [256], "dtype": "float32"}]}
 template <int Registers> __device__ void warpgroup_reg_dealloc() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;\n" ::"n"(Registers)); }  // <-- here
 template <int Registers> __device__ void warpgroup_reg_alloc() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;\n" ::"n"(Registers)); }  // <-- here

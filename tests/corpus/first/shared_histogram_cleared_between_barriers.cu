@@ -1,5 +1,5 @@
 // right
-// Plain clears, shared atomics and plain reads of the same bins alternate in a loop; a barrier lies between each two of them, also between the flush of one round and the clear of the next.
+// Ordinary clears, shared atomics and ordinary reads of the same bins alternate in a loop. A barrier is between each two steps, also between the last read of one round and the clear of the next round.
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"random": [2, 3, 64], "dtype": "int32"}, {"zeros": [8], "dtype": "int32"}]}
 // result: argument 1 equals np.bincount(a0.ravel() % 8, minlength=8)
 template <int Bins>

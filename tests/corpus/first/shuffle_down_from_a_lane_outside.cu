@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, uninitialized-read
-// Twenty lanes reduce with a mask of twenty lanes, but the first step reads 16 lanes further, so lanes 4 to 19 read lanes that do not take part (PTX ISA, shfl.sync: a source lane that is inactive or not in membermask gives an undefined value).
+// Twenty lanes reduce with a mask of twenty lanes, but the source lane of the first step is 16 lanes further. So lanes 4 to 19 read lanes that do not execute the shuffle (PTX ISA, shfl.sync: a source lane that is inactive or not in membermask gives an undefined value).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [20], "dtype": "int32"}, {"zeros": [1], "dtype": "int32"}, {"scalar": 20, "dtype": "int32"}]}
 __device__ int reduce_rows(int v, unsigned members) {
 #pragma unroll

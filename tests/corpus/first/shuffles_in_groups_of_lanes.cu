@@ -1,9 +1,9 @@
 // right
-// The two halves of a warp diverge and each reduces with its own half mask and a different number of steps; every lane names only lanes of its branch, which all execute the same instruction.
+// The two halves of a warp diverge, and each half reduces with its own mask and a different number of steps. Each mask contains only lanes of its branch, which all execute the same instruction.
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [32], "dtype": "int32"}, {"zeros": [32], "dtype": "int32"}]}
 // result: argument 1 equals np.r_[np.full(16, a0[:16].sum()), np.repeat(a0[16:].reshape(4, 4).max(axis=1), 4)]
 template <int Width>
-__device__ unsigned tile_mask() {  // the lanes of this thread's tile
+__device__ unsigned tile_mask() {  // The mask contains the lanes of this thread's tile.
   return ((1u << Width) - 1) << (threadIdx.x % 32 / Width * Width);
 }
 

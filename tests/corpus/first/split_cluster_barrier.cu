@@ -1,5 +1,5 @@
 // right
-// barrier.cluster.arrive and .wait stand apart with independent global work between; the second arrive comes right after the last remote read and its wait at the end keeps the peer alive.
+// Independent work on global memory is between barrier.cluster.arrive and .wait. The second arrive follows the last remote read, and its wait at the end keeps the peer resident.
 // launch: {"grid": [1], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 64], "dtype": "float32"}, {"zeros": [2, 64], "dtype": "float32"}]}
 // result: argument 1 equals a0[::-1] + 2 * a0
 extern "C" __global__ void kernel(const float* x, float* y) {

@@ -1,5 +1,5 @@
 // wrong: race
-// Two staging buffers, but the wait_group.read 1 stands after the refill instead of before it: at the third tile the buffer's store may still read (PTX ISA, cp.async.bulk.wait_group.read: sources may be modified only after it).
+// The kernel has two staging buffers, but wait_group.read 1 follows the refill of a buffer instead of preceding it. At the third tile, the store of the buffer may still read it (PTX ISA, cp.async.bulk.wait_group.read: sources may be modified only after it).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [5, 64], "dtype": "float32"}, {"map": 0, "box_dim": [1, 64], "swizzle": "NONE"}]}
 struct alignas(64) TmaMap { char raw[128]; };
 __device__ __forceinline__ void tma_store_wait_one() { asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory"); }

@@ -1,5 +1,5 @@
 // wrong: race, missing-proxy-fence
-// Even blocks add their tile by a TMA reduction, odd blocks add the bias to the same tile with a plain load and store: updates are lost (PTX ISA, cp.reduce.async.bulk.tensor is relaxed.gpu per element; a weak read-modify-write conflicts with it).
+// Even blocks add their tile by a TMA reduction, and odd blocks add the bias to the same tile with an ordinary load and store. Updates are lost (PTX ISA, cp.reduce.async.bulk.tensor is relaxed.gpu per element; a weak read-modify-write conflicts with it).
 // launch: {"grid": [4], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [4, 16], "dtype": "float32"}, {"map": 0, "box_dim": [4, 16], "swizzle": "NONE"}]}
 struct alignas(64) tensor_map { unsigned char opaque[128]; };
 

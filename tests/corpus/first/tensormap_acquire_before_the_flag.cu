@@ -1,5 +1,5 @@
 // wrong: missing-tensor-map-fence, race
-// Block 1 executes the acquire proxy fence for the descriptor before it sees the flag that block 0 sets after the patch; after the flag no acquire follows (PTX ISA, fence.proxy.tensormap: the acquire must follow the synchronization with the writer).
+// Block 1 executes the acquire proxy fence for the descriptor before it reads the flag that block 0 sets after the change. No acquire follows the read of the flag (PTX ISA, fence.proxy.tensormap: the acquire must follow the synchronization with the writer).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}, {"arange": [4, 32], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}]}
 struct alignas(64) Map { unsigned long long q[16]; };
 __device__ alignas(128) Map g_map;

@@ -1,5 +1,5 @@
 // wrong: missing-tensor-map-fence
-// Two descriptors are patched in turn (grouped GEMM), but the acquire fence names slot 0 each time: it covers only the 128 bytes that it names, so slot 1 is used without one (PTX ISA, fence.proxy.tensormap: acquire, addr and size).
+// The kernel changes two descriptors in turn, as in a grouped GEMM, but each acquire fence is for slot 0. The fence covers only 128 bytes, so the kernel uses slot 1 without an acquire (PTX ISA, fence.proxy.tensormap: acquire, addr and size).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [8, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}, {"arange": [8, 32], "dtype": "float32"}, {"zeros": [2, 128], "dtype": "float32"}]}
 struct alignas(64) Desc { unsigned long long w[16]; };
 struct Workspace { alignas(128) Desc slot[2]; };

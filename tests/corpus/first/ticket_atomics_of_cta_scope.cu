@@ -1,5 +1,5 @@
 // wrong: race
-// Blocks take tickets from one global counter by atomics of .cta scope; they are not morally strong with those of another CTA, so two blocks may get one ticket (PTX ISA, Morally strong operations: each scope must include the other thread).
+// Blocks take tickets from one global counter by atomics of .cta scope. These atomics are not morally strong with atomics of another CTA, so two blocks may get the same ticket (PTX ISA, Morally strong operations: each scope must include the other thread).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [1], "dtype": "uint32"}, {"zeros": [3], "dtype": "uint32"}]}
 __device__ __forceinline__ unsigned next_ticket(unsigned* counter) {
   unsigned t;

@@ -1,5 +1,5 @@
 // right
-// A ticket lock guards plain reads and writes of shared statistics by all blocks; the accesses look racy, but acquire on the serving counter and release at its increment order the critical sections.
+// A ticket lock protects ordinary reads and writes of shared statistics by all blocks. The accesses do not race, because an acquire of the serving counter and a release at its increment order the critical sections.
 // launch: {"grid": [4], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [2], "dtype": "uint32"}, {"zeros": [2], "dtype": "int32"}]}
 // result: argument 1 equals np.array([4, 106])
 struct TicketLock {

@@ -1,5 +1,5 @@
 // wrong: race
-// The second pass loads back the tile that the first pass stored by TMA after only wait_group.read: that wait covers the reads of the source, not the writes to global memory (PTX ISA, cp.async.bulk.wait_group: without .read the writes are visible).
+// The second pass loads the tile that the first pass stored by TMA, after only wait_group.read. That wait covers the reads of the source, not the writes to global memory (PTX ISA, cp.async.bulk.wait_group: without .read the writes are visible).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [8, 8], "dtype": "int32"}, {"map": 0, "box_dim": [8, 8], "swizzle": "NONE"}, {"zeros": [64], "dtype": "int32"}]}
 struct alignas(64) Map { unsigned long long d[16]; };
 __device__ unsigned sh(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -1,5 +1,5 @@
 // wrong: barrier-use, deadlock, race
-// The ring of tokens delays each wait by two arrivals: test_wait gets a state that is two phases old (PTX ISA, mbarrier.test_wait: the state must belong to the current phase or the one right before it).
+// The ring of tokens delays each wait by two arrivals, so test_wait receives a state that is two phases old (PTX ISA, mbarrier.test_wait: the state must belong to the current phase or the one right before it).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "int32"}, {"zeros": [4, 32], "dtype": "int32"}]}
 using token_t = unsigned long long;
 __device__ token_t arrive(unsigned bar) {

@@ -1,5 +1,5 @@
 // wrong: transaction-count, deadlock
-// The last K step copies only one operand (the other is reused), but the producer still expects the bytes of both: the phase never completes (PTX ISA, mbarrier: a phase ends when pending arrivals and tx-count are both zero).
+// The last K step copies only one operand, because it reuses the other operand, but the producer still expects the bytes of both. The phase never completes (PTX ISA, mbarrier: a phase ends when pending arrivals and tx-count are both zero).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 32], "dtype": "float32"}, {"arange": [3, 32], "dtype": "float32"}, {"zeros": [32], "dtype": "float32"}]}
 struct Stage { alignas(16) float a[32]; alignas(16) float b[32]; };
 __device__ unsigned u(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -1,5 +1,5 @@
 // wrong: race, missing-proxy-fence
-// Block 0 polls the last word of a row with a volatile load and takes its change as the sign that the whole bulk reduction is done; the reduction's elements have no order among themselves and no release (PTX ISA, cp.reduce.async.bulk: each element is relaxed.gpu, async proxy).
+// Block 0 polls the last word of a row with a volatile load, and treats a change as the end of the whole bulk reduction. The elements of the reduction have no order and no release (PTX ISA, cp.reduce.async.bulk: each element is relaxed.gpu, async proxy).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [32], "dtype": "uint32"}, {"zeros": [32], "dtype": "uint32"}]}
 typedef unsigned u32;
 

@@ -1,5 +1,5 @@
 // right
-// The lanes that keep their element form a ballot mask; its leader alone adds to the global cursor, and a shuffle over exactly these lanes hands the base out: it looks like a full-warp shuffle in a branch, but every lane in the mask takes part.
+// The lanes that keep their element form a ballot mask. Only the leader of the mask adds to the global cursor, and a shuffle over exactly these lanes distributes the base. Every lane in the mask executes the shuffle.
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [128], "dtype": "int32"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [128], "dtype": "int32"}]}
 // result: argument 2 equals np.where(a0 % 3 == 0, 1, 0)
 __device__ int append_slot(int* cursor, unsigned members) {

@@ -1,5 +1,5 @@
 // wrong: barrier-use, deadlock, race
-// The barrier counts one arrival per warp, but each warp's leader arrives with count 32, as if it counted threads (PTX ISA, mbarrier.arrive: the count must not exceed the phase's pending count).
+// The barrier counts one arrival per warp, but the leader of each warp arrives with a count of 32 (PTX ISA, mbarrier.arrive: the count must not exceed the phase's pending count).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [128], "dtype": "int32"}, {"zeros": [128], "dtype": "int32"}]}
 extern "C" __global__ void kernel(const int* a, int* b) {
   __shared__ int s[128];

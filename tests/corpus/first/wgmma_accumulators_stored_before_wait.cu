@@ -1,5 +1,5 @@
 // wrong: wgmma-order
-// The epilogue stores the accumulators right after commit_group; the wait stands behind the stores (PTX ISA, wgmma.mma_async: access to the accumulator registers before wgmma.wait_group is undefined).
+// The epilogue stores the accumulators directly after commit_group. The wait follows the stores (PTX ISA, wgmma.mma_async: access to the accumulator registers before wgmma.wait_group is undefined).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [1024], "dtype": "float16"}, {"random": [128], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 typedef unsigned short u16;
 static __device__ unsigned s(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -1,5 +1,5 @@
 // wrong: missing-proxy-fence, wgmma-order
-// cp.async brings both operands, then wait_group and __syncthreads, then wgmma: cp.async writes through the generic proxy, wgmma reads through the async proxy, and no fence.proxy.async lies between (PTX ISA, wgmma.mma_async: Async proxy).
+// cp.async copies both operands, then wait_group and __syncthreads follow, and then wgmma. cp.async writes through the generic proxy, wgmma reads through the async proxy, and no fence.proxy.async is between them (PTX ISA, wgmma.mma_async: Async proxy).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [1024], "dtype": "float16"}, {"random": [128], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 typedef unsigned short bf;
 __device__ unsigned sm(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -8,7 +8,7 @@ __device__ unsigned long long kmajor(const void* p, unsigned lead, unsigned stri
 }
 __device__ void copy16(bf* s, const bf* g) { asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(sm(s)), "l"(g) : "memory"); }  // <-- here
 
-extern "C" __global__ void __launch_bounds__(128) kernel(const bf* a, const bf* b, float* d) {  // a and b come in core matrix order
+extern "C" __global__ void __launch_bounds__(128) kernel(const bf* a, const bf* b, float* d) {  // The matrices a and b are in core matrix order.
   __shared__ alignas(128) bf sa[1024], sb[128];
   const int t = threadIdx.x;
   copy16(sa + 8 * t, a + 8 * t);  // <-- here

@@ -1,5 +1,5 @@
 // wrong: wgmma-order
-// The online-softmax rescale of the accumulators comes between two wgmma groups with no wait for the first, and no wgmma.fence after it (PTX ISA, wgmma.mma_async: modifying accumulator registers in flight is undefined; wgmma.fence).
+// The online softmax rescales the accumulators between two wgmma groups without a wait for the first group, and without a wgmma.fence afterwards (PTX ISA, wgmma.mma_async: modifying accumulator registers in flight is undefined; wgmma.fence).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [1024], "dtype": "float16"}, {"random": [128], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}, {"scalar": 0.5, "dtype": "float32"}]}
 using half_t = unsigned short;
 __device__ inline unsigned long long make_desc(const half_t* p, unsigned k_stride, unsigned mn_stride) {

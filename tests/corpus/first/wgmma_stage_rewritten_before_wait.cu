@@ -1,5 +1,5 @@
 // wrong: wgmma-order, race
-// The loop refills the one A tile with the next K step right after the commit; wgmma may still read it because only the end of the loop waits (PTX ISA, wgmma.wait_group: reads of shared memory are complete only after the wait).
+// The loop refills the only A tile with the next K step directly after the commit. wgmma may still read the tile, because only the end of the loop waits (PTX ISA, wgmma.wait_group: reads of shared memory are complete only after the wait).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [2, 1024], "dtype": "float16"}, {"random": [2, 128], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 #define SMEM(p) ((unsigned)__cvta_generic_to_shared(p))
 #define DESC(p, l, s) ((unsigned long long)(SMEM(p) >> 4) | ((unsigned long long)((l) >> 4) << 16) | ((unsigned long long)((s) >> 4) << 32))

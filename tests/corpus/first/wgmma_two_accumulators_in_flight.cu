@@ -1,5 +1,5 @@
 // right
-// The next tile's wgmma is issued before the previous one is read: two accumulator sets alternate, and wait_group 1 guarantees that the older group is complete (PTX ISA, wgmma.wait_group).
+// The kernel issues the next tile's wgmma before it reads the accumulators of the previous wgmma. Two sets of accumulators alternate, and wait_group 1 ensures that the older group is complete (PTX ISA, wgmma.wait_group).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [3, 64, 16], "dtype": "float16"}, {"random": [8, 16], "dtype": "float16"}, {"zeros": [3, 64, 8], "dtype": "float32"}]}
 // result: argument 2 equals a0.astype(np.float32) @ a1.astype(np.float32).T
 using half_bits = unsigned short;

@@ -1,5 +1,5 @@
 // wrong: race, wgmma-order, missing-proxy-fence
-// Each thread fills a part of both operands and executes fence.proxy.async, but no __syncthreads follows: wgmma of one warp reads parts that other warps may not have written (PTX ISA, fence.proxy orders only the executing thread's accesses).
+// Each thread fills a part of both operands and executes fence.proxy.async, but no __syncthreads follows. The wgmma of one warp reads parts that other warps may not have written (PTX ISA, fence.proxy orders only the executing thread's accesses).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [1024], "dtype": "float16"}, {"random": [128], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 struct GmmaDescriptor {
   unsigned long long bits;

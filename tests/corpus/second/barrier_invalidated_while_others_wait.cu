@@ -1,7 +1,7 @@
 // wrong: barrier-use, race
-// Thread 0 invalidates the mbarrier as soon as its own wait returns; warp 1 may still test it (PTX ISA, mbarrier.inval: any other operation on the object afterwards is undefined, so all must have finished).
+// Thread 0 invalidates the mbarrier as soon as its own wait returns. Warp 1 may still test the mbarrier (PTX ISA, mbarrier.inval: any other operation on the object afterwards is undefined, so all must have finished).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
-struct ScopedBarrier {  // RAII, in the CTA's first thread
+struct ScopedBarrier {  // The CTA's first thread invalidates the barrier at the end of the scope.
   unsigned long long* b;
   bool owner;
   __device__ ScopedBarrier(unsigned long long* storage, unsigned n) : b(storage), owner(threadIdx.x == 0) {

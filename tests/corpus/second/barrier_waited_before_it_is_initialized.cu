@@ -1,5 +1,5 @@
 // wrong: barrier-use, race
-// Thread 0 initializes the mbarrier and nothing makes the other warps wait for that: they may test an uninitialized object (PTX ISA, mbarrier.init: operations on the object need prior initialization).
+// Thread 0 initializes the mbarrier, and the other warps do not wait for the initialization. They may test an uninitialized object (PTX ISA, mbarrier.init: operations on the object need prior initialization).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [32], "dtype": "float32"}, {"zeros": [96], "dtype": "float32"}]}
 static __device__ unsigned cvta(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
@@ -13,7 +13,7 @@ extern "C" __global__ void kernel(const float* x, float* y) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
                  ::"r"(cvta(lut)), "l"(x), "r"(cvta(&lut_ready)) : "memory");
   }
-  __syncwarp();  // "the block is one warp anyway" - it was, once
+  __syncwarp();  // The author assumed that the block has only one warp.
   int ready;
   do {
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p; }"  // <-- here

@@ -1,5 +1,5 @@
 // wrong: misaligned, fault
-// Rows of 18 floats lie 72 bytes apart, so every odd row starts 8 bytes off a multiple of 16 (PTX ISA, cp.async.bulk: source, destination and size must be multiples of 16 bytes).
+// The pitch of the rows is 18 floats (72 bytes), so every odd row starts 8 bytes after a multiple of 16 (PTX ISA, cp.async.bulk: source, destination and size must be multiples of 16 bytes).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 18], "dtype": "float32"}, {"zeros": [3, 16], "dtype": "float32"}]}
 template <int Columns, int Pitch>
 struct RowLoader {

@@ -1,5 +1,5 @@
 // wrong: race
-// Each CTA adds its row to the output by cp.reduce.async.bulk, and the first CTA first zeroes the output with ordinary stores that nothing orders before the reductions of the others (PTX ISA, cp.reduce.async.bulk; Data races).
+// Each CTA adds its row to the output by cp.reduce.async.bulk. The first CTA first clears the output with ordinary stores, which are not ordered before the reductions of the other CTAs (PTX ISA, cp.reduce.async.bulk; Data races).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 32], "dtype": "float32"}, {"zeros": [32], "dtype": "float32"}]}
 #define TO_SMEM(x) (unsigned)__cvta_generic_to_shared(x)
 

@@ -1,5 +1,5 @@
 // right
-// Between cluster arrive and wait a CTA goes on with its own shared memory, and arrives for the exit long before it waits: the peer's words are read only after the first wait, and the exit's arrive follows the last remote read (PTX ISA, barrier.cluster: arrive is .release, wait is .acquire by default).
+// Between the arrive and the wait at the cluster barrier, a CTA uses its own shared memory. It reads words of the peer only after the first wait, and the arrive before the exit follows the last remote read (PTX ISA, barrier.cluster: arrive is .release, wait is .acquire by default).
 // launch: {"grid": [2], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "int32"}, {"zeros": [4, 64], "dtype": "int32"}]}
 // result: argument 1 equals a0[:, ::-1] * 2 + a0.reshape(2, 2, 64)[:, ::-1].reshape(4, 64)
 namespace cg_like {

@@ -1,5 +1,5 @@
 // wrong: barrier-use, race
-// CTA 0 multicasts into both CTAs and signals both CTAs' mbarriers after a __syncthreads() of its own only: the peer's mbarrier may not be initialized yet (PTX ISA, barrier.cluster; CUDA guide: cluster sync after mbarrier init).
+// CTA 0 multicasts into both CTAs and signals the mbarriers of both CTAs after only its own __syncthreads(). The mbarrier of the peer may not be initialized (PTX ISA, barrier.cluster; CUDA guide: cluster sync after mbarrier init).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [2, 64], "dtype": "float32"}]}
 struct __align__(16) Smem { float tile[64]; unsigned long long mbar; };
 __device__ __forceinline__ unsigned smem_u32(const void* p) { return static_cast<unsigned>(__cvta_generic_to_shared(p)); }

@@ -1,5 +1,5 @@
 // wrong: barrier-use, race
-// barrier.cluster.arrive.relaxed without fence.mbarrier_init: the relaxed arrive releases nothing, so the peer's remote arrive is not ordered after mbarrier.init (PTX ISA, barrier.cluster: .relaxed; fence.mbarrier_init).
+// The kernel executes barrier.cluster.arrive.relaxed without fence.mbarrier_init. The relaxed arrive does not release, so the remote arrive of the peer is not ordered after mbarrier.init (PTX ISA, barrier.cluster: .relaxed; fence.mbarrier_init).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"zeros": [64], "dtype": "int32"}]}
 namespace cg_like {
 struct cluster_group {

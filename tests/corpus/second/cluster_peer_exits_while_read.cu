@@ -1,5 +1,5 @@
 // wrong: early-exit, cluster
-// The CTAs meet once before they read each other's partial sums and never after: a CTA may exit while its peer still reads its shared memory (CUDA guide, Distributed Shared Memory: the block must exist until remote accesses complete).
+// The CTAs synchronize before they read each other's partial sums, but not afterwards. A CTA may exit while its peer still reads its shared memory (CUDA guide, Distributed Shared Memory: the block must exist until remote accesses complete).
 // launch: {"grid": [2], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "float32"}, {"zeros": [4], "dtype": "float32"}]}
 __device__ float ld_dsmem(const float* p, unsigned rank) {
   float v;

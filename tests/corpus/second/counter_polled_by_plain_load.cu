@@ -1,5 +1,5 @@
 // wrong: race
-// Blocks add to a progress counter by red; block 0 reads it with an ordinary (weak) load after its own work: a weak read and an atomic of other threads to the same word are unordered (PTX ISA, Data races).
+// Blocks add to a progress counter by red, and block 0 reads the counter with an ordinary (weak) load. A weak read and an atomic of another thread to the same word are unordered (PTX ISA, Data races).
 // launch: {"grid": [4], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [1], "dtype": "uint32"}, {"zeros": [4], "dtype": "uint32"}]}
 __device__ __forceinline__ void red_add(unsigned* p, unsigned v) {
   asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");

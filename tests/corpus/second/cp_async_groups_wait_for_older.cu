@@ -1,5 +1,5 @@
 // right
-// The loop reads a stage while younger cp.async groups are pending, and commits empty groups at the end so that wait_group 1 keeps its meaning; the CTA barrier after the wait publishes every thread's bytes (PTX ISA, cp.async.wait_group: all but the N most recent groups are complete).
+// The loop reads a stage while later cp.async groups are pending, and commits empty groups at the end, so that wait_group 1 always waits for the stage. The CTA barrier after the wait makes the bytes of every thread visible (PTX ISA, cp.async.wait_group: all but the N most recent groups are complete).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 6, 128], "dtype": "float32"}, {"zeros": [2, 128], "dtype": "float32"}]}
 // result: argument 1 equals a0[:, :, ::-1].sum(axis=1)
 constexpr int kStages = 3, kTiles = 6, kTile = 128;

@@ -1,5 +1,5 @@
 // wrong: race
-// The consumer reads the next stage (software prefetch into registers) before it waits for that stage's full barrier: a bulk copy's writes are visible only to a thread that observed the mbarrier's phase (PTX ISA, cp.async.bulk; mbarrier.try_wait).
+// The consumer reads the next stage into registers before it waits for the full barrier of that stage. The writes of a bulk copy are visible only to a thread that has observed the phase of the mbarrier (PTX ISA, cp.async.bulk; mbarrier.try_wait).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
 namespace cute {
 __device__ inline unsigned cast_smem_ptr_to_uint(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -1,5 +1,5 @@
 // right
-// The producer's first waits name parity 1 of fresh barriers and its warp returns long before the consumers do; its tail waits until every stage is released, so no barrier is signaled after it and no copy is in flight (CUTLASS, PipelineTmaAsync::producer_tail; PTX ISA, mbarrier.test_wait.parity).
+// The producer's first waits for the fresh barriers have parity 1, and its warp returns before the consumers. At its end, the producer waits until every stage is released, so no later signal and no copy is pending (CUTLASS, PipelineTmaAsync::producer_tail; PTX ISA, mbarrier.test_wait.parity).
 // launch: {"grid": [2], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 7, 64], "dtype": "float32"}, {"zeros": [2, 64], "dtype": "float32"}]}
 // result: argument 1 equals a0.sum(axis=1)
 __device__ __forceinline__ unsigned cast_smem(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -1,5 +1,5 @@
 // right
-// A staging tile is rewritten while one TMA store is still pending: wait_group.read 1 by the thread that commits leaves only the other stage's store, and the barrier after it holds all writers back (CUTLASS, PipelineTmaStore; PTX ISA, cp.async.bulk.wait_group).
+// The kernel overwrites a staging tile while one TMA store is still pending. wait_group.read 1 by the committing thread leaves only the store of the other stage pending, and all writers wait at the barrier that follows (CUTLASS, PipelineTmaStore; PTX ISA, cp.async.bulk.wait_group).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [48, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}, {"arange": [48, 32], "dtype": "float32"}]}
 // result: argument 0 equals 2 * a2 + 1
 struct alignas(64) TmaDescriptor { unsigned long long d[16]; };

@@ -1,5 +1,5 @@
 // right
-// The math warpgroup reads its scales by __ldg while wgmma runs and zeroes the accumulators by scale-d instead of registers; three of four warps of the TMA warpgroup leave at once, and barriers count one arrival per math warp (DeepGEMM's fp8 kernels; PTX ISA, wgmma.wait_group, mbarrier.arrive).
+// The math warpgroup reads its scales by __ldg while wgmma runs, and clears the accumulators by scale-d instead of registers. Three of the four warps of the TMA warpgroup return at once, and barriers count one arrival per math warp (DeepGEMM's fp8 kernels; PTX ISA, wgmma.wait_group, mbarrier.arrive).
 // launch: {"grid": [1], "block": [256], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64, 32], "dtype": "float16"}, {"map": 0, "box_dim": [64, 16], "swizzle": "32B"}, {"arange": [8, 32], "dtype": "float16"}, {"map": 2, "box_dim": [8, 16], "swizzle": "32B"}, {"arange": [2, 64], "dtype": "int32"}, {"zeros": [64, 8], "dtype": "float32"}]}
 // result: argument 5 equals (a0.astype(np.float32) @ a2.astype(np.float32).T) / (1 << a4[0] % 4).astype(np.float32)[:, None]
 typedef unsigned long long u64;
@@ -15,7 +15,7 @@ struct Barrier {
 __device__ void tma_copy(const CUtensorMap_t* map, Barrier* bar, void* dst, int k, int mn) {
   asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];" ::"r"(sptr(dst)), "l"(map), "r"(sptr(bar)), "r"(k), "r"(mn) : "memory");
 }
-__device__ u64 make_smem_desc(const void* p) {  // K-major, 32-byte swizzle, 8 rows are 256 bytes
+__device__ u64 make_smem_desc(const void* p) {  // The operand is K-major with the 32-byte swizzle, and 8 rows have 256 bytes.
   return (u64)(sptr(p) >> 4 & 0x3FFF) | (u64)1 << 16 | (u64)(256 >> 4) << 32 | (u64)3 << 62;
 }
 

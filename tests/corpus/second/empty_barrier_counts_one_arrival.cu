@@ -1,5 +1,5 @@
 // wrong: race, barrier-use, deadlock
-// empty is initialized for one arrival per stage, but every one of 64 consumer threads arrives: the phase completes after the first, and further arrivals run through later phases (PTX ISA, mbarrier.init count; mbarrier.arrive).
+// The empty barrier is initialized for one arrival per stage, but each of 64 consumer threads arrives. The phase completes after the first arrival, and further arrivals count for later phases (PTX ISA, mbarrier.init count; mbarrier.arrive).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
 namespace cutlass { namespace arch {
 struct ClusterBarrier {

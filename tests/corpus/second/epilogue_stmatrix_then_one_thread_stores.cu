@@ -1,5 +1,5 @@
 // right
-// One thread stores bytes that 128 threads wrote by stmatrix, behind a named barrier that a fifth warp never joins: every writer fences to the async proxy before it arrives, and the barrier counts the four writing warps only (PTX ISA, fence.proxy.async; barrier.cta with a thread count).
+// One thread stores bytes that 128 threads wrote by stmatrix, after a named barrier for four warps. Each writing thread executes a proxy fence before it arrives, and the fifth warp does not arrive at the barrier (PTX ISA, fence.proxy.async; barrier.cta with a thread count).
 // launch: {"grid": [2], "block": [160], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [128, 16], "dtype": "float16"}, {"map": 0, "box_dim": [64, 16], "swizzle": "NONE"}, {"arange": [128, 16], "dtype": "float32"}]}
 // result: argument 0 equals (a2 / 2).astype(np.float16)
 struct alignas(64) TmaDesc { unsigned long long w[16]; };
@@ -17,7 +17,7 @@ struct SM90_U32x4_STSM_N {
 extern "C" __global__ void kernel(void*, const __grid_constant__ TmaDesc desc, const float* accumulators) {
   __shared__ alignas(128) unsigned short staging[64 * 16];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (warp == 4) return;  // the load warp, done
+  if (warp == 4) return;  // The load warp ends first.
   const unsigned base = (unsigned)__cvta_generic_to_shared(staging);
   unsigned fragment[4];
   for (int i = 0; i < 4; ++i) {

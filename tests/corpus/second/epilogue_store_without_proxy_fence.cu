@@ -1,5 +1,5 @@
 // wrong: missing-proxy-fence
-// The epilogue writes its tile through the generic proxy and meets at a CTA barrier, but no thread executes fence.proxy.async before the TMA store reads the tile (PTX ISA, Async proxy; fence.proxy.async).
+// The epilogue writes its tile through the generic proxy and synchronizes the CTA, but no thread executes fence.proxy.async before the TMA store reads the tile (PTX ISA, Async proxy; fence.proxy.async).
 // launch: {"grid": [2, 2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [16, 32], "dtype": "float32"}, {"map": 0, "box_dim": [8, 16], "swizzle": "NONE"}, {"scalar": 3.0, "dtype": "float32"}]}
 struct alignas(64) TmaDescriptor { unsigned long long d[16]; };
 struct SM90_TMA_STORE_2D {

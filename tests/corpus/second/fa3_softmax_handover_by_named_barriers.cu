@@ -1,5 +1,5 @@
 // right
-// Two warpgroups hand one probability tile back and forth by bar.arrive and bar.sync alone, and the last arrival on the empty barrier is balanced by a last wait; bar.arrive synchronizes with the bar.sync of the same barrier (FlashAttention-3's named barriers; PTX ISA, barrier.cta; Synchronizes-with).
+// Two warpgroups exchange one probability tile only by bar.arrive and bar.sync. A last wait follows the last arrival at the empty barrier. bar.arrive synchronizes with the bar.sync of the same barrier (FlashAttention-3's named barriers; PTX ISA, barrier.cta; Synchronizes-with).
 // launch: {"grid": [1], "block": [256], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [5, 128], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}]}
 // result: argument 1 equals (a0 * np.array([[1], [2], [3], [4], [5]], np.float32))[:, ::-1].sum(axis=0)
 enum class FwdNamedBarriers { PFull = 2, PEmpty = 3 };

@@ -1,5 +1,5 @@
 // right
-// Blocks read and overwrite one another's plain rows between grid barriers built from one atomicAdd and a volatile poll: the fences on both sides make the relaxed accesses a release and an acquire, the CTA barriers extend them to all threads (cooperative_groups, sync_grids; PTX ISA, Release and acquire patterns).
+// Blocks read and overwrite each other's rows with ordinary accesses between grid barriers of one atomicAdd and a volatile poll. The fences on both sides form a release and an acquire, and the CTA barriers extend the order to all threads (cooperative_groups, sync_grids; PTX ISA, Release and acquire patterns).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 32], "dtype": "int32"}, {"zeros": [1], "dtype": "uint32"}]}
 // result: argument 0 equals 2 * a0 + np.roll(a0, -1, axis=0) + np.roll(a0, -2, axis=0)
 namespace details {
@@ -21,7 +21,7 @@ __device__ void sync_grids(unsigned expected, volatile unsigned* arrived) {
 
 extern "C" __global__ void kernel(int* rows, unsigned* workspace) {
   const int t = threadIdx.x, b = blockIdx.x, n = gridDim.x;
-  for (int step = 0; step < 2; ++step) {  // each row becomes the sum of the other two
+  for (int step = 0; step < 2; ++step) {  // Each row becomes the sum of the other two rows.
     const int sum = rows[(b + 1) % n * 32 + t] + rows[(b + 2) % n * 32 + t];
     details::sync_grids(n, workspace);
     rows[b * 32 + t] = sum;

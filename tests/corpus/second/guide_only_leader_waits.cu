@@ -1,11 +1,11 @@
 // wrong: race
-// Only thread 0 waits for the bulk copy; the others read the buffer with no barrier after that wait, so nothing makes the copy visible to them (PTX ISA, cp.async.bulk: completion is observed through the mbarrier).
+// Only thread 0 waits for the bulk copy. The other threads read the buffer without a barrier after that wait, so the copy is not visible to them (PTX ISA, cp.async.bulk: completion is observed through the mbarrier).
 // launch: {"grid": [2], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [256], "dtype": "int32"}, {"zeros": [256], "dtype": "int32"}]}
 #define SMEM_PTR(p) static_cast<unsigned>(__cvta_generic_to_shared(p))
 static constexpr unsigned buf_len = 128;
 
 extern "C" __global__ void kernel(const int* data, int* out) {
-  // Shared memory buffer, 16-byte aligned at least
+  // The buffer in shared memory is aligned to 16 bytes.
   __shared__ alignas(16) int smem_data[buf_len];
 #pragma nv_diag_suppress static_var_with_dynamic_init
   __shared__ alignas(8) unsigned long long bar;

@@ -1,5 +1,5 @@
 // wrong: race
-// Block 0 clears the global histogram with plain stores while other blocks may already add with atomics: nothing orders the two (PTX ISA, Conflict and data races: a weak write and an atomic to the same bytes).
+// Block 0 clears the global histogram with ordinary stores, while other blocks may already add with atomics. The clears and the additions are unordered (PTX ISA, Conflict and data races: a weak write and an atomic to the same bytes).
 // launch: {"grid": [3], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"random": [192], "dtype": "int32"}, {"zeros": [16], "dtype": "int32"}]}
 template <int Bins>
 struct Histogram {

@@ -1,5 +1,5 @@
 // right
-// One swizzled tile serves as load target, work space and store source, with no CTA barrier at all: one warp owns it, every lane fences to the async proxy before __syncwarp, and the next load follows wait_group.read (PTX ISA, fence.proxy.async; cp.async.bulk.wait_group).
+// One warp loads a swizzled tile, computes in place and stores the tile, without a CTA barrier. Every lane executes a proxy fence before __syncwarp, and the next load follows wait_group.read (PTX ISA, fence.proxy.async; cp.async.bulk.wait_group).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [48, 32], "dtype": "float32"}, {"map": 0, "box_dim": [8, 32], "swizzle": "128B"}, {"zeros": [48, 32], "dtype": "float32"}, {"map": 2, "box_dim": [8, 32], "swizzle": "128B"}]}
 // result: argument 2 equals a0 * 3 + np.arange(32, dtype=np.float32)
 namespace kittens {

@@ -1,5 +1,5 @@
 // wrong: race
-// threadFenceReduction without the __threadfence(): the ticket's relaxed atomicAdd does not order the block's partial sum before it (CUDA guide, Memory Fence Functions; PTX ISA: atom is .relaxed by default).
+// The kernel is threadFenceReduction without the __threadfence(). The relaxed atomicAdd of the ticket does not order the partial sum of the block before it (CUDA guide, Memory Fence Functions; PTX ISA: atom is .relaxed by default).
 // launch: {"grid": [4], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [256], "dtype": "float32"}, {"zeros": [4], "dtype": "float32"}, {"zeros": [1], "dtype": "float32"}]}
 __device__ unsigned int retirementCount = 0;
 

@@ -1,5 +1,5 @@
 // wrong: race, missing-proxy-fence
-// The second pass reads through __ldg (ld.global.nc) what the first pass of the same kernel wrote: the non-coherent path needs memory that is read-only for the kernel's lifetime (CUDA guide, __ldg; PTX ISA, ld.global.nc).
+// The second pass reads by __ldg (ld.global.nc) rows that the first pass of the same kernel wrote. The non-coherent path requires memory that is read-only for the lifetime of the kernel (CUDA guide, __ldg; PTX ISA, ld.global.nc).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}]}
 // two-pass stencil, fused from two kernels
 

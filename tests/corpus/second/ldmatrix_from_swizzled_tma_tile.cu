@@ -1,5 +1,5 @@
 // right
-// ldmatrix reads addresses permuted by XOR that no thread wrote, with no fence between copy and read: TMA wrote the tile in the 128-byte swizzle and every thread itself observed the mbarrier's phase (PTX ISA, Swizzling modes; mbarrier.try_wait; ldmatrix).
+// ldmatrix reads XOR-permuted addresses without a fence after the copy. TMA wrote the tile with the 128-byte swizzle, and every thread observed the phase of the mbarrier (PTX ISA, Swizzling modes; mbarrier.try_wait; ldmatrix).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [32, 64], "dtype": "float16"}, {"map": 0, "box_dim": [16, 64], "swizzle": "128B"}, {"zeros": [32, 64], "dtype": "float16"}]}
 // result: argument 2 equals a0.reshape(2, 16, 64)[:, ::-1].reshape(32, 64)
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
@@ -22,7 +22,7 @@ extern "C" __global__ void kernel(const void*, const __grid_constant__ TensorMap
   __syncthreads();
   asm volatile("{ .reg .pred p; W: mbarrier.try_wait.parity.shared::cta.b64 p, [%0], 0; @!p bra W; }" ::"r"(smem_addr(&bar)) : "memory");
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  for (int k = warp; k < 4; k += 2) {  // 16 columns at a time
+  for (int k = warp; k < 4; k += 2) {  // Each iteration reads 16 columns.
     unsigned a[4];
     ldmatrix_x4(a, swizzled(smem_addr(tile), lane % 16, 2 * k + lane / 16));
     for (int i = 0; i < 4; ++i) {

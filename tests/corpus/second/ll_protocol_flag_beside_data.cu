@@ -1,13 +1,13 @@
 // right
-// The receiver takes data from another block with relaxed loads and no fence anywhere: value and flag are halves of one 64-bit word that is written by one store, so a word with the new flag has the new value (NCCL's LL protocol; PTX ISA, Memory consistency model: no tearing within a strong scalar access).
+// The receiver reads data of another block with relaxed loads and without a fence. One store writes a 64-bit word with value and flag, so a word with the new flag has the new value (NCCL's LL protocol; PTX ISA, Memory consistency model: no tearing within a strong scalar access).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [3, 64], "dtype": "uint32"}, {"zeros": [3, 64], "dtype": "uint32"}, {"zeros": [2, 64], "dtype": "uint64"}, {"zeros": [64], "dtype": "uint32"}]}
 // result: argument 1 equals a0 * 7
 typedef unsigned long long u64;
 constexpr int kSlots = 2, kSteps = 3;
 
 struct LLFifo {
-  u64* lines;      // [kSlots][64], data below and flag above
-  unsigned* head;  // [64], steps that the receiver has taken
+  u64* lines;      // The array [kSlots][64] has the data in the low half of a word and the flag in the high half.
+  unsigned* head;  // The array [64] contains the number of received steps.
   __device__ void send(int step, unsigned data) const {
     if (step >= kSlots) {
       unsigned taken;

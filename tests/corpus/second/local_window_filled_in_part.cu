@@ -1,5 +1,5 @@
 // wrong: uninitialized-read
-// The ring in local memory is filled only for the samples that exist (n = 5 of 8), and the filter reads all 8 taps of it (C++: an automatic array without initializer has indeterminate values; PTX ISA, .local variables).
+// The kernel fills the ring in local memory only for the existing samples (n = 5 of 8), and the filter reads all 8 taps (C++: an automatic array without initializer has indeterminate values; PTX ISA, .local variables).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [32, 8], "dtype": "float32"}, {"arange": [32], "dtype": "int32"}, {"zeros": [32], "dtype": "float32"}, {"scalar": 5, "dtype": "int32"}]}
 constexpr int kTaps = 8;
 

@@ -1,5 +1,5 @@
 // right
-// Lanes with equal keys elect a leader inside a divergent branch and blocks add to common counters; the last block reads them by atomicAdd of zero, after a ticket between fences (CUDA guide, __match_any_sync, __activemask; threadFenceReduction sample; PTX ISA, Conflict: atomics with atomics are no data race).
+// Lanes with equal keys elect a leader inside a divergent branch, and blocks add to common counters. The last block reads the counters by atomicAdd of zero, after a ticket between fences (CUDA guide, __match_any_sync, __activemask; threadFenceReduction sample; PTX ISA, Conflict: atomics with atomics are no data race).
 // launch: {"grid": [4], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "int32"}, {"zeros": [8], "dtype": "int32"}, {"zeros": [1], "dtype": "uint32"}, {"zeros": [8], "dtype": "int32"}]}
 // result: argument 3 equals np.bincount(a0[a0 % 3 != 0] * 5 // 4 % 8, minlength=8).astype(np.int32)
 __device__ void add_aggregated(int* counters, int key, unsigned active) {

@@ -1,5 +1,5 @@
 // right
-// Each CTA loads half a tile and multicasts it, so bytes may reach a peer's full barrier before the peer expects them; its pending arrival keeps that phase open, and a stage is refilled only after the consumers of both CTAs released it (CUTLASS multicast pipeline; PTX ISA, mbarrier tx-count).
+// Each CTA multicasts half of a tile, so bytes may arrive at the full barrier of a peer before the peer expects them. The pending arrival of the peer keeps that phase open, and a refill waits for the consumers of both CTAs (CUTLASS multicast pipeline; PTX ISA, mbarrier tx-count).
 // launch: {"grid": [1], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [5, 64], "dtype": "float32"}, {"zeros": [2, 32], "dtype": "float32"}]}
 // result: argument 1 equals np.stack([a0[:, :32].sum(axis=0) + a0[:, 32:].sum(axis=0) * s for s in (np.float32(1), np.float32(2))])
 constexpr int kStages = 2, kTiles = 5;

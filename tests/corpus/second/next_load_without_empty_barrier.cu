@@ -1,5 +1,5 @@
 // wrong: race
-// One buffer for all tiles and only a full barrier: the producer warp reloads the buffer while slow consumers still read it (write after read; PTX ISA, Causality order: the reads are not ordered before the copy).
+// The kernel has one buffer for all tiles and only a full barrier. The producer warp refills the buffer while other warps still read it (write after read; PTX ISA, Causality order: the reads are not ordered before the copy).
 // launch: {"grid": [1], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [16, 16], "dtype": "float32"}, {"map": 0, "box_dim": [4, 16], "swizzle": "NONE"}, {"zeros": [64], "dtype": "float32"}]}
 #include <cuda_tma/tma.cuh>
 using cuda_tma::Barrier;

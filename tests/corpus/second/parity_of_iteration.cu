@@ -1,5 +1,5 @@
 // wrong: race, deadlock
-// With two stages the consumer takes `k & 1` (the stage) for the parity where `(k / 2) & 1` is meant; stage 1 is waited for with parity 1 before its first phase completes, which returns at once (PTX ISA, mbarrier.test_wait.parity).
+// With two stages, the consumer uses `k & 1` (the stage) as the parity instead of `(k / 2) & 1`. The wait for stage 1 has parity 1 before its first phase completes, and returns at once (PTX ISA, mbarrier.test_wait.parity).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 128], "dtype": "int32"}, {"zeros": [128], "dtype": "int32"}]}
 #define MBAR_INIT(b, n) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(b), "r"(n) : "memory")
 #define MBAR_EXPECT(b, n) asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(b), "r"(n) : "memory")

@@ -1,5 +1,5 @@
 // wrong: cluster, out-of-bounds, fault
-// The halo exchange loads the neighbor's word by ld.shared::cta with an address that mapa made; the .shared::cta window holds only the executing CTA's memory, a peer needs .shared::cluster (PTX ISA, Shared state space; mapa).
+// The halo exchange loads a word of the neighbor by ld.shared::cta with an address from mapa. The .shared::cta window contains only memory of the executing CTA, and a peer requires .shared::cluster (PTX ISA, Shared state space; mapa).
 // launch: {"grid": [1], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 64], "dtype": "int32"}, {"zeros": [2, 64], "dtype": "int32"}]}
 __device__ inline void cluster_sync() {
   asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");

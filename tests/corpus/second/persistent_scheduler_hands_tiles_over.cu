@@ -1,5 +1,5 @@
 // right
-// The tile index is an ordinary shared word that one lane overwrites again and again without a CTA barrier: the full mbarrier's arrive releases it, and the consumers' arrivals on the empty one order their reads before the next write (PTX ISA, mbarrier.arrive: .release; mbarrier.try_wait: .acquire).
+// One lane repeatedly overwrites the tile index, an ordinary shared word, without a CTA barrier. The arrive at the full mbarrier releases the word, and the consumers' arrivals at the empty mbarrier order their reads before the next write (PTX ISA, mbarrier.arrive: .release; mbarrier.try_wait: .acquire).
 // launch: {"grid": [3], "block": [96], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [8, 64], "dtype": "int32"}, {"zeros": [8, 64], "dtype": "int32"}, {"zeros": [1], "dtype": "uint32"}, {"scalar": 8, "dtype": "int32"}]}
 // result: argument 1 equals a0 * 5 + np.arange(8, dtype=np.int32)[:, None]
 struct DynamicPersistentTileScheduler {
@@ -20,13 +20,13 @@ struct DynamicPersistentTileScheduler {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(addr(&s.full)) : "memory");
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 2;" ::"r"(addr(&s.empty)) : "memory");
   }
-  __device__ void publish(int tile) {  // the scheduler's lane
+  __device__ void publish(int tile) {  // This branch is for the lane of the scheduler.
     wait(s.empty, phase ^ 1);
     s.tile = tile;
     arrive(s.full);
     phase ^= 1;
   }
-  __device__ int get_next_work() {  // consumer warps
+  __device__ int get_next_work() {  // This branch is for the consumer warps.
     wait(s.full, phase);
     const int tile = s.tile;
     __syncwarp();

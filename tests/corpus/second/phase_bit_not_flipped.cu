@@ -1,5 +1,5 @@
 // wrong: race
-// The ring's phase bit is never flipped when the stage wraps: from the second lap on the consumer waits for the parity of the phase before, which has completed already (PTX ISA, mbarrier.test_wait: phaseParity of the current or the immediately preceding phase).
+// The phase bit of the ring does not flip when the stage index returns to 0. From the second round on, the consumer waits for the parity of the preceding phase, which has completed (PTX ISA, mbarrier.test_wait: phaseParity of the current or the immediately preceding phase).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [6, 32], "dtype": "float32"}, {"zeros": [6, 32], "dtype": "float32"}]}
 typedef unsigned int u32;
 typedef unsigned long long u64;

@@ -1,5 +1,5 @@
 // wrong: missing-proxy-fence
-// fence.proxy.async comes before the shared stores instead of after them, so they are not ordered before the async proxy's read (PTX ISA, membar/fence: a proxy fence orders the accesses before it in program order).
+// fence.proxy.async precedes the shared stores instead of following them, so the stores are not ordered before the read of the async proxy (PTX ISA, membar/fence: a proxy fence orders the accesses before it in program order).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [128], "dtype": "int32"}]}
 // lowered as Triton would: every lane computes, predicates pick the one that issues
 extern "C" __global__ void __launch_bounds__(32, 1) kernel(int* out) {

@@ -1,5 +1,5 @@
 // right
-// All threads of both CTAs add to the same shared counters of rank 0 without atom or red and with no barrier before they are read: red.async is an atomic reduction that completes its bytes on the mbarrier, and rank 0 waits for all of them (PTX ISA, red.async; mbarrier.try_wait).
+// All threads of both CTAs add to the same shared counters of rank 0 by red.async, without a barrier before the counters are read. red.async is an atomic reduction that completes its bytes on the mbarrier, and rank 0 waits for all bytes (PTX ISA, red.async; mbarrier.try_wait).
 // launch: {"grid": [1], "block": [64], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 64], "dtype": "uint32"}, {"zeros": [8], "dtype": "uint32"}]}
 // result: argument 1 equals a0.reshape(16, 8).sum(axis=0, dtype=np.uint32)
 struct alignas(16) Counters {

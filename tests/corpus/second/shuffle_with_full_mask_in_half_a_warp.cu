@@ -1,5 +1,5 @@
 // wrong: barrier-divergence, deadlock
-// A reduction over the first 16 lanes shuffles with the full mask inside `if (lane < 16)`: lanes named by the mask never execute it (PTX ISA, shfl.sync membermask; CUDA guide, Warp Shuffle Functions).
+// A reduction over the first 16 lanes shuffles with the full mask inside `if (lane < 16)`. Half of the lanes in the mask never execute the shuffle (PTX ISA, shfl.sync membermask; CUDA guide, Warp Shuffle Functions).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [64], "dtype": "float32"}, {"zeros": [2], "dtype": "float32"}]}
 #define FULL_MASK 0xffffffff
 template <typename T, typename Op>

@@ -1,5 +1,5 @@
 // wrong: race
-// The consumer arrives on the empty barrier right after the full wait and reads the slot afterwards: the arrive's release does not cover later reads, the refill may overwrite them (PTX ISA, mbarrier.arrive: release orders prior accesses only).
+// The consumer arrives at the empty barrier directly after the full wait, and reads the slot afterwards. The release of the arrive does not cover later reads, so the refill may overwrite the slot (PTX ISA, mbarrier.arrive: release orders prior accesses only).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [5, 32], "dtype": "int32"}, {"zeros": [5, 32], "dtype": "int32"}]}
 using barrier_t = unsigned long long;
 template <class F> __device__ void spin(F&& f) { while (!f()) {} }

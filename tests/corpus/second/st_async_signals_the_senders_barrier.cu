@@ -1,5 +1,5 @@
 // wrong: cluster, race, barrier-use
-// st.async writes into the peer's shared memory but names the sender's own mbarrier, so the peer learns nothing of the data (PTX ISA, st.async: the destination and the mbarrier must lie in the shared memory of the same CTA).
+// st.async writes into the shared memory of the peer but signals the mbarrier of the sender, so the peer receives no signal (PTX ISA, st.async: the destination and the mbarrier must lie in the shared memory of the same CTA).
 // launch: {"grid": [1], "block": [32], "cluster": [2], "shmem_size": 0, "arguments": [{"arange": [2, 32], "dtype": "int32"}, {"zeros": [2, 32], "dtype": "int32"}]}
 struct Mailbox {
   int letter[32];

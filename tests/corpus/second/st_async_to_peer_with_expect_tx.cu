@@ -1,5 +1,5 @@
 // right
-// Remote words arrive with no fence and no cluster barrier between write and read: st.async completes its bytes on the mbarrier beside its destination, whose owner expects them and waits with acquire at cluster scope; no CTA exits before its own words are there (PTX ISA, st.async; mbarrier.try_wait).
+// The kernel has no fence and no cluster barrier between the remote write and the read. st.async completes its bytes on the mbarrier of the receiving CTA, which expects them and waits with acquire at cluster scope. No CTA exits before its words have arrived (PTX ISA, st.async; mbarrier.try_wait).
 // launch: {"grid": [1], "block": [32], "cluster": [4], "shmem_size": 0, "arguments": [{"arange": [4, 32, 2], "dtype": "int32"}, {"zeros": [4, 32, 2], "dtype": "int32"}]}
 // result: argument 1 equals np.roll(a0, 1, axis=0)[:, ::-1]
 struct alignas(16) Inbox {

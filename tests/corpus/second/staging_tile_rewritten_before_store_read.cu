@@ -1,5 +1,5 @@
 // wrong: race, missing-proxy-fence
-// The loop writes the staging tile again while the last iteration's bulk store may still read it: commit_group without cp.async.bulk.wait_group.read (PTX ISA, cp.async.bulk.wait_group).
+// The loop writes the staging tile again while the bulk store of the last iteration may still read it. commit_group has no cp.async.bulk.wait_group.read (PTX ISA, cp.async.bulk.wait_group).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [4, 64], "dtype": "float32"}]}
 class StorePipeline {
   unsigned src_;

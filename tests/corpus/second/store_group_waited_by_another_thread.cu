@@ -1,5 +1,5 @@
 // wrong: race
-// Thread 0 issues and commits the bulk store, thread 32 waits for it: bulk groups belong to the thread that committed them, so that wait returns at once (PTX ISA, cp.async.bulk.commit_group: per-thread bulk async-groups).
+// Thread 0 issues and commits the bulk store, and thread 32 waits for it. Bulk groups belong to the committing thread, so the wait returns at once (PTX ISA, cp.async.bulk.commit_group: per-thread bulk async-groups).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [3, 64], "dtype": "int32"}]}
 #define warp_id (threadIdx.x / 32)
 #define lane_id (threadIdx.x % 32)

@@ -1,5 +1,5 @@
 // right
-// All threads of a block add to a workspace of plain floats that other blocks wrote: one thread polls the lock with ld.acquire and the CTA barrier passes the order on to the rest, in both directions (CUTLASS, Barrier::wait_eq and arrive_inc; PTX ISA, Causality order is transitive over barriers).
+// All threads of a block add to a workspace of floats that other blocks wrote with ordinary stores. One thread polls the lock with ld.acquire, and the CTA barrier extends the order to the other threads, in both directions (CUTLASS, Barrier::wait_eq and arrive_inc; PTX ISA, Causality order is transitive over barriers).
 // launch: {"grid": [4], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 64], "dtype": "float32"}, {"zeros": [64], "dtype": "float32"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [64], "dtype": "float32"}]}
 // result: argument 3 equals a0[:, ::-1].sum(axis=0)
 namespace cutlass {

@@ -1,5 +1,5 @@
 // wrong: missing-tensor-map-fence, race
-// CTA 0 patches a descriptor that CTA 1 uses, behind a relaxed flag; the release and acquire proxy fences that should order the two have .cta scope, which does not reach the other CTA (PTX ISA, fence.proxy.tensormap, tensormap.cp_fenceproxy: .scope).
+// CTA 0 changes a descriptor that CTA 1 uses after a relaxed flag. The release and acquire proxy fences have .cta scope, which does not include the other CTA (PTX ISA, fence.proxy.tensormap, tensormap.cp_fenceproxy: .scope).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}, {"arange": [4, 32], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}]}
 struct alignas(64) Desc { unsigned long long w[16]; };
 struct Shared { alignas(128) float tile[128]; alignas(128) Desc scratch; unsigned long long bar; };
@@ -7,7 +7,7 @@ __device__ alignas(128) Desc published;
 __device__ unsigned ready;
 static __device__ unsigned sm(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
-__device__ void publish(Shared& s, const Desc& tmpl, const float* base) {  // one warp
+__device__ void publish(Shared& s, const Desc& tmpl, const float* base) {  // One warp executes this branch.
   for (int i = threadIdx.x; i < 16; i += 32) s.scratch.w[i] = tmpl.w[i];
   __syncwarp();
   if (threadIdx.x == 0) asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(sm(&s.scratch)), "l"(base) : "memory");

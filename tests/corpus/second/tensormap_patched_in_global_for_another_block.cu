@@ -1,5 +1,5 @@
 // right
-// A block patches a descriptor in global memory with ordinary code and another block copies with it: the release and acquire fences of the tensormap proxy at gpu scope surround a flag with release and acquire (PTX ISA, fence.proxy.tensormap::generic; tensormap.replace).
+// A block changes a descriptor in global memory with ordinary stores, and another block copies with this descriptor. Release and acquire fences of the tensormap proxy at gpu scope surround a flag with release and acquire (PTX ISA, fence.proxy.tensormap::generic; tensormap.replace).
 // launch: {"grid": [3], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}, {"arange": [3, 4, 32], "dtype": "float32"}, {"zeros": [2, 4, 32], "dtype": "float32"}]}
 // result: argument 3 equals a2[1:] * 2
 struct alignas(128) Descriptor { unsigned long long w[16]; };
@@ -7,7 +7,7 @@ __device__ Descriptor descriptors[3];
 __device__ unsigned descriptors_ready;
 static __device__ unsigned shared_address(const void* p) { return (unsigned)__cvta_generic_to_shared(p); }
 
-__device__ void publish(const Descriptor& prototype, const float* groups) {  // one thread
+__device__ void publish(const Descriptor& prototype, const float* groups) {  // One thread executes this branch.
   for (int g = 1; g < 3; ++g) {
     for (int i = 0; i < 16; ++i) descriptors[g].w[i] = prototype.w[i];
     asm volatile("tensormap.replace.tile.global_address.global.b1024.b64 [%0], %1;" ::"l"(__cvta_generic_to_global(&descriptors[g])), "l"(groups + g * 128) : "memory");

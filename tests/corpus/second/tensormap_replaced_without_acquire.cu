@@ -1,5 +1,5 @@
 // wrong: missing-tensor-map-fence
-// A descriptor in global memory is patched by tensormap.replace and used at once by the same thread: fence.proxy.tensormap::generic (release, then acquire of the 128 bytes) is missing (PTX ISA, tensormap.replace; fence.proxy.tensormap).
+// tensormap.replace changes a descriptor in global memory, and the same thread uses it at once. The release and acquire by fence.proxy.tensormap::generic are missing (PTX ISA, tensormap.replace; fence.proxy.tensormap).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [8, 32], "dtype": "float32"}, {"map": 0, "box_dim": [8, 32], "swizzle": "NONE"}, {"arange": [8, 32], "dtype": "float32"}, {"zeros": [16], "dtype": "uint64"}, {"zeros": [256], "dtype": "float32"}]}
 struct alignas(64) Desc { unsigned long long w[16]; };
 __device__ alignas(128) Desc workspace;

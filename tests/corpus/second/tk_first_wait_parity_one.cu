@@ -1,5 +1,5 @@
 // wrong: race, deadlock
-// The consumer's first wait on a fresh semaphore names parity 1, the producer's idiom: the phase before the first counts as complete, so the wait returns at once (PTX ISA, mbarrier.test_wait: waiting on the parity of the immediately preceding phase returns true).
+// The consumer's first wait for a fresh semaphore has parity 1, like the producer's first wait. The phase before the first phase counts as complete, so the wait returns at once (PTX ISA, mbarrier.test_wait: waiting on the parity of the immediately preceding phase returns true).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 1024, "arguments": [{"arange": [16, 16], "dtype": "float32"}, {"map": 0, "box_dim": [16, 16], "swizzle": "NONE"}, {"zeros": [256], "dtype": "float32"}]}
 namespace kittens {
 struct alignas(64) tma_descriptor { unsigned long long opaque[16]; };

@@ -1,5 +1,5 @@
 // wrong: race, barrier-use, deadlock
-// The loop waits with the token that the first arrival returned, not with its own iteration's: from the second iteration on that phase is complete, so the wait returns at once (PTX ISA, mbarrier.test_wait: state of the phase to wait for).
+// The loop waits with the token of the first arrival, not with the token of its own iteration. From the second iteration on, that phase is complete, so the wait returns at once (PTX ISA, mbarrier.test_wait: state of the phase to wait for).
 // launch: {"grid": [1], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [2, 64], "dtype": "int32"}]}
 // cuda::barrier<thread_scope_block>, spelled out
 struct barrier {

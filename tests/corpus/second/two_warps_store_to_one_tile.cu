@@ -1,5 +1,5 @@
 // wrong: race
-// Both epilogue warps stage their own half of the block's rows but compute the same coordinates from blockIdx alone, so two unordered TMA stores write different data to one tile (PTX ISA, cp.async.bulk.tensor: async operations are unordered; Data races).
+// Both epilogue warps write their own half of the block's rows to shared memory, but compute the same coordinates from blockIdx. Two unordered TMA stores write different data to one tile (PTX ISA, cp.async.bulk.tensor: async operations are unordered; Data races).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [16, 32], "dtype": "float32"}, {"map": 0, "box_dim": [4, 32], "swizzle": "NONE"}]}
 struct alignas(64) Map { unsigned long long opaque[16]; };
 __device__ bool elect_one() {

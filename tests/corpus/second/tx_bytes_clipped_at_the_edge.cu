@@ -1,5 +1,5 @@
 // wrong: transaction-count, race
-// At the tensor's edge the producer expects only the rows inside; a tiled load always delivers its full box, zeros included, and completes the full byte count (PTX ISA, cp.async.bulk.tensor; CUDA guide: out-of-bounds elements are filled).
+// At the edge of the tensor, the producer expects only the rows inside. A tiled load always copies its whole box, including zeros, and completes the full byte count (PTX ISA, cp.async.bulk.tensor; CUDA guide: out-of-bounds elements are filled).
 // launch: {"grid": [2], "block": [64], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [12, 32], "dtype": "float32"}, {"map": 0, "box_dim": [8, 32], "swizzle": "NONE"}, {"zeros": [2, 32], "dtype": "float32"}]}
 struct alignas(64) CUtensorMap_ { char bytes[128]; };
 struct Params { static constexpr int BM = 8, BN = 32, M = 12; };
@@ -17,7 +17,7 @@ extern "C" __global__ void kernel(const float*, const __grid_constant__ CUtensor
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    unsigned tx = valid_rows * Params::BN * sizeof(float);  // only what is really in the matrix
+    unsigned tx = valid_rows * Params::BN * sizeof(float);  // The byte count includes only rows inside the matrix.
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(full_addr), "r"(tx) : "memory");  // <-- here
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"  // <-- here
                  ::"r"((unsigned)__cvta_generic_to_shared(smA)), "l"(&tma_a), "r"(0), "r"(row0), "r"(full_addr) : "memory");  // <-- here

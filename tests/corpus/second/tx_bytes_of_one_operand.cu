@@ -1,5 +1,5 @@
 // wrong: transaction-count, race
-// A and B share one full barrier, but the producer expects the bytes of A only: the phase completes while one of the copies is still in flight, or the next phase gets bytes that it does not expect (PTX ISA, mbarrier expect-tx / complete-tx).
+// A and B use one full barrier, but the producer expects only the bytes of A. The phase completes while one of the copies is still pending, or the next phase receives unexpected bytes (PTX ISA, mbarrier expect-tx / complete-tx).
 // launch: {"grid": [1], "block": [160], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [256], "dtype": "float32"}, {"arange": [256], "dtype": "float32"}, {"zeros": [128], "dtype": "float32"}]}
 // in DeepGEMM's manner: a warp that loads, warps that compute
 struct ClusterTransactionBarrier {

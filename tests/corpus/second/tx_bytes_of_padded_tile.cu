@@ -1,5 +1,5 @@
 // wrong: transaction-count, deadlock
-// The tile has a padded leading dimension in shared memory and the producer expects sizeof the padded array, but row copies deliver only the unpadded bytes: the phase never completes (PTX ISA, mbarrier phase completion: tx-count must reach zero).
+// The tile has a padded leading dimension in shared memory, and the producer expects the size of the padded array. The row copies transfer only the unpadded bytes, so the phase never completes (PTX ISA, mbarrier phase completion: tx-count must reach zero).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [8, 32], "dtype": "float32"}, {"zeros": [32], "dtype": "float32"}]}
 template <typename T, int Rows, int Cols, int Pad>
 struct PaddedTile {

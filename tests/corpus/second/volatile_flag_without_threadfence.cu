@@ -1,5 +1,5 @@
 // wrong: race
-// Block 0 publishes data through a volatile flag with no __threadfence() between data and flag on either side: volatile is relaxed, it orders nothing (PTX ISA, Memory Consistency Model: volatile is treated as .relaxed; CUDA guide, Memory Fence Functions).
+// Block 0 publishes data through a volatile flag without a __threadfence() between data and flag in either block. A volatile access is relaxed and orders no other access (PTX ISA, Memory Consistency Model: volatile is treated as .relaxed; CUDA guide, Memory Fence Functions).
 // launch: {"grid": [2], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"zeros": [32], "dtype": "float32"}, {"zeros": [1], "dtype": "int32"}, {"zeros": [32], "dtype": "float32"}]}
 // A producer block hands a row of results to a consumer block.
 

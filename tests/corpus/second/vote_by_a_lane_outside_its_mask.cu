@@ -1,5 +1,5 @@
 // wrong: barrier-divergence
-// The mask of active rows is computed before the tail lanes are pulled back in, so lanes outside of it execute the vote (PTX ISA, vote.sync: undefined if the executing thread is not in membermask).
+// The kernel computes the mask of active rows before it includes the last lanes again, so lanes outside the mask execute the vote (PTX ISA, vote.sync: undefined if the executing thread is not in membermask).
 // launch: {"grid": [1], "block": [32], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [20], "dtype": "int32"}, {"zeros": [32], "dtype": "int32"}, {"scalar": 20, "dtype": "int32"}]}
 struct Vote {
   unsigned mask;
@@ -14,6 +14,6 @@ struct Vote {
 extern "C" __global__ void kernel(const int* values, int* out, int n) {
   const bool in_range = threadIdx.x < n;
   Vote rows(in_range);
-  const int v = values[min((int)threadIdx.x, n - 1)];  // clamped: "all lanes have something to do"
+  const int v = values[min((int)threadIdx.x, n - 1)];  // The index is clamped, so that all lanes continue.
   out[threadIdx.x] = rows.any(v > 15);  // <-- here
 }

@@ -1,8 +1,8 @@
 // right
-// An mbarrier for 128 threads goes on to complete phases while warp after warp leaves the kernel: arrive_drop counts for the phase at hand and lowers the count of later ones (PTX ISA, mbarrier.arrive_drop; CUDA guide, barrier::arrive_and_drop).
+// An mbarrier for 128 threads completes further phases while one warp after another leaves the kernel. arrive_drop counts for the current phase and lowers the count of later phases (PTX ISA, mbarrier.arrive_drop; CUDA guide, barrier::arrive_and_drop).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [4, 32], "dtype": "int32"}, {"zeros": [4, 32], "dtype": "int32"}]}
 // result: argument 1 equals np.cumsum(a0, axis=0, dtype=np.int32)
-class BlockBarrier {  // in the manner of cuda::barrier<cuda::thread_scope_block>
+class BlockBarrier {  // This class resembles cuda::barrier<cuda::thread_scope_block>.
   unsigned long long word;
   __device__ unsigned address() const { return (unsigned)__cvta_generic_to_shared(&word); }
 

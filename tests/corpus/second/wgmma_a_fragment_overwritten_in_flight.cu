@@ -1,5 +1,5 @@
 // wrong: wgmma-order
-// The registers of A's first fragment are loaded with the second one right after the first wgmma, which may still read them: only wait_group makes them free (PTX ISA, wgmma.mma_async: modifying its registers before wgmma.wait_group is undefined).
+// After the first wgmma, the kernel loads the second fragment of A into the registers of the first fragment, which the wgmma may still read. The registers are free only after wait_group (PTX ISA, wgmma.mma_async: modifying its registers before wgmma.wait_group is undefined).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 128, 4], "dtype": "uint32"}, {"arange": [8, 16], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 // hand-scheduled RS main loop: one fragment's registers for every k block
 typedef unsigned long long u64;

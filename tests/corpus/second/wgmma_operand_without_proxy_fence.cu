@@ -1,5 +1,5 @@
 // wrong: missing-proxy-fence, wgmma-order
-// A and B are written to shared memory by ordinary stores; wgmma reads them through the async proxy and only wgmma.fence, which does not order the proxies for smem stores, lies between (PTX ISA, wgmma.fence; Async proxy).
+// Ordinary stores write A and B to shared memory, and wgmma reads them through the async proxy. Only wgmma.fence is between the two, which does not order the proxies for stores to shared memory (PTX ISA, wgmma.fence; Async proxy).
 // launch: {"grid": [1], "block": [128], "cluster": null, "shmem_size": 0, "arguments": [{"random": [64, 16], "dtype": "float16"}, {"random": [8, 16], "dtype": "float16"}, {"zeros": [128, 4], "dtype": "float32"}]}
 using half_bits = unsigned short;
 __device__ unsigned long long make_desc(const void* p, unsigned lbo, unsigned sbo) {

@@ -1,5 +1,5 @@
 // right
-// Two of five warps return first and the rest still meet at a barrier and shuffle with the full mask: whole warps left, so each mask is complete, and the barrier counts the 96 threads that remain (CUDA guide, Warp Shuffle Functions; PTX ISA, barrier.cta with a thread count).
+// Two of five warps return first, and the other warps wait at a barrier and shuffle with the full mask. The masks are complete, because whole warps returned, and the barrier counts the remaining 96 threads (CUDA guide, Warp Shuffle Functions; PTX ISA, barrier.cta with a thread count).
 // launch: {"grid": [2], "block": [160], "cluster": null, "shmem_size": 0, "arguments": [{"arange": [2, 3, 32], "dtype": "float32"}, {"zeros": [2, 3], "dtype": "float32"}, {"scalar": 3, "dtype": "int32"}]}
 // result: argument 1 equals a0.max(axis=2) + a0.sum(axis=(1, 2))[:, None]
 constexpr unsigned kFullMask = 0xffffffffu;
