@@ -17,14 +17,14 @@ from cuda_tma.simulate._device import device as simulated
 from tests.support.fake_driver import FakeDriver
 from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 
-settings.register_profile("no deadline", deadline=None)  # other programs use the test machines at the same time
+settings.register_profile("no deadline", deadline=None)  # Other programs use the test machines at the same time.
 settings.load_profile("no deadline")
 
 
-# Modules that need torch and are not tests. Doctest would import them to collect examples.
+# The tuple contains modules that need torch and are not tests. Doctest would import them to collect examples.
 NEEDS_TORCH = ("support/hosted_examples.py", "support/simulated_examples.py", *(
     f"gpu/{name}.py" for name in ("hang_child", "hardware", "typed_tiles")))  # fmt: skip
-# Tests that read the sources of the package, which an installed wheel does not contain.
+# The tuple contains tests that read sources of the package. An installed wheel does not contain the sources.
 NEEDS_SOURCES = (
     "_cuda/test_driver.py",
     "test_command_imports.py",
@@ -36,7 +36,7 @@ NEEDS_SOURCES = (
 collect_ignore = [
     *(NEEDS_TORCH if not find_spec("torch") else ()),
     "scripts",
-    "_intercept/driver/scripts",  # other tests run these in processes of their own
+    "_intercept/driver/scripts",  # Other tests run the scripts in separate processes.
     *(NEEDS_SOURCES if not (Path(__file__).parent.parent / "cuda_tma").is_dir() else ()),
 ]
 

@@ -111,8 +111,8 @@ def test_the_layout_is_found_in_words_of_hardware():
     assert replay_barriers.layout(barriers, words) == BARRIER_FIELDS
 
 
-# The results are from kernels of tests/data/faults_sm90.jsonl.gz, which expect 4096 bytes and read the mbarrier after
-# inval.
+# The barriers are results of kernels in tests/data/faults_sm90.jsonl.gz. Each kernel expects 4096 bytes, and reads the
+# mbarrier after mbarrier.inval.
 LEFT = {
     "a load": Barrier(1, 1, 1, 0),
     "a load that is multicast": Barrier(1, 1, 1, 0),
@@ -120,7 +120,7 @@ LEFT = {
     "more bytes come than are expected": Barrier(0, 0, 1, -16),
     "multicast to no CTA": Barrier(0, 0, 1, 4096),
     "a bulk load of 0 bytes": Barrier(1, 1, 1, 0),
-    # 16 of 24 threads arrive.
+    # The mbarrier receives 16 of the expected 24 bytes.
     "a bulk load of 24 bytes": Barrier(0, 0, 1, 8),
     "a barrier is made twice": Barrier(0, 1, 1, 0),
 }

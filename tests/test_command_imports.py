@@ -8,19 +8,19 @@ import pytest
 
 COMMAND = Path(__file__).parent.parent / "cuda_tma" / "_command"
 
-# Private modules that the command may import: limits on inputs, files of users, texts in messages, and the sessions
+# The command may import these private modules: limits on inputs, files of users, texts in messages, and the sessions
 # that run a script on the simulator.
 SHARED = {"_budget", "_files", "_given", "_intercept"}
-# Private names that the command still needs, by module. No public function returns them.
+# The table contains, by module, private names that the command still needs, because no public function replaces them.
 PRIVATE = {
-    # The errors and rules of the library also use these facts.
+    # The errors and rules of the library also use the name.
     "_compute_capability": {"parse_compute_capability"},
     "_cuda_errors": {"CUDA_ERRORS", "OBSERVED", "CudaError", "find_error"},
     "_data_type": {"element_bits"},
     "_limits": {"DESCRIPTOR_BYTES", "TMA_SINCE"},
-    # These functions create the parts of the page of --html.
+    # The modules create the parts of the page that --html writes.
     "_show": {"pages", "svg", "timeline_svg"},
-    # The function finds the user's part of a chain of inlined calls.
+    # The functions find the user's statements in a chain of inlined calls.
     "simulate._places": {"by_way_of", "statements"},
 }
 

@@ -73,7 +73,7 @@ def test_unfold_is_torchs(dims):
         if any(before != after for before, after in geometry.padding):
             continue
         elements = rng.integers(0, 256, (2, *extents, 3)).astype(np.float32)
-        two = lambda values, one: ((one,) * (2 - dims)) + tuple(values)  # noqa: E731  # a 1-D image is one row
+        two = lambda values, one: ((one,) * (2 - dims)) + tuple(values)  # noqa: E731  # A 1-D image has one row.
         image = torch.from_numpy(np.moveaxis(elements.reshape(2, *two(extents, 1), 3), -1, 1).copy())
         padding = two([before for before, _ in geometry.padding], 0)
         columns = functional.unfold(

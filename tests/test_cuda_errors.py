@@ -22,7 +22,7 @@ from cuda_tma._cuda_errors import CUDA_ERRORS, DOCUMENTED, OBSERVED
 
 DEVICE, *ROWS = read(RECORDED)
 CASE_ROWS = [row for row in ROWS if "blocking" not in row]
-# These calls do not return an error of an earlier kernel.
+# The two calls never return the error of an earlier kernel.
 NEVER_FAIL = {"cuCtxGetCurrent", "cuPointerGetAttribute"}
 KERNEL = re.compile(r'extern "C" __global__ (?:__cluster_dims__\(2\) )?void (\w+)')
 
@@ -85,12 +85,12 @@ def test_sticky_errors(row):
     broken_rule = after.pop("cuTensorMapEncodeTiled of a map that breaks a rule")
     if row["found"]:
         assert {name for name, number in after.items() if number != stays} == NEVER_FAIL and broken_rule == stays
-        # This process cannot recover.
+        # A process with an error of a kernel cannot recover, and a reset also returns the error.
         assert row["reset"]["cuDevicePrimaryCtxRetain"] == stays
     elif not stays:
         assert set(after.values()) == {0} and broken_rule == 1 and set(row["reset"].values()) == {0}
     else:
-        # After a prefetch, a later call returns the error.
+        # The next synchronization returns the error of a prefetch.
         assert after["cuCtxSynchronize"] == stays
 
 
@@ -103,7 +103,7 @@ def test_a_blocking_launch_is_the_one_that_fails():
         "the innermost coordinate is not a multiple of 16 bytes": (715, 715),
         "trap": (719, 719),
     }
-    # Otherwise, a later call returns the error.
+    # Without CUDA_LAUNCH_BLOCKING, the launch succeeds, and a later call returns the error.
     assert all(row["launch"] == 0 for row in CASE_ROWS if row["found"])
 
 

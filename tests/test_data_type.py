@@ -68,7 +68,7 @@ def test_fields_of_a_data_types_card(name, smem_bits, chunk_elements, align_byte
 def test_every_data_type_has_a_card_and_a_code_of_its_own():
     assert [*ELEMENTS] == [*T]
     assert len({element.code for element in ELEMENTS.values()}) == len(T)
-    # The row has 48 bytes.
+    # The 64 elements of 6 bits have 48 bytes.
     assert Element(6, code=14).chunk_elements == 64
 
 

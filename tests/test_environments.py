@@ -33,7 +33,7 @@ PEERS = {
     "bindings 13.1.1, core 1.0.0": ("cuda-bindings==13.1.1", "cuda-core==1.0.0"),
     "last bindings 13, last core 1": ("cuda-bindings==13.*", "cuda-core==1.*"),
 }
-# The list contains runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
+# The table contains runtimes whose scripts run on the driver library of `cuda-tma sanitize`.
 RUNTIMES = {
     "numba": ("numba-cuda[cu13]==0.30.4",),
     "cupy": ("cupy-cuda13x==14.2.0", *(f"nvidia-cuda-{each}==13.*" for each in ("nvrtc", "runtime", "cccl"))),
@@ -150,7 +150,7 @@ def try_wheel(python, folder, sources, wheel, peers, modules, *options):
         capture_output=True, text=True, env=ENVIRON, cwd=folder,
     ).stdout  # fmt: skip
     found["demo"] = run(own, "-m", "cuda_tma", "demo", "--output", folder / "demo.png", cwd=folder)
-    # The tests read these files.
+    # The tests read files in the four folders.
     for name in ("tests", "examples", "docs", "evaluation"):
         shutil.copytree(sources / name, folder / name, ignore=shutil.ignore_patterns("gpu"))
     shutil.copy(sources / "README.md", folder)
@@ -291,7 +291,7 @@ def test_metadata_for_an_index(wheel):
     assert re.findall(r"\]\((?!https?:)[^)]*\)", description) == []
 
 
-NAMED_LIBRARIES = {  # the SONAME and versions of our driver library; the names that the library for a GPU looks up
+NAMED_LIBRARIES = {  # For each library of the package, the table contains the names of CUDA libraries in its file.
     "cuda_tma/_intercept/libcuda/libcuda.so": {b"libcuda.so", b"libcudart.so"},
     "cuda_tma/_intercept/on_gpu/library/libongpu.so": {b"libcuda.so", b"libnvrtc.so"},
 }
@@ -309,5 +309,5 @@ def test_building_needs_no_cuda_header():
     included = set()
     for path in (ROOT / "cuda_tma").rglob("*.p[yx][xd]"):
         included |= set(re.findall(r'cdef extern from "([^"]*)"', path.read_text()))
-    # The second library belongs to this package.
+    # The header sums.h belongs to this package.
     assert included == {"Python.h", "sums.h"}

@@ -61,9 +61,9 @@ FILES = {path.name for path in results.FOLDER.glob("test_*.py")}
     [
         ((FILES, 5, 5, 0, ["tests/gpu"]), True),
         ((FILES - {"test_tiles.py"}, 5, 5, 0, ["tests/gpu"]), False),
-        # The option -x ended this run.
+        # The option -x of pytest ended this run early.
         ((FILES, 5, 4, 0, ["tests/gpu"]), False),
-        # The option -k deselected a test of this run.
+        # The option -k of pytest deselected one test of this run.
         ((FILES, 5, 5, 1, ["tests/gpu"]), False),
         ((FILES, 5, 5, 0, ["tests/gpu", "tests/gpu/test_tiles.py::test_one"]), False),
     ],

@@ -117,7 +117,7 @@ def test_a_single_argument_changes(driver, live, prepared, device_tensor):
     assert changed(driver) == [bytes(other), rest[0], struct.pack("i", 8)]
     assert (len(live), live[2], prepared[2]) == (3, 8, -7)
     (node,) = driver.nodes.values()
-    # The node has the kernel of the definition.
+    # The node of the definition keeps its original arguments.
     assert node.launch.arguments == [bytes(prepared[0]), *rest]
 
 
@@ -127,7 +127,7 @@ def test_a_prepared_launch_changes_all(driver, live, kernel, device_tensor):
     (node,) = driver.nodes.values()
     assert node.executable[0x7000].arguments == [made(tensor)]
     assert (node.executable[0x7000].grid, node.executable[0x7000].block) == ((5, 1, 1), (64, 1, 1))
-    # The argument of the typed map is a tensor.
+    # For a typed map, the program assigns a tensor to the argument.
     live[0] = other = device_tensor((64, 128), address=1 << 34)
     assert changed(driver) == [made(other)] and live[0] is other
 
@@ -311,7 +311,7 @@ def test_a_refused_map_leaves_the_preceding_one(driver, live, device_tensor):
     first, second = (
         cuda_tma.create_tensor_map(device_tensor((64, 128), address=n << 32), box_dim=(16, 32)) for n in (5, 6)
     )
-    # The code path of the first change differs from the path of later changes.
+    # The test changes the node twice, because later changes use a different code path.
     for _ in range(2):
         live[0] = first
         driver.errors["cuGraphExecKernelNodeSetParams"] = 1

@@ -45,7 +45,7 @@ def test_released_objects_wait_for_the_gil(driver, definition):
         pass
     if sys.version_info >= (3, 13):
         assert gone() is None
-    # This call releases the GIL.
+    # The call sleep(0) releases the GIL.
     time.sleep(0)
     dropped()
     assert gone() is None and driver.user_objects == {}

@@ -96,7 +96,7 @@ def test_a_torch_tensor_without_memory_is_refused_alike(doors, name, parameters)
     make, words = TENSORS[name]
     refusals = doors.refusals(parameters, make(torch))
     launched, simulated = ((error, re.sub(r" \(Cannot .*?\)", "", text)) for error, text in refusals)
-    # The text of torch's own error depends on the way to read a tensor.
+    # The text of an error of torch depends on the function that reads the tensor.
     assert launched == simulated
     assert words in launched[1]
 

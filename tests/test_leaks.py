@@ -69,7 +69,7 @@ def prepare(scene):
 
 def capture(scene):
     step = cuda_tma.prepare(scene.typed, GRAPH_CONFIG, scene.tensors[0], 0)
-    # A graph builder also has a separate stream.
+    # The test captures into a separate stream, like a graph builder.
     stream = core.Stream.from_handle(0x6010)
     scene.driver.captures[0x6010] = 0x6000
     graph.keep_alive(stream, step)
@@ -98,6 +98,6 @@ def test_no_objects_remain(driver, kernel, device_tensor, monkeypatch, work):
         return sys.getallocatedblocks(), [sys.getrefcount(each) for each in scene.shared]
 
     (blocks, references), (blocks_later, references_later) = (left() for _ in range(2))
-    # A leak adds ROUNDS blocks of memory. ctypes keeps fewer blocks.
+    # A leak would add ROUNDS blocks of memory, but ctypes keeps fewer blocks.
     assert blocks_later - blocks < ROUNDS // 2
     assert references_later == references

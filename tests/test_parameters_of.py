@@ -59,7 +59,7 @@ def test_kernels_of_compile_are_known(kernel):
         KernelParameter("out", "pointer", 504, 8),
     )
     assert (found.kernel, found.static_shared_bytes, found.constants) == ("k", 96, {"rows": 32})
-    # The struct has two tiles, and a barrier in the padding before the third tile.
+    # The struct in shared memory has two tiles, and a barrier in the padding after the tiles.
     assert found.dynamic_shared_bytes == 2 * 64 * 128 + 1024
     assert len(found) == 7 and [*found] == [*found.parameters] and found[-1] is found["out"] is found.parameters[6]
     assert found["window"].map_type == WINDOW

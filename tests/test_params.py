@@ -79,7 +79,7 @@ def types_of(params):
 @pytest.mark.parametrize("params", ALL_MODES)
 def test_integers_of_any_kind_become_ints(params, kind):
     given = of_kind(params, KINDS[kind])
-    # This assertion shows that the test converts values.
+    # The given values have further types, so the test shows their conversion.
     assert {type(v) for v in given.values()} != {int, tuple}
     made = type(params)(**given)
     assert made == params and types_of(made) == {int} and repr(made) == repr(params)
@@ -270,7 +270,7 @@ def test_unreadably_long_numbers(digits):
 def test_the_repr_of_unreadably_long_numbers(sign, bits):
     number = sign * 2**bits
     for name, value in fields_of(LEGAL).items():
-        # The masks have 32 bits.
+        # The masks of unexplained bits have only 32 bits.
         if name != "unexplained":
             huge, written = number, hex(number)
             if isinstance(value, tuple):

@@ -28,7 +28,7 @@ ENTRY = re.compile(
 )
 MODULES = public_names.public_modules()
 OBJECTS = public_names.objects()
-# One name is for a GPU and one for the simulator, so that a program can replace one name by the other name.
+# A class with this name exists for a GPU and for the simulator, so that a program can replace one class by the other.
 TWICE = {"Device"}
 
 

@@ -22,8 +22,8 @@ PACKAGE = ROOT / "cuda_tma"
 CODE = (".py", ".pyx", ".pxd")
 
 # The list contains the rooms in order, from the most basic room. A module imports only from its own room and earlier
-# rooms. A room is a folder. Two rooms contain the modules of cuda_tma itself: the contract, which users read and write,
-# and the doors.
+# rooms. A room is a folder. The modules of the folder cuda_tma are in two rooms: the contract, which users read and
+# write, and the doors.
 CONTRACT = "contract"
 DOORS = "doors"
 ROOMS = (
@@ -60,7 +60,7 @@ DOOR_MODULES = {
     "testing",
     "_view",
 }
-# The rooms that create and launch descriptors and kernel arguments use these types.
+# Rooms that create and launch descriptors and kernel arguments use the types in this table.
 OWN_TYPES = {"_make": {"_tensor_map"}, "_launch": {"_tensor_map", "_kernel_arg"}}
 
 STATEMENT = re.compile(
@@ -222,11 +222,11 @@ def test_the_graph_sees_every_kind_of_import():
     """The imports are at the top, inside a function, of a module through its package, of names, and of another
     extension's declarations."""
     assert "params" in GRAPH["codec._codec"]
-    # The lines contain cimport, and "from ..rules import _refusals".
+    # Two imports of _read.context are a cimport, and "from ..rules import _refusals".
     assert {"_read.dlpack", "rules._refusals"} <= GRAPH["_read.context"]
-    # The line is an import inside a function.
+    # The module _tensor_map imports _show.html inside a function.
     assert "_show.html" in GRAPH["_tensor_map"]
-    # The line is an import of the package itself inside a function.
+    # The module simulate._watch imports the package itself inside a function.
     assert "" in GRAPH["simulate._watch"]
 
 
@@ -272,7 +272,7 @@ def test_no_import_is_hidden():
 
 MOST_LINES, MOST_FUNCTION_LINES = 400, 40
 FOLDERS = ("cuda_tma", "benchmarks", "evaluation", "examples", "tools", "tests")
-# These files may be longer than MOST_LINES, for the stated reasons.
+# The files in this table may be longer than MOST_LINES, for the stated reasons.
 LONGER = {
     "tests/rules/test_boundaries.py": "a table: every boundary of every rule",
 }
@@ -321,7 +321,7 @@ def test_tests_that_need_torch_are_not_collected_without_it():
     """`make test` runs without torch, and these tests skip."""
     tests = ROOT / "tests"
     paths = [path for path in tests.rglob("*.py") if not path.name.startswith("test_")]
-    # Other tests run these modules in separate processes.
+    # Other tests run the modules in folders of scripts in separate processes.
     paths = [path for path in paths if "scripts" not in path.parts]
     needing = {str(path.relative_to(tests)) for path in paths if "\nimport torch\n" in path.read_text()}
     assert needing == set(NEEDS_TORCH)
@@ -329,7 +329,7 @@ def test_tests_that_need_torch_are_not_collected_without_it():
 
 # ---- the tests ----
 
-# These test modules import other test modules, for the stated reasons.
+# The test modules in this table import other test modules, for the stated reasons.
 IMPORTERS = {
     "tests/include/test_simulated.py": "it runs the tests of tests/gpu on the simulator",
     "tests/test_contributing.py": "it compares the page with the tables of test_structure",

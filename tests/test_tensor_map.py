@@ -64,7 +64,7 @@ def test_only_functions_make_one(driver, device_tensor, kind):
 
     class MakesOne:
         def __init__(self):
-            # Only a collection of cycles finds this garbage.
+            # Only the garbage collector can free an object that refers to itself.
             self.itself = self
 
         def __del__(self):
@@ -192,7 +192,7 @@ def test_a_descriptor_owns_its_tensor_and_releases_it(driver, device_tensor):
         del tensor
         assert reference() is descriptor.tensor
         del descriptor
-        # The objects form no cycle, so Python frees them without a garbage collection.
+        # The tensor and the descriptor form no cycle, so Python frees both without a garbage collection.
         assert reference() is None
     finally:
         gc.enable()
@@ -204,7 +204,7 @@ def test_a_descriptor_is_small(driver, device_tensor):
     options = TensorMapOptions((16, 32))
     assert sys.getsizeof(cuda_tma.create_tensor_map(view, options)) <= 512
     keep = [None] * 1000
-    # The fake driver keeps this number of calls.
+    # The fake driver keeps the last 100 calls.
     for _ in range(100):
         cuda_tma.create_tensor_map(view, options)
     tracemalloc.start()
@@ -248,7 +248,7 @@ def test_blank_descriptors_do_not_exist(driver, device_tensor, kind):
         with pytest.raises(TypeError, match=f"make a {kind.__name__} with cuda_tma.create|not safe"):
             make()
     cuda_tma.create_tensor_maps([device_tensor((64, 128))], TensorMapOptions((16, 32)))[0]
-    # The result is the same after successful calls.
+    # After a successful call, the constructors still raise the error.
     for make in makers:
         with pytest.raises(TypeError):
             make()
@@ -264,7 +264,7 @@ def test_misuse_is_refused(driver, device_tensor):
 
 def test_options_travel(driver, device_tensor):
     options = TensorMapOptions((16, 32), swizzle="128B")
-    # This call compiles the options.
+    # The first call with the options stores their compiled form.
     descriptor = cuda_tma.create_tensor_map(device_tensor((64, 128)), options)
     for other in (
         pickle.loads(pickle.dumps(options)),
@@ -382,7 +382,7 @@ def test_numbers_that_would_be_cut_on_their_way(driver, device_tensor, box_dim):
     message = rf"\[{place}\]={box_dim[place]} does not fit the driver's unsigned 32-bit integer; use 1 to "
     with pytest.raises(TensorMapError, match=rf"box_dim{message}256"):
         cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=box_dim)
-    # The innermost stride is 1, or the function refuses it with a separate error.
+    # The function refuses an innermost element stride other than 1 with a separate error.
     if place == 0:
         with pytest.raises(TensorMapError, match=rf"element_strides{message}8"):
             cuda_tma.create_tensor_map(device_tensor((64, 128)), box_dim=(1, 1), element_strides=box_dim)

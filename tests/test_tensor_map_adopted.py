@@ -97,7 +97,7 @@ def test_every_kind_of_128_bytes(driver, device_tensor):
     for raw in (made, array, memoryview(made), memoryview(made).cast("I"), words, words.reshape(4, 4)):
         assert bytes(TensorMapDescriptor.from_bytes(raw)) == made
     adopted = TensorMapDescriptor.from_bytes(array)
-    # The descriptor has a copy.
+    # A change of the array does not change the descriptor, which has a copy.
     array[:] = bytes(128)
     assert bytes(adopted) == made
     for raw, given in [(made + b"0", "129"), (words[:8], ""), (list(made), ""), (3, ""), (None, ""), ("text", "")]:
@@ -114,7 +114,7 @@ def test_a_map_of_cuda_bindings_is_adopted(driver, device_tensor):
     assert adopted == made and adopted.tensor is tensor and adopted.params == made.params
     with pytest.raises(TensorMapError, match="begins at 0x100000000 and the tensor at 0x200000000"):
         TensorMapDescriptor.from_bytes(native, device_tensor((64, 128), address=1 << 33))
-    # The package has not called the encoder.
+    # No encoder has written the new CUtensorMap, whose bytes are 0.
     with pytest.raises(TensorMapError):
         TensorMapDescriptor.from_bytes(CUtensorMap())
 

@@ -42,12 +42,12 @@ def test_im2col_params_are_in_driver_order():
 
 @given(im2col_params())
 def test_im2col_options_of_params_make_these_params(params):
-    # The driver ignores the first value.
+    # The driver ignores the innermost element stride.
     params = dataclasses.replace(params, element_strides=(1, *params.element_strides[1:]))
     tensor = describe_tensor(
         params.global_dim[::-1], _strides_of(params), f"uint{element_bits(params.data_type)}", params.global_address
     )
-    # The map keeps the strides of these extents.
+    # A map keeps the stride of each dimension whose extent is greater than 1.
     assume(all(extent > 1 for extent in params.global_dim))
     assert tiled_params(tensor, options_of(params)) == params
 

@@ -41,7 +41,7 @@ def test_adopted_memory_outlives_the_tensor(driver):
         del memory
         gc.collect()
         assert reference() is not None and descriptor.is_stale() is True
-        # This address does not belong to a tensor.
+        # The new address does not belong to a tensor.
         descriptor.replace_address(1 << 40)
         gc.collect()
         assert reference() is None and descriptor.is_stale() is False
@@ -86,7 +86,7 @@ def test_owner_of_the_memory(driver, device_tensor, kind):
         with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
             cuda_tma.create_tensor_map(elsewhere, box_dim=(16, 32))
     if host.ctypes.data == address:
-        # The library wrongly reports host memory, and the package uses the driver's answer.
+        # NumPy reports host memory, but the driver reports the device, and the package uses the driver's result.
         if kind == "allocated":
             with pytest.raises(TensorMapError, match="on device 1 and the current device is 0"):
                 cuda_tma.create_tensor_map(host, box_dim=(16, 32))
@@ -106,7 +106,7 @@ def test_a_map_is_changed_where_it_is_valid(driver, device_tensor, value):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current, which does not"):
         descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert bytes(descriptor) == before and descriptor.tensor is tensor and driver.stack == []
-    # This context shares the memory of the primary context.
+    # A green context shares the memory of the primary context.
     driver.green = (0xC0DE, 0xBEEF)
     descriptor.replace_address(other if value == "tensor" else 1 << 33)
     assert descriptor.params.global_address == 1 << 33

@@ -22,7 +22,7 @@ from tests.support.launching import CONFIG, HANDLES, ForeignStream, kernel_name
 from tests.support.typed_kernels import TILE
 
 THREADS, ROUNDS = 8, 60
-# This object contains the driver's state of each thread.
+# The dictionary contains the initial state of the driver in each thread.
 OF_THREADS = {"context": 0xC0DE, "device": 0, "stack": None}
 
 

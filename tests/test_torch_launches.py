@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from cuda_tma.torch import _launches  # noqa: E402
 from cuda_tma.torch._launches import CudaLaunch  # noqa: E402
 
-# The method get_device() returns this value for a CPU tensor.
+# The method get_device() returns -1 for a CPU tensor.
 HERE = -1
 
 

@@ -33,7 +33,7 @@ MYPY = "[mypy]\nstrict = true\n" + "".join(
     f"[mypy-{name}.*]\nignore_missing_imports = true\nfollow_imports = skip\n" for name in UNKNOWN
 )
 
-# This program of a user contains the expected types.
+# The program of a user contains the expected types.
 PROGRAM = """
 from typing_extensions import assert_type
 import cuda_tma

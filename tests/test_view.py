@@ -170,7 +170,7 @@ def test_cuda_arrays_go_to_cuda_core_and_torch_by_dlpack(driver, device_tensor, 
     asked = []
 
     class Array:
-        # cuda.core reads this attribute.
+        # cuda.core reads the attribute __cuda_array_interface__.
         __cuda_array_interface__ = None
 
     class Torch(Array, device_tensor):

@@ -25,7 +25,7 @@ class Reader:
     """cuda.core's reader for any version of torch, with the tensors that it received."""
 
     def __init__(self):
-        # cuda.core makes the same call for the symbols of torch.
+        # cuda.core also loads the library with RTLD_GLOBAL to find the symbols of torch.
         ctypes.CDLL(torch._C.__file__, mode=ctypes.RTLD_GLOBAL)
         self.read = pytest.importorskip("cuda.core._tensor_bridge").view_as_torch_tensor
         self.given = []
@@ -79,7 +79,7 @@ def test_it_shows_the_same_as_the_view_by_dlpack(reader, dtype, constructor):
         view = getattr(StridedMemoryView, constructor)(each, stream_ptr=-1)
         assert type(view) is StridedMemoryView and view.exporting_obj is each
         assert export_tensor(view).source is each and export_tensor(view) is export_tensor(view)
-        # The dtype has no name in this version.
+        # The dtype complex32 has no name in this version of cuda.core.
         if dtype is not torch.complex32:
             assert shown(view) == shown(by_dlpack(each))
             assert export_tensor(view).dtype_name == str(dtype).removeprefix("torch.")
@@ -212,6 +212,6 @@ def test_the_reader_is_that_of_cuda_core(monkeypatch):
     monkeypatch.setitem(core.sys.modules, "cuda.core._tensor_bridge", SimpleNamespace(view_as_torch_tensor="a reader"))
     assert core.torch_reader("a tensor") == "a reader" and asked == [(("a tensor",), {"stream_ptr": -1})]
     monkeypatch.delitem(core.sys.modules, "cuda.core._tensor_bridge")
-    # This failure has no effect.
+    # The package ignores a failure of cuda.core.
     monkeypatch.setattr(core, "StridedMemoryView", None)
     assert core.torch_reader("a tensor") is None

@@ -104,9 +104,9 @@ def test_png_round_trip(tmp_path):
 def test_side_by_side_keeps_the_pixels_and_the_scale():
     before = np.array([[[10, 20], [30, 50]]], np.float32)
     both = demo.side_by_side(before, before - 20)
-    # The value 10 becomes black, and the value 50 becomes white.
+    # The value 10 is drawn in black, and the value 50 in white.
     assert both[:, :2, 0].tolist() == [[0, 64], [128, 255]]
-    # Values below the black level become black.
+    # Values below the black level are also drawn in black.
     assert both[:, -2:, 0].tolist() == [[0, 0], [0, 128]]
 
 

@@ -67,7 +67,7 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 @given(bits=st.binary(min_size=127, max_size=127))
 def test_every_form_is_read_as_its_bytes(form, bits):
-    # The last number of the dump has all its digits.
+    # The last byte is 255, so no form omits a leading zero of the last number.
     raw = bits + b"\xff"
     assert parse_dump(FORMS[form](raw)) == raw
 
@@ -206,7 +206,7 @@ def test_a_file_that_has_the_name_of_digits_is_a_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ("0" * 128)).write_bytes(RAW)
     assert read_map("0" * 128) == RAW
-    # This text is too long for the name of a file.
+    # A file system does not accept all digits of a descriptor as the name of a file.
     assert read_map(DIGITS) == RAW
 
 

@@ -21,9 +21,10 @@ from cuda_tma.codec import encode
 from cuda_tma.rules import RULES, WARNINGS
 from tests.support.descriptors import LEGAL, LEGAL_IM2COL
 
-# The name of each file contains the repository and the issue.
+# The name of each posted file contains the repository and the number of the issue.
 POSTED = Path(__file__).parents[1] / "data" / "posted"
-# This table contains the errors of each post. For each map, it contains the error at its creation and the broken rules.
+# The table contains the errors of each post. For each map, the table contains the error at creation and the broken
+# rules.
 EXPECTED = {
     "Dao-AILab_flash-attention_1706": ([801], [(801, []), (801, [])]),
     "NVIDIA_Fuser_4970": ([716], []),

@@ -25,7 +25,7 @@ from tests.support.descriptors import LEGAL
 from tests.support.forked import run_forked
 
 LENGTH = 32_000
-# A parser of quadratic time needs 15 seconds or more.
+# A parser whose time grows with the square of the length needs 15 seconds or more.
 MOST_SECONDS = 1
 HEX_LIST, NUMBER_LIST = "[" + ",".join(["0x1"] * 16), "[" + ",".join(["1"] * 16)
 

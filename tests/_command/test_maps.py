@@ -52,7 +52,7 @@ def test_rules_are_counted(capsys):
 def test_diff_of_bytes_that_are_not_a_map_compares_stored_values(capsys):
     raw = encode(LEGAL)
     broken = bytearray(raw)
-    # The rank in these bytes is 8.
+    # The descriptor then contains the rank 8, which no tensor map has.
     broken[8] |= 0x70
     broken[127] = 0xFF
     status, out, err = run(capsys, "diff", raw.hex(), broken.hex())

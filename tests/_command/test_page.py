@@ -84,7 +84,7 @@ def test_a_page_has_findings_lines_and_timelines(folder, capsys):
     hits = [each for each in reader.named("span") if each.get("class") == "hit"]
     assert len(hits) == 2
     assert len(reader.named("details")) == 2 and "Timeline around the finding" in text
-    # The timeline marks the finding with this color.
+    # The timeline of the page marks a finding with the color #d43c7c.
     assert any(each.get("stroke") == "#d43c7c" for each in reader.named("rect"))
     references = [each.get(name) for _, each in reader.elements for name in ("src", "href", "srcset") if each.get(name)]
     assert references == [] and "@import" not in page and "url(h" not in page
@@ -108,7 +108,7 @@ def test_a_program_has_its_launches_and_notes_in_the_page(tmp_path):
     reader = Reader(page)
     assert found.status == 1 and "<i>" in "".join(reader.text) and "a note with <b>" in "".join(reader.text)
     assert "launched by script.py:2; 2 launches have this finding" in "".join(reader.text)
-    # The table has a row of headings, and one row for each of three kinds of launches.
+    # The table of the page has a row of headings, and a row for each of three kinds of launches.
     assert len(reader.named("tr")) == 4
     assert "Timeline around the finding" in page
 

@@ -52,7 +52,7 @@ def test_an_interrupted_command_still_reports(tmp_path, number):
     while not (tmp_path / "begun").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     if number == signal.SIGINT:
-        # A terminal sends the signal to the whole process group.
+        # A terminal sends Ctrl-C to the whole process group.
         os.killpg(process.pid, number)
     else:
         process.send_signal(number)

@@ -123,7 +123,7 @@ def test_a_finding_without_a_remedy_of_its_own_has_its_kinds(sanitize):
 def test_colors_are_for_terminals(sanitize, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(console.sys, "stdout", None)
-        # No process reads the output, and the command raises no error.
+        # The command raises no error when no process reads its output.
         console.print_styled([("", "bold")])
     _, plain, _ = sanitize(*WRONG)
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda self: True, raising=False)
@@ -298,7 +298,7 @@ def test_a_suppression_is_read_in_linear_time(begin, part):
     begun = time.process_time()
     with contextlib.suppress(ValueError):
         simulate.Suppression.parse(begin + part * 30_000)
-    # An earlier parser needed 17 seconds for 3,000 blanks.
+    # An earlier parser needed 17 seconds for a line with 3,000 blanks.
     assert time.process_time() - begun < 1
 
 
@@ -320,7 +320,7 @@ def test_a_log_replaces_no_input(sanitize, folder, name):
     assert (folder / "known").read_text() == "race:*:why\n"
 
 
-# ---- how the command ends ----
+# ---- the end of the command ----
 
 
 @pytest.mark.parametrize(

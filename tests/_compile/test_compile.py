@@ -130,7 +130,7 @@ def test_without_a_home_it_is_compiled(folder, compilations, monkeypatch):
     assert len(compilations) == 1
 
 
-# ---- which NVRTC ----
+# ---- the choice of NVRTC ----
 
 
 def test_another_nvrtc_compiles_again(folder, compilations, monkeypatch):
@@ -147,7 +147,7 @@ def test_another_nvrtc_compiles_again(folder, compilations, monkeypatch):
     library.unlink()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # The cache does not store the kernel of an unknown file.
+        # The cache stores no kernel when the file of NVRTC is unknown.
         kept_kernel(folder), kept_kernel(folder)
     assert len(compilations) == 5
 
@@ -162,7 +162,7 @@ def test_a_note_is_of_an_environment(folder, monkeypatch):
     with monkeypatch.context() as other:
         other.setenv("LD_LIBRARY_PATH", "/elsewhere")
         assert nvrtc_file.noted_nvrtc(disk) is None
-    # The user has installed another package in the meantime.
+    # A package that the user installs changes sys.path.
     with monkeypatch.context() as other:
         other.setattr(sys, "path", [*sys.path, str(folder / "site-packages")])
         assert nvrtc_file.noted_nvrtc(disk) is None

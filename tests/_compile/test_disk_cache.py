@@ -60,7 +60,7 @@ def test_the_least_recently_used_entry_goes_first(tmp_path):
     for age, key in enumerate(KEYS[:3]):
         disk.put(key, KERNEL)
         os.utime(tmp_path / f"{key}.kernel", (time.time() - 100 + age,) * 2)
-    # The test used this entry last.
+    # This read makes the oldest entry the most recently used entry.
     assert disk.get(KEYS[0]) == KERNEL
     disk.put(KEYS[3], KERNEL)
     assert [disk.get(key) is not None for key in KEYS[:4]] == [True, False, True, True]
@@ -190,7 +190,7 @@ def test_the_folder_is_the_users(monkeypatch, tmp_path):
     assert str(cache_folder()) == "/cache/cuda_tma"
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "own")
     assert cache_folder() == tmp_path.cwd() / "own"
-    # The shell does not expand the path in this variable.
+    # A shell does not expand the tilde of a quoted path in CUDA_TMA_CACHE_DIR.
     monkeypatch.setenv("CUDA_TMA_CACHE_DIR", "~/own")
     assert cache_folder() == tmp_path / "own"
 
@@ -204,7 +204,7 @@ def test_files_that_another_process_removes_meanwhile(tmp_path, monkeypatch):
 
     def removed_twice(path):
         remove(path)
-        # The other process stores its entry first.
+        # The second removal fails, as if another process had removed the file first.
         remove(path)
 
     monkeypatch.setattr(Path, "iterdir", lambda folder: iter([*names(folder), folder / f"{KEYS[8]}.kernel"]))

@@ -33,7 +33,7 @@ def test_a_growing_name_is_refused(bomb):
         name,
         "a",
         "a" + "::b" * 14,
-        # This text precedes the part that grows exponentially.
+        # The text in the preceding line is the name before the part that grows exponentially.
     )
     assert types_of_name(name) is None
     assert time.process_time() - begun < 4
@@ -46,7 +46,7 @@ def test_the_limit_is_one_of_characters():
         name = f"_Z1kI{'1bI' * count}iiE" + "E" * count + "Ev" + "S_S0_" * count
         found = demangled(name)
         assert found is None or len(found) <= DEMANGLED_CHARACTERS
-    # The name contains no earlier type for the reference.
+    # In the mangled name, S_ refers to an earlier type, but the name has no earlier type.
     assert demangled("_Z1kfS_") is None
     assert demangled("_Z1k" + "Pf" * 100) is not None
     assert demangled("_Z1k" + "Pf" * MANGLED_CHARACTERS) is None

@@ -332,7 +332,7 @@ def test_an_error_without_a_compilers_remedy_gets_one():
         compile_source(KERNEL, "k", target="sm_777a")
     with pytest.raises(CompileError, match=r'source file "absent.h"; name its folder by options=\["-I/folder"\]; CUDA'):
         compile_source("#include <absent.h>\n", "k", target="sm_90a")
-    # CUDA 12 prints this form.
+    # CUDA 12 prints the size of shared memory in hexadecimal.
     log = "ptxas error   : Entry function 'k' uses too much shared data (0x19010 bytes, 0xc000 max)"
     assert (
         "k' uses too much shared data (0x19010 bytes, 0xc000 max); use cuda_tma::dynamic_shared<T>() of "

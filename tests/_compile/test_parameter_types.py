@@ -19,7 +19,7 @@ from cuda_tma._map_type import MapPointer, MapType
 TILE = MapType(mode="tiled", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3)
 IM2COL = MapType(mode="im2col", tile_dim=(64, 64), data_type=T.FLOAT16, swizzle=3, rank=4)
 
-# The table contains declarations, and the type of each parameter. The host's compiler mangles names as NVRTC does.
+# The table contains declarations, and the type of each parameter. The compiler of the host mangles names as NVRTC does.
 DECLARATIONS = [
     ("void k()", ()),
     ("void k(int a, float b, double c, bool d)", ("integer", "float", "float", "bool")),
@@ -114,7 +114,7 @@ def test_kinds_of_mangled_types(declaration, kinds, tmp_path):
     assert types_of_name(name) == kinds
 
 
-# These names are from gcc, nvcc 13.0, and NVRTC 12.4 and 13.5, for machines without a compiler.
+# The mangled names were written by gcc, nvcc 13.0, and NVRTC 12.4 and 13.5, for machines without a compiler.
 MANGLED = [
     ("_Z4axpyfPKfPfi", ("float", "pointer", "pointer", "integer")),
     ("_Z1kfi.kd", ("float", "integer")),
@@ -171,7 +171,7 @@ def test_kinds_of_mangled_names(name, kinds):
     [
         "kernel", "", "_Z", "_Z9short", "_ZN3abc", "_Z1kQz", "_Z1kIi", "_Z1kN", "_Z1kDz", "_Z1kS_", "_Z1kfT_",
         "_Z1kIfEvT0_", "_Z1kP", "_Z1kIXmlLi2ET_", "_Z1kIX?EEvf", "_Z1kA4f",
-        # The demangler of libstdc++ 12 does not return for this name.
+        # The demangler of libstdc++ 12 does not return for the name in the next line.
         "_Z1dILi4EEv1MIXsr4HalfIXT_EE2InDeepIXT_EEE1wEJPfN2ns5PlainEEES1_PS3_",
         "_Z" + "P" * 100_000, "_Z1k", "_Z1kf\0", "_Z1kfé",
     ],
@@ -265,7 +265,7 @@ def reported(kernels, source):
         nvrtc.nvrtcAddNameExpression(program, expression.encode())
     options = [b"--std=c++17", b"--gpu-architecture=compute_90", f"--pre-include={SIGNATURE_HEADER}".encode()]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
-    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes into this object.
+    log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)  # NVRTC writes the log into the bytes object.
     nvrtc.nvrtcGetProgramLog(program, log)
     assert result == nvrtc.nvrtcResult.NVRTC_SUCCESS, log.decode()
     content = bytes(nvrtc.nvrtcGetPTXSize(program)[1] + 1)

@@ -51,5 +51,5 @@ def test_wrong(name, tmp_path):
     if lines:
         assert {(script.name, line) for line in lines} & places, errors
     else:
-        # A script without a mark has its error in generated C++.
+        # A script without a marked line has its error in generated C++.
         assert any(file.endswith(".cu") for file, _ in places), errors

@@ -93,7 +93,7 @@ def test_the_first_contexts_function_is_launched(driver):
     driver.stream_context = 0xBEE5
     elsewhere = core.Stream.from_handle(0x3000)
     assert launched(elsewhere) == handle
-    # This is a new context at the address of the first context.
+    # The fake driver creates a new context at the address of the first context.
     driver.stream_context, driver.context_ids = 0xC0DE, {0xC0DE: 5}
     assert launched(core.Stream.from_handle(0x4000)) == handle
     assert launched(first) == handle | 0xE and driver.context == 0xC0DE and driver.stack == []
@@ -118,7 +118,7 @@ def test_streams_are_created_and_destroyed(steps):
         fake.kernels[handle] = ("k", [])
         kernel = core.Kernel.from_handle(handle)
         prepared = cuda_tma.prepare(kernel, CONFIG)
-        # This dictionary maps a number to a stream and its handle.
+        # The dictionary maps a number to a stream and its handle.
         streams = {}
         for step, number in steps:
             if step == "new":

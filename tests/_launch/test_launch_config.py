@@ -19,7 +19,7 @@ def test_the_configuration_reaches_the_driver(launch):
     given = launch("k", [])
     assert (given.grid, given.block, given.shared_mem_bytes) == ((2, 3, 4), (5, 6, 7), 99)
     assert (given.stream, given.attributes, given.arguments) == (0x77, {}, [])
-    # The test sets each field, because cuda.core's constructor would need the device.
+    # The test sets each field, because the constructor of cuda.core would need a device.
     config = core.LaunchConfig(grid=(2, 3, 1), block=32)
     config.cluster = (2, 1, 1)
     clustered = launch("k", [], config=config)

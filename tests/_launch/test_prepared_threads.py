@@ -217,7 +217,7 @@ def test_a_prepared_launch_reads_a_stream_once(driver, kernel, device_tensor, st
     for _ in range(3):
         prepared(stream)
     assert len(driver.called("cuDevicePrimaryCtxGetState")) == 1 and len(driver.launches) == 3
-    # The context of this stream may differ.
+    # The launch queries the context of the stream again, because an argument has changed.
     prepared[0] = descriptor
     prepared(stream)
     assert driver.launches[-1].arguments == [bytes(descriptor)]

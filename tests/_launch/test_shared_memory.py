@@ -62,7 +62,7 @@ def test_allowed_values_are_unchanged(driver, kernel, stream, static, dynamic):
     for _ in range(3):
         cuda_tma.launch(stream, config(dynamic), taken)
     assert driver.called("cuKernelSetAttribute") == []
-    # The limit is queried only once.
+    # The package queries the limit on dynamic shared memory only once.
     assert len(driver.called("cuKernelGetAttribute")) == (1 if dynamic else 0)
 
 

@@ -33,7 +33,7 @@ def made(device_tensor, shape, strides=None, dtype="float32", options=None):
         ((2, 16), (LIMIT // 4 - 16, 1), "float32", LIMIT),
         ((2, 16), (LIMIT // 4, 1), "float32", LIMIT + 64),
         ((2, 16), (LIMIT // 4 * 1024, 1), "float32", LIMIT * 1024 + 64),
-        # The map does not use this stride.
+        # A map does not use the stride of a dimension with the extent 1.
         ((1, 16), (LIMIT, 1), "float32", 64),
         # The driver receives the stride 196608.
         ((1, 2, 16), (5, 24576, 1), "float32", 98304 + 64),
@@ -76,7 +76,7 @@ def test_a_small_class_of_the_driver_stays(blackwell, device_tensor):
     blackwell.encodes_class = 1
     for shape in ((64, 128), (1024, 1024)):
         assert made(device_tensor, shape).params.allocation_class == 1
-    # The encoder reads no device attribute for this map.
+    # The package reads no device attribute for a small tensor.
     assert blackwell.called("cuDeviceGetAttribute") == []
 
 

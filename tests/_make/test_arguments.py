@@ -146,7 +146,7 @@ def test_a_data_type_of_the_same_size_is_taken(data_type):
 def test_the_largest_stride_that_is_described():
     """The limit of a stride applies to elements. Only the driver checks the number of bytes."""
     assert params_of((4, 8), (2**40 - 1, 1), box_dim=(1, 4)).global_strides == (4 * (2**40 - 1),)
-    # The map does not use this stride.
+    # A map does not use the stride of a dimension with the extent 1.
     assert params_of((1, 8), (-5, 1), box_dim=(1, 4)).global_strides == (32,)
 
 
@@ -199,7 +199,7 @@ def _of_dtype(shape, code, bits, lanes):
     capsule = describe_tensor(shape, None, "uint8").capsule()
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    # The offsets are of DLManagedTensorVersioned.dl_tensor, and of the dtype in this struct.
+    # The member dl_tensor of DLManagedTensorVersioned begins at offset 32, and its dtype at offset 20.
     at = get(capsule, b"dltensor_versioned") + 32 + 20
     ctypes.memmove(at, bytes((code, bits & 255, lanes & 255, lanes >> 8)), 4)
 

@@ -256,13 +256,13 @@ def test_a_failed_replacement_is_undone(driver, device_tensor):
     before = bytes(array)
     driver.half_replaced, driver.half_replaced_from = 700, 0x2000000
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
-        # The error is about the third tensor.
+        # Only the replacement of the third address fails.
         array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
     assert bytes(array) == before and array[0].tensor is tensors[0]
     driver.half_replaced = 0
     array.replace_addresses([0x1000010, 0x1000020, 0x2000030])
     assert [each.params.global_address for each in array] == [0x1000010, 0x1000020, 0x2000030]
-    # A second failure restores these bytes, not the bytes before the first change.
+    # A second failure restores the current bytes, not the bytes before the first change.
     before, driver.half_replaced = bytes(array), 700
     with pytest.raises(Exception, match="cuTensorMapReplaceAddress failed"):
         array.replace_addresses([0x10, 0x2000020, 0x30])
@@ -292,7 +292,7 @@ def test_addresses_are_replaced_where_the_maps_are_valid(driver, device_tensor):
     with pytest.raises(TensorMapError, match="made in context 0xc0de, and context 0xbeef is current"):
         array.replace_addresses([16])
     assert bytes(array) == before
-    # This context shares the memory of the primary context.
+    # A green context shares the memory of the primary context.
     driver.green = (0xC0DE, 0xBEEF)
     array.replace_addresses([16])
     assert array[0].params.global_address == 16

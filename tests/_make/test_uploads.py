@@ -87,7 +87,7 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     """Memory of the graph would limit the graph to one launch. The memory of the upload is valid until the Buffer is
     freed."""
     driver.capturing = (STREAM,)
-    # Another context is current before, during and after the call.
+    # A context other than the stream's is current when the caller creates the buffer.
     driver.context = 0xD00D
     buffer = maps.upload(ForeignStream())
     address = int(buffer.handle)
@@ -98,7 +98,7 @@ def test_a_capture_gets_memory_of_its_own(driver, maps, memory):
     gc.collect()
     assert driver.memory == {}
     assert (driver.context, driver.capture_mode, driver.stack) == (0xD00D, 0, [])
-    # This stream does not capture a graph.
+    # The stream of the second upload does not capture a graph.
     other = maps.upload(ForeignStream(STREAM + 16))
     assert len(memory.asked) == 1 and int(other.handle) == 0xB0FFE800
 
@@ -139,10 +139,10 @@ def test_a_capture_mode_that_is_refused(driver, maps):
 def test_memory_is_allocated_and_freed_without_the_gil(driver, maps):
     """The call may wait for work of the device, and that work may include a host function in Python."""
     driver.capturing, driver.context = (STREAM,), OWN
-    # The function returns 0 (success) if the GIL is free.
+    # PyGILState_Check() returns 0, the code of success, if the thread does not hold the GIL.
     has_gil = ctypes.cast(ctypes.pythonapi.PyGILState_Check, ctypes.c_void_p).value
     _driver.install(_driver.snapshot() | {"cuCtxPushCurrent": has_gil})
-    # The driver returns these contexts to the calls that pop a context.
+    # The fake driver returns the contexts of the stack to the calls that pop a context.
     driver.stack = [(OWN, 3)] * 2
     buffer = maps.upload(ForeignStream())
     assert driver.memory == {int(buffer.handle): (384, OWN)}

@@ -11,7 +11,7 @@ from tests.support.capsules import Exporter, OldExporter
 
 ADDRESS = 1 << 32
 RANGE = (ADDRESS, 2 * ADDRESS)
-# The values are of DLPack's enum DLDeviceType.
+# The numbers are values of the enum DLDeviceType of DLPack.
 CPU, CUDA, PINNED, METAL, ROCM, MANAGED, ONEAPI = 1, 2, 3, 8, 10, 13, 14
 
 
@@ -125,7 +125,7 @@ def test_the_current_device(driver):
     with pytest.raises(TensorMapError, match="no CUDA context is current"):
         current_device()
     driver.context, driver.errors = 0xA2, {"cuCtxGetDevice": 700}
-    # The function does not cache a failure.
+    # The function current_device() does not cache a failure.
     for _ in range(2):
         with pytest.raises(Exception, match="cuCtxGetDevice failed with CUDA_ERROR_ILLEGAL_ADDRESS"):
             current_device()

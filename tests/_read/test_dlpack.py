@@ -33,7 +33,7 @@ def test_a_capsule_is_consumed_and_its_tensor_released_once(exporter, used):
     del exported
     gc.collect()
     assert tensor.deleted == 1
-    # The pointer may be null according to dlpack.h.
+    # The pointer to the deleter may be null according to dlpack.h.
     tensor.managed.deleter = None
     export_tensor(tensor)
     gc.collect()
@@ -176,7 +176,7 @@ def test_deleters_are_called_without_the_gil(patient, exporter):
     tensor = exporter()
     tensor.managed.deleter = ctypes.cast(LIBC.sem_wait, ctypes.c_void_p).value
     exported = export_tensor(tensor)
-    # The test overwrites the field before the deleter, which is no longer needed.
+    # The semaphore overwrites the field before the deleter, because no code reads this field any longer.
     LIBC.sem_init(ctypes.byref(tensor.managed), 0, 0)
     go, ran = threading.Lock(), []
 
@@ -244,13 +244,13 @@ def test_a_tensor_with_a_view_of_itself_is_collected(view_type):
         tensor = Exporter()
         tensor.view = make(tensor, stream_ptr=-1)
         gone = weakref.ref(tensor)
-        # The garbage collector cannot find the holder.
+        # The garbage collector cannot find the object that holds the tensor.
         tensor._deleter = tensor.managed.deleter = None
-        # The memory is then valid for a longer time than its readers need.
+        # The test keeps the memory, so that it can read the memory after the tensor is freed.
         memory = tensor.memory
         del tensor
         gc.collect()
-        # This number is the major version of DLPack.
+        # The first word of the memory is the major version of DLPack.
         assert gone() is None and memory[0] == 1
 
 
@@ -390,7 +390,7 @@ def test_pending_work_is_waited_for(driver, device_type, stream_ptr, asked):
 
 def test_the_owner_of_a_buffer_need_not_be_readable():
     """The owner object keeps the memory valid. The function does not read the owner's attributes."""
-    # NumPy's DLPack export refuses this array.
+    # NumPy does not export a structured array through DLPack.
     owner = np.zeros(4, [("field", "f4")])
     buffer = Buffer.from_handle(1 << 32, 8192, owner=owner)
     exported = describe_tensor((4096,), None, "uint8", (1 << 32) + 16)

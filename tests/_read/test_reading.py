@@ -37,7 +37,7 @@ def test_a_copy_is_refused(driver, device_tensor):
             capsule = super().__dlpack__(**keywords)
             get = ctypes.pythonapi.PyCapsule_GetPointer
             get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-            # This flag is DLPack's IS_COPIED.
+            # The bit with the value 2 is the flag IS_COPIED of DLPack.
             ctypes.c_uint64.from_address(get(capsule, b"dltensor_versioned") + 24).value |= 2
             return capsule
 
@@ -79,12 +79,12 @@ def test_a_cupy_array_is_read_off_its_attributes(driver, monkeypatch):
 def test_a_half_imported_library_is_ignored(driver, device_tensor, monkeypatch):
     for stand_in in (types.ModuleType("cupy"), types.SimpleNamespace(ndarray=3)):
         monkeypatch.setitem(sys.modules, "cupy", stand_in)
-        # This tensor has a new type.
+        # The package has not cached a reader for a new type of tensor.
         tensor = type("Tensor", (device_tensor,), {})((64, 128))
         assert cuda_tma.create_tensor_map(tensor, box_dim=(16, 32)).tensor is tensor
 
 
-# The imaginary part of a conjugate is still a negative view.
+# In torch, the imaginary part of a conjugated tensor is a negative view.
 NEGATIVE = {
     "itself": lambda torch, x: x,
     "transposed": lambda torch, x: x.t(),
@@ -221,6 +221,6 @@ class _Capsule:
         capsule = exported.capsule()
         get = ctypes.pythonapi.PyCapsule_GetPointer
         get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-        # This number is DLPack's device type of the CPU.
+        # The number 1 is the device type of the CPU in DLPack.
         ctypes.c_int32.from_address(get(capsule, b"dltensor_versioned") + 40).value = 1
         return capsule

@@ -91,7 +91,7 @@ def test_default_streams_are_of_the_context_that_is_current_then(
         prepared(stream)
     with pytest.raises(TensorMapError, match="in context 0xbeef"):
         cuda_tma.launch(stream, CONFIG, map_kernel, descriptor)
-    # This context shares the memory of the primary context.
+    # A green context shares the memory of the primary context.
     driver.green, driver.stream_context = (0xBEEF,), 0xBEEF
     prepared(stream)
     driver.green = ()

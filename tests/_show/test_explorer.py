@@ -27,12 +27,12 @@ JS = Path(module.__file__).with_name("explorer.js")
 ROWS = 40
 ACCESSES = ("row", "column", "ldmatrix")
 
-# One data type of each size, because the page computes the same values for all types of one size.
+# The dictionary contains one data type of each size, because the page computes equal values for types of equal size.
 KINDS = {(e.bits, e.group_bytes, e.row_elements): (data_type, e) for data_type, e in reversed(ELEMENTS.items())}
 KINDS = dict(KINDS.values())
 
-# This reads {facts, cases}, and prints the offsets of elements, the conflicts of each access, and the error of each
-# case.
+# The program reads facts and cases, and prints the offsets of elements, the bank conflicts of each access, and the
+# error of each case.
 PROGRAM = """
 const page = require(%s);
 const {facts, cases} = JSON.parse(require("fs").readFileSync(0, "utf8"));

@@ -36,7 +36,7 @@ def test_a_chunk_is_labeled_with_its_element():
         assert labels[byte // 16, line] == f"{64 + column}, {10 + row}"
 
 
-# What is drawn ------------------------------------------------------------------------------------------------------
+# Drawn elements -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_cells_are_colored_by_row_and_gaps_are_gray():
     axes, key = figure.axes
     image = axes.images[0]
     rows = np.repeat(np.arange(6), 4).reshape(6, 4)
-    assert image.get_array().count() == 24  # the other elements are masked
+    assert image.get_array().count() == 24  # The image masks the gaps between the rows.
     assert (np.sort(image.get_array(), axis=1)[:, :4] == rows).all()
     assert (image.get_clim(), image.get_cmap().name, key.get_ylabel()) == ((0, 5), "viridis", "row of the box")
     assert tuple(image.get_cmap().get_bad()) == (0.93, 0.93, 0.93, 1)
@@ -132,7 +132,7 @@ def test_cells_are_colored_by_row_and_gaps_are_gray():
 def test_slices_are_rows_of_an_interleaved_box():
     figure = plot.tile(INTERLEAVED)
     axes, key = figure.axes
-    linear = [index for index in range(80) for _ in range(2)]  # 80 slices of 32 bytes, two cells each
+    linear = [index for index in range(80) for _ in range(2)]  # Each of 80 slices of 32 bytes has two cells.
     assert key.get_ylabel() == "slice of the box"
     assert sorted(axes.images[0].get_array().ravel()) == linear
     assert axes.get_title().endswith("interleave 32B")
@@ -142,7 +142,8 @@ def test_labels_are_white_on_dark_and_inside_their_cells():
     figure = plot.tile(PARAMS, (64, 56))
     colors = {int(t.get_position()[1]): t.get_color() for t in figure.axes[0].texts}
     assert colors == {0: "white", 1: "white", 2: "white", 3: "white", **dict.fromkeys(range(4, 8), "black")}
-    assert plot.tile(PARAMS).axes[0].texts[31].get_color() == "white"  # row 3, below 0.45 * 7
+    # Cells of row 3 are dark, because 3 is less than 0.45 * 7.
+    assert plot.tile(PARAMS).axes[0].texts[31].get_color() == "white"
     assert plot.tile(PARAMS).axes[0].texts[32].get_color() == "black"
     hatched = [patch.get_xy() for patch in figure.axes[0].patches]
     assert hatched == [(chunk - 0.5, line - 0.5) for line in range(4, 8) for chunk in range(8)]
@@ -211,7 +212,7 @@ def test_banks_of_a_map_without_a_swizzle_are_one_panel():
 def test_banks_compare_with_no_swizzle():
     figure = plot.banks(changed(box_dim=(32, 40)), "column")
     plain, swizzled, _ = figure.axes
-    assert plain.get_xlabel() == "bank (4 bytes)"  # 40 rows of 64 bytes
+    assert plain.get_xlabel() == "bank (4 bytes)"  # The tile has 40 rows of 64 bytes.
     assert swizzled.get_xlabel() == "bank (4 bytes); first 32 of 40 lines"
     assert plain.images[0].get_array().shape == (20, 32)
     assert swizzled.lines[0].get_ydata().tolist() == list(range(32))

@@ -99,7 +99,7 @@ def test_a_context_with_the_handle_of_an_earlier_one(fake, kernel):
     """The driver frees the memory of a context with the context, so the watchdogs of each context write to separate
     memory."""
     fake.context_ids[1] = 12
-    synchronize(STREAM)  # the driver frees it, so no kernel of this context is armed
+    synchronize(STREAM)  # The new context has no armed kernel, because the driver has freed the earlier context.
     assert fake.waited[-1] == 4096
     arm_watchdog(kernel)
     assert len(fake.pinned) == 2 and fake.head[0] == ctypes.addressof(fake.pinned[1])
@@ -136,7 +136,7 @@ def test_a_written_report_is_raised_once(fake, kernel, stream):
     fake.answers = [BUSY] * 3
     synchronize(stream)
     write(fake)
-    fake.device[16:20] = b"\1\2\3\4"  # the grid that hangs
+    fake.device[16:20] = b"\1\2\3\4"  # The number identifies the grid that hangs.
     fake.answers = [BUSY]
     with pytest.raises(KernelHang) as raised:
         synchronize(stream)
@@ -197,7 +197,8 @@ def test_warps_that_wait_at_a_hardware_barrier(fake, kernel):
     )
     assert "the kernel is still running: nothing ends a wait at a hardware barrier" in str(raised.value)
     waited = 40 - len(fake.answers)
-    assert 15 <= waited <= 24  # in tenths of a second: the deadline, one more, and the interval of the polls
+    # The unit is a tenth of a second. The time is the deadline, a further second, and the interval of the polls.
+    assert 15 <= waited <= 24
 
 
 def test_warps_that_wait_again_and_again_are_not_stuck(fake, kernel, monkeypatch):

@@ -74,7 +74,7 @@ def test_the_kernel_of_another_commit_has_its_own_neighbor_and_header(folder, mo
     assert pair.variant.SOURCE == "\nint a;\n"
     assert run_all(pair) == [("case 5", "earlier", 8, 16), ("case 6", "earlier", 8, 16)]
     assert ran == ["rival", "now"] * 2
-    with pytest.raises(AssertionError):  # a missing launch is found, also in the earlier example
+    with pytest.raises(AssertionError):  # The comparison reports a missing launch, also in the earlier example.
         list(pair.cases(pair.LARGE))
 
 

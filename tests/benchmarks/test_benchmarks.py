@@ -97,7 +97,7 @@ def test_the_simulator_suite_runs_the_named_kernels(monkeypatch):
 # ---- the run-time compiler ----
 
 
-# The names of CCCL that a load uses.
+# The stand-in for the header of CCCL declares the names that a load uses.
 STAND_IN_FOR_CCCL = """
 namespace cuda { namespace std { using uint64_t = unsigned long long; } namespace ptx {
 enum Word { sem_release, scope_cluster, scope_cta, space_shared, space_cluster, space_global };

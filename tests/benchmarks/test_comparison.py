@@ -105,7 +105,7 @@ def test_one_failure_does_not_stop_the_others(monkeypatch):
     works = [
         Work("ours", lambda: fixed(1.0, 2.0, 3.0), is_ours=True),
         Work("absent", absent),
-        Work("breaks", lambda: fixed(1.0)),  # this raises StopIteration in the second round
+        Work("breaks", lambda: fixed(1.0)),  # The function raises StopIteration in the second round.
         Work("silent", lambda: 1 / 0),
     ]
     rows = comparison.compare("Title", works, 3, ("ours",)).rows

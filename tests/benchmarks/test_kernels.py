@@ -258,7 +258,7 @@ def test_sustained_work_is_counted_after_half_a_second(monkeypatch):
     gpu = FakeGpu(monkeypatch)
     hot = []
 
-    def throttled():  # from this run on, it is slower
+    def throttled():  # The runs become slower after half a second.
         hot.append(gpu.now)
         gpu.now += 6.0 if gpu.now < 500 else 9.0
 

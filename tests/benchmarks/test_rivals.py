@@ -68,7 +68,7 @@ def test_the_fastest_algorithm_is_chosen(product, monkeypatch):
     )
     run = cublaslt.best_of(**product(library))
     products = [given[-4]._obj.algo[0] for name, given in library.calls if name == "cublasLtMatmul"]
-    assert products == [0, 2]  # algorithm 1 cannot be used
+    assert products == [0, 2]  # The library refuses algorithm 1.
     run()
     assert library.calls[-1][1][-4]._obj.algo[0] == 2 and library.calls[-1][1][-1].value == 7
 

@@ -97,8 +97,8 @@ def any_descriptor(draw):
     mode = draw(st.sampled_from((TiledParams, Im2colParams)))
     rank = draw(st.integers(3, 5))
     words[2] = words[2] & ~0x71 | (mode is Im2colParams) | rank - 1 << 4
-    words[13] |= draw(st.sampled_from((0, 0xFF << 24)))  # a wide row
-    words[14] |= draw(st.sampled_from((0, 0xFFFFFFFF)))  # a large box
+    words[13] |= draw(st.sampled_from((0, 0xFF << 24)))  # The box has a wide row.
+    words[14] |= draw(st.sampled_from((0, 0xFFFFFFFF)))  # The box is large.
     words[15] |= draw(st.sampled_from((0, 0x3FF)))
     return struct.pack("<32I", *words)
 
@@ -134,15 +134,15 @@ def test_a_transfer_of_4_gib_or_more_wraps_in_its_word(bits, elements):
 
 def test_bits_that_the_table_lacks_are_kept_by_word():
     raw = bytearray(encode(LEGAL))
-    raw[8] |= 0x02  # the bit that CuTe DSL sets, with unknown meaning
-    raw[64:68] = bytes(4)  # the transfer size that CuTe DSL writes
+    raw[8] |= 0x02  # CuTe DSL sets this bit, whose meaning is unknown.
+    raw[64:68] = bytes(4)  # CuTe DSL writes the transfer size into this word.
     size = 32 * 16 * 2 * 4
     assert decode(raw) == replace(LEGAL, unexplained=((2, 1 << 1), (16, size)))
     assert encode(decode(raw)) == raw
 
 
 def test_the_public_sm120_case_has_the_drivers_bytes():
-    spec = TensorSpec((1, 128, 64), "uint8")  # each byte contains two elements
+    spec = TensorSpec((1, 128, 64), "uint8")  # Each byte contains two elements.
     options = {"data_type": "16U4_ALIGN16B", "swizzle": "128B", "l2_promotion": "L2_128B"}
     params = params_of(spec, box_dim=(1, 128, 128), **options)
     assert params.global_dim == (128, 128, 1)

@@ -92,7 +92,8 @@ def flipped(raw, *bits):
 
 def test_bytes_that_are_not_a_map_are_compared_as_stored():
     raw = encode(LEGAL)
-    other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))  # rank 7, interleave 2 more, an extent, and an unknown bit
+    # The changes are the rank 7, an interleave that is 2 higher, an extent, and an unknown bit.
+    other = flipped(raw, (2, 6), (2, 12), (8, 0), (31, 5))
     found = [(d.field, d.a, d.b, d.byte_offsets, d.read_by_load) for d in diff(raw, other, stored=True)]
     assert found == [
         ("rank", "2", "6", (8,), True),

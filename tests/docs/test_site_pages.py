@@ -47,7 +47,7 @@ def test_every_page_is_in_one_toctree():
             found += [(page.parent / f"{line}.md").resolve() for line in tree.split()]
     made = {"headers", "errors"}
     pages_there = {page for page in DOCS.rglob("*.md") if page.parent.name not in made} - {DOCS / "index.md"}
-    # This page is in a toctree that the build of the site generates.
+    # The page of errors is in a toctree that the build of the site generates.
     of_made = DOCS / "errors.md"
     found = [page for page in found if page.parent.name not in made and page != of_made]
     assert sorted(found) == sorted(pages_there - {of_made})
@@ -61,7 +61,7 @@ def test_each_error_of_the_table_has_a_page_titled_as_people_search():
     assert made["715.md"].startswith("# CUDA error 715: an illegal instruction was encountered\n")
     assert "- a rank-2 map in a rank-1 load\n" in made["715.md"] and "`cudaErrorIllegalInstruction`" in made["715.md"]
     assert set(made) - {"index.md"} == {f"{number}.md" for number in _cuda_errors.CUDA_ERRORS if 700 <= number <= 720}
-    # A kernel does not cause these errors.
+    # A kernel does not cause error 704, so the page does not mention the variable.
     assert "CUDA_LAUNCH_BLOCKING" not in made["704.md"]
 
 
@@ -150,5 +150,5 @@ def test_an_index_links_each_page_of_its_hidden_tree(folder):
     hidden = re.findall(r"```{toctree}\n:hidden:\n(.*?)```", text, re.DOTALL)
     pages_of_tree = [line for tree in hidden for line in tree.splitlines() if line and not line.startswith(":")]
     linked = re.findall(r"^- \[[^\]]+\]\((.*)\.md\)$", text, re.MULTILINE)
-    # The build of the site writes this page.
+    # The build of the site writes the page errors/index.
     assert linked == [page for page in pages_of_tree if page != "../errors/index"]

@@ -157,7 +157,7 @@ def test_memory_that_is_too_short_faults():
     with pytest.raises(TensorMapFault, match="accesses bytes 96 to 255 of memory, which has 240 bytes") as fault:
         emulate.load(MATRIX, MEMORY[:240], (0, 2))
     assert fault.value.cuda_error == "CUDA_ERROR_ILLEGAL_ADDRESS"
-    assert emulate.load(MATRIX, MEMORY[:240], (0, 6)).smem.any() == False  # noqa: E712  nothing inside: nothing read
+    assert emulate.load(MATRIX, MEMORY[:240], (0, 6)).smem.any() == False  # noqa: E712
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ def test_speed():
     assert min(durations) < 200e-6
 
 
-# Documented, but not recorded ---------------------------------------------------------------------------------------
+# Documented rules without recordings --------------------------------------------------------------------------------
 
 
 def im2col(**changes):
@@ -285,7 +285,8 @@ def pixel_memory():
 
 def test_im2col_walks_w_then_h_then_n():
     tile = emulate.load(im2col(), pixel_memory(), (0, 5, 2, 0), (1, 1))
-    # The box covers W from -1 to 6 and H from -1 to 2. With offsets (1, 1) it covers W from 0 to 7 and H from 0 to 3.
+    # The box covers W from -1 to 6 and H from -1 to 2. With the offsets (1, 1), the box covers W from 0 to 7 and H from
+    # 0 to 3.
     assert tile.smem[::16].tolist() == [1 + 3 * 8 + 6, 1 + 3 * 8 + 7, *range(33, 41), 41, 42]
 
 

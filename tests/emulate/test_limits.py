@@ -97,7 +97,7 @@ def test_each_address_is_checked_separately(align):
 PACKED = changed(data_type=T.PACKED_16U4_ALIGN16B, global_dim=(128, 6), global_strides=(64,), box_dim=(128, 4))
 
 
-# Invalid boxes, and too large ones -----------------------------------------------------------------------------------
+# Invalid boxes and oversized boxes -----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_fill_is_any_byte(fill):
 
 # Addresses beyond 64 bits -------------------------------------------------------------------------------------------
 
-# This stride is the largest legal stride.
+# The number is the largest legal stride.
 FAR = (1 << 40) - 16
 TALL = changed(global_dim=(24, 1 << 32), global_strides=(FAR,))
 CUBE = changed(

@@ -259,7 +259,7 @@ def test_swapped_arguments_are_refused_in_a_few_words(swapped):
         lambda: emulate.store(*arguments),
         lambda: emulate.reduce(*arguments[:4], "add", arguments[4]),
     ]
-    # The arguments are two arrays of bytes.
+    # A swap of the two arrays of bytes changes no type, so no call fails.
     for call in calls if swapped != (1, 2) else []:
         with pytest.raises(TensorMapError) as refusal:
             call()
@@ -352,9 +352,9 @@ _NANS = "7ff0000000000001 fff8000000000002"
 _TWO_NANS = "fff0000000000001 fff8000000000000"
 
 
-# Half an ulp is rounded to even. The result of infinity - infinity is the canonical NaN. Only the FTZ types flush
-# subnormals. A NaN of FLOAT64 does not change. The minimum and maximum of a number and a NaN are the number. -0 is less
-# than +0.
+# The reduction rounds a tie to the even value. The result of infinity - infinity is the canonical NaN. Only the FTZ
+# types flush subnormals. A NaN of FLOAT64 does not change. The minimum and maximum of a number and a NaN are the
+# number. -0 is less than +0.
 @pytest.mark.parametrize(
     ("op", "data_type", "dtype", "old", "new", "expected"),
     [

@@ -7,7 +7,7 @@ import pytest
 from evaluation.fuzzing import fuzz_commands
 from evaluation.fuzzing.hostile_inputs import FAMILIES, Input, made
 
-# This is the number of inputs. Each input takes about 10 ms.
+# COUNT is the number of inputs, each of which takes about 10 ms.
 COUNT = 400
 
 

@@ -19,7 +19,7 @@ SOME = settings(
 @settings(SOME, max_examples=20)
 @given(pipelines())
 def test_right_kernels_have_no_findings(pipeline):
-    # These pipelines are correct, and each takes half a minute.
+    # The skipped pipelines are correct, and each takes half a minute.
     assume(not (pipeline.handoff == "CHAIN" and pipeline.producer == "ST_ASYNC"))
     outcome = run(pipeline)
     assert outcome.is_clean, outcome

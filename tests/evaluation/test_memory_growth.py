@@ -26,6 +26,6 @@ def test_growing_works_are_named():
         "create alone left 64.0 bytes a work, which other libraries do not explain",
         "capture alone left 91.9 bytes a work, which other libraries do not explain",
     ]
-    # Without a comparison, all growth counts for the package.
+    # Without a measurement of other libraries, the test counts all growth as growth of the package.
     assert grown_alone({"capture": Alone(29_243, 6_060 << 10)}) != []
     assert others_bytes({"capture": 1000}, {}) == 0

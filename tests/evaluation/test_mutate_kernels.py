@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-# Some mutants are changes of example kernels.
+# Some mutants change example kernels, which need torch.
 pytest.importorskip("torch")
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def test_a_mutant_keeps_the_lines_after_it():
 def test_nearness_of_places():
     inlined = [("x/cuda_tma/pipeline.cuh", 60), ("kernel.cu", 41)]
     culprit = Culprit.of("pipeline.cuh", (60, 60), [inlined])
-    # The mutant changes the line before the call.
+    # A finding in the line before the call is near the mutated line.
     assert culprit.is_near([("kernel.cu", 40)])
     assert not culprit.is_near([("kernel.cu", 45)])
     assert culprit.is_near([("x/cuda_tma/pipeline.cuh", 57), ("kernel.cu", 90)])

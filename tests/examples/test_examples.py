@@ -139,7 +139,7 @@ def test_an_example_without_torch_gives_a_hint(name):
 
 
 def test_cases_are_run_with_their_rivals_and_checked_after(monkeypatch, capsys):
-    # The test makes the module next to the example importable.
+    # The call of example() makes the module _example importable.
     example("gemm")
     _example = importlib.import_module("_example")
     done = []

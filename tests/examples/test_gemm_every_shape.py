@@ -14,7 +14,7 @@ from cuda_tma import simulate
 pytest.importorskip("torch")
 
 gemm = example("gemm_every_shape")
-# The module is next to the example, and the test makes it importable.
+# The call of example() makes the modules next to the example importable.
 cases, variants = map(__import__, ("_gemm_cases", "_gemm_variants"))
 Problem, Case = variants.Problem, cases.Case
 Variant = variants.Variant
@@ -106,9 +106,9 @@ def test_a_transposed_product_takes_a_transposed_variant(problem, variant):
         ((128, 4096, 4096), Variant(128, 64, splits=2)),
         # This case has 96 tiles, and K is not divided.
         ((16, 6144, 4096), Variant(64, 16, is_turned=True)),
-        # The kernel reads the larger operand once.
+        # For this shape, the kernel reads the larger operand once.
         ((256, 8192, 8192), Variant(128, 128, across=2, is_turned=True)),
-        # The bandwidth of L2 limits this case.
+        # The bandwidth of L2 limits the speed for this shape.
         (
             (2500, 5000, 3000),
             Variant(128, 224, down=2, across=2, is_turned=True),

@@ -64,7 +64,7 @@ def test_copy_2d(run, compiled, ctas):
     down, across = (-(-extent // tile) for extent, tile in zip(source.shape, tile_of(kernel, "source"), strict=True))
     run(Config(ctas, 1), kernel, source, target, across, down * across, taken)
     assert np.array_equal(target, source)
-    # The last tile of each CTA is beyond the end of the tensor.
+    # Each CTA takes one more tile, which is beyond the end of the tensor.
     assert taken[0] == down * across + ctas
 
 
@@ -214,7 +214,7 @@ def test_a_routing_of_256_experts(gpu):
     sizes, large = counts[tiles[:end, 0]], counts[tiles[:end, 0]] >= 100
     for kind in (large, ~large):
         assert (np.diff(sizes[kind]) <= 0).all()
-        # The list distributes these tiles evenly.
+        # The list distributes the tiles of each kind evenly.
         places = (np.flatnonzero(kind) + 0.5) / end
         assert np.allclose(places, (np.arange(kind.sum()) + 0.5) / kind.sum(), atol=0.51 * (1 / kind.sum() + 1 / end))
 

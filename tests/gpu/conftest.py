@@ -16,7 +16,7 @@ from . import modules, results
 _published: list[str] = []
 # The list contains the launches of these tests that the simulator also ran.
 _watched: list[results.Launch] = []
-# The values are tests of this folder.
+# The list contains the collected tests of this folder.
 _collected: list[pytest.Item] = []
 _deselected: list[pytest.Item] = []
 
@@ -84,7 +84,7 @@ def watched(request):
     """
     from cuda_tma import simulate
 
-    # Under compute-sanitizer, the simulator would only add time.
+    # The simulator would only add time to a run under compute-sanitizer.
     if os.environ.get("CUDA_TMA_WATCH") == "off":
         yield
         return
@@ -140,7 +140,7 @@ def facts(capability):
     _, name = driver.cuDeviceGetName(128, 0)
     major, minor = capability
     query = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
-    # The list has one line for each device.
+    # The command nvidia-smi prints one line for each device.
     drivers = subprocess.run(query, capture_output=True, text=True).stdout.split()
     return [
         f"devices: {len(drivers)} x {name.split(bytes(1))[0].decode()}, compute capability {major}.{minor}",

@@ -33,7 +33,7 @@ class Case:
         is_typed = planted.box_rows == ROWS
         self.given = memory if is_typed else cuda_tma.create_tensor_map(memory, box_dim=(planted.box_rows, WIDTH))
         self.kernel = cuda_tma.compile(planted.source, "hang", watchdog_ms=WATCHDOG_MS, **options)
-        # The unit of the grid is a cluster.
+        # The field grid counts clusters.
         self.config = LaunchConfig(grid=1, block=64, cluster=planted.cluster)
         torch.cuda.synchronize()
 
@@ -147,7 +147,7 @@ def main() -> None:
             told["launches"] = bool((kept - before).equal(torch.arange(64, dtype=torch.int32, device="cuda")))
         print(json.dumps({"case": case, **told}), flush=True)
         if not lives:
-            # No call can wait for the objects of a lost context.
+            # The process exits at once, because no call can free the objects of a lost context.
             os._exit(0)
 
 

@@ -12,7 +12,7 @@ from cuda.core import LaunchConfig
 import cuda_tma
 
 FILL = 0xA5
-# A kernel fills this number of bytes of shared memory, and copies them to the output at the end.
+# Each kernel fills a window of 40 KiB of shared memory, and copies the window to the output at the end.
 WINDOW_BYTES = 40 * 1024
 MEMORY_BYTES = 2**20 + 2**16
 
@@ -88,7 +88,7 @@ STORE = """
     }}
 }}
 """
-# This wait is for data that threads of other CTAs send without a copy. The waiting thread acquires at cluster scope.
+# The second wait acquires at cluster scope, because threads of other CTAs send the data without a copy.
 RECEIVE = LOAD.replace("wait_or_trap(full, 0);", "wait_or_trap(full, 0);\n    full.wait_cluster(0);")
 SHAPES = {"load": LOAD, "receive": RECEIVE, "store": STORE, "plain": "\n    {statement}\n}}\n"}
 
@@ -177,7 +177,7 @@ class Machine:
         every = Places((Place * 4)(*places))
         if len(places) > 1:
             config["cluster"] = len(places)
-        # The grid counts clusters.
+        # The field grid counts clusters.
         config = LaunchConfig(**{"grid": 1, "block": 128} | config, shmem_size=WINDOW_BYTES + 1024)
         cuda_tma.launch(
             self.stream, config, self.kernel(shape, statement), self.map(params) if params else self.nowhere, every,

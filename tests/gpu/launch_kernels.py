@@ -30,7 +30,7 @@ extern "C" __global__ void cluster_size(int* out) {
     if (blockIdx.x == 0 && threadIdx.x == 0) { out[0] = n; out[1] = gridDim.x; }
 }
 """
-# This kernel copies a matrix tile by tile. The template parameter Window is the tile of a block.
+# The kernel copies a matrix tile by tile. The template parameter Window is the tile of a block.
 COPY_TILES = """
 #include <cuda_tma/tile.cuh>
 using namespace cuda_tma;
@@ -54,7 +54,8 @@ extern "C" __global__ void copy(const __grid_constant__ Map from, const __grid_c
 }
 """
 
-# Run a kernel whose stream waits for a Python function. The Python function has begun when hold() returns.
+# The program runs a kernel in a stream that waits for a Python function. The Python function has begun when hold()
+# returns.
 HOLD = """
 import ctypes, time
 

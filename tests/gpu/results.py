@@ -23,8 +23,8 @@ from typing import NamedTuple
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
 RESULTS = FOLDER / "RESULTS.md"
-# These paths of the tested code and the tests are arguments of git. The tests on a GPU also run the examples and the
-# kernels of two tests.
+# The tuple contains the paths of the tested code and the tests, as arguments of git. The tests on a GPU also run the
+# examples and the kernels of two tests.
 MEASURED = ("cuda_tma", "examples", "tests/gpu", "tests/include/test_kernels.py", "tests/support/exact_examples.py")
 MEASURED += (":!tests/gpu/RESULTS.md",)
 KINDS = ("passed", "failed", "error", "skipped", "xfailed", "xpassed")
@@ -62,9 +62,9 @@ class Launch(NamedTuple):
 class Part:
     """The record of one run of some of these tests."""
 
-    # This field contains the place, the time and the commit.
+    # The field contains the place, the time and the commit of the run.
     facts: Sequence[str]
-    # This field contains the files whose tests all ended.
+    # The field contains the files whose tests all ended.
     files: Sequence[str]
     counts: Mapping[str, int]
     published: Sequence[str] = ()

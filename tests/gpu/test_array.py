@@ -13,7 +13,7 @@ import cuda_tma
 torch = pytest.importorskip("torch")
 
 pytestmark = pytest.mark.usefixtures("watched")
-# 64 CTAs use the first map, and 10,000 CTAs use later maps.
+# The simulator runs only the launch of 64 CTAs, because the later launches have 10,000 CTAs.
 WATCHED_LAUNCHES = 1
 
 SOURCE = r"""
@@ -90,7 +90,7 @@ def test_a_graph_uploads_at_every_launch(kernel, device, stream):
     address = int(on_device.handle)
     del on_device
     result, _ = driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address)
-    # The program has freed the buffer.
+    # The driver does not accept the address of a freed buffer.
     assert result == driver.CUresult.CUDA_ERROR_INVALID_VALUE
 
 

@@ -149,5 +149,5 @@ def test_the_program_of_the_readme_runs(monkeypatch, tmp_path):
     exec(on_simulator, names)
     exec(on_gpu, names)
     assert torch.equal(names["out"], 2 * names["x"]) and names["out"].is_cuda
-    # The simulator keeps no kernel.
+    # Only the launch on the GPU stores a kernel in the cache.
     assert len([*tmp_path.glob("*.kernel")]) == 1

@@ -191,7 +191,7 @@ def test_a_view_waits_for_the_default_stream(device):
         torch.cuda.synchronize()
         with torch.cuda.stream(side):
             torch.cuda._sleep(200_000_000)
-            # The pending work of the tensor is on the current stream.
+            # The current stream has pending work of the tensor.
             view_type.from_dlpack(x, 0)
         done = torch.cuda.Event()
         done.record(torch.cuda.default_stream())

@@ -42,7 +42,7 @@ def test_cuda_cores_nodes_follow_ours(definition, stream):
     x, out = random(), zeros(17, dtype=torch.uint64)
     descriptor = map_of(x)
     ours = graph.add_kernel_node(definition, cuda_tma.prepare(kernel("put"), ONE, descriptor, out, 7))
-    # The value is the lowest byte of the number.
+    # The memset node writes 1 into the lowest byte of the last number.
     ours.memset(out.data_ptr() + 16 * 8, 1, 1)
     run(definition.instantiate(), stream)
     assert words(out) == (bytes(descriptor), 1)
@@ -85,7 +85,7 @@ def test_arguments_of_an_executable_graph_are_changed(definition, stream):
 def test_a_prepared_launch_replaces_the_kernel(definition, stream):
     a, b, c, out = random(), zeros(), zeros(), zeros(17, dtype=torch.uint64)
     executable, live = changed_node(definition, cuda_tma.prepare(kernel("copy"), GRID, a, b))
-    # The node creates a map for this tensor.
+    # The node creates a new map for the assigned tensor.
     live[1] = c
     run(executable, stream)
     assert torch.equal(c, a) and not b.any()

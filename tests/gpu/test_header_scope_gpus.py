@@ -46,7 +46,7 @@ def test_a_flag_between_gpus(machine, stream):
         driver.cuMemsetD8(shared_memory, 0, 8192)
         driver.cuCtxSynchronize()
         arguments = (there.nowhere, Places(), int(shared_memory), there.buffers["bytes"], there.buffers["out"], 0)
-        # This kernel waits on its GPU for the second kernel.
+        # The kernel be_told waits on one GPU for a kernel on the other GPU.
         cuda_tma.launch(there.stream, config, be_told, *arguments)
         machine.device.set_current()
         arguments = (machine.nowhere, Places(), int(shared_memory), machine.buffers["bytes"], machine.buffers["out"], 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CASES = 27  # the least number of cases
+CASES = 27  # CASES is the least number of cases.
 
 
 def test_tests_of_the_simulator_run_on_hardware(device, publish):

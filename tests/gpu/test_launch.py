@@ -26,10 +26,10 @@ def test_a_descriptor_of_another_context_is_refused(kernel, stream, device):
 
     x = torch.zeros(64, 128, device="cuda")
     try:
-        # CUDA 13 takes construction parameters, flags and the device.
+        # cuCtxCreate() of CUDA 13 takes construction parameters, flags and the device.
         error, other = driver.cuCtxCreate(None, 0, 0)
     except TypeError:
-        # cuda.bindings 12.9 takes only the flags and the device.
+        # cuCtxCreate() of cuda.bindings 12.9 takes only the flags and the device.
         error, other = driver.cuCtxCreate(0, 0)
     assert error == driver.CUresult.CUDA_SUCCESS
     try:

@@ -20,7 +20,7 @@ def both(tensor):
 
 def test_a_strided_innermost_dimension(device):
     theirs, ours = both(torch.zeros(64, 128, device="cuda")[:, ::2])
-    # cuda.core accepts this slice, and the copy loads the elements between the columns.
+    # cuda.core accepts a slice of every second column, and the copy also loads the skipped columns.
     theirs.as_tensor_map((16, 32))
     with pytest.raises(TensorMapError, match=r"dimension 1, the innermost, has stride 2 .*contiguous\(\)"):
         ours.as_tensor_map((16, 32))
@@ -97,9 +97,9 @@ def test_a_broken_rule_is_named(device):
     with pytest.raises(TensorMapError) as explained:
         ours.as_tensor_map((16, 300), swizzle="128B")
     message = str(explained.value)
-    # The error contains the stride and the remedy.
+    # The message contains the wrong stride and the legal stride.
     assert "6932 bytes" in message and "1733" in message and "1736" in message
-    # The error contains the box and its limit.
+    # The message contains the box and its limit.
     assert "300" in message and "256" in message
     assert len(explained.value.violations) >= 2
 

@@ -16,7 +16,7 @@ from cuda_tma.simulate import _watch
 
 torch = pytest.importorskip("torch")
 
-# This number is the least number of compared launches.
+# LAUNCHES is the least number of compared launches.
 LAUNCHES = 400
 _compared: list[int] = []
 
@@ -69,7 +69,7 @@ def test_cases(device, name):
     """The copies take effect as late as PTX allows."""
     with simulate.watch(order="late", sanitize=False) as launches:
         for _, ours, rivals, *_ in example(name).cases([*sizes(name)]):
-            # The case checks the results of all launches.
+            # The example checks the results after all launches of a case.
             for run in (ours, *rivals.values()):
                 run()
     assert_same(launches)

@@ -64,7 +64,7 @@ def random_view(rng, library, dtype_name, rank, inner_unit):
         tensor = torch.from_numpy(host_bytes).cuda().view(getattr(torch, dtype_name))
     else:
         tensor = cupy.asarray(host_bytes).view(np.dtype(dtype_name))
-        # torch copies from pinned memory, and the reader has a separate stream.
+        # CuPy copies from pinned memory, so the test waits for the copy before a reader on a separate stream starts.
         cupy.cuda.get_current_stream().synchronize()
     start = inner_unit * int(rng.integers(0, stored_inner // inner_unit))
     end = int(rng.integers(start + 1, stored_inner + 1))

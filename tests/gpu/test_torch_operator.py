@@ -145,7 +145,7 @@ def test_a_device_other_than_the_current_one():
 @pytest.mark.parametrize("dynamic", [None, False, True])
 def test_compiled(backend, dynamic):
     """The number of recompilations equals the number for torch's own operators."""
-    # The import takes 2 s, so the module does not import it at collection.
+    # The import takes 2 s, so only the test that needs it runs the import.
     from torch._dynamo.testing import CompileCounterWithBackend
 
     if backend == "inductor":
@@ -272,7 +272,7 @@ def test_memory(publish):
     publish(f"torch operator: {CALLS} calls grow GPU memory by {ours[0]} and {ours[1]}, the process by {ours[2]} bytes")
     assert ours[0] == theirs[0] == 0
     assert ours[1] <= max(theirs[1], 0)
-    # Python's allocator takes 100 bytes for each call.
+    # The allocator of Python takes 100 bytes for each call.
     assert ours[2] <= max(theirs[2], 0) + 2**20
     library._destroy()
 

@@ -184,7 +184,7 @@ def test_a_launch_keeps_nothing_and_a_prepared_one_its_tensors(window, stream):
     assert torch.cuda.memory_allocated() == before
     expected = random((64, 128))
     prepared = cuda_tma.prepare(kernel, config, expected.clone(), torch.zeros(64, 128, device="cuda"))
-    # This statement overwrites the memory of a freed clone.
+    # The new tensors would overwrite the memory of a freed clone.
     others = [torch.full((64, 128), 7.0, device="cuda") for _ in range(8)]
     torch.cuda.synchronize()
     prepared(stream)

@@ -125,7 +125,7 @@ def expected_window(elements, box_dim, element_strides, coordinates, swizzle, fi
     span = {"NONE": rows.shape[1], "32B": 32, "64B": 64, "128B": 128}[swizzle]
     offset = np.arange(rows.shape[0])[:, None] * span + np.arange(rows.shape[1])
     if swizzle != "NONE":
-        # This mask is for the XOR with the line's number.
+        # The swizzle combines the chunk with the masked number of the 128-byte line by XOR.
         chunks_of_span = span // 16 - 1
         offset ^= ((offset >> 7) & chunks_of_span) << 4
     window = np.full(window_bytes, FILL, np.uint8)

@@ -81,7 +81,7 @@ __global__ void in_parts(const __grid_constant__ TiledMap<Part> source, typename
     for (int i = threadIdx.x; i < TileType::row_count() * TileType::width(); i += blockDim.x) out[i] = element(tile, i);
 }
 """
-# The table contains for each dtype of a tensor the data types that keep its bits, and boxes.
+# For each dtype of a tensor, the table contains boxes, and the data types that keep the bits.
 DTYPES = {
     torch.uint8: ("UINT8", ("256", "16, 64", "5, 128", "2, 3, 100", "16, 256")),
     torch.bfloat16: ("BFLOAT16", ("64", "64, 64", "16, 96", "3, 4, 128", "8, 256")),

@@ -33,7 +33,7 @@ def compile_source(
     options = [f"--gpu-architecture={target}", f"--std={std}", *options]
     options += [f"--include-path={folder}" for folder in (HEADER.parents[1], *include_path)]
     (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
-    # NVRTC writes into this object, and Python shares the object ``b" "``.
+    # NVRTC writes the log into a separate bytes object, because Python shares the object ``b" "``.
     log = bytes(nvrtc.nvrtcGetProgramLogSize(program)[1] + 1)
     nvrtc.nvrtcGetProgramLog(program, log)
     text = log.decode().strip("\0\n ")

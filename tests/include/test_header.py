@@ -221,7 +221,7 @@ def test_with_cccl():
     """One translation unit may include this header and the headers of CCCL, in any order."""
     try:
         cccl = find_nvidia_header_directory("cccl")
-    # The errors of this header depend on the missing library.
+    # The type of the exception depends on the missing library.
     except Exception:
         cccl = None
     if not cccl:

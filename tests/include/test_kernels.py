@@ -20,7 +20,7 @@ DTYPES = {"BFLOAT16": bfloat16, "FLOAT16": np.float16}
 
 @pytest.fixture(scope="module")
 def gpu():
-    # The module tests/gpu/test_kernels.py sets this variable.
+    # The module tests/gpu/test_kernels.py sets the variable CUDA_TMA_TEST_HARDWARE.
     if os.environ.get("CUDA_TMA_TEST_HARDWARE"):
         from tests.gpu.hardware import Hardware
 
@@ -67,20 +67,20 @@ extern "C" __global__ void leave(const __grid_constant__ TiledMap<Part> map, flo
     [
         ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 4, 128, "none", 2, 256),
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 3, 48, "none", 2, 96),
-        # This tile has two boxes.
+        # A tile of 64 columns with SWIZZLE_64B has two boxes.
         ("BFLOAT16, Box<16, 64>, SWIZZLE_64B", 2, 64, "none", 1, 128),
         ("FLOAT16, Box<16, 16>", 8, 64, "none", 3, 128),
-        # The width is an odd multiple of 16 bytes.
+        # The width of the box is an odd multiple of 16 bytes.
         ("BFLOAT16, Box<16, 40>", 3, 60, "none", 2, 120),
-        # Fewer parts fit into shared memory.
+        # Shared memory has space for fewer parts than the epilogue has.
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 3, 64, "none", 2, 128),
         ("BFLOAT16, Box<64, 64>, SWIZZLE_128B", 4, 32, "transposed", 2, 64),
         ("FLOAT16, Box<32, 64>, SWIZZLE_128B", 4, 64, "transposed", 2, 128),
         ("BFLOAT16, Box<64, 16>, SWIZZLE_32B", 2, 64, "transposed", 2, 128),
         ("FLOAT16, Box<24, 64>, SWIZZLE_128B", 3, 36, "transposed", 2, 72),
-        # Three parts have some of the 33 columns.
+        # The 33 columns are in three parts of the tile.
         ("BFLOAT16, Box<16, 64>, SWIZZLE_128B", 5, 40, "transposed", 2, 33),
-        # One part contains all columns.
+        # One part of the tile contains all 20 columns.
         ("FLOAT16, Box<16, 32>, SWIZZLE_64B", 4, 64, "none", 3, 20),
     ],
 )
@@ -94,7 +94,7 @@ def test_sums_arrive_at_their_places(gpu, part, parts, count, turn, buffers, col
     whole = output if turn == "none" else np.ascontiguousarray(output.T)
     launched(gpu, Config(1, 128), gpu.compile(source, "leave"), whole, expected, first)
     in_part = [int(extent) for extent in re.search(r"Box<(\d+), (\d+)>", part).groups()][turn == "none"]
-    # The parts are complete.
+    # The epilogue stores only complete parts.
     end = min(width, first + -(-columns // in_part) * in_part)
     output[:, first:end] = expected[:rows, : end - first].astype(output.dtype)
     assert not np.isnan(expected).any()
@@ -171,7 +171,7 @@ def test_a_product(gpu, steps, left, source):
     c = np.full(64 * 64 + 128, np.nan, np.float32)
     launched(gpu, Config(1, 256), gpu.compile(USING + source, "product"), a, b, c, steps)
     assert np.array_equal(c[: 64 * 64].reshape(64, 64), a.astype(np.float32) @ b.astype(np.float32).T)
-    # The test checks the concurrent work, and the stage after the last stage.
+    # The rest of the output is the result of the concurrent work, and of the stage after the last stage.
     assert (c[64 * 64 :] == left).all()
 
 
@@ -264,7 +264,7 @@ EPILOGUE = (
         ),
         (PART, "float sums[16]; out.take(sums, map, Coordinates{0, 0});", "a thread has columns / 2 sums"),
         (PART, "in_roles<3, 24, 168>([] {}, [] {});", "no more registers than at the launch"),
-        # The number of registers is first 65536, and then 64512.
+        # The roles need 65,536 registers, but the launch has only 64,512 registers.
         (PART, "in_roles<2, 32, 240>([] {}, [] {});", "no more registers than at the launch"),
         (PART, "__shared__ TaskList<int> list; list.init(1);", "a task is copied in pieces of 16 bytes"),
     ],

@@ -72,7 +72,8 @@ STORE_ASYNC = {
     },
 }
 
-# The instruction takes the codes of the map's fields, except for these two codes and the packed types.
+# The instruction tensormap.replace takes the codes of a tensor map, except for the codes of TF32 and of the packed
+# types.
 CLEAR_TF32 = "red.shared::cta.and.b32 [shared(map) + 8], -65537; "
 TF32 = {TensorMapDataType.TFLOAT32: 11, TensorMapDataType.TFLOAT32_FTZ: 12}
 REPLACE = "tensormap.replace.tile.{}.shared::cta.b1024.{} [shared(map)], {}"
@@ -166,7 +167,7 @@ HEADERS = {
     "multimem.cuh": (MULTIMEM, "compute_90", lambda target: True),
     "cluster_launch.cuh": (CLUSTER_LAUNCH, "compute_100a", lambda target: target[-1] in "af" and "90" not in target),
 }
-# These functions are not instructions, or are in a separate header.
+# The set contains functions that are not instructions.
 OTHERS = {"set_derived_bytes"}
 EVERY = "".join(
     f"#include <cuda_tma/{path.name}>\n" for path in sorted(FOLDER.glob("*.cuh")) if "macros" not in path.name
@@ -186,7 +187,7 @@ def test_function_is_its_instruction(header):
     order."""
     table, target, _ = HEADERS[header]
     found = effects(header, of(header), table, target=target)
-    # CUDA 13 prints the type as .b.
+    # CUDA 13 writes .b where earlier versions write .u.
     assert {key: re.sub(r"(st\.global)\.b", r"\1.u", text) for key, text in found.items()} == table
 
 

@@ -99,8 +99,8 @@ static_assert(agrees());"""
         cubin(source.format(stages=stages, rounds=3), "sm_90a")
 
 
-# Each producer loads a part of each tile. A consumer's store represents all its reads of a tile, including ordinary
-# loads.
+# Each producer loads a part of each tile. In the model, a store of a consumer stands for all reads of a tile, including
+# ordinary loads.
 RING = """
 #include <cuda_tma/pipeline.cuh>
 using namespace cuda_tma;
@@ -303,9 +303,9 @@ class Cta:
         self.consumers = len(consumers)
         self.part_bytes = TILE_BYTES // len(producers)
         self.barriers: dict[str, Mbarrier] = {}
-        # The list contains the parts in each stage, as addresses in memory.
+        # The dictionary maps the address of each part in a stage to the address of its data in global memory.
         self.parts: dict[int, int] = {}
-        # The value is the number of consumers that have not read the part.
+        # The counter contains, for each part, the number of consumers that have not read the part.
         self.unread: Counter[int] = Counter()
         self.copies: list[tuple[int, int, str]] = []
         self.stored: list[int] = []

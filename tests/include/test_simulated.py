@@ -8,7 +8,7 @@ from tests.gpu import test_header_cluster, test_header_order, test_header_replac
 from tests.support.simulated_machine import Machine
 
 THERE = (test_header_cluster, test_header_order, test_header_replace, test_header_scope)
-# The first two tests need two devices, or two kernels that run at the same time. The third test takes 5 s on the
+# Two of the tests need two devices, or two kernels that run at the same time. The test of a tensor map takes 5 s on the
 # simulator, and tests no further property.
 ON_HARDWARE_ALONE = {"test_a_flag_between_gpus", "test_dependent_grids", "test_tensor_map_written_by_another_cta"}
 

@@ -125,9 +125,9 @@ def test_every_reduction_that_hardware_has():
 # ---- copies ----
 
 _AT = {1: "x", 2: "x, y", 3: "x, y, 4", 4: "x, y, 0, 1", 5: "x, y, 0, 1, 2u"}
-# The tile has 1024 bytes.
+# Each box has 1024 bytes.
 _BOX = {1: "256", 2: "4, 64", 3: "2, 2, 64", 4: "1, 2, 2, 64", 5: "1, 2, 1, 2, 64"}
-# This data type supports every reduction.
+# The data type UINT32 supports every reduction.
 _TYPE = "UINT32"
 
 

@@ -31,7 +31,7 @@ PTX_OF = {
     "store_matrices(address, m0, m1);": STMATRIX_X2.format(""),
     "store_matrices_transposed(address, m0, m1);": STMATRIX_X2.format(".trans"),
 }
-# These functions are not instructions, or are old names of functions.
+# The set contains functions that are not instructions, and old names of functions.
 CHECKS = {"require_barrier_number", "release_at"}
 
 

@@ -92,5 +92,5 @@ def test_a_wait_ends_at_its_deadline_or_soon_after_another_one(hung, first, stop
     last = np.zeros(1, np.uint32)
     (record,) = launched("looks", buffer_of(1), last, hung, warps=1)
     assert (record["is_whole"], record["lanes"]) == (1, 1)
-    # The deadline is in milliseconds.
+    # The bounds are numbers of milliseconds.
     assert first <= last[0] < stop

@@ -139,7 +139,7 @@ def test_boxes_of_16_bytes_are_core_matrices():
 
 
 TYPED = {
-    # The tile has two boxes of 64 columns. The matrix begins 8 rows down, and 16 elements into the second box.
+    # The tile has two boxes of 64 columns. The matrix begins at row 8 and at element 16 of the second box.
     ("Tile<BFLOAT16, Box<64, 128>, SWIZZLE_128B>", "k_major(*tile, 8, 80)"): (
         "bf16",
         3,
@@ -159,7 +159,7 @@ TYPED = {
     ),
     # The tile has three dimensions, and all dimensions except the innermost count as rows.
     ("Tile<BFLOAT16, Box<2, 32, 64>, SWIZZLE_128B>", "k_major(*tile, 40)"): ("bf16", 3, 40 * 128, 16, 1024),
-    # M or N is innermost in boxes of 32 columns. The matrix begins 16 rows of K down, in the third box.
+    # The innermost dimension is M or N, and each box has 32 columns. The matrix begins at row 16 of K in the third box.
     ("Tile<FLOAT16, Box<32, 128>, SWIZZLE_64B>", "mn_major(*tile, 16, 64)"): ("f16", 2, 2 * 2048 + 1024, 2048, 512),
 }
 

@@ -18,7 +18,7 @@ from cuda_tma.simulate._matrix.fragments import rows_of_8, rows_of_16, rows_to_s
 from cuda_tma.simulate._matrix.moves import MatrixMove
 from cuda_tma.smem import smem_offset
 
-# This layout is the layout of an accumulator.
+# The name refers to the layout of an accumulator of wgmma.
 C = "wgmma.d:f32"
 
 
@@ -72,7 +72,7 @@ def test_accumulators_are_in_the_places_of_products(columns):
 def test_matrices_have_the_places_of_ldmatrix_and_stmatrix(turned):
     def tile(registers):
         rows = MatrixMove(4, turned).to_rows(registers.reshape(4, 1, 32)).view(np.uint16).reshape(2, 2, 8, 8)
-        # Two stacked matrices occur twice.
+        # The tile has two matrices in each direction, and the stacked matrices have consecutive registers.
         return rows.transpose(1, 2, 0, 3).reshape(16, 16)
 
     suffix = ".trans" * turned
@@ -140,7 +140,7 @@ def test_the_suggested_fix_works():
     """Accumulator registers in the reported order are the operand A with its columns in the reported order."""
     found = compared(C, "wgmma.a:e4m3")
     sums = np.random.default_rng(0).integers(0, 255, (64, 32)).astype(np.uint8)
-    # The shape [16, 128] contains the values of each thread.
+    # The array has the shape (16, 128), for 16 values of each thread.
     values = rows_to_sums(sums)
     as_they_are = values.reshape(4, 4, 128).swapaxes(1, 2)
     wrong = rows_of_16(np.ascontiguousarray(as_they_are).view(np.uint32)[..., 0])
@@ -170,8 +170,8 @@ def test_stmatrix_takes_the_sums_of_wgmma_in_pairs():
 def test_tiles_of_two_swizzles_differ():
     found = compared("tile:bf16:64B", "tile:bf16:128B")
     assert found.read.shape == (8, 32) and found.exchange is None
-    # Rows of 64 bytes have pitches of 64 and 128 bytes in the two layouts. Only the first row is in its place, and half
-    # of the read bytes are not written.
+    # Rows of 64 bytes have pitches of 64 and 128 bytes in the two layouts. Only the first row is in the same place in
+    # both layouts, and half of the read bytes are not written.
     assert found.same.sum() == 32 and found.same[0].all() and found.lost == 128
     assert found.read.place(1, 0) == (144,) and found.found[1, 0].tolist() == [2, 0]
     assert "128 elements are read where nothing was written: earlier content, perhaps NaN" in str(found)

@@ -148,7 +148,7 @@ def _ends(draw, of: Pipeline) -> Pipeline:
     )
     finish = draw(st.sampled_from(finishes))
     handoffs = ["NO_HANDOFF"] * 3 + ["LAST", "LAST_ACQ_REL"] + ["LAST_LOADED"] * (finish == "NO_PEER")
-    # Many spinning threads need much time.
+    # A chain with many spinning threads takes too much time.
     handoffs += ["CHAIN"] * (of.grid < 4)
     return replace(
         of,

@@ -124,7 +124,8 @@ def test_one_broken_constraint_is_named_and_nothing_else(rule, index, base, chan
     assert (found[0].parameter, found[0].source, found[0].severity) == (row.parameter, row.source, "error")
 
 
-# These changes break one rule for any legal params. Each row contains the rule, the argument, and illegal values.
+# Each change in the table breaks one rule for any legal params. Each row contains the rule, the argument, and illegal
+# values.
 # fmt: off
 BREAKS = [
     ("data_type", "data_type", st.integers(17, 99)),
@@ -231,7 +232,7 @@ def test_every_rule_is_broken_once():
     assert {rule.name for rule in RULES} == {rule for rule, *_ in SINGLE}
 
 
-# The remedies are alternatives, and combinations of several numbers.
+# The remedies of these rules are alternatives or combinations of several numbers, so no nearest value exists.
 
 NO_NEAREST = {
     *("data_type", "interleave", "mode", "swizzle", "swizzle_packed", "swizzle_wide", "l2_promotion", "oob_fill"),

@@ -55,7 +55,7 @@ def test_gemm():
     """Tiles of 128 x 128 x 64 do not divide the sizes, alpha is 2, and beta is 1/2. Every element is compared."""
     rng = np.random.default_rng(0)
     a, b = (rng.integers(-3, 4, (rows, K)).astype(ml_dtypes.bfloat16) for rows in (M, N))
-    # The matrix is column-major, like d.
+    # The matrix c is column-major, like the matrix d.
     c = rng.integers(-9, 9, (N, M)).astype(np.float32)
     d = np.full_like(c, np.nan)
     gpu = simulate.Device()

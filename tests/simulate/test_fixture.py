@@ -49,7 +49,8 @@ def run(pytester):
         pytester.makeini(f"[pytest]\n{ini}")
         pytester.makepyfile(TEST + tests)
         start = pytester.runpytest_subprocess if "-n" in options else pytester.runpytest_inprocess
-        # Another test of the same process may already have imported the fixture.
+        # The option hides a warning of pytest, because another test of the process may already have imported the
+        # fixture.
         return start("-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning", *options)
 
     return run

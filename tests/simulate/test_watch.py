@@ -169,7 +169,7 @@ def test_memory_is_reached_through_structs_tables_and_variables(gpu):
     gpu.run = run
     links = Links(table.ctypes.data, 40)
     with simulate.watch() as found:
-        # The variable has the value of the first launch.
+        # At the second launch, the variable contains the result of the first launch.
         for _ in range(2):
             cuda_tma.launch(STREAM, ONE_WARP, kernel, links)
     assert [(watched.differences, watched.report.errors) for watched in found] == [((), ())] * 2

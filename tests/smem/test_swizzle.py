@@ -38,7 +38,8 @@ def matrix(box, data_type=T.BFLOAT16, **changes):
     return dataclasses.replace(MATRIX, box_dim=box, data_type=data_type, **changes)
 
 
-# The table contains rows of 16-byte chunks, as in PTX ISA 5.5.7. Each entry is the chunk of the row at that place.
+# The table contains rows of 16-byte chunks, as in PTX ISA 5.5.7. Each number is the index of the chunk at that place of
+# the row.
 TABLES = {
     S.NONE: ["01234567"],
     S.SWIZZLE_32B: ["01234567", "10325476"],
@@ -285,8 +286,8 @@ def test_an_impossible_field_of_params(change, message):
         refuses(message, call, params)
 
 
-# The numbers of ways were computed by hand. With rows of 128 bytes, a column is in one bank. The swizzle distributes 8
-# rows of 16-byte chunks over all banks.
+# The expected conflicts were computed by hand. With rows of 128 bytes, all elements of a column are in one bank. The
+# swizzle distributes 8 rows of 16-byte chunks over all banks.
 @pytest.mark.parametrize(
     ("params", "row", "column", "ldmatrix"),
     [
@@ -298,11 +299,10 @@ def test_an_impossible_field_of_params(change, message):
         (matrix((16, 64), swizzle=1), 1, 4, 1),
         # With rows of 32 bytes, every fourth row is in the same bank.
         (matrix((16, 64)), 1, 8, 2),
-        # A memory request serves 16 lanes.
+        # A memory request for elements of 8 bytes serves 16 lanes.
         (matrix((16, 32), T.FLOAT64), 1, 16, 8),
         (matrix((8, 64), swizzle=3), 1, 4, 1),
         (matrix((64, 64), swizzle=S.SWIZZLE_128B_ATOM_64B), 1, 16, 4),
-        # The rows of this tile also have 32 bytes.
         (matrix((32, 64), T.UINT8), 1, 8, 2),
         # Two memory requests read a row of 256 bytes.
         (matrix((32, 32), T.FLOAT64), 1, 16, 8),
@@ -338,7 +338,7 @@ def test_cute_layout_is_the_same_mapping_at_every_index(params):
     layout = shared.smem_layout(params)
     unit = _BYTES[params.data_type]
     for index in itertools.product(*map(range, shared.box_extents(params))):
-        # The first mode counts the elements of a slice, whose 16-byte chunks may be swapped.
+        # The first mode of an interleaved layout counts the elements of a slice, whose 16-byte chunks may be swapped.
         if params.interleave:
             slice_start = _layout.linear_offset(params, index)
             for channel in range(_layout.slice_bytes(params) // unit):

@@ -17,7 +17,7 @@ DTYPES = ("uint8", "uint16", "uint32", "uint64")
 class Load(NamedTuple):
     """An im2col load: its part of the matrix, and the operands of the instruction."""
 
-    # This field contains the first output pixel.
+    # The field contains the first output pixel of the load.
     row: int
     tap: int
     channel: int
@@ -30,7 +30,7 @@ class Case:
     """A convolution of a channels-last tensor, and the loads of its input."""
 
     geometry: Convolution
-    # The shape is (N, spatial dimensions, C).
+    # The array has the shape (N, spatial dimensions, C).
     elements: np.ndarray
     channels_per_pixel: int
     pixels_per_column: int
@@ -88,7 +88,7 @@ def unfold(elements, geometry):
     )
     strided = [slice(None, None, step) for step in geometry.stride]
     dilated = [slice(None, None, step) for step in geometry.dilation]
-    # The shape is (N, output dimensions, C, taps).
+    # The array has the shape (N, output dimensions, C, taps).
     windows = windows[(slice(None), *strided, slice(None), *dilated)]
     last = np.moveaxis(windows, dims + 1, -1)
     return last.reshape(-1, int(np.prod(geometry.kernel_size)), elements.shape[-1])
@@ -110,7 +110,7 @@ def random_geometry(rng, dims):
         stride, dilation, padding = each(1, 4), each(1, 3), each(0, 4)
         if rng.random() < 0.1:
             stride = each(1, 8)
-        # The padding before and after the image differs.
+        # The padding before the image differs from the padding after the image.
         if rng.random() < 0.2:
             padding = tuple(zip(padding, each(0, 4), strict=True))
         elif rng.random() < 0.1:

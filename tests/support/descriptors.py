@@ -42,7 +42,7 @@ class Recorded(NamedTuple):
 
     params: Params
     accepted: bool
-    # The bytes are empty if the driver refused the map.
+    # The field contains no bytes if the driver refused the map.
     raw: bytes
     compute_capability: tuple[int, int]
 
@@ -72,11 +72,12 @@ def _recorded(row):
     return Recorded(params, row["result"] == 0, raw, tuple(row.get("compute_capability", (9, 0))))
 
 
-# The value is the number of elements in 16 bytes, or the requirement of the packed types.
+# For each data type, the table contains the number of elements in 16 bytes, or the divisor that packed types need.
 _UNITS = {data_type: 128 // element_bits(data_type) for data_type in range(14)} | {14: 128, 15: 128}
 
 _TRANSFER_BITS = 228 * 1024 * 8
-# The values are the maximum bytes of a row for each swizzle. Corners are in [-limit, limit) for each rank.
+# For each swizzle, the first table contains the largest number of bytes in a row. For each rank, corners of an im2col
+# box are in [-limit, limit).
 _SPANS = {0: 2048, 1: 32, 2: 64} | dict.fromkeys((3, 4, 5, 6), 128)
 _CORNER_LIMIT = {3: 32768, 4: 128, 5: 16}
 

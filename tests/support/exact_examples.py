@@ -9,9 +9,10 @@ import numpy as np
 
 __all__ = ["ATTENTIONS", "PRODUCTS", "attention", "product"]
 
-# (batch, heads, kv heads, queries, keys, d, causal): two or three tiles of keys, of which the last one is partial
+# Each row is (batch, heads, kv heads, queries, keys, d, causal). The keys fill two or three tiles, and the last tile is
+# partial.
 ATTENTIONS = ((1, 2, 1, 140, 300, 64, True), (1, 1, 1, 70, 140, 128, False), (1, 1, 1, 90, 70, 64, True))
-PRODUCTS = ((136, 264, 200), (40, 520, 72))  # m, n, k
+PRODUCTS = ((136, 264, 200), (40, 520, 72))  # Each row contains m, n and k.
 
 
 def attention(module, device, case):

@@ -112,7 +112,7 @@ class FakeDriver(FakeGraphs):
     errors: dict = field(default_factory=dict)
     # The list contains the last called entry points with their arguments, in order.
     calls: deque = field(default_factory=lambda: deque(maxlen=100))
-    # The field contains the last params of an encoder.
+    # The field contains the params of the last call of an encoder.
     params: object = None
     encoded: int = 0
     # The dictionary maps a device to its active primary context.
@@ -121,7 +121,7 @@ class FakeDriver(FakeGraphs):
     # The dictionary maps a context to its id, if the id is not its handle.
     context_ids: dict = field(default_factory=dict)
     stack: list = field(default_factory=list)
-    pinned: tuple = ()  # (address, address) ranges that cuPointerGetAttribute reports as host memory
+    pinned: tuple = ()  # The tuple contains address ranges that cuPointerGetAttribute reports as host memory.
     managed: tuple = ()
     # The dictionary maps a range of managed memory to the ordinal of its device.
     allocated: dict = field(default_factory=dict)
@@ -138,20 +138,21 @@ class FakeDriver(FakeGraphs):
     # The tuple contains the streams that capture a graph.
     capturing: tuple = ()
     capture_mode: int = 0
-    # The encoders write this allocation class.
+    # The field contains the allocation class that the encoders write.
     encodes_class: int = 1
-    # cuTensorMapReplaceAddress returns this CUresult after it has written half of an address.
+    # The field contains the CUresult of cuTensorMapReplaceAddress after it has written half of an address.
     half_replaced: int = 0
-    # Only addresses from this one on are written by half.
+    # The field contains the lowest address of which cuTensorMapReplaceAddress writes only one half.
     half_replaced_from: int = 0
     # The field contains the number of references to each primary context.
     retained: int = 0
-    # The field contains the last queried kernel and the offsets of its parameters.
+    # The field contains the last kernel that was queried, and the offsets of its parameters.
     _parameters: tuple = None
 
     def install(self, without=()):
         """Replace the real driver by this stand-in, without some of its entry points."""
-        # The stand-in keeps these objects, because a ctypes function is valid only as long as its Python object.
+        # The stand-in keeps the ctypes functions, because the pointer to a function is valid only while its Python
+        # object exists.
         self._functions = {
             name: ctypes.CFUNCTYPE(ctypes.c_int, *types)(self._entry_point(name))
             for name, types in SIGNATURES.items()
@@ -295,7 +296,8 @@ class FakeDriver(FakeGraphs):
         sizes = self.kernels[function][1]
         if index >= len(sizes):
             return INVALID_VALUE
-        # The stand-in keeps this value between parameters, because a kernel may have thousands of them.
+        # The stand-in computes the offsets only once for each kernel, because a kernel may have thousands of
+        # parameters.
         if index == 0 or self._parameters[0] != function:
             self._parameters = function, offsets(sizes)
         offset[0], size[0] = self._parameters[1][index], sizes[index]

@@ -30,7 +30,7 @@ def array(kind, address, count):
     return tuple((kind * count).from_address(address))
 
 
-PARAMETERS_BEGIN = 0x210  # Parameters begin at this place in the constant memory of sm_90, and offsets count from it.
+PARAMETERS_BEGIN = 0x210  # Kernel parameters begin at address 0x210 of constant bank 0 on sm_90.
 
 
 def offsets(sizes):
@@ -85,8 +85,10 @@ class FakeGraphs:
     captures: dict = field(default_factory=dict)
     # The dictionary maps a handle to its Node.
     nodes: dict = field(default_factory=dict)
-    shows: str = "pointers"  # "pointers", or "address" or "size" (the first entry of one block), or none
-    user_objects: dict = field(default_factory=dict)  # handle: (the function and the pointer of the call at its end)
+    # The value is "pointers", or "address" or "size" for the first entry of one block, or empty.
+    shows: str = "pointers"
+    # The dictionary maps a handle to the function and the pointer of the call at the end of the object.
+    user_objects: dict = field(default_factory=dict)
     # The list contains pairs of a graph and a user object.
     kept: list = field(default_factory=list)
 

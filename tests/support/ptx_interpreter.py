@@ -16,7 +16,7 @@ from functools import cache
 from tests.include._header import ptx
 
 Value = int | str
-# The tuple contains the opcode and the operands.
+# An effect is a tuple of an opcode and its operands.
 Effect = tuple[str, tuple[Value, ...]]
 
 # The table contains the arithmetic function of each opcode without its type.
@@ -36,16 +36,16 @@ ARITHMETIC: dict[str, Callable[..., int]] = {
     "selp": lambda yes, no, which: yes if which else no,
     **{f"setp.{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
 }
-# The results of these instructions depend only on their operands.
+# The instructions in this tuple have no effect, and their results depend only on the operands.
 FUNCTIONS = ("mapa", "createpolicy", "cvt.rn")
-# These instructions copy the value from one state space or width to another.
+# The instructions in this tuple copy a value from one state space or width to another.
 COPIES = ("mov", "cvt", "ld.param")
-# These effects also return a value, in their first operand.
+# The instructions in this tuple have an effect, and also write a result into the first operand.
 ANSWERED = (
     "mbarrier.try_wait", "elect.sync", "ld.acquire", "atom", "multimem.ld_reduce", "clusterlaunchcontrol.query_cancel",
 )  # fmt: skip
 MOST_STEPS = 10_000
-# A parameter of a kernel with these C++ types may represent shared memory.
+# A kernel parameter with one of these C++ types may represent shared memory.
 SHARED = ("void*", "Barrier*", "TensorMap*", "LaunchResponse*")
 
 
@@ -79,7 +79,7 @@ def execute(text: str, arguments: Iterable[Value]) -> Generator[Effect, Value | 
 def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]:
     """Return the guard, opcode and operands of each instruction, and the target of each label."""
     body = re.sub(r"//[^\n]*", "", text[text.index("\n{", text.index(".entry")) + 2 :])
-    # The interpreter stores the content of local memory only.
+    # The interpreter stores the content of local memory, but not of other memory.
     body = re.sub(r"\[(kernel_param_\d+)\]", r"\1", body)
     instructions: list[tuple[str, str, list[str]]] = []
     labels: dict[str, int] = {}
@@ -96,7 +96,7 @@ def _parse(text: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, int]]
 def _pure(opcode: str) -> Callable[..., Value] | None:
     """Return the function of an opcode on its operands, or None if the instruction is an effect."""
     if opcode == "activemask.b32":
-        # The thread is the only thread of its warp.
+        # The interpreter runs one thread, which is the only active thread of its warp.
         return lambda: 1
     if opcode == "match.any.sync.b32":
         return lambda value, members: members

@@ -67,7 +67,7 @@ def integers_of(type_: str) -> st.SearchStrategy[int]:
     return st.sampled_from(ends) | st.integers(0, (1 << width) - 1)
 
 
-# ---- floating-point: bits to fractions, and back with one rounding ----
+# ---- the conversion of floating-point bits to fractions, and back with one rounding ----
 
 LAYOUT = {
     "f16": (5, 10),
@@ -143,7 +143,7 @@ def flushed_result(value: Fraction | float, type_: str, mode: str) -> Fraction |
     if isinstance(value, float) or not value or abs(value) >= least:
         return value
     unit = least / (1 << LAYOUT[type_][1] + 1)
-    # This value is the distance to the next smaller number.
+    # The variable contains the distance from the value to the smallest normal number, in units of the last place.
     rest = (least - abs(value)) / unit
     up = rest < 1 if mode == ("rm" if value < 0 else "rp") else mode == "rn" and rest <= Fraction(1, 2)
     return value if up else flushed(value, type_)

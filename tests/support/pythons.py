@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-# The table [tool.cibuildwheel] of pyproject.toml lists the same versions.
+# The table [tool.cibuildwheel] of pyproject.toml lists the same versions of Python.
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14", "3.14t")
 
 

@@ -43,7 +43,7 @@ def of_bug(name: str) -> str:
 
 def of_example(name: str) -> str:
     """Return the reports of the launches of an example at a small size."""
-    # This import needs torch.
+    # The module simulated_examples needs torch.
     from tests.support.simulated_examples import run_simulated
 
     with _reported() as reports:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tests.support.forked import run_forked
 
 TESTS = Path(__file__).parents[1]
-# Each script begins with this line.
+# Each script of these tests begins with the imports in this line.
 BEGINNING = "import os, signal, sys, threading, time; from fake_runtime import *\n"
 
 
@@ -44,8 +44,8 @@ def environment(folder: Path) -> dict[str, str]:
         packages.mkdir()
         copy(TESTS / "support" / "fake_runtime.py", packages)
     paths = [str(packages), str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    # A program that may write only short files must not leave an incomplete file of bytecode, because imports of it
-    # would fail.
+    # A program that may write only short files must not leave an incomplete file of bytecode, because a later import of
+    # the file would fail.
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONDONTWRITEBYTECODE": "1"}
 
 

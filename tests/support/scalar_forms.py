@@ -68,7 +68,7 @@ def _bits() -> Iterator[str]:
     yield from (f"shf.{side}.{mode}.b32 d, a, b, c" for side, mode in product("lr", ("clamp", "wrap")))
     yield from (f"bfe.{type_} d, a, b, c" for type_ in ("u32", "s32"))
     yield "bfi.b32 d, a, b, c, e"
-    # PTX restricts places and lengths to 8 bits; hardware reads all 64 bits.
+    # The instruction bfe restricts positions and lengths to 8 bits (PTX ISA), but the hardware reads all 64 bits.
     yield from (f"and.b32 e, b, 255; and.b32 f, c, 255; bfe.{type_} d, a, e, f" for type_ in WIDE)
     yield "and.b32 f, c, 255; and.b32 g, e, 255; bfi.b64 d, a, b, f, g"
     for mode in ("clamp", "wrap"):
@@ -140,10 +140,10 @@ def _conversions() -> Iterator[str]:
     for to, of in product(integers, integers):
         if to != of:
             yield f"cvt.{to}.{of} d, a"
-            # The form exists only if a result can saturate.
+            # PTX has a saturating conversion only where a result can saturate.
             if int(to[1:]) <= int(of[1:]) or (to[0], of[0]) == ("u", "s"):
                 yield f"cvt.sat.{to}.{of} d, a"
-    # ptxas supports no conversion between these types and bf16.
+    # The assembler ptxas supports no conversion between 8-bit integers and bf16.
     eight = ("u8", "s8")
     for of, to in product(integers, floats):
         if to != "bf16" or of not in eight:

@@ -23,9 +23,9 @@ from tests.support.scalar_forms import forms
 from tests.support.scalar_open import loses_sat, may_differ
 
 LANES = 32
-# The pools of registers are named by their content.
+# The name of each pool of registers is the type of their content.
 POOLS = ("b16", "b32", "b64", "pred")
-# The program loads these registers before the first step.
+# The program loads four registers of each pool before the first step.
 PER_POOL = 4
 STORED_BYTES = 8
 LOADED = PER_POOL * len(POOLS)
@@ -42,7 +42,7 @@ class Step:
 
     text: str
     instructions: tuple[tuple[Instruction, Pure], ...]
-    # The tuple contains the letter and its pool.
+    # Each tuple contains the letter of an operand and the pool of its register.
     reads: tuple[tuple[str, str], ...]
     writes: tuple[tuple[str, str], ...]
 
@@ -131,7 +131,7 @@ def placed(program: Program) -> list[Placed]:
         reads = {}
         for (letter, pool), choice in zip(step.reads, choices, strict=False):
             register = (pool, choice % held[pool])
-            # ptxas simplifies max(a, a) to a.
+            # The assembler ptxas simplifies max(a, a) to a.
             if step.text.startswith(("min", "max")) and register in reads.values():
                 register = (pool, (choice + 1) % held[pool])
             reads[letter] = register
@@ -294,7 +294,7 @@ class Mismatch:
     expected: int
     open: bool
     error: str = ""
-    # This program creates the same PTX and inputs again.
+    # The field contains the program that creates the same PTX and inputs again.
     program: Program | None = None
 
     def __str__(self) -> str:

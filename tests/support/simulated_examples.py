@@ -35,7 +35,7 @@ def run_simulated(name, source=None):
     module.SOURCE = source or module.SOURCE
     for attribute, value in simulated().items():
         setattr(module, attribute, value)
-    # A changed tile may have bank conflicts.
+    # A tile of the reduced size may have bank conflicts, which the test ignores.
     module.bank_conflicts = lambda *_: 1
     module.driver = SimpleNamespace(cuMemcpyDtoDAsync=lambda to, source, size, stream: ctypes.memmove(to, source, size))
     if not hasattr(module, "cases"):

@@ -32,7 +32,7 @@ extern "C" __global__ void scale(const __grid_constant__ TiledMap<Window> x, con
     }
 }
 """
-# The kernel adds the sum of column c of x to sums[c], through partial sums in internal memory.
+# The kernel adds the sum of column c of x to sums[c], with partial sums in internal memory.
 COLUMN_SUMS = r"""
 extern "C" __global__ void partial_sums(const float* x, float* partial, int rows, int columns) {
     const int row = blockIdx.x, half = rows / 2;

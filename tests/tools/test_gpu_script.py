@@ -63,7 +63,7 @@ def test_stages_are_chosen(script):
     assert all(part.startswith("-m pytest tests/gpu/test_") and "-k one" in part for part in parts)
     files = [word for part in parts for word in part.split() if word.startswith("tests/gpu/")]
     assert sorted(files) == sorted(f"tests/gpu/{path.name}" for path in (ROOT / "tests" / "gpu").glob("test_*.py"))
-    # This test runs alone, after the other tests.
+    # The test of the torch operator runs after the other tests, in a separate process.
     assert parts[-1].startswith("-m pytest tests/gpu/test_torch_operator.py -k one")
     assert len(parts) == 5 == written.count(".json") and written.startswith("-m tests.gpu.results write ")
     assert timed.startswith("-m benchmarks kernels --runs 5 --output ")
@@ -71,7 +71,7 @@ def test_stages_are_chosen(script):
 
 def test_the_sanitizer_runs_over_tests_and_examples(script):
     status, commands, added = script(CUDA_TMA_STAGES="sanitize", CUDA_TMA_TOOLS="memcheck synccheck")
-    # The number is the exit status of gemm.
+    # The script returns the exit status of the example gemm.
     assert status == 1
     run = [command for command in commands if not command.startswith("sanitizer")]
     assert (

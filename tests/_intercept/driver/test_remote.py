@@ -158,7 +158,7 @@ def test_a_request_that_fails_does_not_end_the_server(tmp_path, monkeypatch):
         for _ in range(2):
             here.sendall(struct.pack("<I4xQ", 1, 2) + b"ab")
             assert here.recv(16, socket.MSG_WAITALL) == struct.pack("<iIQ", 999, 0, 0)
-        # The request is larger than the server accepts, so the server ends.
+        # The server ends after a request that is larger than its limit.
         here.sendall(struct.pack("<I4xQ", 1, 1 << 60))
         thread.join(60)
         assert not thread.is_alive()

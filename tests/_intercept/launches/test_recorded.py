@@ -142,7 +142,7 @@ def test_a_pipe_stays_a_pipe_and_takes_the_file(launched, tmp_path):
         (tmp_path / "file").write_bytes(reader.read())
     assert stat.S_ISFIFO(os.stat(tmp_path / "pipe").st_mode)
     assert len(read_recording(tmp_path / "file")) == 1
-    # No process reads the pipe.
+    # No process has opened the pipe to read.
     with pytest.raises(OSError, match="No such device or address"):
         write_recording(tmp_path / "pipe", [value], {})
 

@@ -68,7 +68,7 @@ require(cuda.cuTensorMapEncodeTiled(pointer(map), 7, 3, pointer(1 << 30), *array
 assert ctypes.string_at(map, 128) == encode(TiledParams(**params))
 require(cuda.cuTensorMapEncodeTiled(pointer(map), 7, 3, pointer(8), *arrays, 0, 2, 2, 1), 1)
 """)
-    # The program launches no kernel.
+    # The command ends with status 3, because the program launches no kernel.
     assert ran.status == 3, ran.err
     assert "the driver refuses a tensor map: " in ran.err and "16" in ran.err and "Traceback" not in ran.err
 

@@ -35,7 +35,7 @@ def test_leaks_of_a_loop_are_one_finding(run):
     "text",
     [
         "require(cuda.cuMemFree_v2(array(np.zeros(4))))",
-        # NVIDIA's memcheck does not report memory of the host.
+        # The memcheck tool of NVIDIA does not report leaks of host memory.
         "out(u64, 'cuMemHostAlloc', size(64), 0)",
         "module, function = loaded()",
         "import atexit\naddress = array(np.zeros(4))\natexit.register(lambda: require(cuda.cuMemFree_v2(address)))",

@@ -49,5 +49,5 @@ thread.start()
 thread.join()
 assert found == [None], found
 """)
-    # The program launches no kernel.
+    # The command ends with status 3, because the program launches no kernel.
     assert "Traceback" not in ran.err and ran.status == 3

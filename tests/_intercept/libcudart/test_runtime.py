@@ -192,7 +192,7 @@ def test_a_kernel_without_ptx_is_skipped_by_its_name(run):
 
 def test_a_damaged_binary_ends_with_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    # The size of the first entry is wrong.
+    # The first entry of the fat binary has a wrong size.
     image[26] = image[27] = 0xFF
     ran = run(launch(status=218), bytes(image))
     assert ran.status == 3 and ran.printed == "1 2 3 4 5 6 7 8 ", ran
@@ -202,7 +202,7 @@ def test_a_damaged_binary_ends_with_a_sentence(run):
 
 def test_an_image_that_is_not_a_fat_binary_gives_a_sentence(run):
     image = bytearray((DATA / "add_one_size.fatbin").read_bytes())
-    # The total size of the entries is wrong.
+    # The header of the fat binary has a wrong total size of the entries.
     image[12:16] = b"\xff" * 4
     ran = run(
         launch(status=200).replace("EXPECT", "EXPECT(cudaMemcpyToSymbol(&variable, values, 4, 0, 1), 200); EXPECT", 1),

@@ -27,7 +27,7 @@ PTX = """.version 8.0
     ret;
 }}
 """
-# With RACE, all threads store to one word. With WORD, only one thread stores.
+# With the configuration RACE, 64 threads store to one word. With WORD, only one thread stores.
 RACE, WORD = Config(1, 64), Config(1, 1)
 
 

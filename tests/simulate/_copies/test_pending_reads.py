@@ -18,7 +18,7 @@ extern "C" __global__ void each_stores(int* out) {
                      :: "l"(out + 32 * blockIdx.x), "r"((unsigned)__cvta_generic_to_shared(tile)) : "memory");
 }
 """
-# The grid has more CTAs than run at the same time.
+# The grid has more CTAs than the device runs at the same time.
 CTAS = 200
 
 

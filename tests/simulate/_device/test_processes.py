@@ -34,7 +34,7 @@ def test_results_in_order(number):
         return value * value
 
     assert [*results_of(work, range(5), number)] == [0, 1, 4, 9, 16]
-    # A process has its own memory.
+    # The list of this process stays empty when other processes do the work.
     assert written == ([] if number else [0, 1, 2, 3, 4])
 
 

@@ -66,7 +66,7 @@ def test_launches_of_eight_threads_are_apart(is_one_device):
             assert {*values} == wanted[0]
     gc.collect()
     added(one, 2)
-    # A launch removes the arrays that Python has deleted.
+    # A launch removes the memory of arrays that Python has deleted.
     assert len([*one._memory]) <= 1
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from cuda_tma import simulate
 
-# Triton compiles a reversed read to this form. The address in the register is below the variable, and the offset leads
-# back into the variable.
+# Triton compiles a read in reverse order to this form of address. The address in the register is below the variable,
+# and the offset leads back into the variable.
 REVERSED = """
 .version 8.7
 .target sm_90a

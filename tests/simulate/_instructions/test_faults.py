@@ -27,7 +27,7 @@ ld.shared.u32 %r8, [tile];
 MMA = "tcgen05.mma.cta_group::1.kind::f16"
 LENGTH = "has length 2; it needs length 1"
 ONE = "@%p1 bra DONE;\n"
-# (statements before, the statement, the kind, a part of the message)
+# Each row contains the preceding statements, the faulty statement, the kind of the finding, and a part of the message.
 FAULTS = [
     # control
     (ONE + "TARGETS: .branchtargets DONE; mov.u32 %r2, 7;\n", "brx.idx %r2, TARGETS", "fault",
@@ -109,7 +109,8 @@ AT = "add.u32 %r2, %r9, %r2;\n"
 WIDE = "cvt.u64.u32 %rd2, %r2; add.u64 %rd2, %rd1, %rd2;\n"
 LATE = "mbarrier.init.shared.b64 [full], 100;\n"
 TO_SHARED = "shared::cta.global.mbarrier::complete_tx::bytes"
-# (statements before, the statement, the kind); only the operand of one thread is wrong
+# Each row contains the preceding statements, the faulty statement, and the kind of the finding. Only the operand of one
+# thread is wrong.
 OF_ONE_THREAD = [
     (LATE + CHOSEN.format(0, 8) + AT, f"cp.async.bulk.{TO_SHARED} [%r2], [%rd1], 16, [full]", "misaligned"),
     (CHOSEN.format(0, 8) + AT, "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r2], 16", "misaligned"),

@@ -10,7 +10,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# In each CTA of a cluster of two, the first thread has the addresses of `data` and `bar` in CTA `rank ^ far`.
+# The cluster has two CTAs, and the first thread of each CTA has the addresses of `data` and `bar` in CTA `rank ^ far`.
 SOURCE = r"""
 extern "C" __global__ void __cluster_dims__(2) k(const int* in, int* out, int far) {
     __shared__ alignas(128) unsigned data[64];
@@ -98,7 +98,7 @@ def test_an_address_of_another_cta_ends_the_kernel(form):
 @pytest.mark.parametrize("form", OF_ONE_CTA)
 def test_an_address_that_mapa_gives_of_the_own_cta_is_right(form):
     report, out = launched(OF_ONE_CTA[form], 0)
-    # This instruction never waits.
+    # Only the bulk load has a finding, because the kernel ends without a wait for the load.
     assert [finding.kind for finding in report.findings] == ["early-exit"] * (form == "bulk load")
     assert (out[4:64] == np.arange(4, 64)).all() and out[0] != -1
 

@@ -22,7 +22,7 @@ COUNTS = (
     "add.u64 %rd1, %rd1, 1;\nbra L;\n}\n"
 )
 LIMIT_SECONDS = 0.3
-# The limit is longer for busy machines.
+# The limit includes a margin for busy machines.
 MOST_SECONDS = 3.0
 SENTENCE = "the launch reached the time limit of 0.3 s after "
 
@@ -250,7 +250,7 @@ def test_watched_work_is_removed_under_the_lock(monkeypatch):
 
         def values(self):
             used.append(watch._lock.locked())
-            # The thread ends at its next turn.
+            # The negative idle time ends the watching thread at its next turn.
             monkeypatch.setattr(deadline, "_IDLE_SECONDS", -1.0)
             return [*super().values()]
 

@@ -96,7 +96,7 @@ def test_products_of_every_type(a_type, b_type, d_type, in_registers):
         else:
             a_operand = gathered(a_smem, wgmma.a_addresses(bits))
         before = numbers(rng, (64, n), "f32")
-        # No sum is -0.
+        # The addition of 0.0 replaces each sum -0 by 0.
         expected = (a[:, k:] @ b[:, k:].T) * (-1 if signs else 1) + 0.0
         start = sums_as_registers(before, d_type)
         assert (wgmma.multiply(a_operand, b_pieces, start) == sums_as_registers(expected + before, d_type)).all()
@@ -292,7 +292,7 @@ def test_matrices_between_rows_and_registers(count, transposed):
     assert move == matrix_move_of(
         instruction(f"stmatrix.sync.aligned.m8n8.x{count}{trans}.shared::cta.b16 [a], {{{registers}}}")
     )
-    # CUTLASS (cute/arch) uses this spelling.
+    # The files cute/arch of CUTLASS use this spelling of ldmatrix.
     cutlass = f"ldmatrix.sync.aligned.x{count}{trans}.m8n8.shared.b16 {{{registers}}}, [a]"
     assert move == matrix_move_of(instruction(cutlass))
     elements = np.arange(3 * count * 64, dtype=np.uint16).reshape(3, 8 * count, 8)

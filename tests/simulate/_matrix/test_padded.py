@@ -14,7 +14,7 @@ def test_each_code_in_its_piece(type_):
     assert {*TYPES} == PADDED
     bits = 4 if type_ == "e2m1" else 6
     codes = np.arange(1 << bits, dtype=np.uint8).reshape(-1, 16)
-    # The padding has no effect.
+    # The bits of the padding are 1, because the instruction ignores them.
     pieces = np.full((len(codes), 16), 0xFF, np.uint8)
     digits = np.unpackbits(codes[..., None], axis=-1, bitorder="little")[..., :bits]
     pieces[:, : 2 * bits] = np.packbits(digits.reshape(len(codes), -1), axis=-1, bitorder="little")

@@ -12,10 +12,10 @@ from tests.gpu.product_kernels import SOURCE, Form, mma_name, plain_name, wgmma_
 GPU = simulate.Device()
 DTYPES = {"bf16": "u2", "f16": "u2", "tf32": "u4", "e4m3": "u1", "e5m2": "u1", "s8": "u1", "u8": "u1"}
 SUMS = {"float": np.float32, "int": np.int32, "unsigned": np.float16}
-# The word contains two f16 values of 3.
+# The word 0x42004200 contains the f16 value 3.0 twice.
 STARTS = {"float": 3.0, "int": 2**31 - 1 - 10**5, "unsigned": 0x42004200}
 BF16 = Form("bf16", "bf16", "float")
-# Each row contains the form, N, whether A is in registers, and negations. N is the least or the greatest value.
+# Each row contains the form, N, whether A is in registers, and negations. N has its least or its greatest value.
 WGMMA = [
     (BF16, 8, False, True),
     (BF16, 256, False, False),

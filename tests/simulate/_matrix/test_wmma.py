@@ -40,7 +40,7 @@ TYPES = {
     "double": ("double", "double", np.float64, ("double", np.float64)),
 }
 SQUARE, LOW, HIGH = (16, 16, 16), (8, 32, 16), (32, 8, 16)
-# The value is true if B is row-major.
+# The last value of each case is true if the matrix B is row-major.
 CASES = [
     ("half", SQUARE, True), ("half", LOW, False), ("half", HIGH, True), ("half to half", SQUARE, False),
     ("bf16", LOW, True), ("bf16", HIGH, False), ("s8", SQUARE, True), ("s8", LOW, False), ("u8", HIGH, True),

@@ -88,7 +88,7 @@ def test_no_array_outlives_its_last_user(gpu, put, library):
     del array
     assert memory() is None
     gpu.launch(FOUR, put, zeros(4)).raise_for_errors()
-    # The array of this launch replaces the deleted array.
+    # The array of the second launch replaces the deleted array.
     assert segments(gpu) == before
 
 

@@ -40,6 +40,6 @@ def test_only_read_only_pages_are_read_only():
     pages = mmap.mmap(-1, 4 * mmap.PAGESIZE, prot=mmap.PROT_READ)
     address = np.frombuffer(pages, np.uint8).ctypes.data
     assert module._has_read_only_pages(Extent(address, 1)) and module._has_read_only_pages(Extent(address - 1, 2))
-    # The array has a separate mapping.
+    # A large array has a separate mapping of memory.
     written = np.ones(64 << 20, np.uint8)
     assert not module._has_read_only_pages(Extent(written.ctypes.data, written.nbytes))

@@ -47,7 +47,7 @@ def test_the_number_of_tokens(monkeypatch):
 def test_a_name_or_a_number_that_does_not_fit(body, message):
     text = entry(body)
     with pytest.raises(ParseError, match=f"PTX line 7: {message}"):
-        parse(text).functions["k"].instructions  # noqa: B018 (a body is parsed at its first use)
+        parse(text).functions["k"].instructions  # noqa: B018 The parser parses a body at its first use.
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from tests.include import _header, _targets, _wgmma
 from tests.include._header import ptx
 
 DATA = Path(__file__).parents[2] / "data"
-# This number is the line in line_info.cu.
+# The tests expect line numbers of the file line_info.cu.
 LINE_INFO = (DATA / "line_info.ptx").read_text()
 
 

@@ -69,7 +69,8 @@ def test_selection():
 
 # ---- approximations ----
 
-# PTX documents these errors for these ranges. The errors of sin and cos are absolute, and other errors are relative.
+# The table contains the maximum errors in the PTX ISA, and their ranges. The errors of sin and cos are absolute, and
+# other errors are relative.
 APPROXIMATE = {
     "ex2": (-126, 127, np.exp2, 2**-22.5),
     "lg2": (0.5, 2, np.log2, None),

@@ -32,7 +32,7 @@ INTEGERS = [f"{kind}{bits}" for kind in "us" for bits in (8, 16, 32, 64)]
 FLOATS = ("f16", "bf16", "f32", "f64")
 PAIRS = [pair for pair in product(FLOATS, FLOATS) if pair[0] != pair[1]]
 MODES = ("rn", "rz", "rm", "rp")
-# Halves are rounded to even, as in Python's round().
+# The function round() of Python rounds a half to the even number, like .rni.
 INTEGRAL = {"rni": round, "rzi": trunc, "rmi": floor, "rpi": ceil}
 
 

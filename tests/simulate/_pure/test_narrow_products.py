@@ -30,7 +30,7 @@ def codes(rows: int, k: int, type_: str, seed: int) -> np.ndarray:
     """Return random codes of small numbers."""
     bits = 1 + sum(BITS[type_][:2])
     found = np.random.default_rng(seed).integers(0, 1 << bits, (rows, k), np.uint8)
-    return found & 0xBF if bits == 8 else found  # the exponent of 8 bits is at most half of its range
+    return found & 0xBF if bits == 8 else found  # Codes of 8 bits have small exponents.
 
 
 def numbers(found: np.ndarray, type_: str) -> np.ndarray:
@@ -98,7 +98,7 @@ def test_sums_of_f16():
     assert np.array_equal(rows_of_sums(halves), numbers(a, "e2m1") @ numbers(b, "e2m1").T)
 
 
-SCALED = [  # the kind, its suffix, the types, and the number and the type of scales
+SCALED = [  # Each row contains the kind, its suffix, the types of operands, and the number and the type of scales.
     ("mxf8f6f4", ".scale_vec::1X", "e4m3", "e2m1", 1, "ue8m0"),
     ("mxf8f6f4", "", "e2m3", "e3m2", 1, "ue8m0"),
     ("mxf4", "", "e2m1", "e2m1", 2, "ue8m0"),

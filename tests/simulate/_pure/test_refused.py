@@ -8,7 +8,7 @@ from tests.support.pure_instructions import instruction
 MMA = "mma.sync.aligned.m16n8k16.row.col"
 A, B, C = "{a1, a2, a3, a4}", "{b1, b2}", "{c1, c2, c3, c4}"
 REFUSED = [
-    # the warp's instructions exist only with .sync
+    # The instructions of a warp exist only with .sync.
     "shfl.idx.b32 d, a, b, c",
     "vote.any.pred p, a",
     "match.any.b32 d, a",

@@ -30,7 +30,7 @@ __device__ __noinline__ int deep(int n, const int* in) {
 extern "C" __global__ void kernel(const int* in, int* out, int n) {
     const int t = threadIdx.x;
 """
-# The array `in` contains 0, 1, 2 and so on, and n is 6. Each entry has the kind of the finding and the body of the
+# The array `in` contains 0, 1, 2 and so on, and n is 6. Each entry contains the kind of the finding and the body of the
 # kernel.
 WRONG = {
     "sum_of_eight_of_six": ("uninitialized-read", "int a[8]; fill(a, n); out[t] = sum_of(a, 8);"),

@@ -146,7 +146,7 @@ def test_a_token_three_phases_old_is_an_error():
     assert is_found(launched(body, 96), "with a token of phase 0", lines_of(body, "// here")[0])
 
 
-# ---- arrivals: each entry has the count, and the body ----
+# ---- arrivals: each entry contains the count, and the body ----
 
 TOO_MANY = {
     "a thread arrives twice": (96, "arrive(bar);\n if (t == 5) arrive(bar);  // here\n wait(bar, 0);"),

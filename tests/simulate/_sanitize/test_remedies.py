@@ -19,7 +19,7 @@ import compared_kernels
 import write_findings
 from finding_kernels import KERNELS
 
-# The sample was drawn from the bugs at that time, and does not contain later bugs.
+# The list is a random sample of the bugs, without bugs that were added later.
 REAL_BUGS = [
     "cutlass_2364_init_that_is_none",
     "cutlass_2944_load_beyond_the_last_tile",
@@ -66,7 +66,7 @@ FIXES = {
         ("in each thread that wrote, after its writes", "= in[threadIdx.x];", f"= in[threadIdx.x];{FENCE}"),
         ("in each thread that read, after its reads", "threadIdx.x ^ 1];", f"threadIdx.x ^ 1];{FENCE}"),
     ],
-    # The reader already arrives on `empty`.
+    # The reading thread already arrives on the mbarrier `empty`.
     "tirx_kernels_202_slot_reused_early": [
         ("and wait for it before the write", "slot = in[i];", "empty.wait((i & 1) ^ 1);\n slot = in[i];")
     ],
@@ -83,8 +83,8 @@ FIXES = {
     "sglang_39124_write_then_bulk_store": [
         ("after its writes and before the barrier", "[threadIdx.x] + 1;", f"[threadIdx.x] + 1;{FENCE}")
     ],
-    # These kernels are not in the sample. One of two CTAs waits for the other CTA. In the first kernel, the other CTA
-    # already arrives.
+    # The remaining kernels are not in the random sample. The remedy adds a wait of one CTA for its peer. In the first
+    # kernel, the peer already arrives.
     "cutlass_3643_peer_not_waited_for": [
         ("wait for that mbarrier with .acquire.cluster", "int value;", "int value; peer_full.wait_cluster(0);")
     ],

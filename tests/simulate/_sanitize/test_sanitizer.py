@@ -97,7 +97,7 @@ def test_an_access_in_only_one_schedule_is_found():
     (finding,) = report.errors
     read = BY_LUCK[: BY_LUCK.index("// READ")].count("\n") + 1
     assert finding.kind == "race" and read in (finding.source[-1].line, finding.other[-1].line)
-    # This result is from the first schedule, which has no finding.
+    # The output is the result of the first schedule, which has no finding.
     assert out.tolist() == [9, 0]
 
 

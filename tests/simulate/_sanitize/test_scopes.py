@@ -199,7 +199,7 @@ def test_a_fence_of_the_cta_is_enough_in_a_cta():
 def test_scopes_without_the_other_thread_are_a_race(name):
     *of_flag, of_data = launched(name).errors
     assert of_data.kind == "race" and "nothing orders the two" in of_data.message
-    # In cta_fence, the accesses to the flag have the scope.
+    # The accesses to the flag have a sufficient scope in the kernel cta_fence.
     assert len(of_flag) == (name != "cta_fence")
     assert all("does not include the other's thread" in finding.message for finding in of_flag)
 

@@ -89,10 +89,10 @@ def test_timed_cells_compare_clusters_by_time():
     """In two clusters of 4 threads, a thread of the first cluster wrote in epoch 2 at time 7."""
     threads, started, here = 4, np.array([5, 0]), (np.array([2]), 2)
     for lane, column, value, taken in (
-        # This write is of the same cluster, in an earlier epoch.
+        # The reading thread is in the same cluster, and its clock contains an epoch of the writing thread.
         (0, 1, 1, 0),
         (0, 1, 2, 1),
-        # This write is of the other cluster, whose clock contains times of the first cluster.
+        # The reading thread is in the other cluster, and its clock contains a time of the first cluster.
         (4, 1, 9, 0),
         (4, 4, 6, 0),
         (4, 4, 7, 1),
@@ -117,7 +117,7 @@ def test_touch_refuses_units_outside_the_memory():
         assert cells.touch(np.array([first]), 2, clock, np.array([0]), False, True, False, -1, 6) == done
     cells = Stamps(np.zeros((3, 8), np.int64), np.zeros((3, 8), np.int32))
     assert cells.touch(np.array([17]), 2, clock, np.array([0]), False, True, False, -1, 6, 0, 7, 3) == 1
-    # The bytes from 24 on are in the area.
+    # The bytes from offset 24 on are in the area that the cells cover.
     assert np.flatnonzero(cells.values[2]).tolist() == [3, 4]
 
 
@@ -133,6 +133,6 @@ def test_releases_limit_the_order_between_clusters():
         who = np.array([lane])
         assert cells.follow(1 << 2, *here, rows, who, released, 0, 3) == follows
         assert (cells.touch(*here, rows, who, False, False, False, 0, 10, 9, 0, 3, released) == 1) == follows
-    # This access is outside the memory.
+    # The two positions are outside the memory.
     for position in (-8, 56):
         assert not cells.follow(1 << 2, np.array([position]), 2, rows, np.array([4]), False, 0, 3)

@@ -132,7 +132,7 @@ PAIRS = {
         "if (T == 0) { atomicAdd(out + B, 1); other[B] = __ldcg(out + B); }",
     ),
 }
-# In these right kernels, blocks exchange values without a fence of the reader, or in observation order (PTX ISA).
+# In the right kernels, blocks exchange values without a fence in the reading thread, or in observation order (PTX ISA).
 RIGHT = {
     "compare_and_swap_begins_with_a_load": (
         "int seen = other[0], old; do { old = seen; seen = atomicCAS(other, old, old + 2); } while (seen != old);"

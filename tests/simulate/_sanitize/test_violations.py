@@ -39,7 +39,7 @@ def made(kind, **facts):
 
 def test_every_class_is_listed():
     of_any = [each for base in (Violation, *BASES, shared_violations.SharedRace) for each in base.__subclasses__()]
-    # With slots, a second class exists for each name.
+    # For a data class with slots, Python creates a second class with the same name.
     names = {each.__name__ for each in of_any}
     assert {each.__name__ for each in (*CLASSES, *BASES)} == names
 

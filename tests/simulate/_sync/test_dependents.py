@@ -155,7 +155,7 @@ def test_a_grid_meets(order):
     kernel = gpu.compile(COOPERATIVE, "turn", options=[f"-I{path}" for path in (*INCLUDES, *TOOLKIT)])
     report = gpu.launch(Config(48, 64, is_cooperative=True), kernel, o, order=order)
     assert report.findings == () and np.array_equal(o, np.roll(np.arange(48 * 64), -64))
-    # The CTAs of this grid cannot all be resident.
+    # The device cannot run all CTAs of the grid at the same time.
     (finding,) = gpu.launch(Config(48, 64), kernel, o, order=order).findings
     assert finding.kind == "fault"
     with pytest.raises(ValueError, match="is_cooperative=True: all 80 CTAs must run at the same time, but 2 multiproc"):

@@ -26,8 +26,8 @@ DONE: ret;
 @pytest.mark.parametrize(
     ("target", "after", "kinds"),
     [
-        ("DONE", "", []),  # the early lanes return, and no statement follows the barrier
-        ("DONE", "st.global.u32 [%rd1], %r1;", []),  # the early lanes do not execute the store
+        ("DONE", "", []),  # The early lanes return, and no statement follows the barrier.
+        ("DONE", "st.global.u32 [%rd1], %r1;", []),  # The early lanes do not execute the store.
         ("AFTER", "AFTER: st.global.u32 [%rd1], 1;", ["barrier-divergence"]),
     ],
 )

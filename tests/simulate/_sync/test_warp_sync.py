@@ -42,7 +42,8 @@ PARTS = {
     "bar.warp.sync": "if (lane < 16) __syncwarp(); else v = sum(v, 0xffff0000u);",
     "bar.warp.sync and another": "if (lane < 16) __syncwarp(); else { __syncwarp(0xffff0000u); v = 3; }",
 }
-# The other lanes of bar.warp.sync only end: hardware completes the wait then, although the guide forbids the bypass.
+# Lanes that do not execute __syncwarp() only end. The hardware then completes the wait, although the CUDA guide forbids
+# the bypass.
 ENDS = {
     "a branch": "if (lane < 16) __syncwarp();",
     "steps": "if (lane < 16) { v = shared[t + 16]; __syncwarp(); } if (lane < 8) { v += 3; __syncwarp(); }",
@@ -114,7 +115,7 @@ def test_a_strict_device_reports_them_as_errors():
 @pytest.mark.parametrize("name", TWINS)
 def test_lanes_that_end_or_arrive_are_right(name):
     kinds = {finding.kind for finding in reported(TWINS[name]).findings}
-    # A barrier is between the two blocks of code, which write the same words.
+    # Two blocks of code write the same words, with only a warp's barrier between them.
     assert kinds <= {"race"}
 
 

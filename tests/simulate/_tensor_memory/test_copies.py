@@ -10,7 +10,8 @@ from cuda_tma.simulate._tensor_memory.copy_shapes import shifted
 
 from ._kernels import core_matrices, device, launched
 
-# The kernel returns the cells of columns 0 to 15 after an operation. Unwritten cells are 9.
+# The kernel returns the cells of columns 0 to 15 after an operation. Each cell that the operation does not write
+# contains 9.
 SOURCE = """
 extern "C" __global__ void k(const uint4* rows, u32* out) {
     __shared__ alignas(128) uint4 tile[ROWS * 2];

@@ -10,8 +10,8 @@ from cuda_tma.simulate._matrix.padded import decoded_packed
 
 from ._kernels import PRELUDE, form
 
-# The map loads 128 rows of 128 elements, which are 8192 bytes without gaps. B is the first 16 rows of A, and all scales
-# are 1.
+# The map loads 128 rows of 128 elements, which are 8192 bytes without gaps. The matrix B consists of the first 16 rows
+# of A, and all scales are 1.
 SOURCE = """
 #include <cuda_tma/tma.cuh>
 using cuda_tma::TensorMap;

@@ -12,7 +12,8 @@ from cuda_tma import simulate
 
 from ._kernels import device, kernel, launched, line_of
 
-# D is in columns 0 to 7, and A of 16 bits in 32 to 39. The operands in shared memory are ones.
+# The matrix D is in columns 0 to 7, and the matrix A with 16-bit elements is in columns 32 to 39. All elements of the
+# operands in shared memory are 1.
 SOURCE = """
 #define FORM (8 << 24 | 1 << 17 | 0x490)
 #define PRODUCT(add) MMA("f16", d, matrix(left, 128), matrix(right, 8), FORM, add)

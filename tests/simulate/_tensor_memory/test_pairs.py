@@ -9,7 +9,8 @@ from cuda_tma import simulate
 
 from ._kernels import PRELUDE, core_matrices, device, form
 
-# Each CTA has half of the rows of A and of B. The leader multiplies, and its commit arrives in both CTAs.
+# Each CTA has half of the rows of A and of B. The leading CTA multiplies, and its commit arrives on the mbarriers of
+# both CTAs.
 SOURCE = """
 __device__ u32 rank() { u32 r; asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
 __device__ void meet() { asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory"); }

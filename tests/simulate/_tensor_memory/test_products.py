@@ -10,7 +10,8 @@ from cuda_tma.simulate._matrix.padded import decoded_padded
 
 from ._kernels import core_matrices, device, form, launched
 
-# A and B are in core matrices, with STEPS times 32 bytes of K. The cells of D are the result, [lane, column].
+# The operands A and B are in core matrices, and a row of K has STEPS times 32 bytes. The kernel returns the cells of D
+# in the order [lane, column].
 SOURCE = """
 extern "C" __global__ void k(const uint4* a, const uint4* b, u32* out, u32 form) {
     __shared__ alignas(128) uint4 left[M * 2 * STEPS], right[N * 2 * STEPS];
@@ -115,7 +116,7 @@ def test_padded_elements():
     piece = np.zeros((1, 16), np.uint8)
     # The codes 1 and 3 represent 0.5 and 1.5.
     piece[0, :8] = 0x31
-    # These bytes are padding.
+    # The upper eight bytes of each piece are padding.
     piece[0, 8:] = 0xFF
     assert decoded_padded(piece, "e2m1").tolist() == [[0.5, 1.5] * 8]
 

@@ -14,7 +14,8 @@ from cuda_tma.simulate._tensor_memory.scales import columns_of, scale_numbers
 
 from ._kernels import core_matrices, form, launched
 
-# Scales of A are in the columns from 256 on, and those of B from 264 on, a word for each row in each quarter.
+# The scales of A begin in column 256, and the scales of B begin in column 264. Each quarter of the lanes contains a
+# word for each row.
 SOURCE = """
 #define MMA_SCALED(d, a, b, form, more) asm volatile( \\
     "{ .reg .pred p; setp.ne.u32 p, %4, 0;" \\
@@ -111,7 +112,9 @@ def product(
 
 
 CODES = {"e4m3": 0, "e5m2": 1, "e2m3": 3, "e3m2": 4, "e2m1": 5, "e2m1x2": 1}
-CASES = [  # the kind and its qualifiers, the scales along K, the types of A, B and scales, N, and the IDs of scales
+# Each row contains the kind with its qualifiers, the number of scales along K, the types of A, B and scales, N, and the
+# IDs of scales.
+CASES = [
     ("mxf8f6f4.block_scale", 1, "e4m3", "e4m3", "ue8m0", 16, (0, 0)),
     ("mxf8f6f4.block_scale.scale_vec::1X", 1, "e5m2", "e4m3", "ue8m0", 40, (3, 1)),
     ("mxf8f6f4.block_scale.block32", 1, "e4m3", "e2m1", "ue8m0", 8, (1, 2)),

@@ -11,7 +11,7 @@ from cuda_tma.simulate._tensor_memory.shapes import shape_of
 
 from ._kernels import device
 
-# The functions return the lane and the column of register r of thread t.
+# Each function returns the lane and the column of register r of thread t.
 PLACES = {
     "32x32b": (1, 1, lambda r, t: (t, r)),
     "16x64b": (1, 2, lambda r, t: (t // 4 + 8 * (t % 2), t // 2 % 2 + 2 * r)),

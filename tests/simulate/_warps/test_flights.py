@@ -10,7 +10,7 @@ import pytest
 
 from cuda_tma import simulate
 
-# D = A * B of ones, so that each product adds 16 to each accumulator.
+# All elements of A and B are 1, so each product adds 16 to each accumulator.
 SOURCE = r"""
 __device__ unsigned long long matrix(const void* tile) {  // of core matrices, 128 and 256 bytes apart
     return static_cast<unsigned>(__cvta_generic_to_shared(tile)) >> 4 | 8ull << 16 | 16ull << 32;

@@ -20,7 +20,7 @@ READS_RESERVED = "mov.u32 %r1, %reserved_smem_offset_1;"
     [
         ("", "call read, ();", SHARED_START),
         (READS_RESERVED, "call read, ();", RESERVED_SHARED),
-        # The kernel does not call the function.
+        # The kernel does not call the function that reads reserved shared memory.
         (READS_RESERVED, "", SHARED_START),
         ("", READS_RESERVED, RESERVED_SHARED),
     ],

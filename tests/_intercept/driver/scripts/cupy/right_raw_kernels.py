@@ -70,10 +70,10 @@ N = 10
 x1 = cp.arange(N**2, dtype=cp.float32).reshape(N, N)
 x2 = cp.ones((N, N), dtype=cp.float32)
 y = cp.zeros((N, N), dtype=cp.float32)
-# This kernel computes y = x1 + x2.
+# The kernel ker_sum computes y = x1 + x2.
 ker_sum((N,), (N,), (x1, x2, y, N**2))
 assert cp.allclose(y, x1 + x2)
-# This kernel computes y = x1 * x2.
+# The kernel ker_times computes y = x1 * x2.
 ker_times((N,), (N,), (x1, x2, y, N**2))
 assert cp.allclose(y, x1 * x2)
 
@@ -88,7 +88,7 @@ __global__ void fx3(T* arr, int N) {
 """
 name_exp = ["fx3<float>", "fx3<double>"]
 mod = cp.RawModule(code=code, options=("-std=c++11",), name_expressions=name_exp)
-# CuPy compiles the kernel in this call.
+# CuPy compiles the kernel in the call of get_function().
 ker_float = mod.get_function(name_exp[0])
 N = 10
 a = cp.arange(N, dtype=cp.float32)
