@@ -120,10 +120,12 @@ def defects() -> list[str]:
         "Each folder has a reproduction, the finding and a suggested fix.",
         "",
     ]
-    for folder in sorted(each for each in FOUND.iterdir() if (each / "README.md").exists()):
+    folders = sorted(each for each in FOUND.iterdir() if (each / "README.md").exists())
+    for folder in folders:
         title = (folder / "README.md").read_text("utf-8").partition("\n")[0].lstrip("# ")
         lines.append(f"- [{title}]({folder.name}/README.md)")
-    return [*lines, ""]
+    tree = ["```{toctree}", ":hidden:", "", *(f"{folder.name}/README" for folder in folders), "```"]
+    return [*lines, "", *tree, ""]
 
 
 def page() -> str:
